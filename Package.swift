@@ -1,0 +1,42 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+  name: "Divan",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "Divan", targets: ["Divan"]),
+    .library(name: "DivanTesting", targets: ["DivanTesting"]),
+    .executable(name: "logdump", targets: ["logdump"]),
+  ],
+  targets: [
+    .target(name: "DivanLog"),
+    .target(name: "Divan", dependencies: ["DivanLog"]),
+    .target(name: "DivanTesting", dependencies: ["Divan", "DivanLog"]),
+    .executableTarget(name: "logdump", dependencies: ["Divan", "DivanLog"]),
+    .executableTarget(name: "quickstart", dependencies: ["Divan"]),
+    .executableTarget(
+      name: "Benchmarks", dependencies: ["Divan", "DivanLog"], path: "Benchmarks",
+      exclude: ["README.md", "Peers"]),
+
+    .target(
+      name: "TestSupport", dependencies: ["Divan", "DivanLog", "DivanTesting"],
+      path: "Tests/TestSupport"),
+    .testTarget(name: "DivanLogTests", dependencies: ["DivanLog", "DivanTesting", "TestSupport"]),
+    .testTarget(
+      name: "DivanTests", dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport"]),
+    .testTarget(name: "logdumpTests", dependencies: ["logdump", "Divan", "TestSupport"]),
+    .testTarget(name: "TidyTests", dependencies: ["TestSupport"]),
+  ],
+  swiftLanguageModes: [.v6]
+)
+
+for target in package.targets {
+  target.swiftSettings =
+    (target.swiftSettings ?? []) + [
+      .enableUpcomingFeature("ExistentialAny"),
+      .enableUpcomingFeature("InternalImportsByDefault"),
+      .enableUpcomingFeature("MemberImportVisibility"),
+      .strictMemorySafety(),
+    ]
+}

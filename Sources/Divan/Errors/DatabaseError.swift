@@ -1,0 +1,117 @@
+/// What went wrong, where, and what can be done.
+///
+/// Every error that Divan itself throws is one of these. Catch by code:
+/// `catch let error as DatabaseError where error.code == .conflict`. New codes may come with new
+/// versions, so always keep a branch for the rest.
+public struct DatabaseError: Error, Sendable {
+  /// What kind of failure this is.
+  public let code: Code
+  /// What happened, in a sentence or less, without the data of users.
+  public let message: String
+  /// What can be done about it, where that is known.
+  public var hint: String?
+  /// The document concerned, if it is one.
+  public var documentID: String?
+  /// The file or directory concerned, if it is one.
+  public var path: String?
+  /// Where in the file at ``path``, in bytes from its beginning.
+  public var offset: Int?
+  /// The error that caused this one.
+  public var underlying: (any Error)?
+
+  /// Makes an error.
+  public init(
+    _ code: Code, _ message: String, hint: String? = nil, documentID: String? = nil,
+    path: String? = nil, offset: Int? = nil, underlying: (any Error)? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.hint = hint
+    self.documentID = documentID
+    self.path = path
+    self.offset = offset
+    self.underlying = underlying
+  }
+
+  /// A kind of failure.
+  ///
+  /// This is not an enumeration, so that new kinds break nobody.
+  public struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// The code's name, as in the source.
+    public let description: String
+
+    init(_ name: String) { description = name }
+  }
+}
+
+extension DatabaseError.Code {
+  // What callers asked for.
+
+  /// The document was changed by somebody else since it was read.
+  public static let conflict = Self("conflict")
+  /// There is no such document, store or file.
+  public static let notFound = Self("notFound")
+  /// The place for a new store or backup is taken.
+  public static let alreadyExists = Self("alreadyExists")
+  /// The document ID is empty, too long, or begins with an underscore.
+  public static let invalidDocumentID = Self("invalidDocumentID")
+  /// The text is no revision ID.
+  public static let invalidRevisionID = Self("invalidRevisionID")
+  /// A value cannot be stored: not a number, infinite, a reserved property name.
+  public static let invalidValue = Self("invalidValue")
+  /// The text is not JSON, or is JSON that could not be kept without loss.
+  public static let invalidJSON = Self("invalidJSON")
+  /// A document is nested too deeply, or is too large.
+  public static let documentTooLarge = Self("documentTooLarge")
+  /// The transaction holds more than one transaction may.
+  public static let transactionTooLarge = Self("transactionTooLarge")
+  /// `write` was called inside `write`.
+  public static let nestedWrite = Self("nestedWrite")
+  /// The wait for the turn to write took longer than was allowed.
+  public static let timedOut = Self("timedOut")
+  /// The caller cancelled the work, and nothing was changed.
+  public static let cancelled = Self("cancelled")
+  /// The database, or what was taken from it, was closed or is over.
+  public static let closed = Self("closed")
+
+  // What the machine or other programs did.
+
+  /// The store is open for writing elsewhere.
+  public static let storeInUse = Self("storeInUse")
+  /// The system does not allow it.
+  public static let accessDenied = Self("accessDenied")
+  /// The store, or the medium it is on, can be read only.
+  public static let readOnly = Self("readOnly")
+  /// No space is left; nothing was committed, and writing may go on once there is space.
+  public static let diskFull = Self("diskFull")
+  /// Too many files are open.
+  public static let resourceExhausted = Self("resourceExhausted")
+  /// The system failed to read or write; nothing was committed.
+  public static let inputOutput = Self("inputOutput")
+  /// The system failed to flush: whether the commit is durable is unknown until the store is reopened.
+  public static let outcomeUnknown = Self("outcomeUnknown")
+  /// The writer stopped after an earlier failure; reading goes on. Reopen the store to write.
+  public static let writerStopped = Self("writerStopped")
+
+  // What is in the files.
+
+  /// Bytes that were written are not what is there now.
+  public static let damaged = Self("damaged")
+  /// The directory or file is not a Divan store.
+  public static let notAStore = Self("notAStore")
+  /// A newer version of Divan wrote this.
+  public static let newerFormat = Self("newerFormat")
+}
+
+extension DatabaseError: CustomStringConvertible {
+  /// The code, what happened, where, and what to do.
+  public var description: String {
+    var text = "\(code): \(message)"
+    if let documentID { text += "; document \(documentID)" }
+    if let path { text += "; \(path)" }
+    if let offset { text += " at byte \(offset)" }
+    if let underlying { text += "; cause: \(underlying)" }
+    if let hint { text += ". \(hint)" }
+    return text
+  }
+}

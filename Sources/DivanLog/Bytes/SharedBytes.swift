@@ -1,0 +1,169 @@
+/// Immutable bytes that are kept alive by whoever owns the memory: a heap block, a mapped file.
+///
+/// Copying and slicing never copies the bytes. Every access is checked against the bounds.
+///
+/// Invariants:
+/// - `base` points at `count` readable bytes for as long as `owner` lives, and nobody writes to
+///   them; `count == 0` may have any `base`.
+///
+/// `@unchecked Sendable`: the bytes are immutable and `owner` is only retained and released.
+@safe
+@usableFromInline
+package struct SharedBytes: @unchecked Sendable {
+  @usableFromInline let base: UnsafeRawPointer
+  @usableFromInline package let count: Int
+  @usableFromInline let owner: AnyObject?
+
+  /// Wraps memory that `owner` keeps alive and unchanged.
+  @inlinable
+  package init(unsafeBase base: UnsafeRawPointer, count: Int, owner: AnyObject?) {
+    unsafe self.base = base
+    self.count = count
+    self.owner = owner
+  }
+}
+
+extension SharedBytes {
+  /// No bytes.
+  package static let empty = SharedBytes(copying: [])
+
+  /// Copies an array into memory of its own.
+  package init(copying array: [UInt8]) {
+    self = unsafe array.withUnsafeBytes { unsafe SharedBytes(copying: $0) }
+  }
+
+  /// Copies `bytes` into memory of its own.
+  package init(copying bytes: UnsafeRawBufferPointer) {
+    // The block is written here only, before anybody else can see it.
+    let block = HeapBlock(capacity: bytes.count)
+    unsafe block.memory.copyMemory(from: bytes)
+    unsafe self.init(
+      unsafeBase: UnsafeRawPointer(block.memory.baseAddress.unsafelyUnwrapped), count: bytes.count,
+      owner: block)
+  }
+
+  /// Makes `count` bytes that `fill` writes; it returns how many of them it filled.
+  package init<E: Error>(
+    capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Int
+  ) throws(E) {
+    let block = HeapBlock(capacity: capacity)
+    let filled = unsafe try fill(block.memory)
+    precondition(filled >= 0 && filled <= capacity, "Filled more bytes than there is room for")
+    unsafe self.init(
+      unsafeBase: UnsafeRawPointer(block.memory.baseAddress.unsafelyUnwrapped), count: filled,
+      owner: block)
+  }
+
+  @inlinable
+  package var isEmpty: Bool { count == 0 }
+
+  /// The byte at `offset`.
+  @inlinable
+  package subscript(offset: Int) -> UInt8 {
+    precondition(offset >= 0 && offset < count, "Offset outside the bytes")
+    return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+  }
+
+  /// The `count` bytes from `offset` on, sharing this memory, or nil if they are not all here.
+  ///
+  /// Takes unchecked numbers from a file: nothing is computed that could overflow.
+  @inlinable
+  package func slice(_ offset: Int, _ count: Int) -> SharedBytes? {
+    guard offset >= 0, count >= 0, offset <= self.count, count <= self.count - offset else {
+      return nil
+    }
+    return unsafe SharedBytes(unsafeBase: base + offset, count: count, owner: owner)
+  }
+
+  /// The bytes from `offset` to the end. `offset` must be within the bytes.
+  @inlinable
+  package func suffix(from offset: Int) -> SharedBytes {
+    precondition(offset >= 0 && offset <= count, "Offset outside the bytes")
+    return unsafe SharedBytes(unsafeBase: base + offset, count: count - offset, owner: owner)
+  }
+
+  /// The first `count` bytes. There must be as many.
+  @inlinable
+  package func prefix(_ count: Int) -> SharedBytes {
+    precondition(count >= 0 && count <= self.count, "More bytes asked for than there are")
+    return unsafe SharedBytes(unsafeBase: base, count: count, owner: owner)
+  }
+
+  /// The bytes as a buffer that must not outlive `body`.
+  @inlinable
+  package func withUnsafeBytes<R, E: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(E) -> R
+  ) throws(E) -> R {
+    // `self.owner` is alive for the whole call, because `self` is.
+    unsafe try body(UnsafeRawBufferPointer(start: base, count: count))
+  }
+
+  /// The bytes as a span that must not outlive `body`.
+  @inlinable
+  package func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    unsafe try body(
+      Span(
+        _unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
+  }
+
+  /// A little-endian integer at `offset`.
+  @inlinable
+  package func load<T: FixedWidthInteger & BitwiseCopyable>(_: T.Type, at offset: Int) -> T {
+    precondition(
+      offset >= 0 && offset <= count - MemoryLayout<T>.size, "Offset outside the bytes")
+    return T(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: T.self))
+  }
+
+  /// A copy as an array.
+  package var array: [UInt8] {
+    unsafe withUnsafeBytes { unsafe [UInt8]($0) }
+  }
+
+  /// The text that these bytes spell in UTF-8, or nil if they are not valid UTF-8.
+  package var text: String? {
+    unsafe withUnsafeBytes { buffer in
+      unsafe String(validating: buffer.bindMemory(to: UInt8.self), as: UTF8.self)
+    }
+  }
+}
+
+extension SharedBytes: Equatable {
+  @usableFromInline
+  package static func == (a: SharedBytes, b: SharedBytes) -> Bool {
+    guard a.count == b.count else { return false }
+    return unsafe a.withUnsafeBytes { x in
+      unsafe b.withUnsafeBytes { y in unsafe x.elementsEqual(y) }
+    }
+  }
+}
+
+/// A block of heap memory that is freed with its last reference.
+@safe
+@usableFromInline
+final class HeapBlock {
+  // Written only by the initializer that makes the block, before the block is shared.
+  let memory: UnsafeMutableRawBufferPointer
+
+  init(capacity: Int) {
+    // At least one byte, so that there is always an address.
+    unsafe memory = .allocate(byteCount: max(capacity, 1), alignment: 16)
+  }
+
+  deinit { unsafe memory.deallocate() }
+}
+
+/// Lends the UTF-8 bytes of `text` to `body`, without a copy where the text is stored so already.
+package func withUTF8<R, E: Error>(
+  of text: String, _ body: (Span<UInt8>) throws(E) -> R
+) throws(E) -> R {
+  // `withUTF8` of the standard library makes a non-contiguous string contiguous, hence the copy.
+  var copy = text
+  let outcome: Result<R, E> = copy.withUTF8 { buffer in
+    do throws(E) {
+      return .success(try body(unsafe Span(_unsafeElements: buffer)))
+    } catch {
+      return .failure(error)
+    }
+  }
+  return try outcome.get()
+}

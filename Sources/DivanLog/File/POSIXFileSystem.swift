@@ -1,0 +1,24 @@
+#if canImport(Darwin)
+  import Darwin
+#else
+  import Glibc
+#endif
+
+extension SystemError.Code {
+  package static let notFound = Self(rawValue: ENOENT)
+  package static let notADirectory = Self(rawValue: ENOTDIR)
+  package static let isADirectory = Self(rawValue: EISDIR)
+  package static let directoryNotEmpty = Self(rawValue: ENOTEMPTY)
+  package static let exists = Self(rawValue: EEXIST)
+  package static let noAccess = Self(rawValue: EACCES)
+  package static let notPermitted = Self(rawValue: EPERM)
+  package static let noSpace = Self(rawValue: ENOSPC)
+  package static let quotaExceeded = Self(rawValue: EDQUOT)
+  package static let readOnlyFileSystem = Self(rawValue: EROFS)
+  package static let inputOutput = Self(rawValue: EIO)
+  package static let fileTooLarge = Self(rawValue: EFBIG)
+  package static let tooManyOpenFiles = Self(rawValue: EMFILE)
+  package static let tooManyOpenFilesInSystem = Self(rawValue: ENFILE)
+  package static let invalidArgument = Self(rawValue: EINVAL)
+  package static let badDescriptor = Self(rawValue: EBADF)
+}

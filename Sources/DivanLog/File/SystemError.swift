@@ -1,0 +1,22 @@
+/// A call to the system that failed: which, on what, and the error number it gave.
+package struct SystemError: Error, Equatable, Sendable {
+  package let call: String
+  package let path: String
+  package let code: Code
+
+  package init(call: String, path: String, code: Code) {
+    self.call = call
+    self.path = path
+    self.code = code
+  }
+
+  /// An error number of the system (`errno`). The named ones stand where the C library is imported.
+  package struct Code: RawRepresentable, Hashable, Sendable {
+    package let rawValue: Int32
+    package init(rawValue: Int32) { self.rawValue = rawValue }
+  }
+}
+
+extension SystemError: CustomStringConvertible {
+  package var description: String { "\(call) \(path): \(code) (errno \(code.rawValue))" }
+}
