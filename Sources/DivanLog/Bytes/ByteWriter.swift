@@ -127,6 +127,27 @@ extension ByteWriter {
     unsafe memory.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
   }
 
+  /// Overwrites `width` bytes at `offset` with a varint that takes just so many.
+  package mutating func replaceVarint(at offset: Int, width: Int, with value: Int) {
+    precondition(
+      value >= 0 && offset >= 0 && width > 0 && offset <= count - width,
+      "Offset outside what was written")
+    var rest = value
+    for index in 0..<width - 1 {
+      unsafe memory[offset + index] = UInt8(truncatingIfNeeded: rest) | 0x80
+      rest >>= 7
+    }
+    precondition(rest < 0x80, "The number needs more bytes")
+    unsafe memory[offset + width - 1] = UInt8(truncatingIfNeeded: rest)
+  }
+
+  /// A copy of what was written from `offset` on.
+  package func copy(from offset: Int) -> SharedBytes {
+    precondition(offset >= 0 && offset <= count, "Offset outside what was written")
+    return unsafe SharedBytes(
+      copying: UnsafeRawBufferPointer(rebasing: memory[offset..<count]))
+  }
+
   /// Forgets what was written from `count` on.
   @inlinable
   package mutating func truncate(to count: Int) {

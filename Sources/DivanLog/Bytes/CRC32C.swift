@@ -42,6 +42,11 @@ extension CRC32C {
     unsafe bytes.withUnsafeBytes { unsafe add($0) }
   }
 
+  /// Adds the bytes in `range` of what a writer wrote so far.
+  package mutating func add(_ writer: borrowing ByteWriter, in range: Range<Int>) {
+    unsafe writer.withUnsafeBytes { unsafe add(UnsafeRawBufferPointer(rebasing: $0[range])) }
+  }
+
   package mutating func add(_ bytes: UnsafeRawBufferPointer) {
     guard var next = bytes.baseAddress else { return }
     // The tables are immutable and never freed.

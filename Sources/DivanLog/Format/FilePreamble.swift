@@ -1,0 +1,123 @@
+/// The version of the file format that this build writes, and the newest that it reads.
+package enum FormatVersion {
+  /// A reader refuses files whose major version is above its own.
+  package static let major: UInt16 = 1
+  /// Files with a higher minor version can be read, but not everything in them is understood.
+  package static let minor: UInt16 = 0
+  /// Features of which a reader must know every one, a bit each. None is defined yet.
+  package static let knownFeatures: UInt64 = 0
+}
+
+/// What the first 64 bytes of every file of a store say, whatever its kind. FILE_FORMAT.md §2
+package struct FilePreamble: Equatable, Sendable {
+  package enum Kind: UInt32, Sendable {
+    case segment = 1
+    case checkpoint = 2
+    case head = 3
+  }
+
+  package var kind: Kind
+  /// Which store the file belongs to. A copy made by a backup is another store.
+  package var storeID: StoreID
+  /// A random number that every frame's header checksum is seeded with, so that frames of another
+  /// file, or of an earlier life of this one, never pass.
+  package var salt: UInt64
+  /// Milliseconds since 1970 when the file was made, by the writer's clock; nothing rests on it.
+  package var createdAt: UInt64
+
+  package init(kind: Kind, storeID: StoreID, salt: UInt64, createdAt: UInt64) {
+    self.kind = kind
+    self.storeID = storeID
+    self.salt = salt
+    self.createdAt = createdAt
+  }
+
+  package static let size = 64
+  /// Begins like a PNG file, with a byte above 127 and line ends, so that a transfer as text shows.
+  static let magic: [UInt8] = [0x89, 0x44, 0x49, 0x56, 0x0D, 0x0A, 0x1A, 0x0A]
+}
+
+/// Sixteen random bytes that tell one store from another.
+package struct StoreID: Hashable, Sendable, CustomStringConvertible {
+  package let high: UInt64
+  package let low: UInt64
+
+  package init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// Thirty-two lower-case hexadecimal digits.
+  package var description: String { hexadecimal(high) + hexadecimal(low) }
+}
+
+/// Sixteen lower-case hexadecimal digits.
+package func hexadecimal(_ number: UInt64) -> String {
+  let digits = String(number, radix: 16)
+  return String(repeating: "0", count: 16 - digits.count) + digits
+}
+
+extension FilePreamble {
+  package func encode(to writer: inout ByteWriter) {
+    writer.append(FilePreamble.magic)
+    writer.append(FormatVersion.major)
+    writer.append(FormatVersion.minor)
+    writer.append(kind.rawValue)
+    writer.append(FormatVersion.knownFeatures)
+    writer.append(storeID.high)
+    writer.append(storeID.low)
+    writer.append(salt)
+    writer.append(createdAt)
+    writer.append(0 as UInt64)  // reserved for the ID of an encryption key
+  }
+
+  /// Reads the preamble of a whole header block, whose last four bytes are its checksum.
+  ///
+  /// The version is judged before the checksum, since a newer version may lay out the rest
+  /// differently.
+  static func decode(block: SharedBytes, kind expected: Kind, path: String) throws(LogError) -> Self
+  {
+    guard block.count >= size + 4 else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the file ends within its header"))
+    }
+    guard block.prefix(8).array == magic else {
+      let isBlank = block.array.allSatisfy { $0 == 0 }
+      if isBlank {
+        throw .damaged(Damage(path: path, offset: 0, reason: "the header is all zeros"))
+      }
+      throw .foreign(path: path, reason: "it does not begin as a file of Divan does")
+    }
+    let major = block.load(UInt16.self, at: 8)
+    let features = block.load(UInt64.self, at: 16)
+    let checksum = CRC32C.checksum(block.prefix(block.count - 4))
+    let isWhole = checksum == block.load(UInt32.self, at: block.count - 4)
+    // A flipped bit in the version must not read as "newer": only a whole header is believed, or
+    // one whose version is newer and whose layout is therefore unknown but plausible.
+    if major > FormatVersion.major, isWhole || major < 256 {
+      throw .newerFormat(path: path, version: "\(major).\(block.load(UInt16.self, at: 10))")
+    }
+    guard isWhole else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header's checksum is wrong"))
+    }
+    guard features & ~FormatVersion.knownFeatures == 0 else {
+      throw .newerFormat(path: path, version: "features \(String(features, radix: 16))")
+    }
+    guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), kind == expected else {
+      throw .foreign(path: path, reason: "it is a file of Divan, but not of the kind its name says")
+    }
+    return FilePreamble(
+      kind: kind,
+      storeID: StoreID(
+        high: block.load(UInt64.self, at: 24), low: block.load(UInt64.self, at: 32)),
+      salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48))
+  }
+
+  /// Completes a header block of `size` bytes: zeros, and the checksum of all before it.
+  static func finish(_ writer: inout ByteWriter, size: Int) {
+    precondition(writer.count <= size - 4, "The header is larger than its block")
+    writer.appendZeros(size - 4 - writer.count)
+    var check = CRC32C()
+    check.add(writer, in: 0..<writer.count)
+    writer.append(check.checksum)
+  }
+}

@@ -1,0 +1,188 @@
+/// The header of a frame, the one envelope of everything in segments and checkpoints.
+///
+/// ```
+/// offset 0       4      5       6         8         12          16        24      28        32
+///        magic   type   flags   zero      size      payload     commit    chain   header    payload …
+///                                         u32       CRC u32     u64       u32     CRC u32
+/// ```
+///
+/// The header's own checksum comes first: only when it holds is `payloadSize` believed. It is
+/// seeded with the file's salt and the frame's offset, so that a frame that was copied, misplaced
+/// or left over from an earlier life of the file does not pass. The payload is padded with zeros to
+/// a multiple of eight bytes, and its checksum covers the padding. FILE_FORMAT.md §4
+package struct FrameHeader: Equatable, Sendable {
+  package enum Kind: UInt8, Sendable {
+    /// Records of one transaction, or a part of them.
+    case transaction = 1
+    /// Says that the writer closed the store here.
+    case close = 2
+    /// Records of several commits that a merge kept.
+    case merged = 3
+    /// The end of a merged segment.
+    case footer = 4
+    /// A page of a checkpoint.
+    case page = 5
+    /// The table of contents of a checkpoint.
+    case directory = 6
+  }
+
+  /// The place of a frame in its transaction.
+  package struct Flags: OptionSet, Equatable, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let first = Flags(rawValue: 1)
+    /// The last frame of a transaction commits it, and ends with a ``CommitTrailer``.
+    package static let last = Flags(rawValue: 2)
+    static let known: Flags = [.first, .last]
+  }
+
+  package var kind: Kind
+  package var flags: Flags
+  /// Bytes of payload without the padding.
+  package var payloadSize: Int
+  package var payloadChecksum: UInt32
+  package var commit: UInt64
+  /// The checksum of the header before this one; see ``LogEnd/chain``.
+  package var chain: UInt32
+
+  package init(
+    kind: Kind, flags: Flags, payloadSize: Int, payloadChecksum: UInt32, commit: UInt64,
+    chain: UInt32
+  ) {
+    self.kind = kind
+    self.flags = flags
+    self.payloadSize = payloadSize
+    self.payloadChecksum = payloadChecksum
+    self.commit = commit
+    self.chain = chain
+  }
+
+  package static let size = 32
+  package static let alignment = 8
+  static let magic: UInt32 = 0x4D52_4676  // "vFRM"
+  /// No frame's payload is larger: one record of the greatest size, and its transaction's trailer.
+  package static let payloadSizeLimit = 32 << 20
+}
+
+extension FrameHeader {
+  /// The payload with its padding.
+  package var paddedSize: Int { FrameHeader.padded(payloadSize) }
+  /// The frame as a whole.
+  package var frameSize: Int { FrameHeader.size + paddedSize }
+
+  package static func padded(_ size: Int) -> Int { (size + alignment - 1) & ~(alignment - 1) }
+
+  /// Writes the header over the 32 bytes at `position` of a writer, and returns the chain value for
+  /// the next frame.
+  ///
+  /// The frame will stand at `offset` of a file with this salt.
+  package func encode(
+    into writer: inout ByteWriter, at position: Int, offset: Int, salt: UInt64
+  ) -> UInt32 {
+    precondition(payloadSize <= FrameHeader.payloadSizeLimit, "Payload too large for a frame")
+    writer.replace(at: position, with: FrameHeader.magic)
+    writer.replace(at: position + 4, with: kind.rawValue)
+    writer.replace(at: position + 5, with: flags.rawValue)
+    writer.replace(at: position + 6, with: 0 as UInt16)
+    writer.replace(at: position + 8, with: UInt32(payloadSize))
+    writer.replace(at: position + 12, with: payloadChecksum)
+    writer.replace(at: position + 16, with: commit)
+    writer.replace(at: position + 24, with: chain)
+    var check = FrameHeader.check(offset: offset, salt: salt)
+    check.add(writer, in: position..<position + 28)
+    writer.replace(at: position + 28, with: check.checksum)
+    var chain = CRC32C()
+    chain.add(writer, in: position..<position + FrameHeader.size)
+    return chain.checksum
+  }
+
+  /// Reads the header at the beginning of `bytes`, which stand at `offset` of a file with this salt.
+  ///
+  /// Returns nil if there is no frame header here: too few bytes, or not one of this place.
+  package static func decode(_ bytes: SharedBytes, offset: Int, salt: UInt64) -> FrameHeader? {
+    guard bytes.count >= size, bytes.load(UInt32.self, at: 0) == magic else { return nil }
+    var check = check(offset: offset, salt: salt)
+    check.add(bytes.prefix(28))
+    guard check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }
+    let payloadSize = bytes.load(UInt32.self, at: 8)
+    let flags = Flags(rawValue: bytes[5])
+    guard let kind = Kind(rawValue: bytes[4]), Flags.known.isSuperset(of: flags),
+      bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit
+    else { return nil }
+    return FrameHeader(
+      kind: kind, flags: flags, payloadSize: Int(payloadSize),
+      payloadChecksum: bytes.load(UInt32.self, at: 12),
+      commit: bytes.load(UInt64.self, at: 16), chain: bytes.load(UInt32.self, at: 24))
+  }
+
+  /// The chain value of the frame after the one whose 32 header bytes these are.
+  package static func chain(after header: SharedBytes) -> UInt32 {
+    CRC32C.checksum(header.prefix(size))
+  }
+
+  /// The checksum of a header begins with what is not in it: the file's salt and the offset.
+  private static func check(offset: Int, salt: UInt64) -> CRC32C {
+    var check = CRC32C()
+    check.add(salt)
+    check.add(UInt64(offset))
+    return check
+  }
+}
+
+/// The last bytes of the payload that commits a transaction. FILE_FORMAT.md §5
+package struct CommitTrailer: Equatable, Sendable {
+  package var frameCount: UInt32
+  package var recordCount: UInt32
+  /// The last sequence number in use after this commit.
+  package var lastSequence: UInt64
+  /// Sequence numbers up to this one may be used once this trailer is flushed.
+  package var sequenceBound: UInt64
+  /// The promise: so many bytes of this file were flushed when this was written.
+  package var flushedThrough: UInt64
+  /// Milliseconds since 1970 by the writer's clock; never below the commit before.
+  package var time: UInt64
+  /// Documents that are not deleted, after this commit.
+  package var documentCount: UInt64
+
+  package init(
+    frameCount: UInt32, recordCount: UInt32, lastSequence: UInt64, sequenceBound: UInt64,
+    flushedThrough: UInt64, time: UInt64, documentCount: UInt64
+  ) {
+    self.frameCount = frameCount
+    self.recordCount = recordCount
+    self.lastSequence = lastSequence
+    self.sequenceBound = sequenceBound
+    self.flushedThrough = flushedThrough
+    self.time = time
+    self.documentCount = documentCount
+  }
+
+  package static let size = 48
+}
+
+extension CommitTrailer {
+  package func encode(to writer: inout ByteWriter) {
+    writer.append(frameCount)
+    writer.append(recordCount)
+    writer.append(lastSequence)
+    writer.append(sequenceBound)
+    writer.append(flushedThrough)
+    writer.append(time)
+    writer.append(documentCount)
+  }
+
+  /// Reads the trailer at the end of a payload; nil if that is too short.
+  package static func decode(endOf payload: SharedBytes) -> CommitTrailer? {
+    guard payload.count >= size else { return nil }
+    let at = payload.count - size
+    return CommitTrailer(
+      frameCount: payload.load(UInt32.self, at: at),
+      recordCount: payload.load(UInt32.self, at: at + 4),
+      lastSequence: payload.load(UInt64.self, at: at + 8),
+      sequenceBound: payload.load(UInt64.self, at: at + 16),
+      flushedThrough: payload.load(UInt64.self, at: at + 24),
+      time: payload.load(UInt64.self, at: at + 32),
+      documentCount: payload.load(UInt64.self, at: at + 40))
+  }
+}

@@ -1,0 +1,60 @@
+/// The contents of the file `HEAD`: how far the log is known to be durable.
+///
+/// It is evidence, and never needed to open a store: it tells a log that got shorter from one that
+/// ended there. It is replaced as a whole, by renaming. FILE_FORMAT.md §7
+package struct Head: Equatable, Sendable {
+  package var preamble: FilePreamble
+  /// The number and salt of the newest segment when this was written.
+  package var segmentNumber: UInt64
+  package var segmentSalt: UInt64
+  /// The end of what was known to be flushed in that segment.
+  package var floor: LogEnd
+  package var lastSequence: UInt64
+  /// Sequence numbers up to this one may have been handed out.
+  package var sequenceBound: UInt64
+  /// Whether the store was closed after this was written, with nothing appended since.
+  package var isClosed: Bool
+
+  package init(
+    preamble: FilePreamble, segmentNumber: UInt64, segmentSalt: UInt64, floor: LogEnd,
+    lastSequence: UInt64, sequenceBound: UInt64, isClosed: Bool
+  ) {
+    self.preamble = preamble
+    self.segmentNumber = segmentNumber
+    self.segmentSalt = segmentSalt
+    self.floor = floor
+    self.lastSequence = lastSequence
+    self.sequenceBound = sequenceBound
+    self.isClosed = isClosed
+  }
+
+  package static let size = 256
+}
+
+extension Head {
+  package func encode() -> SharedBytes {
+    var writer = ByteWriter(capacity: Head.size)
+    preamble.encode(to: &writer)
+    writer.append(segmentNumber)
+    writer.append(segmentSalt)
+    floor.encode(to: &writer)
+    writer.append(lastSequence)
+    writer.append(sequenceBound)
+    writer.append((isClosed ? 1 : 0) as UInt64)
+    FilePreamble.finish(&writer, size: Head.size)
+    return writer.sharedCopy
+  }
+
+  package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> Head {
+    let preamble = try FilePreamble.decode(block: block, kind: .head, path: path)
+    guard block.count == size else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size"))
+    }
+    return Head(
+      preamble: preamble, segmentNumber: block.load(UInt64.self, at: 64),
+      segmentSalt: block.load(UInt64.self, at: 72), floor: LogEnd.decode(block, at: 80),
+      lastSequence: block.load(UInt64.self, at: 104),
+      sequenceBound: block.load(UInt64.self, at: 112),
+      isClosed: block.load(UInt64.self, at: 120) == 1)
+  }
+}

@@ -1,0 +1,102 @@
+/// One record in the payload of a frame: a kind, a payload, and a checksum of its own.
+///
+/// ```
+/// size varint    bytes that follow
+/// checksum u32   CRC-32C of the size's value as u64, and of everything after the checksum
+/// kind u8
+/// payload
+/// ```
+///
+/// A record can be read by itself, at its ``RecordLocator``, and is checked whenever it is. Its bytes
+/// say nothing of where they stand, so that a merge copies them as they are. FILE_FORMAT.md §6
+package struct Record: Sendable {
+  package let kind: Kind
+  package let payload: SharedBytes
+
+  /// What a record is about. Unknown kinds are refused, unless their number is above 127.
+  package struct Kind: RawRepresentable, Hashable, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// A document's newest state.
+    package static let document = Kind(rawValue: 1)
+    /// In a merged segment: the commit and time of the records that follow.
+    package static let commitMark = Kind(rawValue: 2)
+  }
+
+  package init(kind: Kind, payload: SharedBytes) {
+    self.kind = kind
+    self.payload = payload
+  }
+
+  /// The greatest size of a record as a whole.
+  package static let sizeLimit = 24 << 20
+}
+
+/// Where a record stands.
+package struct RecordLocator: Hashable, Sendable {
+  /// The ``SegmentHeader/fileID`` of the segment.
+  package var fileID: UInt64
+  /// Bytes from the beginning of the file.
+  package var offset: UInt64
+  /// Size of the record as a whole, in bytes.
+  package var size: UInt32
+
+  @inlinable
+  package init(fileID: UInt64, offset: UInt64, size: UInt32) {
+    self.fileID = fileID
+    self.offset = offset
+    self.size = size
+  }
+}
+
+extension Record {
+  /// Appends a record whose payload `encode` appends, and returns its size in bytes.
+  package static func append(
+    kind: Kind, to writer: inout ByteWriter, encode: (inout ByteWriter) -> Void
+  ) -> Int {
+    let start = writer.count
+    // The size is not known yet: the payload goes to where it will stand if the size takes two
+    // bytes, which is the common case, and is moved otherwise.
+    let guess = 2
+    writer.appendZeros(guess + 4)
+    writer.append(kind.rawValue)
+    encode(&writer)
+    let size = writer.count - start - guess
+    let width = varintSize(size)
+    if width != guess {
+      let body = writer.copy(from: start + guess)
+      writer.truncate(to: start)
+      writer.appendZeros(width)
+      writer.append(body)
+    }
+    var check = CRC32C()
+    check.add(UInt64(size))
+    check.add(writer, in: start + width + 4..<writer.count)
+    writer.replaceVarint(at: start, width: width, with: size)
+    writer.replace(at: start + width, with: check.checksum)
+    return writer.count - start
+  }
+
+  /// Reads the record that begins the bytes, and returns how many of them it takes.
+  package static func decode(_ bytes: SharedBytes) throws(ByteError) -> (Record, size: Int) {
+    var reader = ByteReader(bytes)
+    let size = try reader.readCount(limit: min(bytes.count, sizeLimit))
+    guard size >= 5 else { throw ByteError(offset: 0, reason: "a record without a kind") }
+    let expected = try reader.read(UInt32.self)
+    let content = try reader.readBytes(size - 4)
+    var check = CRC32C()
+    check.add(UInt64(size))
+    check.add(content)
+    guard check.checksum == expected else {
+      throw ByteError(offset: 0, reason: "the record's checksum is wrong")
+    }
+    return (
+      Record(kind: Kind(rawValue: content[0]), payload: content.suffix(from: 1)), reader.offset
+    )
+  }
+
+  private static func varintSize(_ value: Int) -> Int {
+    max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
+  }
+}

@@ -1,0 +1,147 @@
+/// The first 4,096 bytes of a segment: which part of the log it holds, and for what it vouches.
+///
+/// The block stands alone in its disk sectors, so that appending to the segment never rewrites it.
+/// FILE_FORMAT.md §3
+package struct SegmentHeader: Equatable, Sendable {
+  package var preamble: FilePreamble
+  /// A number that no other segment of the store ever had; locators name it.
+  package var fileID: UInt64
+  /// Which segments of the log this file stands for; just one, unless it is merged.
+  package var numbers: ClosedRange<UInt64>
+  /// Counts how often the contents were merged; 0 for a segment that commits were appended to.
+  package var generation: UInt32
+  /// How the segment before this one ends. Whatever stands beyond that is ignored for ever.
+  package var predecessor: LogEnd
+  /// The last sequence number handed out before this segment, or in a merged one, within it.
+  package var lastSequence: UInt64
+  /// No sequence number above this one was in use before this segment's first flush.
+  package var sequenceBound: UInt64
+  /// So many bytes of the file, this block included, were flushed before it got its name.
+  package var flushedSize: UInt64
+  /// What only a merged segment says of itself.
+  package var merge: Merge?
+
+  package struct Merge: Equatable, Sendable {
+    /// The commit of the index snapshot by which the merge judged what is live. That commit was
+    /// durable before the merged file got its name.
+    package var judgedAt: UInt64
+    /// History up to and including this commit may be missing.
+    package var releasedThrough: UInt64
+    /// How the last segment of ``SegmentHeader/numbers`` ended; its successor must claim the same.
+    package var end: LogEnd
+    /// The size of the merged file.
+    package var fileSize: UInt64
+
+    package init(judgedAt: UInt64, releasedThrough: UInt64, end: LogEnd, fileSize: UInt64) {
+      self.judgedAt = judgedAt
+      self.releasedThrough = releasedThrough
+      self.end = end
+      self.fileSize = fileSize
+    }
+  }
+
+  package init(
+    preamble: FilePreamble, fileID: UInt64, numbers: ClosedRange<UInt64>, generation: UInt32,
+    predecessor: LogEnd, lastSequence: UInt64, sequenceBound: UInt64, flushedSize: UInt64,
+    merge: Merge?
+  ) {
+    self.preamble = preamble
+    self.fileID = fileID
+    self.numbers = numbers
+    self.generation = generation
+    self.predecessor = predecessor
+    self.lastSequence = lastSequence
+    self.sequenceBound = sequenceBound
+    self.flushedSize = flushedSize
+    self.merge = merge
+  }
+
+  /// The header's size in bytes, and the offset of the first frame.
+  package static let size = 4096
+}
+
+/// A place between two transactions: the end of the log, or of a part of it.
+package struct LogEnd: Equatable, Sendable {
+  /// Bytes from the beginning of the segment.
+  package var offset: UInt64
+  /// The number of the last commit before this place, 0 if there is none.
+  package var commit: UInt64
+  /// The checksum of the last frame header before this place, or of the header block if none is.
+  package var chain: UInt32
+
+  package init(offset: UInt64, commit: UInt64, chain: UInt32) {
+    self.offset = offset
+    self.commit = commit
+    self.chain = chain
+  }
+}
+
+extension LogEnd {
+  static let encodedSize = 24
+
+  func encode(to writer: inout ByteWriter) {
+    writer.append(offset)
+    writer.append(commit)
+    writer.append(chain)
+    writer.append(0 as UInt32)
+  }
+
+  static func decode(_ block: SharedBytes, at offset: Int) -> LogEnd {
+    LogEnd(
+      offset: block.load(UInt64.self, at: offset), commit: block.load(UInt64.self, at: offset + 8),
+      chain: block.load(UInt32.self, at: offset + 16))
+  }
+}
+
+extension SegmentHeader {
+  /// The chain value that the first frame carries.
+  package static func chain(of block: SharedBytes) -> UInt32 { CRC32C.checksum(block) }
+
+  package func encode() -> SharedBytes {
+    var writer = ByteWriter(capacity: SegmentHeader.size)
+    preamble.encode(to: &writer)
+    writer.append(fileID)
+    writer.append(numbers.lowerBound)
+    writer.append(numbers.upperBound)
+    writer.append(generation)
+    writer.append((merge == nil ? 0 : 1) as UInt32)
+    predecessor.encode(to: &writer)
+    writer.append(lastSequence)
+    writer.append(sequenceBound)
+    writer.append(flushedSize)
+    if let merge {
+      writer.append(merge.judgedAt)
+      writer.append(merge.releasedThrough)
+      merge.end.encode(to: &writer)
+      writer.append(merge.fileSize)
+    }
+    FilePreamble.finish(&writer, size: SegmentHeader.size)
+    return writer.sharedCopy
+  }
+
+  package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> SegmentHeader {
+    let preamble = try FilePreamble.decode(
+      block: block.count > size ? block.prefix(size) : block, kind: .segment, path: path)
+    guard block.count >= size else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the file ends within its header"))
+    }
+    let first = block.load(UInt64.self, at: 72)
+    let last = block.load(UInt64.self, at: 80)
+    guard first >= 1, first <= last else {
+      throw .damaged(Damage(path: path, offset: 72, reason: "segment numbers in the wrong order"))
+    }
+    var merge: Merge?
+    if block.load(UInt32.self, at: 92) & 1 != 0 {
+      merge = Merge(
+        judgedAt: block.load(UInt64.self, at: 144),
+        releasedThrough: block.load(UInt64.self, at: 152), end: LogEnd.decode(block, at: 160),
+        fileSize: block.load(UInt64.self, at: 184))
+    }
+    return SegmentHeader(
+      preamble: preamble, fileID: block.load(UInt64.self, at: 64), numbers: first...last,
+      generation: block.load(UInt32.self, at: 88), predecessor: LogEnd.decode(block, at: 96),
+      lastSequence: block.load(UInt64.self, at: 120),
+      sequenceBound: block.load(UInt64.self, at: 128),
+      flushedSize: block.load(UInt64.self, at: 136), merge: merge)
+  }
+}
