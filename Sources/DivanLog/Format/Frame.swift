@@ -14,8 +14,6 @@ package struct FrameHeader: Equatable, Sendable {
   package enum Kind: UInt8, Sendable {
     /// Records of one transaction, or a part of them.
     case transaction = 1
-    /// Says that the writer closed the store here.
-    case close = 2
     /// Records of several commits that a merge kept.
     case merged = 3
     /// The end of a merged segment.

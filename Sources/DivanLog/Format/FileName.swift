@@ -1,0 +1,68 @@
+/// The names of the files in a store's directory. FILE_FORMAT.md §1
+package enum FileName: Hashable, Sendable {
+  case lock
+  case head
+  case reserve
+  case temporaries
+  case attachments
+  /// One segment, or the merger of several neighbours.
+  case segment(ClosedRange<UInt64>)
+  case checkpoint(UInt64)
+}
+
+extension FileName: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .lock: "LOCK"
+    case .head: "HEAD"
+    case .reserve: "RESERVE"
+    case .temporaries: "tmp"
+    case .attachments: "attachments"
+    case .segment(let numbers) where numbers.count == 1:
+      "\(FileName.digits(numbers.lowerBound)).segment"
+    case .segment(let numbers):
+      "\(FileName.digits(numbers.lowerBound))-\(FileName.digits(numbers.upperBound)).segment"
+    case .checkpoint(let number): "\(FileName.digits(number)).checkpoint"
+    }
+  }
+
+  /// Reads a name; nil if a store has no such file.
+  package init?(_ name: String) {
+    switch name {
+    case "LOCK": self = .lock
+    case "HEAD": self = .head
+    case "RESERVE": self = .reserve
+    case "tmp": self = .temporaries
+    case "attachments": self = .attachments
+    default:
+      let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+      guard parts.count == 2 else { return nil }
+      let numbers = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        .map(FileName.number)
+      switch (parts[1], numbers.count) {
+      case ("segment", 1):
+        guard let number = numbers[0] else { return nil }
+        self = .segment(number...number)
+      case ("segment", 2):
+        guard let first = numbers[0], let last = numbers[1], first < last else { return nil }
+        self = .segment(first...last)
+      case ("checkpoint", 1):
+        guard let number = numbers[0] else { return nil }
+        self = .checkpoint(number)
+      default: return nil
+      }
+    }
+  }
+
+  /// At least ten digits, so that names sort as numbers do.
+  private static func digits(_ number: UInt64) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, 10 - digits.count)) + digits
+  }
+
+  /// Reads what ``digits(_:)`` wrote, and nothing else.
+  private static func number(_ text: Substring) -> UInt64? {
+    guard let number = UInt64(text), number > 0, digits(number) == text else { return nil }
+    return number
+  }
+}

@@ -1,0 +1,210 @@
+/// Reads the frames of a segment in order.
+///
+/// Damage is a value that it yields; what follows from it is for the caller to say.
+package struct FrameReader {
+  private let segment: Segment
+  private let limit: Int
+  /// Where the next frame begins.
+  package private(set) var offset: Int
+  /// The chain value that the next frame must carry.
+  package private(set) var chain: UInt32
+
+  /// - Parameters:
+  ///   - start: where to begin: the end of the header or of some frame.
+  ///   - limit: where to stop, in bytes from the beginning of the file.
+  package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
+    self.segment = segment
+    self.limit = limit
+    offset = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
+    chain = start?.chain ?? segment.file.headerChain
+  }
+
+  package enum Item {
+    case frame(FrameHeader, offset: Int, payload: SharedBytes)
+    /// The header holds, and so does its place; the payload does not.
+    case badPayload(FrameHeader, offset: Int)
+    /// Here stands no frame of this file that follows the one before.
+    case noFrame(reason: String)
+    /// The limit was reached exactly.
+    case end
+  }
+
+  /// The next frame. After anything but a frame or a bad payload, reading stays where it is.
+  package mutating func next() throws(LogError) -> Item {
+    guard offset < limit else { return .end }
+    guard limit - offset >= FrameHeader.size else {
+      return .noFrame(reason: "too few bytes for a frame")
+    }
+    let headerBytes = try segment.bytes(FrameHeader.size, at: offset)
+    guard
+      let header = FrameHeader.decode(
+        headerBytes, offset: offset, salt: segment.header.preamble.salt)
+    else { return .noFrame(reason: "no frame header") }
+    guard header.chain == chain else {
+      return .noFrame(reason: "a frame that does not follow the one before it")
+    }
+    guard header.frameSize <= limit - offset else {
+      return .noFrame(reason: "the frame is cut off")
+    }
+    let payload = try segment.bytes(header.paddedSize, at: offset + FrameHeader.size)
+    guard payload.count == header.paddedSize else {
+      return .noFrame(reason: "the frame is cut off")
+    }
+    let start = offset
+    offset += header.frameSize
+    chain = FrameHeader.chain(after: headerBytes)
+    guard CRC32C.checksum(payload) == header.payloadChecksum else {
+      return .badPayload(header, offset: start)
+    }
+    return .frame(header, offset: start, payload: payload.prefix(header.payloadSize))
+  }
+}
+
+extension FrameReader {
+  /// Moves to the next place from `start` on where a frame header of this file stands, whatever came
+  /// before it. Returns false if there is none.
+  ///
+  /// Headers are bound to their place by their checksum, so nothing else looks like one.
+  package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {
+    let window = 1 << 16
+    var position = (max(start, SegmentHeader.size) + 7) & ~7
+    while position < limit {
+      let bytes = try segment.bytes(min(window + FrameHeader.size, limit - position), at: position)
+      guard bytes.count >= FrameHeader.size else { return false }
+      for step in stride(from: 0, through: min(window, bytes.count - FrameHeader.size), by: 8) {
+        let candidate = bytes.suffix(from: step)
+        let offset = position + step
+        guard
+          let header = FrameHeader.decode(
+            candidate, offset: offset, salt: segment.header.preamble.salt)
+        else { continue }
+        self.offset = offset
+        chain = header.chain
+        return true
+      }
+      position += window
+    }
+    return false
+  }
+}
+
+/// A transaction as it stands in a segment.
+package struct LoggedTransaction: Sendable {
+  package struct Part: Sendable {
+    /// Where the payload begins in the file.
+    package let offset: Int
+    /// Records one after the other, the trailer taken off.
+    package let records: SharedBytes
+  }
+
+  package let commit: UInt64
+  package let parts: [Part]
+  package let trailer: CommitTrailer
+  /// The place just after it.
+  package let end: LogEnd
+}
+
+/// Reads the whole transactions of a segment in order.
+package struct TransactionReader {
+  private var frames: FrameReader
+  /// The end of the last whole transaction.
+  package private(set) var end: LogEnd
+
+  package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
+    frames = FrameReader(segment, from: start, limit: limit)
+    end =
+      start
+      ?? LogEnd(
+        offset: UInt64(SegmentHeader.size), commit: segment.header.predecessor.commit,
+        chain: segment.file.headerChain)
+  }
+
+  package enum Item {
+    case transaction(LoggedTransaction)
+    /// No whole transaction follows, and not because the limit was reached.
+    case broken(offset: Int, reason: String)
+    case end
+  }
+
+  package mutating func next() throws(LogError) -> Item {
+    var parts: [LoggedTransaction.Part] = []
+    while true {
+      let start = frames.offset
+      switch try frames.next() {
+      case .frame(let header, let offset, let payload):
+        let isExpected =
+          header.kind == .transaction && header.commit == end.commit + 1
+          && header.flags.contains(.first) == parts.isEmpty
+        guard isExpected else {
+          return .broken(offset: start, reason: "a frame out of its order")
+        }
+        let isLast = header.flags.contains(.last)
+        let trailer = isLast ? CommitTrailer.decode(endOf: payload) : nil
+        let records = payload.prefix(payload.count - (trailer == nil ? 0 : CommitTrailer.size))
+        parts.append(.init(offset: offset + FrameHeader.size, records: records))
+        guard isLast else { continue }
+        guard let trailer, Int(trailer.frameCount) == parts.count else {
+          return .broken(offset: start, reason: "a commit without its right trailer")
+        }
+        end = LogEnd(
+          offset: UInt64(frames.offset), commit: header.commit, chain: frames.chain)
+        return .transaction(
+          LoggedTransaction(commit: header.commit, parts: parts, trailer: trailer, end: end))
+      case .badPayload(_, let offset):
+        return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")
+      case .noFrame(let reason):
+        return .broken(offset: start, reason: reason)
+      case .end:
+        guard parts.isEmpty else {
+          return .broken(offset: start, reason: "a transaction without its end")
+        }
+        return .end
+      }
+    }
+  }
+}
+
+extension TransactionReader {
+  /// Goes on after damage, at the next frame that begins a transaction; returns false if none does.
+  ///
+  /// The transactions in between are lost.
+  package mutating func resume() throws(LogError) -> Bool {
+    var start = max(frames.offset, Int(clamping: end.offset)) + FrameHeader.alignment
+    while try frames.resynchronize(from: start) {
+      var probe = frames
+      switch try probe.next() {
+      case .frame(let header, let offset, _), .badPayload(let header, let offset):
+        if header.flags.contains(.first), header.commit > end.commit {
+          end = LogEnd(offset: UInt64(offset), commit: header.commit - 1, chain: header.chain)
+          return true
+        }
+        start = probe.offset
+      case .noFrame, .end:
+        start = frames.offset + FrameHeader.alignment
+      }
+    }
+    return false
+  }
+}
+
+/// The records in a run of bytes.
+package struct RecordReader {
+  private var rest: SharedBytes
+  /// Where the next record begins in the file.
+  package private(set) var offset: Int
+
+  package init(_ records: SharedBytes, at offset: Int) {
+    rest = records
+    self.offset = offset
+  }
+
+  /// The next record, with its place and size; nil at the end.
+  package mutating func next() throws(ByteError) -> (record: Record, offset: Int, size: Int)? {
+    guard !rest.isEmpty else { return nil }
+    let (record, size) = try Record.decode(rest)
+    let start = offset
+    rest = rest.suffix(from: size)
+    offset += size
+    return (record, start, size)
+  }
+}

@@ -1,0 +1,135 @@
+/// Decides how the log ends: bytes in, decision out. It writes nothing.
+///
+/// The last segment is read from a place that is known to be sound. Whole transactions count, one
+/// after the other. What stands after the last of them is a torn tail, and is ignored for ever, unless
+/// something proves that more was once durable: then it is damage. STORAGE.md's rules 10 to 13, 16
+/// and 18 are kept here. FILE_FORMAT.md §8
+package struct LogRecovery: Sendable {
+  /// Where the last whole transaction ends.
+  package var end: LogEnd
+  /// Up to here the log is proven to have been flushed; at most ``end``.
+  package var proven: LogEnd
+  /// The trailer of the last whole transaction in this segment, if there is one.
+  package var lastTrailer: CommitTrailer?
+  /// The highest bound of sequence numbers that any trailer names.
+  package var sequenceBound: UInt64
+  /// Bytes after ``end`` that count no more.
+  package var discarded: Range<Int>?
+  /// Bytes that were durable once and cannot be read as what they were.
+  package var damage: Damage?
+
+  /// What is known from elsewhere about how far the log was durable.
+  package struct Floor: Equatable, Sendable {
+    package var commit: UInt64
+    /// In the segment examined; 0 if the evidence speaks of another.
+    package var offset: UInt64
+    /// Who says so, for the message.
+    package var witness: String
+
+    package init(commit: UInt64, offset: UInt64, witness: String) {
+      self.commit = commit
+      self.offset = offset
+      self.witness = witness
+    }
+  }
+}
+
+extension LogRecovery {
+  /// Examines the last segment.
+  ///
+  /// - Parameters:
+  ///   - start: the place that reading may begin at; the first frame if nil.
+  ///   - floors: what else is known to have been durable.
+  package static func examine(
+    _ segment: Segment, size: Int, from start: LogEnd?, floors: [Floor]
+  ) throws(LogError) -> LogRecovery {
+    var recovery = try read(segment, size: size, from: start)
+    guard try recovery.findDamage(segment, size: size, floors: floors) != nil else {
+      return recovery
+    }
+    // The bytes may have been read while somebody wrote them, and the evidence later: only what is
+    // still so when the bytes are read again, after the evidence, is damage.
+    recovery = try read(segment, size: size, from: start)
+    recovery.damage = try recovery.findDamage(segment, size: size, floors: floors)
+    return recovery
+  }
+
+  private static func read(
+    _ segment: Segment, size: Int, from start: LogEnd?
+  ) throws(LogError) -> LogRecovery {
+    var reader = TransactionReader(segment, from: start, limit: size)
+    let header = segment.header
+    var recovery = LogRecovery(
+      end: reader.end, proven: reader.end, lastTrailer: nil,
+      sequenceBound: header.sequenceBound, discarded: nil, damage: nil)
+    var places: [LogEnd] = [reader.end]
+    var promised = header.flushedSize
+    reading: while true {
+      switch try reader.next() {
+      case .transaction(let transaction):
+        recovery.lastTrailer = transaction.trailer
+        recovery.sequenceBound = max(recovery.sequenceBound, transaction.trailer.sequenceBound)
+        promised = max(promised, transaction.trailer.flushedThrough)
+        places.append(transaction.end)
+      case .broken, .end:
+        break reading
+      }
+    }
+    recovery.end = reader.end
+    recovery.prove(through: promised, among: places)
+    if reader.end.offset < UInt64(size) { recovery.discarded = Int(reader.end.offset)..<size }
+    return recovery
+  }
+
+  private mutating func prove(through offset: UInt64, among places: [LogEnd]) {
+    if let place = places.last(where: { $0.offset <= offset }), place.offset > proven.offset {
+      proven = place
+    }
+  }
+
+  /// The damage, if anything shows that more was durable than can be read.
+  private mutating func findDamage(
+    _ segment: Segment, size: Int, floors: [Floor]
+  ) throws(LogError) -> Damage? {
+    for floor in floors where floor.commit > end.commit || floor.offset > end.offset {
+      return Damage(
+        path: segment.file.path, offset: Int(end.offset),
+        size: floor.offset > end.offset ? Int(clamping: floor.offset - end.offset) : nil,
+        reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
+          + "but it can be read through commit \(end.commit) only")
+    }
+    if segment.header.flushedSize > end.offset {
+      return Damage(
+        path: segment.file.path, offset: Int(end.offset),
+        size: Int(clamping: segment.header.flushedSize - end.offset),
+        reason: "the header shows that more was durable than can be read")
+    }
+    if let discarded, let promise = try promise(in: segment, discarded) {
+      return Damage(
+        path: segment.file.path, offset: Int(end.offset),
+        size: Int(clamping: promise - end.offset),
+        reason: "a later commit shows that more was durable than can be read")
+    }
+    return nil
+  }
+
+  /// The highest promise, above the end, of a whole committing frame that stands in `range`.
+  ///
+  /// The search is bounded: forged headers could otherwise make it checksum the file over and over.
+  private func promise(in segment: Segment, _ range: Range<Int>) throws(LogError) -> UInt64? {
+    var frames = FrameReader(segment, from: end, limit: range.upperBound)
+    var budget = 4 * range.upperBound
+    var highest: UInt64?
+    var start = range.lowerBound
+    while budget > 0, try frames.resynchronize(from: start) {
+      start = frames.offset + FrameHeader.alignment
+      guard case .frame(let header, _, let payload) = try frames.next() else { continue }
+      budget -= header.frameSize
+      guard header.kind == .transaction, header.flags.contains(.last),
+        let trailer = CommitTrailer.decode(endOf: payload), trailer.flushedThrough > end.offset
+      else { continue }
+      highest = max(highest ?? 0, trailer.flushedThrough)
+    }
+    return highest
+  }
+}

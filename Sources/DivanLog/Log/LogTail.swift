@@ -1,0 +1,85 @@
+import Synchronization
+
+/// How far the log was appended to, and how far it was flushed: shared by the one who appends and
+/// those who wait for a flush.
+package final class LogTail: Sendable {
+  /// A place in the log, with the file to flush to make it durable.
+  package struct Point: Sendable {
+    package let file: any OpenFile
+    package let fileID: UInt64
+    package let end: LogEnd
+    /// Sequence numbers up to this one may be used once this place is durable.
+    package let sequenceBound: UInt64
+  }
+
+  private struct State {
+    var appended: Point?
+    var flushed: Point?
+    var sequenceBound: UInt64
+    var isPoisoned = false
+  }
+
+  private let state: Mutex<State>
+
+  package init(sequenceBound: UInt64) {
+    state = Mutex(State(sequenceBound: sequenceBound))
+  }
+}
+
+extension LogTail {
+  /// Whether a flush has failed, so that nothing more may be written.
+  package var isPoisoned: Bool { state.withLock { $0.isPoisoned } }
+
+  package func poison() { state.withLock { $0.isPoisoned = true } }
+
+  /// Sequence numbers up to this one may be used: the bound is durable.
+  package var sequenceBound: UInt64 { state.withLock { $0.sequenceBound } }
+
+  package func raiseSequenceBound(to bound: UInt64) {
+    state.withLock { $0.sequenceBound = max($0.sequenceBound, bound) }
+  }
+
+  /// The last place in a file that is known to be flushed; nil if none is.
+  package func flushedEnd(in fileID: UInt64) -> LogEnd? {
+    state.withLock { $0.flushed?.fileID == fileID ? $0.flushed?.end : nil }
+  }
+
+  /// Notes that the log now ends at `point`.
+  package func noteAppended(_ point: Point) { state.withLock { $0.appended = point } }
+
+  /// Notes that the log ends at `point`, and that this is durable.
+  package func noteFlushed(_ point: Point) {
+    state.withLock {
+      $0.appended = point
+      $0.flushed = point
+      $0.sequenceBound = max($0.sequenceBound, point.sequenceBound)
+    }
+  }
+
+  /// Flushes everything that was appended before the call; returns the last durable commit.
+  ///
+  /// A failure is final: the system may report success the next time, with the bytes gone.
+  package func flush() throws(LogError) -> UInt64 {
+    let (target, flushed, isPoisoned) = state.withLock {
+      ($0.appended, $0.flushed, $0.isPoisoned)
+    }
+    guard let target else { return 0 }
+    if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {
+      return target.end.commit
+    }
+    guard !isPoisoned else {
+      throw .system(SystemError(call: "flush", path: target.file.path, code: .inputOutput))
+    }
+    do throws(SystemError) {
+      try target.file.flush()
+    } catch {
+      poison()
+      throw .system(error)
+    }
+    state.withLock {
+      if ($0.flushed?.end.commit ?? 0) <= target.end.commit { $0.flushed = target }
+      $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+    }
+    return target.end.commit
+  }
+}

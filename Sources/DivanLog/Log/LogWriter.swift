@@ -1,0 +1,283 @@
+/// Appends transactions to the log, a segment at a time.
+///
+/// Invariants:
+/// - Only the segment that this writer made is appended to, and only at its end.
+/// - A transaction never spans segments.
+/// - Once a flush of what was appended has failed, ``LogTail/isPoisoned`` stays true and nothing more
+///   is written: the system may show bytes that never reached the medium.
+///
+/// Used by one thread at a time; what other threads need of it is in ``tail``.
+package final class LogWriter {
+  package struct Settings: Sendable {
+    /// A segment gets a successor once it has grown to this many bytes.
+    package var segmentSizeGoal: Int
+    package var isMapped: Bool
+    /// Milliseconds since 1970.
+    package var now: @Sendable () -> UInt64
+    package var random: @Sendable () -> UInt64
+
+    package init(
+      segmentSizeGoal: Int, isMapped: Bool, now: @escaping @Sendable () -> UInt64,
+      random: @escaping @Sendable () -> UInt64
+    ) {
+      self.segmentSizeGoal = segmentSizeGoal
+      self.isMapped = isMapped
+      self.now = now
+      self.random = random
+    }
+  }
+
+  /// How the log that is to be continued ends.
+  package struct Start: Sendable {
+    package var segmentNumber: UInt64
+    package var segmentSalt: UInt64
+    package var end: LogEnd
+    package var nextFileID: UInt64
+    package var lastSequence: UInt64
+    package var sequenceBound: UInt64
+    package var time: UInt64
+
+    package init(
+      segmentNumber: UInt64, segmentSalt: UInt64, end: LogEnd, nextFileID: UInt64,
+      lastSequence: UInt64, sequenceBound: UInt64, time: UInt64
+    ) {
+      self.segmentNumber = segmentNumber
+      self.segmentSalt = segmentSalt
+      self.end = end
+      self.nextFileID = nextFileID
+      self.lastSequence = lastSequence
+      self.sequenceBound = sequenceBound
+      self.time = time
+    }
+
+    /// The start of a log of which nothing exists.
+    package static let empty = Start(
+      segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
+      lastSequence: 0, sequenceBound: 0, time: 0)
+  }
+
+  private let directory: StoreDirectory
+  private let settings: Settings
+  private let storeID: StoreID
+  package let tail: LogTail
+  /// The segment that is appended to; its `end` is the end of the log. Nil until the first commit.
+  package private(set) var active: Segment?
+  /// The newest segment, and how the log ends if there is no active one.
+  private var last: (number: UInt64, salt: UInt64, end: LogEnd)
+  private var nextFileID: UInt64
+  /// Whether the active segment may not be appended to any more.
+  private var isEnded = false
+  /// Whether `HEAD` names an older segment than the newest, because replacing it failed.
+  private var isHeadBehind = false
+  package private(set) var lastSequence: UInt64
+  private var lastTime: UInt64
+
+  /// How many sequence numbers are reserved ahead.
+  package static let sequenceReserve: UInt64 = 1 << 16
+  /// The active segment is mapped anew when it has grown by so many bytes.
+  private static let mappingStep = 1 << 20
+
+  package init(
+    _ directory: StoreDirectory, storeID: StoreID, settings: Settings, continuing start: Start
+  ) {
+    self.directory = directory
+    self.storeID = storeID
+    self.settings = settings
+    tail = LogTail(sequenceBound: start.sequenceBound)
+    last = (start.segmentNumber, start.segmentSalt, start.end)
+    nextFileID = start.nextFileID
+    lastSequence = start.lastSequence
+    lastTime = start.time
+  }
+}
+
+extension LogWriter {
+  /// The end of the log.
+  package var end: LogEnd { active?.end ?? last.end }
+
+  /// Makes sure that there is a segment to append to, and says where the next transaction begins.
+  package func prepare() throws(LogError) -> (fileID: UInt64, offset: Int) {
+    if let active, !isEnded, active.end.offset < UInt64(settings.segmentSizeGoal) {
+      if isHeadBehind { try replaceHead(isClosed: false) }
+    } else {
+      try rotate()
+    }
+    guard let active else { preconditionFailure("Rotation leaves an active segment") }
+    return (active.fileID, Int(active.end.offset))
+  }
+
+  /// A number for a segment that is to be made by somebody else.
+  package func takeFileID() -> UInt64 {
+    defer { nextFileID += 1 }
+    return nextFileID
+  }
+
+  /// Appends a transaction, which must have begun where ``prepare()`` said; returns its time.
+  ///
+  /// After an error nothing of it counts, and the segment ends before it.
+  package func append(
+    _ buffer: inout TransactionBuffer, lastSequence: UInt64, documentCount: UInt64
+  ) throws(LogError) -> UInt64 {
+    guard let segment = active else { preconditionFailure("append() needs prepare()") }
+    try reserveSequences(through: lastSequence)
+    lastTime = max(lastTime, settings.now())
+    let trailer = CommitTrailer(
+      frameCount: 0, recordCount: 0, lastSequence: lastSequence,
+      sequenceBound: max(tail.sequenceBound, lastSequence + LogWriter.sequenceReserve),
+      flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
+      time: lastTime, documentCount: documentCount)
+    let end = buffer.seal(
+      after: segment.end, salt: segment.header.preamble.salt, trailer: trailer)
+    do throws(SystemError) {
+      try buffer.write(to: segment.file.file)
+    } catch {
+      // An unknown part of it may stand in the file, so nothing may follow there.
+      isEnded = true
+      throw .system(error)
+    }
+    active = Segment(
+      file: segment.file, mapped: try mapping(of: segment, through: end), end: end)
+    self.lastSequence = lastSequence
+    tail.noteAppended(
+      LogTail.Point(
+        file: segment.file.file, fileID: segment.fileID, end: end,
+        sequenceBound: trailer.sequenceBound))
+    return lastTime
+  }
+
+  /// What is mapped of a segment that has grown: more, if that pays.
+  private func mapping(of segment: Segment, through end: LogEnd) throws(LogError) -> SharedBytes {
+    guard settings.isMapped, Int(end.offset) - segment.mapped.count >= LogWriter.mappingStep else {
+      return segment.mapped
+    }
+    // Reading goes on without the mapping if the system has no room for it.
+    return (try? segment.file.file.map(Int(end.offset))) ?? segment.mapped
+  }
+
+  /// Makes sure that sequence numbers up to `sequence` may be used: that the bound is durable.
+  private func reserveSequences(through sequence: UInt64) throws(LogError) {
+    guard sequence > tail.sequenceBound else { return }
+    try replaceHead(isClosed: false, sequenceBound: sequence + LogWriter.sequenceReserve)
+  }
+
+  /// Flushes the active segment and begins its successor.
+  private func rotate() throws(LogError) {
+    _ = try tail.flush()
+    try begin(after: end, relogging: nil)
+  }
+
+  /// Transactions that an earlier writer left in doubt, to be logged again.
+  package struct Relog {
+    package let segment: Segment
+    /// Up to here they are proven durable, and stay where they are.
+    package let proven: LogEnd
+    package let end: LogEnd
+
+    package init(segment: Segment, proven: LogEnd, end: LogEnd) {
+      self.segment = segment
+      self.proven = proven
+      self.end = end
+    }
+
+    var size: UInt64 { end.offset - proven.offset }
+  }
+
+  /// Makes the next segment under its name, whole or not at all, and names it in `HEAD`.
+  package func begin(after predecessor: LogEnd, relogging relog: Relog?) throws(LogError) {
+    let number = last.number + 1
+    let name = FileName.segment(number...number)
+    let header = SegmentHeader(
+      preamble: FilePreamble(
+        kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
+      fileID: nextFileID, numbers: number...number, generation: 0, predecessor: predecessor,
+      lastSequence: lastSequence,
+      sequenceBound: max(tail.sequenceBound, lastSequence + LogWriter.sequenceReserve),
+      flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
+    let block = header.encode()
+    let chain = SegmentHeader.chain(of: block)
+    var end = LogEnd(offset: UInt64(SegmentHeader.size), commit: predecessor.commit, chain: chain)
+    let begun = end
+    let file: any OpenFile
+    do throws(LogError) {
+      file = try directory.install(name) { (file) throws(LogError) in
+        try attempt { () throws(SystemError) in try file.write(block, at: 0) }
+        if let relog {
+          end = try LogWriter.copy(relog, to: file, after: begun, salt: header.preamble.salt)
+        }
+      }
+    } catch {
+      // If the directory could not be flushed, the name may stand in it or not: no other segment of
+      // this number may be made.
+      if case .system(let failure) = error, failure.path == directory.path { tail.poison() }
+      throw error
+    }
+    nextFileID += 1
+    last = (number, header.preamble.salt, end)
+    let segmentFile = SegmentFile(
+      name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file)
+    active = Segment(file: segmentFile, mapped: .empty, end: end)
+    isEnded = false
+    tail.noteFlushed(
+      LogTail.Point(
+        file: file, fileID: header.fileID, end: end, sequenceBound: header.sequenceBound))
+    isHeadBehind = true
+    try replaceHead(isClosed: false)
+  }
+
+  /// Copies transactions into a new segment, with the same commit numbers and new frame headers.
+  private static func copy(
+    _ relog: Relog, to file: any OpenFile, after begun: LogEnd, salt: UInt64
+  ) throws(LogError) -> LogEnd {
+    var end = begun
+    var frames = FrameReader(
+      relog.segment, from: relog.proven, limit: Int(relog.end.offset))
+    var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal)
+    while case .frame(var header, _, let payload) = try frames.next() {
+      writer.removeAll()
+      writer.appendZeros(FrameHeader.size)
+      writer.append(payload)
+      if header.flags.contains(.last), var trailer = CommitTrailer.decode(endOf: payload) {
+        // What was promised was of another file.
+        trailer.flushedThrough = UInt64(SegmentHeader.size)
+        writer.truncate(to: writer.count - CommitTrailer.size)
+        trailer.encode(to: &writer)
+      }
+      writer.pad(to: FrameHeader.alignment)
+      var check = CRC32C()
+      check.add(writer, in: FrameHeader.size..<writer.count)
+      header.payloadChecksum = check.checksum
+      header.chain = end.chain
+      let offset = end.offset
+      end.chain = header.encode(into: &writer, at: 0, offset: Int(offset), salt: salt)
+      end.offset += UInt64(writer.count)
+      end.commit = header.commit
+      do throws(SystemError) {
+        try file.write(writer, at: Int(offset))
+      } catch {
+        throw .system(error)
+      }
+    }
+    guard end.offset - begun.offset == relog.size, end.commit == relog.end.commit else {
+      // It was read and found sound a moment ago.
+      throw .damaged(
+        Damage(
+          path: relog.segment.file.path, offset: frames.offset,
+          reason: "what was to be logged again reads differently now"))
+    }
+    return end
+  }
+
+  /// Replaces `HEAD`: through which place the log is durable, and which sequence numbers are reserved.
+  package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
+    let floor = active.map { tail.flushedEnd(in: $0.fileID) ?? last.end } ?? last.end
+    let bound = max(tail.sequenceBound, sequenceBound)
+    try directory.replaceHead(
+      Head(
+        preamble: FilePreamble(
+          kind: .head, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
+        segmentNumber: last.number, segmentSalt: last.salt, floor: floor,
+        lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))
+    tail.raiseSequenceBound(to: bound)
+    isHeadBehind = false
+  }
+}

@@ -1,0 +1,94 @@
+/// A segment that is open for reading, as it was at one moment.
+///
+/// Copies share the file. A segment that is still appended to is described anew as it grows; what an
+/// older description says of it stays true.
+package struct Segment: Sendable {
+  package let file: SegmentFile
+  /// The first bytes of the file as memory; empty when reading is buffered.
+  package let mapped: SharedBytes
+  /// Where the last transaction that counts ends.
+  package var end: LogEnd
+
+  package init(file: SegmentFile, mapped: SharedBytes, end: LogEnd) {
+    self.file = file
+    self.mapped = mapped
+    self.end = end
+  }
+
+  package var header: SegmentHeader { file.header }
+  package var fileID: UInt64 { file.header.fileID }
+}
+
+/// A segment's file with its header.
+package final class SegmentFile: Sendable {
+  package let name: FileName
+  package let path: String
+  package let header: SegmentHeader
+  /// The chain value that the first frame carries.
+  package let headerChain: UInt32
+  package let file: any OpenFile
+
+  package init(
+    name: FileName, path: String, header: SegmentHeader, headerChain: UInt32, file: any OpenFile
+  ) {
+    self.name = name
+    self.path = path
+    self.header = header
+    self.headerChain = headerChain
+    self.file = file
+  }
+
+  /// Opens a segment and reads its header.
+  package convenience init(
+    _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
+  ) throws(LogError) {
+    let name = FileName.segment(numbers)
+    let path = directory.path(of: name)
+    let file = try attempt { () throws(SystemError) in
+      try directory.fileSystem.open(path, .reading)
+    }
+    let block = try attempt { () throws(SystemError) in try file.read(SegmentHeader.size, at: 0) }
+    let header = try SegmentHeader.decode(block, path: path)
+    guard header.numbers == numbers else {
+      throw .damaged(
+        Damage(path: path, offset: 72, reason: "the header belongs to a segment of another name"))
+    }
+    self.init(
+      name: name, path: path, header: header, headerChain: SegmentHeader.chain(of: block),
+      file: file)
+  }
+
+  package func size() throws(LogError) -> Int {
+    try attempt { () throws(SystemError) in try file.size() }
+  }
+}
+
+extension Segment {
+  /// `count` bytes from `offset` on; fewer only where the file ends.
+  package func bytes(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
+    if let slice = mapped.slice(offset, count) { return slice }
+    return try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
+  }
+
+  /// The record at a place, checked against its checksum.
+  package func record(at locator: RecordLocator) throws(LogError) -> Record {
+    // A locator comes from an index page, which was checked; the size still bounds the allocation.
+    guard let offset = Int(exactly: locator.offset), locator.size <= Record.sizeLimit else {
+      throw .damaged(Damage(path: file.path, offset: 0, reason: "a locator outside the file"))
+    }
+    let bytes = try bytes(Int(locator.size), at: offset)
+    guard bytes.count == Int(locator.size) else {
+      throw .damaged(Damage(path: file.path, offset: offset, reason: "the file ends too early"))
+    }
+    do throws(ByteError) {
+      let (record, size) = try Record.decode(bytes)
+      guard size == bytes.count else {
+        throw ByteError(offset: 0, reason: "the record has another size than its index entry says")
+      }
+      return record
+    } catch {
+      throw .damaged(
+        Damage(path: file.path, offset: offset, size: bytes.count, reason: error.reason))
+    }
+  }
+}

@@ -1,0 +1,106 @@
+/// The directory of a store: which files it holds, and how one gets there.
+package struct StoreDirectory: Sendable {
+  package let fileSystem: any FileSystem
+  package let path: String
+
+  package init(_ path: String, on fileSystem: any FileSystem) {
+    self.path = path
+    self.fileSystem = fileSystem
+  }
+
+  package func path(of name: FileName) -> String { "\(path)/\(name)" }
+
+  /// Where a file stands while it is being made.
+  package func temporaryPath(of name: FileName) -> String {
+    "\(path)/\(FileName.temporaries)/\(name)"
+  }
+}
+
+extension StoreDirectory {
+  /// The files of the store by name, and names that are none of its own.
+  package func listing() throws(LogError) -> (files: Set<FileName>, foreign: [String]) {
+    var files: Set<FileName> = []
+    var foreign: [String] = []
+    for name in try attempt({ () throws(SystemError) in try fileSystem.list(path) }) {
+      if let known = FileName(name) { files.insert(known) } else { foreign.append(name) }
+    }
+    return (files, foreign)
+  }
+
+  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed, renamed,
+  /// and the directory is flushed. Returns the file, still open.
+  ///
+  /// - Parameter beforeRename: what must have happened before the name is taken.
+  package func install(
+    _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
+    write: (any OpenFile) throws(LogError) -> Void
+  ) throws(LogError) -> any OpenFile {
+    let temporary = temporaryPath(of: name)
+    let file = try create(temporary)
+    try write(file)
+    try attempt { () throws(SystemError) in try file.flush() }
+    try beforeRename()
+    try attempt { () throws(SystemError) in
+      try fileSystem.rename(temporary, to: path(of: name))
+      try fileSystem.flushDirectory(path)
+    }
+    return file
+  }
+
+  /// Makes an empty temporary, in place of one that an earlier attempt may have left.
+  private func create(_ temporary: String) throws(LogError) -> any OpenFile {
+    try attempt { () throws(SystemError) in
+      do throws(SystemError) {
+        return try fileSystem.open(temporary, .creating)
+      } catch where error.code == .exists {
+        try fileSystem.remove(temporary)
+        return try fileSystem.open(temporary, .creating)
+      }
+    }
+  }
+
+  /// Replaces `HEAD`.
+  package func replaceHead(_ head: Head) throws(LogError) {
+    let file = try install(.head) { (file) throws(LogError) in
+      try attempt { () throws(SystemError) in try file.write(head.encode(), at: 0) }
+    }
+    try attempt { () throws(SystemError) in try file.close() }
+  }
+
+  /// What `HEAD` says; nil if there is none.
+  ///
+  /// Its damage is the loss of evidence only, so it is returned and not thrown.
+  package func head() throws(LogError) -> (head: Head?, problem: LogError?) {
+    let path = path(of: .head)
+    let bytes: SharedBytes
+    do throws(SystemError) {
+      bytes = try fileSystem.contents(of: path, limit: 1 << 16)
+    } catch where error.code == .notFound {
+      return (nil, nil)
+    } catch where error.code == .fileTooLarge {
+      return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size")))
+    } catch {
+      throw .system(error)
+    }
+    do throws(LogError) {
+      return (try Head.decode(bytes, path: path), nil)
+    } catch .newerFormat(let path, let version) {
+      throw .newerFormat(path: path, version: version)
+    } catch {
+      return (nil, error)
+    }
+  }
+
+  package func remove(_ name: FileName) throws(LogError) {
+    try attempt { () throws(SystemError) in try fileSystem.remove(path(of: name)) }
+  }
+
+  package func flush() throws(LogError) {
+    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+  }
+}
+
+/// Runs calls to the system, and says of a failure that it is one of the log's.
+package func attempt<R>(_ body: () throws(SystemError) -> R) throws(LogError) -> R {
+  do { return try body() } catch { throw .system(error) }
+}

@@ -1,0 +1,111 @@
+/// A transaction in the making: its frames as they will stand in the segment.
+///
+/// Where the first frame will stand is known from the beginning, so that every record has its place
+/// at once, and the whole is written by one call.
+package struct TransactionBuffer: ~Copyable {
+  private var writer = ByteWriter(capacity: 4096)
+  /// Where the frames begin within `writer`; the last one is still open.
+  private var frameStarts: [Int] = [0]
+  /// Where each closed frame's payload ends, before its padding.
+  private var frameEnds: [Int] = []
+  /// The offset in the segment where the first frame will stand.
+  private var base: Int
+  package private(set) var recordCount = 0
+
+  /// A frame is closed once its records have grown to this many bytes, so that damage stays local.
+  package static let frameSizeGoal = 1 << 20
+
+  package init() { base = 0 }
+
+  /// Begins a transaction that will stand at `offset`.
+  package mutating func begin(at offset: Int) {
+    writer.removeAll()
+    writer.appendZeros(FrameHeader.size)
+    frameStarts.removeAll(keepingCapacity: true)
+    frameStarts.append(0)
+    frameEnds.removeAll(keepingCapacity: true)
+    base = offset
+    recordCount = 0
+  }
+
+  /// Bytes so far, in frames.
+  package var size: Int { writer.count }
+
+  /// Appends a record whose payload `encode` appends, and says where it will stand.
+  package mutating func append(
+    _ kind: Record.Kind, encode: (inout ByteWriter) -> Void
+  ) -> (offset: Int, size: Int) {
+    if writer.count - (frameStarts.last ?? 0) >= TransactionBuffer.frameSizeGoal { beginFrame() }
+    let start = writer.count
+    let size = Record.append(kind: kind, to: &writer, encode: encode)
+    recordCount += 1
+    return (base + start, size)
+  }
+
+  /// Appends a record as it stands elsewhere.
+  package mutating func append(copyOf record: SharedBytes) {
+    if writer.count - (frameStarts.last ?? 0) >= TransactionBuffer.frameSizeGoal { beginFrame() }
+    writer.append(record)
+    recordCount += 1
+  }
+
+  private mutating func beginFrame() {
+    frameEnds.append(writer.count)
+    writer.pad(to: FrameHeader.alignment)
+    frameStarts.append(writer.count)
+    writer.appendZeros(FrameHeader.size)
+  }
+
+  /// A moment that ``rollback(to:)`` can return to.
+  package struct Savepoint {
+    fileprivate let count: Int
+    fileprivate let frameCount: Int
+    fileprivate let recordCount: Int
+  }
+
+  package var savepoint: Savepoint {
+    Savepoint(count: writer.count, frameCount: frameStarts.count, recordCount: recordCount)
+  }
+
+  package mutating func rollback(to savepoint: Savepoint) {
+    writer.truncate(to: savepoint.count)
+    frameStarts.removeLast(frameStarts.count - savepoint.frameCount)
+    frameEnds.removeLast(frameEnds.count - (savepoint.frameCount - 1))
+    recordCount = savepoint.recordCount
+  }
+
+  /// Completes the frames, and returns the place after them.
+  package mutating func seal(
+    after end: LogEnd, salt: UInt64, trailer: CommitTrailer
+  ) -> LogEnd {
+    var trailer = trailer
+    trailer.frameCount = UInt32(frameStarts.count)
+    trailer.recordCount = UInt32(recordCount)
+    trailer.encode(to: &writer)
+    frameEnds.append(writer.count)
+    writer.pad(to: FrameHeader.alignment)
+    var chain = end.chain
+    for index in frameStarts.indices {
+      let start = frameStarts[index]
+      let paddedEnd = index + 1 < frameStarts.count ? frameStarts[index + 1] : writer.count
+      var check = CRC32C()
+      check.add(writer, in: start + FrameHeader.size..<paddedEnd)
+      var flags: FrameHeader.Flags = []
+      if index == 0 { flags.insert(.first) }
+      if index == frameStarts.count - 1 { flags.insert(.last) }
+      let header = FrameHeader(
+        kind: .transaction, flags: flags,
+        payloadSize: frameEnds[index] - start - FrameHeader.size,
+        payloadChecksum: check.checksum, commit: end.commit + 1, chain: chain)
+      chain = header.encode(into: &writer, at: start, offset: base + start, salt: salt)
+    }
+    frameEnds.removeAll(keepingCapacity: true)
+    return LogEnd(
+      offset: UInt64(base + writer.count), commit: end.commit + 1, chain: chain)
+  }
+
+  /// Writes the sealed frames to where they belong.
+  package func write(to file: any OpenFile) throws(SystemError) {
+    try file.write(writer, at: base)
+  }
+}
