@@ -5,10 +5,12 @@
 /// the working directory, with `/` between components. Nothing is retried but an interrupted call,
 /// and nothing is ever flushed that was not asked for.
 package protocol FileSystem: Sendable {
-  /// Opens a file.
+  /// Opens a file; anything else that has the name is refused.
   func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile
 
   /// Gives a file another name, replacing what had it; atomic within one directory tree.
+  ///
+  /// A directory can be renamed too, to a free name or over an empty directory.
   func rename(_ path: String, to newPath: String) throws(SystemError)
 
   /// Gives a file a second name. Fails if that name is taken.
@@ -36,7 +38,8 @@ package protocol FileSystem: Sendable {
 
   /// Locks a file, which is made if need be, against every other holder, or says who holds it.
   ///
-  /// It never waits. `note` is left in the file for whoever comes next to read.
+  /// It never waits. `note` is left in the file for whoever comes next to read, unless the disk is
+  /// full; of a longer one, the first 1,024 bytes are told.
   func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome
 }
 
@@ -66,6 +69,9 @@ package enum FileLockOutcome: Sendable {
   case acquired(any FileLock)
   /// Somebody else holds it, who left this note.
   case held(note: String)
+
+  /// How many bytes of a note are read.
+  static let noteSizeLimit = 1024
 }
 
 /// A lock that is held until it is released or forgotten.
@@ -95,7 +101,7 @@ package protocol OpenFile: AnyObject, Sendable {
 
   /// The first `count` bytes as memory, which stays readable after the file was closed or removed.
   ///
-  /// The file must have as many, and they must not change afterwards.
+  /// The file must have as many now, or this throws, and they must not change afterwards.
   func map(_ count: Int) throws(SystemError) -> SharedBytes
 
   func close() throws(SystemError)
@@ -129,7 +135,7 @@ extension FileSystem {
     do {
       _ = try status(path)
       return true
-    } catch where error.code == .notFound || error.code == .notADirectory {
+    } catch  where error.code == .notFound || error.code == .notADirectory {
       return false
     }
   }

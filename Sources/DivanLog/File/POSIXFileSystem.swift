@@ -1,24 +1,185 @@
 #if canImport(Darwin)
   import Darwin
+#elseif canImport(Musl)
+  import Musl
 #else
   import Glibc
 #endif
 
-extension SystemError.Code {
-  package static let notFound = Self(rawValue: ENOENT)
-  package static let notADirectory = Self(rawValue: ENOTDIR)
-  package static let isADirectory = Self(rawValue: EISDIR)
-  package static let directoryNotEmpty = Self(rawValue: ENOTEMPTY)
-  package static let exists = Self(rawValue: EEXIST)
-  package static let noAccess = Self(rawValue: EACCES)
-  package static let notPermitted = Self(rawValue: EPERM)
-  package static let noSpace = Self(rawValue: ENOSPC)
-  package static let quotaExceeded = Self(rawValue: EDQUOT)
-  package static let readOnlyFileSystem = Self(rawValue: EROFS)
-  package static let inputOutput = Self(rawValue: EIO)
-  package static let fileTooLarge = Self(rawValue: EFBIG)
-  package static let tooManyOpenFiles = Self(rawValue: EMFILE)
-  package static let tooManyOpenFilesInSystem = Self(rawValue: ENFILE)
-  package static let invalidArgument = Self(rawValue: EINVAL)
-  package static let badDescriptor = Self(rawValue: EBADF)
+/// The file system of the machine.
+///
+/// Every descriptor is closed in child processes (`O_CLOEXEC`) and is greater than 2, so that what
+/// a library prints to a closed standard stream never ends up in a store.
+package struct POSIXFileSystem: FileSystem {
+  package init() {}
 }
+
+extension POSIXFileSystem {
+  package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
+    switch access {
+    case .reading:
+      // Not to wait for somebody to write into what may be a pipe; files are unaffected.
+      let descriptor = try openDescriptor(path, O_RDONLY | O_NONBLOCK)
+      let file = POSIXFile(path: path, descriptor: descriptor)
+      switch try file.status().kind {
+      case .file: return file
+      case .directory: throw SystemError(call: "open", path: path, code: .isADirectory)
+      case .other: throw SystemError(call: "open", path: path, code: .invalidArgument)
+      }
+    case .creating:
+      let descriptor = try openDescriptor(path, O_RDWR | O_CREAT | O_EXCL)
+      return POSIXFile(path: path, descriptor: descriptor)
+    }
+  }
+
+  package func rename(_ path: String, to newPath: String) throws(SystemError) {
+    try checkName(newPath, "rename")
+    try onName(path, "rename") { unsafe systemRename(path, newPath) }
+  }
+
+  package func link(_ path: String, to newPath: String) throws(SystemError) {
+    try checkName(newPath, "link")
+    try onName(path, "link") { unsafe systemLink(path, newPath) }
+  }
+
+  package func remove(_ path: String) throws(SystemError) {
+    do {
+      try onName(path, "unlink") { unsafe unlink(path) }
+    } catch  where error.code == .notPermitted {
+      // Darwin's answer for a directory.
+      guard try status(path).kind == .directory else { throw error }
+      throw SystemError(call: "unlink", path: path, code: .isADirectory)
+    }
+  }
+
+  package func makeDirectory(_ path: String) throws(SystemError) {
+    try onName(path, "mkdir") { unsafe mkdir(path, 0o755) }
+  }
+
+  package func removeDirectory(_ path: String) throws(SystemError) {
+    try onName(path, "rmdir") { unsafe rmdir(path) }
+  }
+
+  package func status(_ path: String) throws(SystemError) -> FileStatus {
+    var information = stat()
+    try onName(path, "stat") { unsafe stat(path, &information) }
+    return FileStatus(information)
+  }
+
+  package func flushDirectory(_ path: String) throws(SystemError) {
+    let descriptor = try openDescriptor(path, O_RDONLY | O_DIRECTORY)
+    // Nothing was written through it, so closing it has nothing to report.
+    defer { _ = systemClose(descriptor) }
+    #if canImport(Darwin)
+      try flushDescriptor(descriptor, path)
+    #else
+      try uninterrupted("fsync", path) { fsync(descriptor) }
+    #endif
+  }
+
+  package func canonicalPath(_ path: String) throws(SystemError) -> String {
+    try checkName(path, "realpath")
+    guard let text = unsafe realpath(path, nil) else {
+      throw SystemError(call: "realpath", path: path, code: .init(rawValue: errno))
+    }
+    // The system allocated it for this caller, and it ends in a zero.
+    defer { unsafe free(text) }
+    return unsafe String(cString: text)
+  }
+
+  package func list(_ path: String) throws(SystemError) -> [String] {
+    let descriptor = try openDescriptor(path, O_RDONLY | O_DIRECTORY)
+    guard let stream = unsafe fdopendir(descriptor) else {
+      let code = SystemError.Code(rawValue: errno)
+      _ = systemClose(descriptor)
+      throw SystemError(call: "opendir", path: path, code: code)
+    }
+    // Closes the descriptor as well.
+    defer { _ = unsafe closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = unsafe readdir(stream) else {
+        guard errno == 0 else {
+          throw SystemError(call: "readdir", path: path, code: .init(rawValue: errno))
+        }
+        break
+      }
+      // The name is read in place: an entry may be shorter than its type. It ends in a zero.
+      guard let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) else { continue }
+      let name = unsafe String(
+        cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
+    let descriptor = try openDescriptor(path, O_RDWR | O_CREAT)
+    let lock = POSIXFileLock(POSIXFile(path: path, descriptor: descriptor))
+    do {
+      try uninterrupted("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+    } catch  where error.code.rawValue == EWOULDBLOCK {
+      return .held(note: lock.readNote())
+    }
+    lock.leaveNote(note)
+    return .acquired(lock)
+  }
+}
+
+/// Opens a descriptor that children do not inherit and that is no standard stream.
+private func openDescriptor(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
+  let descriptor = try onName(path, "open") { unsafe systemOpen(path, flags | O_CLOEXEC, 0o644) }
+  guard descriptor <= 2 else { return descriptor }
+  defer { _ = systemClose(descriptor) }
+  return try uninterrupted("dup", path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
+}
+
+/// Refuses a name that the system would silently cut short.
+private func checkName(_ path: String, _ call: String) throws(SystemError) {
+  guard !path.utf8.contains(0) else {
+    throw SystemError(call: call, path: path, code: .invalidArgument)
+  }
+}
+
+/// Makes a call that takes a name.
+@discardableResult
+private func onName(
+  _ path: String, _ call: String, _ body: () -> Int32
+) throws(SystemError) -> Int32 {
+  try checkName(path, call)
+  return try uninterrupted(call, path, body)
+}
+
+/// Makes a call again for as long as a signal interrupts it.
+@discardableResult
+func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
+  _ call: String, _ path: String, _ body: () -> Result
+) throws(SystemError) -> Result {
+  while true {
+    let result = body()
+    if result != -1 { return result }
+    let number = errno
+    if number != EINTR {
+      throw SystemError(call: call, path: path, code: .init(rawValue: number))
+    }
+  }
+}
+
+// Methods of the same names hide these inside the type.
+
+private func systemOpen(_ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t) -> Int32 {
+  unsafe open(path, flags, mode)
+}
+
+private func systemRename(
+  _ path: UnsafePointer<CChar>, _ newPath: UnsafePointer<CChar>
+) -> Int32 {
+  unsafe rename(path, newPath)
+}
+
+private func systemLink(_ path: UnsafePointer<CChar>, _ newPath: UnsafePointer<CChar>) -> Int32 {
+  unsafe link(path, newPath)
+}
+
+func systemClose(_ descriptor: Int32) -> Int32 { close(descriptor) }

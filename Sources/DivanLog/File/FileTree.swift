@@ -1,0 +1,222 @@
+/// The directories of a file system that is kept in memory: which name stands for which file.
+///
+/// Paths are taken from the root, whether they begin with `/` or not; there are no symbolic links,
+/// and `..` is resolved by its looks. Names that Unicode calls equivalent are one name.
+///
+/// What changes names is worked out first, as changes that are then applied: so a file system that
+/// loses some of them after a crash can keep them in a list.
+///
+/// Invariants:
+/// - The table of a directory exists at least as long as a name stands for the directory.
+package struct FileTree<File: AnyObject & Sendable>: Sendable {
+  /// What a name stands for.
+  package enum Node: Sendable {
+    case file(File)
+    case directory(DirectoryID)
+  }
+
+  /// A directory, whatever it is called.
+  package struct DirectoryID: Hashable, Sendable {
+    package let number: Int
+  }
+
+  /// Where a name stands.
+  package struct Place: Hashable, Sendable {
+    package let directory: DirectoryID
+    package let name: String
+  }
+
+  /// A name that is to stand for something else, or, if nil, for nothing.
+  package struct Change: Sendable {
+    package let place: Place
+    package let node: Node?
+  }
+
+  package static var root: DirectoryID { DirectoryID(number: 0) }
+
+  private var directories: [DirectoryID: [String: Node]] = [Self.root: [:]]
+  private var directoryCount = 1
+
+  /// A tree of nothing but the root.
+  package init() {}
+}
+
+// MARK: Looking up
+
+extension FileTree {
+  /// What a path stands for.
+  package func node(at path: String, _ call: String) throws(SystemError) -> Node {
+    guard let place = try place(of: path, call) else { return .directory(Self.root) }
+    guard let node = self[place] else {
+      throw SystemError(call: call, path: path, code: .notFound)
+    }
+    return node
+  }
+
+  package func file(at path: String, _ call: String) throws(SystemError) -> File {
+    guard case .file(let file) = try node(at: path, call) else {
+      throw SystemError(call: call, path: path, code: .isADirectory)
+    }
+    return file
+  }
+
+  package func directory(at path: String, _ call: String) throws(SystemError) -> DirectoryID {
+    guard case .directory(let directory) = try node(at: path, call) else {
+      throw SystemError(call: call, path: path, code: .notADirectory)
+    }
+    return directory
+  }
+
+  /// The names in a directory, sorted by their bytes.
+  package func names(in directory: DirectoryID) -> [String] {
+    (directories[directory] ?? [:]).keys.sorted {
+      $0.utf8.lexicographicallyPrecedes($1.utf8)
+    }
+  }
+
+  package subscript(place: Place) -> Node? { directories[place.directory]?[place.name] }
+
+  /// Where a path's last name stands, or is to stand; nil for the root.
+  package func place(of path: String, _ call: String) throws(SystemError) -> Place? {
+    guard !path.isEmpty else { throw SystemError(call: call, path: path, code: .notFound) }
+    // As on a real system, where a zero ends a path.
+    guard !path.utf8.contains(0) else {
+      throw SystemError(call: call, path: path, code: .invalidArgument)
+    }
+    var components = Self.components(of: path)
+    guard let name = components.popLast() else { return nil }
+    var directory = Self.root
+    for component in components {
+      switch directories[directory]?[component] {
+      case .directory(let next): directory = next
+      case .file: throw SystemError(call: call, path: path, code: .notADirectory)
+      case nil: throw SystemError(call: call, path: path, code: .notFound)
+      }
+    }
+    return Place(directory: directory, name: name)
+  }
+
+  /// The path as it begins at the root.
+  package static func canonicalPath(_ path: String) -> String {
+    "/" + components(of: path).joined(separator: "/")
+  }
+
+  private static func components(of path: String) -> [String] {
+    var components: [String] = []
+    for component in path.utf8.split(separator: UInt8(ascii: "/")) {
+      switch String(Substring(component)) {
+      case ".": break
+      case "..": _ = components.popLast()
+      case let name: components.append(name)
+      }
+    }
+    return components
+  }
+}
+
+// MARK: Changing
+
+extension FileTree {
+  /// What gives a new file its name.
+  package func creating(
+    _ file: File, at path: String, _ call: String
+  ) throws(SystemError) -> [Change] {
+    [Change(place: try freePlace(of: path, call), node: .file(file))]
+  }
+
+  /// What makes a directory; its table is there at once.
+  package mutating func makingDirectory(
+    _ path: String, _ call: String
+  ) throws(SystemError) -> [Change] {
+    let place = try freePlace(of: path, call)
+    let directory = DirectoryID(number: directoryCount)
+    directoryCount += 1
+    directories[directory] = [:]
+    return [Change(place: place, node: .directory(directory))]
+  }
+
+  package func removing(_ path: String, _ call: String) throws(SystemError) -> [Change] {
+    _ = try file(at: path, call)
+    return [Change(place: try ordinaryPlace(of: path, call), node: nil)]
+  }
+
+  package func removingDirectory(
+    _ path: String, _ call: String
+  ) throws(SystemError) -> [Change] {
+    let directory = try directory(at: path, call)
+    let place = try ordinaryPlace(of: path, call)
+    guard isEmpty(directory) else {
+      throw SystemError(call: call, path: path, code: .directoryNotEmpty)
+    }
+    return [Change(place: place, node: nil)]
+  }
+
+  package func linking(
+    _ path: String, to newPath: String, _ call: String
+  ) throws(SystemError) -> [Change] {
+    guard case .file(let file) = try node(at: path, call) else {
+      throw SystemError(call: call, path: path, code: .notPermitted)
+    }
+    return [Change(place: try freePlace(of: newPath, call), node: .file(file))]
+  }
+
+  /// What gives a file or directory another name; nothing if both names are its already.
+  package func renaming(
+    _ path: String, to newPath: String, _ call: String
+  ) throws(SystemError) -> [Change] {
+    let source = try ordinaryPlace(of: path, call)
+    let target = try ordinaryPlace(of: newPath, call)
+    let node = try node(at: path, call)
+    switch (node, self[target]) {
+    case (.file(let file), .file(let replaced)):
+      if file === replaced { return [] }
+    case (.file, .directory):
+      throw SystemError(call: call, path: newPath, code: .isADirectory)
+    case (.directory, .file):
+      throw SystemError(call: call, path: newPath, code: .notADirectory)
+    case (.directory(let directory), .directory(let replaced)):
+      if directory == replaced { return [] }
+      guard !isPath(newPath, within: path) else {
+        throw SystemError(call: call, path: newPath, code: .invalidArgument)
+      }
+      guard isEmpty(replaced) else {
+        throw SystemError(call: call, path: newPath, code: .directoryNotEmpty)
+      }
+    case (.directory, nil):
+      guard !isPath(newPath, within: path) else {
+        throw SystemError(call: call, path: newPath, code: .invalidArgument)
+      }
+    case (.file, nil): break
+    }
+    return [Change(place: source, node: nil), Change(place: target, node: node)]
+  }
+
+  package mutating func apply(_ changes: [Change]) {
+    for change in changes {
+      directories[change.place.directory, default: [:]][change.place.name] = change.node
+    }
+  }
+
+  private func isPath(_ path: String, within directory: String) -> Bool {
+    Self.components(of: path).starts(with: Self.components(of: directory))
+  }
+
+  private func isEmpty(_ directory: DirectoryID) -> Bool {
+    directories[directory]?.isEmpty ?? true
+  }
+
+  private func freePlace(of path: String, _ call: String) throws(SystemError) -> Place {
+    guard let place = try place(of: path, call), self[place] == nil else {
+      throw SystemError(call: call, path: path, code: .exists)
+    }
+    return place
+  }
+
+  /// A place that is not the root, with which nothing can be done.
+  private func ordinaryPlace(of path: String, _ call: String) throws(SystemError) -> Place {
+    guard let place = try place(of: path, call) else {
+      throw SystemError(call: call, path: path, code: .invalidArgument)
+    }
+    return place
+  }
+}

@@ -1,0 +1,43 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+extension SystemError.Code {
+  package static let notFound = Self(rawValue: ENOENT)
+  package static let notADirectory = Self(rawValue: ENOTDIR)
+  package static let isADirectory = Self(rawValue: EISDIR)
+  package static let directoryNotEmpty = Self(rawValue: ENOTEMPTY)
+  package static let exists = Self(rawValue: EEXIST)
+  package static let noAccess = Self(rawValue: EACCES)
+  package static let notPermitted = Self(rawValue: EPERM)
+  package static let noSpace = Self(rawValue: ENOSPC)
+  package static let quotaExceeded = Self(rawValue: EDQUOT)
+  package static let readOnlyFileSystem = Self(rawValue: EROFS)
+  package static let inputOutput = Self(rawValue: EIO)
+  package static let fileTooLarge = Self(rawValue: EFBIG)
+  package static let tooManyOpenFiles = Self(rawValue: EMFILE)
+  package static let tooManyOpenFilesInSystem = Self(rawValue: ENFILE)
+  package static let invalidArgument = Self(rawValue: EINVAL)
+  package static let badDescriptor = Self(rawValue: EBADF)
+  package static let staleHandle = Self(rawValue: ESTALE)
+  package static let outOfMemory = Self(rawValue: ENOMEM)
+}
+
+extension SystemError.Code: CustomStringConvertible {
+  /// What the system says about this number.
+  package var description: String {
+    unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+      // Zeroed, so that it ends in a zero whatever the C library does; it is told one byte less.
+      unsafe buffer.initialize(repeating: 0)
+      guard let start = buffer.baseAddress else { return "error \(rawValue)" }
+      guard unsafe strerror_r(rawValue, start, buffer.count - 1) == 0 else {
+        return "error \(rawValue)"
+      }
+      return unsafe String(cString: start)
+    }
+  }
+}

@@ -1,0 +1,196 @@
+import Synchronization
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// A file of the machine that is open.
+final class POSIXFile: OpenFile {
+  let path: String
+  let descriptor: Int32
+  private let isClosed = Atomic(false)
+
+  /// Takes over `descriptor`.
+  init(path: String, descriptor: Int32) {
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  deinit {
+    // Nobody is left to be told of an error, and what mattered was flushed before.
+    if !isClosed.load(ordering: .relaxed) { _ = systemClose(descriptor) }
+  }
+}
+
+extension POSIXFile {
+  /// The most that one call is asked for. Linux moves at most 2 GiB, Darwin refuses more.
+  private static let chunkSize = 64 << 20
+
+  func read(
+    into buffer: UnsafeMutableRawBufferPointer, at offset: Int
+  ) throws(SystemError) -> Int {
+    try checkOpen("pread")
+    guard let start = buffer.baseAddress else { return 0 }
+    var done = 0
+    while done < buffer.count {
+      // `count` bytes from `start + done` on are in the buffer.
+      let count = min(buffer.count - done, Self.chunkSize)
+      let moved = try uninterrupted("pread", path) {
+        unsafe pread(descriptor, start + done, count, off_t(offset + done))
+      }
+      if moved == 0 { break }
+      done += moved
+    }
+    return done
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
+    try checkOpen("pwrite")
+    guard let start = bytes.baseAddress else { return }
+    var done = 0
+    while done < bytes.count {
+      // `count` bytes from `start + done` on are in the buffer.
+      let count = min(bytes.count - done, Self.chunkSize)
+      let moved = try uninterrupted("pwrite", path) {
+        unsafe pwrite(descriptor, start + done, count, off_t(offset + done))
+      }
+      // Asking again could go on for ever.
+      guard moved > 0 else { throw SystemError(call: "pwrite", path: path, code: .inputOutput) }
+      done += moved
+    }
+  }
+
+  func size() throws(SystemError) -> Int { try status().size }
+
+  func status() throws(SystemError) -> FileStatus {
+    try checkOpen("fstat")
+    var information = stat()
+    try uninterrupted("fstat", path) { unsafe fstat(descriptor, &information) }
+    return FileStatus(information)
+  }
+
+  func flush() throws(SystemError) {
+    try checkOpen("flush")
+    try flushDescriptor(descriptor, path)
+  }
+
+  func map(_ count: Int) throws(SystemError) -> SharedBytes {
+    // A page that lies wholly past the end of the file would end the process when touched.
+    guard count >= 0, count <= (try size()) else {
+      throw SystemError(call: "mmap", path: path, code: .invalidArgument)
+    }
+    guard count > 0 else { return .empty }
+    let start = unsafe mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
+    guard let start = unsafe start, unsafe start != MAP_FAILED else {
+      throw SystemError(call: "mmap", path: path, code: .init(rawValue: errno))
+    }
+    // The mapping lives exactly as long as its owner, and nothing here writes through it.
+    return unsafe SharedBytes(
+      unsafeBase: UnsafeRawPointer(start), count: count,
+      owner: Mapping(start: start, count: count))
+  }
+
+  func close() throws(SystemError) {
+    guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+    // Never again after an interruption: the descriptor is gone, and may be somebody else's by then.
+    if systemClose(descriptor) == -1 && errno != EINTR {
+      throw SystemError(call: "close", path: path, code: .init(rawValue: errno))
+    }
+  }
+
+  private func checkOpen(_ call: String) throws(SystemError) {
+    if isClosed.load(ordering: .relaxed) {
+      throw SystemError(call: call, path: path, code: .badDescriptor)
+    }
+  }
+}
+
+/// Flushes what was written through a descriptor, as far as the system can be asked to.
+func flushDescriptor(_ descriptor: Int32, _ path: String) throws(SystemError) {
+  #if canImport(Darwin)
+    // `fsync` leaves the bytes in the drive's cache there. Some file systems have only that,
+    // and say so in one of three ways; any other error is a failure to flush.
+    func isUnsupported(_ error: SystemError) -> Bool {
+      [ENOTSUP, EINVAL, ENOTTY].contains(error.code.rawValue)
+    }
+    do {
+      try uninterrupted("fcntl(F_FULLFSYNC)", path) { fcntl(descriptor, F_FULLFSYNC) }
+    } catch  where isUnsupported(error) {
+      do {
+        try uninterrupted("fcntl(F_BARRIERFSYNC)", path) { fcntl(descriptor, F_BARRIERFSYNC) }
+      } catch  where isUnsupported(error) {
+        try uninterrupted("fsync", path) { fsync(descriptor) }
+      }
+    }
+  #else
+    // Flushes the size too where it is needed to read the bytes back.
+    try uninterrupted("fdatasync", path) { fdatasync(descriptor) }
+  #endif
+}
+
+extension FileStatus {
+  init(_ information: stat) {
+    let kind: Kind =
+      switch information.st_mode & S_IFMT {
+      case S_IFREG: .file
+      case S_IFDIR: .directory
+      default: .other
+      }
+    self.init(
+      kind: kind, size: Int(information.st_size),
+      // Blocks of 512 bytes, whatever the file system's own are.
+      allocatedSize: Int(information.st_blocks) * 512)
+  }
+}
+
+/// Part of a file as memory, until the last reference goes.
+///
+/// `@unchecked Sendable`: nothing changes between the initializer and `deinit`.
+@safe
+private final class Mapping: @unchecked Sendable {
+  let start: UnsafeMutableRawPointer
+  let count: Int
+
+  init(start: UnsafeMutableRawPointer, count: Int) {
+    unsafe self.start = start
+    self.count = count
+  }
+
+  deinit {
+    // Mapped with this very start and count, by whoever made this object.
+    _ = unsafe munmap(start, count)
+  }
+}
+
+/// A lock by `flock`, which goes with its descriptor and, unlike one by `fcntl`, not earlier.
+final class POSIXFileLock: FileLock {
+  private let file: POSIXFile
+  private let isReleased = Atomic(false)
+
+  /// Takes the descriptor on which the lock is, or is to be.
+  init(_ file: POSIXFile) { self.file = file }
+
+  func release() {
+    guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+    // Said explicitly, since a child process made between open and exec may share the descriptor.
+    _ = flock(file.descriptor, LOCK_UN)
+    try? file.close()
+  }
+
+  /// Leaves a note. On a full disk there may be none: that must not keep anybody from deleting.
+  func leaveNote(_ note: String) {
+    guard (try? uninterrupted("ftruncate", file.path, { ftruncate(file.descriptor, 0) })) != nil
+    else { return }
+    try? file.write(SharedBytes(copying: Array(note.utf8)), at: 0)
+  }
+
+  /// What the holder left, as far as it is there yet.
+  func readNote() -> String {
+    let bytes = (try? file.read(FileLockOutcome.noteSizeLimit, at: 0)) ?? .empty
+    return String(decoding: bytes.array, as: UTF8.self)
+  }
+}
