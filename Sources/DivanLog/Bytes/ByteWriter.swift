@@ -141,11 +141,11 @@ extension ByteWriter {
     unsafe memory[offset + width - 1] = UInt8(truncatingIfNeeded: rest)
   }
 
-  /// A copy of what was written from `offset` on.
-  package func copy(from offset: Int) -> SharedBytes {
-    precondition(offset >= 0 && offset <= count, "Offset outside what was written")
-    return unsafe SharedBytes(
-      copying: UnsafeRawBufferPointer(rebasing: memory[offset..<count]))
+  /// A copy of what was written from `offset` on: all of it, or `size` bytes.
+  package func copy(from offset: Int, count size: Int? = nil) -> SharedBytes {
+    let end = size.map { offset + $0 } ?? count
+    precondition(offset >= 0 && offset <= end && end <= count, "Offset outside what was written")
+    return unsafe SharedBytes(copying: UnsafeRawBufferPointer(rebasing: memory[offset..<end]))
   }
 
   /// Forgets what was written from `count` on.

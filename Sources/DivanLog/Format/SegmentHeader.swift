@@ -66,7 +66,7 @@ package struct LogEnd: Equatable, Sendable {
   package var offset: UInt64
   /// The number of the last commit before this place, 0 if there is none.
   package var commit: UInt64
-  /// The checksum of the last frame header before this place, or of the header block if none is.
+  /// The checksum of the last frame header before this place, or of the preamble if none is.
   package var chain: UInt32
 
   package init(offset: UInt64, commit: UInt64, chain: UInt32) {
@@ -94,8 +94,12 @@ extension LogEnd {
 }
 
 extension SegmentHeader {
-  /// The chain value that the first frame carries.
-  package static func chain(of block: SharedBytes) -> UInt32 { CRC32C.checksum(block) }
+  /// The chain value that the first frame carries: the checksum of the preamble, which holds the salt.
+  ///
+  /// The rest of the header of a merged file is known only when its frames are written.
+  package static func chain(of block: SharedBytes) -> UInt32 {
+    CRC32C.checksum(block.prefix(FilePreamble.size))
+  }
 
   package func encode() -> SharedBytes {
     var writer = ByteWriter(capacity: SegmentHeader.size)

@@ -44,6 +44,9 @@ extension LogTail {
     state.withLock { $0.flushed?.fileID == fileID ? $0.flushed?.end : nil }
   }
 
+  /// The last commit that was appended; nil if none was.
+  package var appendedCommit: UInt64? { state.withLock { $0.appended?.end.commit } }
+
   /// Notes that the log now ends at `point`.
   package func noteAppended(_ point: Point) { state.withLock { $0.appended = point } }
 

@@ -74,6 +74,15 @@ package struct TransactionBuffer: ~Copyable {
     recordCount = savepoint.recordCount
   }
 
+  /// The bytes of a record that was appended, by where it will stand.
+  package func record(at offset: Int, size: Int) -> SharedBytes? {
+    let start = offset - base
+    guard start >= 0, size >= 0, start <= writer.count, size <= writer.count - start else {
+      return nil
+    }
+    return writer.copy(from: start, count: size)
+  }
+
   /// Completes the frames, and returns the place after them.
   package mutating func seal(
     after end: LogEnd, salt: UInt64, trailer: CommitTrailer

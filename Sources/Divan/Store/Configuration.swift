@@ -1,0 +1,74 @@
+import DivanLog
+
+/// How far a commit has got when `write` returns.
+public enum Durability: Sendable, Equatable {
+  /// The commit, and every name that is needed to find it, was flushed to the medium as far as the
+  /// system can tell. Commits that wait at the same time share one flush.
+  case full
+  /// The commit was handed to the system, which flushes it within this time. A crash of the process
+  /// loses nothing; a crash of the machine may lose the newest commits, never one in the middle.
+  case relaxed(maxDelay: Duration)
+  /// The commit was handed to the system, which flushes it when it likes, or when the store is
+  /// flushed or closed.
+  case none
+}
+
+/// How bytes are read that will not change any more.
+public enum ReadMode: Sendable, Equatable {
+  /// Through memory maps. An error of the medium while a page is fetched ends the process, as the
+  /// system has it.
+  case mapped
+  /// By copying them into memory. An error of the medium is thrown.
+  case buffered
+}
+
+/// How a database is opened and how it behaves.
+public struct Configuration: Sendable {
+  /// How far a commit has got when `write` returns, unless the call says otherwise.
+  public var durability: Durability = .full
+  /// How bytes are read that will not change any more.
+  public var reads: ReadMode = .mapped
+  /// Opens the store without lock and without writing anything; it may be open for writing elsewhere.
+  ///
+  /// What is read is the latest whole commit at the time of opening, and stays so.
+  public var isReadOnly = false
+  /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
+  public var transactionSizeLimit = 256 << 20
+  /// Makes the IDs of documents that are stored without one.
+  public var documentIDs = DocumentIDGenerator.timeOrdered
+  /// Told how far the opening is, between 0 and 1; opening stops with ``DatabaseError/Code/cancelled``
+  /// when it returns false.
+  public var openingProgress: (@Sendable (Double) -> Bool)?
+
+  // What tests and tools set.
+
+  /// A segment gets a successor once it has grown to this many bytes.
+  package var segmentSizeGoal = 64 << 20
+  /// Merged segments are not made larger than this.
+  package var mergedSizeLimit = 256 << 20
+  /// A checkpoint is written when this many bytes of log lie behind the last one.
+  package var checkpointInterval = 24 << 20
+  /// Whether checkpoints and cleaning run by themselves, and where.
+  package var maintenance = MaintenanceMode.background
+  /// Overrides the file system.
+  package var fileSystem: (any FileSystem)?
+  /// Milliseconds since 1970.
+  package var now: @Sendable () -> UInt64 = { systemTime() }
+  package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
+  /// Size of the pages of the index in memory, for tests that want many of them.
+  package var nodeSize = BTree.defaultPageSize
+  /// The size of the file that is released when the disk is full.
+  package var reserveSize = 1 << 20
+
+  package enum MaintenanceMode: Sendable {
+    /// On a queue of its own.
+    case background
+    /// Within the commit that makes it due, for tests that must see the same calls every time.
+    case inline
+    /// Only when asked for.
+    case manual
+  }
+
+  /// The usual configuration.
+  public init() {}
+}

@@ -1,0 +1,55 @@
+import Dispatch
+
+extension Database {
+  /// Where work of asynchronous callers runs, so that it never blocks a thread of Swift's pool.
+  private static let queue = DispatchQueue(
+    label: "divan.async", attributes: .concurrent, autoreleaseFrequency: .workItem)
+
+  /// Makes changes that are committed together, or not at all: ``write(durability:timeout:_:)`` for
+  /// asynchronous callers, whose thread it does not block.
+  ///
+  /// A task that is cancelled before `body` begins gets ``DatabaseError/Code/cancelled``, and nothing
+  /// happened; later, the transaction completes.
+  @discardableResult
+  public func write<R: Sendable>(
+    durability: Durability? = nil, timeout: Duration? = nil,
+    _ body: @escaping @Sendable (WriteTransaction) throws -> R
+  ) async throws -> R {
+    try await Database.run { isCancelled in
+      try self.store.write(
+        durability: durability ?? self.store.configuration.durability, timeout: timeout
+      ) { transaction in
+        if isCancelled() { throw Database.cancelledError }
+        return try body(transaction)
+      }
+    }
+  }
+
+  /// Reads from the database as it is now, off the caller's thread.
+  public func read<R: Sendable>(
+    _ body: @escaping @Sendable (Snapshot) throws -> R
+  ) async throws -> R {
+    try await Database.run { isCancelled in
+      if isCancelled() { throw Database.cancelledError }
+      return try body(try self.snapshot())
+    }
+  }
+
+  private static let cancelledError = DatabaseError(
+    .cancelled, "the task was cancelled before the work began; nothing was changed")
+
+  private static func run<R: Sendable>(
+    _ work: @escaping @Sendable (_ isCancelled: () -> Bool) throws -> R
+  ) async throws -> R {
+    let cancellation = Cancellation()
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        queue.async {
+          continuation.resume(with: Result { try work { cancellation.isRequested } })
+        }
+      }
+    } onCancel: {
+      cancellation.request()
+    }
+  }
+}

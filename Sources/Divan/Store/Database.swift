@@ -1,0 +1,103 @@
+import Dispatch
+import DivanLog
+
+/// A store of documents: a directory on a file system, or memory.
+///
+/// ```swift
+/// let database = try Database(at: "Films.divan")
+/// try database.write { transaction in
+///   try transaction.put(Document(id: "metropolis", ["title": "Metropolis", "year": 1927]))
+/// }
+/// let film = try database.read { try $0.get("metropolis") }
+/// ```
+///
+/// It may be used from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
+/// transactions run one after the other. One process at a time may have a store open for writing.
+/// A database is closed by ``close()``, or with its last reference; the former tells of errors, and
+/// leaves a store that opens faster.
+public final class Database: Sendable {
+  let store: Store
+
+  /// Opens a store, which is made if there is none.
+  ///
+  /// Opening takes time that does not grow with the store: a few milliseconds after a clean close,
+  /// and otherwise as long as it takes to read what was written since the last checkpoint.
+  ///
+  /// - Parameters:
+  ///   - path: the store's directory; the directory around it must exist.
+  ///   - configuration: how it behaves.
+  /// - Throws: ``DatabaseError`` with the codes `storeInUse`, `accessDenied`, `notAStore`,
+  ///   `newerFormat`, `notFound`, `diskFull`, `readOnly`, `inputOutput`, `cancelled`, and `damaged`
+  ///   if nothing at all can be read. A store with damage in what was last written opens for reading
+  ///   only, and ``openingReport`` says so.
+  public init(at path: String, configuration: Configuration = Configuration()) throws {
+    let fileSystem = configuration.fileSystem ?? POSIXFileSystem()
+    let opened = try StoreOpening(path, on: fileSystem, configuration).open()
+    store = Store(opened, configuration: configuration)
+    store.maintenance.start(store)
+  }
+
+  /// Makes an empty store in memory, which is gone with its last reference.
+  public static func inMemory(configuration: Configuration = Configuration()) throws -> Database {
+    var configuration = configuration
+    configuration.fileSystem = configuration.fileSystem ?? MemoryFileSystem()
+    return try Database(at: "/memory.divan", configuration: configuration)
+  }
+
+  deinit {
+    // Whoever wants to hear of errors closes it.
+    try? store.close()
+  }
+}
+
+extension Database {
+  /// The directory of the store.
+  public var path: String { store.path }
+
+  /// What opening found, and what it did.
+  public var openingReport: OpeningReport { store.report }
+
+  /// Ends the use of the database: waits for the transaction that is running, makes everything
+  /// durable, and releases the store's files.
+  ///
+  /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too. Closing again
+  /// does nothing.
+  public func close() throws { try store.close() }
+
+  /// Makes changes that are committed together, or not at all.
+  ///
+  /// Waits until no other transaction runs, calls `body`, and commits what it did, unless it throws.
+  /// Calls from several threads commit together, where they can share a flush.
+  ///
+  /// - Parameters:
+  ///   - durability: how far the commit has got on return; the configuration's if nil.
+  ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
+  ///   - body: what to do, synchronously. Throwing rolls back.
+  /// - Throws: whatever `body` throws. ``DatabaseError`` with the codes `timedOut`, `nestedWrite`,
+  ///   `closed`, `readOnly`, `diskFull`, `inputOutput` and `writerStopped` say that nothing was
+  ///   committed; `outcomeUnknown` says that reopening the store will show whether it was.
+  @discardableResult
+  public func write<R>(
+    durability: Durability? = nil, timeout: Duration? = nil,
+    _ body: (WriteTransaction) throws -> sending R
+  ) throws -> sending R {
+    // The closure's result belongs to nobody else, which the generic machinery below cannot say.
+    nonisolated(unsafe) var result: R?
+    try store.write(durability: durability ?? store.configuration.durability, timeout: timeout) {
+      unsafe result = try body($0)
+    }
+    guard let result = unsafe result.take() else { throw Store.closedError }
+    return result
+  }
+
+  /// Reads from the database as it is now; see ``snapshot()``.
+  public func read<R>(_ body: (Snapshot) throws -> sending R) throws -> sending R {
+    try body(try snapshot())
+  }
+
+  /// The database as it is now: what was committed, at ``Durability/full`` once it is durable.
+  public func snapshot() throws -> Snapshot { Snapshot(try store.view()) }
+
+  /// Makes everything durable that was committed before the call, at whatever durability.
+  public func flush() throws { try store.flush() }
+}

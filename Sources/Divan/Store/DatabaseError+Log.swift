@@ -1,0 +1,51 @@
+import DivanLog
+
+extension DatabaseError {
+  /// What an error of the log's files means to a user.
+  init(_ error: LogError) {
+    switch error {
+    case .system(let error): self.init(error)
+    case .damaged(let damage): self.init(damage)
+    case .newerFormat(let path, let version):
+      self.init(
+        .newerFormat, "a newer version of Divan wrote this file (format \(version))",
+        hint: "Open it with a newer version; nothing was changed", path: path)
+    case .foreign(let path, let reason):
+      self.init(
+        .notAStore, "this is not a file of this store: \(reason)",
+        hint: "Move it elsewhere if it does not belong here", path: path)
+    }
+  }
+
+  init(_ damage: Damage) {
+    self.init(
+      .damaged, "bytes are not what was written: \(damage.reason)",
+      hint: "Everything that is not damaged can be read. See `logdump verify`, restore a backup, or "
+        + "rescue the rest with `logdump salvage`",
+      path: damage.path, offset: damage.offset)
+  }
+
+  init(_ error: SystemError) {
+    let (code, hint): (Code, String?) =
+      switch error.code {
+      case .noSpace, .quotaExceeded:
+        (.diskFull, "Make space and try again; nothing was lost")
+      case .noAccess, .notPermitted:
+        (.accessDenied, "Check the permissions of the store's directory and of the one around it")
+      case .readOnlyFileSystem:
+        (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
+      case .notFound: (.notFound, nil)
+      case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
+        (.resourceExhausted, "Close files that are not needed, or raise the limit")
+      default: (.inputOutput, nil)
+      }
+    self.init(
+      code, "the system refused `\(error.call)`: \(error.code)", hint: hint, path: error.path,
+      underlying: error)
+  }
+}
+
+/// Runs work on the log, and says of a failure what it means to a user.
+func translating<R>(_ body: () throws(LogError) -> R) throws(DatabaseError) -> R {
+  do { return try body() } catch { throw DatabaseError(error) }
+}

@@ -1,0 +1,147 @@
+import Dispatch
+import DivanLog
+import Synchronization
+
+/// Which version of the store readers see, and which ones still wait for a flush.
+///
+/// Committers that wait at the same time share one flush: the first of them does it for all.
+/// Versions become visible in order, and at ``Durability/full`` only once they are durable.
+final class GroupCommit: Sendable {
+  private struct Version {
+    let state: StoreState
+    let needsFlush: Bool
+  }
+
+  private struct State {
+    var visible: StoreState
+    /// Newer versions, oldest first.
+    var waiting: [Version] = []
+    var durableCommit: UInt64
+    var isFlushing = false
+    var sleepers: [DispatchSemaphore] = []
+    var failure: DatabaseError?
+  }
+
+  private let state: Mutex<State>
+  private let tail: LogTail?
+
+  init(_ initial: StoreState, tail: LogTail?) {
+    state = Mutex(State(visible: initial, durableCommit: initial.commit))
+    self.tail = tail
+  }
+}
+
+extension GroupCommit {
+  /// The newest version that readers may see.
+  var visible: StoreState { state.withLock { $0.visible } }
+
+  /// Why nothing is committed any more, if so.
+  var failure: DatabaseError? { state.withLock { $0.failure } }
+
+  /// Takes up a new version.
+  func add(_ version: StoreState, needsFlush: Bool) {
+    state.withLock {
+      $0.waiting.append(Version(state: version, needsFlush: needsFlush))
+      $0.publish()
+    }
+  }
+
+  /// Takes up a version that differs from the newest in how it is kept only.
+  func replaceNewest(with version: StoreState) {
+    state.withLock {
+      if let last = $0.waiting.popLast() {
+        $0.waiting.append(Version(state: version, needsFlush: last.needsFlush))
+      } else {
+        $0.visible = version
+      }
+    }
+  }
+
+  /// Returns once `commit` is durable.
+  func waitUntilDurable(_ commit: UInt64) throws(DatabaseError) {
+    while true {
+      enum Step { case done, failed(DatabaseError), sleep(DispatchSemaphore), flush }
+      let step: Step = state.withLock { state in
+        if state.durableCommit >= commit { return .done }
+        if let failure = state.failure { return .failed(failure) }
+        if state.isFlushing {
+          let semaphore = DispatchSemaphore(value: 0)
+          state.sleepers.append(semaphore)
+          return .sleep(semaphore)
+        }
+        state.isFlushing = true
+        return .flush
+      }
+      switch step {
+      case .done: return
+      case .failed(let error): throw error
+      case .sleep(let semaphore): semaphore.wait()
+      case .flush: flush()
+      }
+    }
+  }
+
+  /// Returns once everything is durable that was committed before the call.
+  func flushEverything() throws(DatabaseError) {
+    guard let commit = tail?.appendedCommit else { return }
+    try waitUntilDurable(commit)
+  }
+
+  /// Flushes for everybody who waits.
+  private func flush() {
+    let outcome: Result<UInt64, LogError>
+    do throws(LogError) {
+      outcome = .success(try tail?.flush() ?? .max)
+    } catch {
+      outcome = .failure(error)
+    }
+    let sleepers = state.withLock { state in
+      state.isFlushing = false
+      switch outcome {
+      case .success(let commit): state.noteDurable(commit)
+      case .failure(let error): state.fail(GroupCommit.unknownOutcome(error))
+      }
+      defer { state.sleepers = [] }
+      return state.sleepers
+    }
+    for sleeper in sleepers { sleeper.signal() }
+  }
+
+  /// Notes that somebody else flushed through `commit`.
+  func noteDurable(_ commit: UInt64) { state.withLock { $0.noteDurable(commit) } }
+
+  /// Stops all committing; versions that wait for a flush are given up.
+  func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }
+
+  /// What a failed flush means for the commits that waited for it.
+  static func unknownOutcome(_ error: LogError) -> DatabaseError {
+    let cause = DatabaseError(error)
+    return DatabaseError(
+      .outcomeUnknown, "the flush failed, so whether the commit is durable is unknown",
+      hint: "Reading goes on; close and reopen the store to find out and to write again",
+      path: cause.path, underlying: cause)
+  }
+}
+
+extension GroupCommit.State {
+  fileprivate mutating func noteDurable(_ commit: UInt64) {
+    durableCommit = max(durableCommit, commit)
+    publish()
+  }
+
+  fileprivate mutating func publish() {
+    var count = 0
+    for version in waiting {
+      guard !version.needsFlush || version.state.commit <= durableCommit else { break }
+      count += 1
+    }
+    guard count > 0 else { return }
+    visible = waiting[count - 1].state
+    waiting.removeFirst(count)
+  }
+
+  fileprivate mutating func fail(_ error: DatabaseError) {
+    if failure == nil { failure = error }
+    waiting = []
+  }
+}

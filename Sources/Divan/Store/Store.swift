@@ -1,0 +1,208 @@
+import Dispatch
+import DivanLog
+import Synchronization
+
+/// The engine behind ``Database``: joins the log, the index and the documents.
+///
+/// `@unchecked Sendable`: `writer` and `newest` are touched only by the thread whose ``turn`` it is;
+/// everything else guards itself.
+final class Store: @unchecked Sendable {
+  let path: String
+  let configuration: Configuration
+  let directory: StoreDirectory
+  let storeID: StoreID
+  let report: OpeningReport
+  let turn = WriteTurn()
+  let commits: GroupCommit
+  let maintenance: Maintenance
+  private let lock: (any FileLock)?
+  private let closing = Atomic(false)
+  private let flushIsScheduled = Atomic(false)
+  /// Why nothing can be written, if so from the beginning.
+  let refusal: DatabaseError?
+
+  /// Appends to the log; nil if the store cannot be written to. Guarded by ``turn``.
+  var writer: LogWriter?
+  /// The newest version, which the next transaction builds on. Guarded by ``turn``.
+  var newest: StoreState
+
+  init(_ opened: OpenedStore, configuration: Configuration) {
+    path = opened.directory.path
+    self.configuration = configuration
+    directory = opened.directory
+    storeID = opened.storeID
+    report = opened.report
+    lock = opened.lock
+    writer = opened.writer
+    newest = opened.state
+    refusal = opened.refusal
+    commits = GroupCommit(opened.state, tail: opened.writer?.tail)
+    maintenance = Maintenance(opened.checkpoint, leftovers: opened.oldCheckpoints)
+  }
+
+  static let closedError = DatabaseError(
+    .closed, "the database was closed", hint: "Open it again to go on")
+
+  var isClosed: Bool { closing.load(ordering: .acquiring) }
+}
+
+extension Store {
+  /// The newest version that readers may see.
+  func view() throws(DatabaseError) -> StoreView {
+    guard !isClosed else { throw Store.closedError }
+    return StoreView(state: commits.visible, store: self)
+  }
+
+  /// Runs `body` when it is its turn to write, and commits what it did.
+  func write<R>(
+    durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
+  ) throws -> R {
+    try takeTurn(timeout: timeout)
+    let result: R
+    let commit: UInt64?
+    do {
+      defer { turn.pass() }
+      (result, commit) = try run(durability: durability, body)
+    }
+    if let commit { try settle(commit, durability) }
+    return result
+  }
+
+  /// Waits for the turn to write.
+  func takeTurn(timeout: Duration?) throws(DatabaseError) {
+    guard !isClosed else { throw Store.closedError }
+    if let refusal { throw refusal }
+    guard !turn.isMine else {
+      throw DatabaseError(
+        .nestedWrite, "`write` was called inside `write`",
+        hint: "Use the transaction that is open, or its `nested`")
+    }
+    guard turn.take(timeout: timeout) else {
+      throw DatabaseError(
+        .timedOut, "another transaction did not end in time",
+        hint: "Allow more time, or keep transactions short")
+    }
+    if isClosed {
+      turn.pass()
+      throw Store.closedError
+    }
+  }
+
+  /// Runs `body` and appends what it did to the log; returns the commit's number if it did anything.
+  private func run<R>(
+    durability: Durability, _ body: (WriteTransaction) throws -> R
+  ) throws -> (R, UInt64?) {
+    guard let writer else { throw Store.closedError }
+    if let failure = commits.failure {
+      throw DatabaseError(
+        .writerStopped, "writing stopped after an earlier failure",
+        hint: "Reading goes on; close and reopen the store to write again", underlying: failure)
+    }
+    maintenance.throttle(self)
+    let place: (fileID: UInt64, offset: Int)
+    do {
+      place = try writer.prepare()
+    } catch {
+      throw writeFailure(error)
+    }
+    if let active = writer.active { newest.segments.update(active) }
+    let transaction = WriteTransaction(
+      store: self, state: newest, fileID: place.fileID, base: place.offset)
+    defer { transaction.end() }
+    let result = try body(transaction)
+    guard !transaction.isEmpty else { return (result, nil) }
+    let commit = try append(transaction, writer, needsFlush: durability == .full)
+    return (result, commit)
+  }
+
+  private func append(
+    _ transaction: WriteTransaction, _ writer: LogWriter, needsFlush: Bool
+  ) throws(DatabaseError) -> UInt64 {
+    var state = transaction.state
+    do throws(LogError) {
+      state.time = try transaction.withBuffer { (buffer) throws(LogError) in
+        try writer.append(
+          &buffer, lastSequence: state.lastSequence, documentCount: state.documentCount)
+      }
+    } catch {
+      throw writeFailure(error)
+    }
+    state.commit = writer.end.commit
+    if let active = writer.active { state.segments.update(active) }
+    newest = state
+    commits.add(state, needsFlush: needsFlush)
+    maintenance.noteAppended(transaction.size, self)
+    return state.commit
+  }
+
+  /// What a failure to write means: nothing was committed, unless a flush failed.
+  private func writeFailure(_ error: LogError) -> DatabaseError {
+    if writer?.tail.isPoisoned == true {
+      let unknown = GroupCommit.unknownOutcome(error)
+      commits.fail(unknown)
+      return unknown
+    }
+    let failure = DatabaseError(error)
+    if failure.code == .diskFull { releaseReserve() }
+    return failure
+  }
+
+  /// Makes room for small transactions, such as deletions, when the disk is full.
+  private func releaseReserve() {
+    // If it cannot be released there is no more room than before, which the error says already.
+    try? directory.remove(.reserve)
+  }
+
+  /// Returns when a commit is as durable as was asked for.
+  private func settle(_ commit: UInt64, _ durability: Durability) throws(DatabaseError) {
+    switch durability {
+    case .full: try commits.waitUntilDurable(commit)
+    case .relaxed(let delay): scheduleFlush(after: delay)
+    case .none: break
+    }
+    maintenance.runInline(self)
+  }
+
+  private func scheduleFlush(after delay: Duration) {
+    guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
+    Maintenance.queue.asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+      guard let self else { return }
+      self.flushIsScheduled.store(false, ordering: .releasing)
+      // A failure is kept, and told to the next one who writes.
+      try? self.flush()
+    }
+  }
+
+  /// Makes everything durable that was committed before the call.
+  func flush() throws(DatabaseError) {
+    guard !isClosed else { throw Store.closedError }
+    try commits.flushEverything()
+  }
+
+  /// Ends writing, leaves the log so that it opens at once, and gives back what the store holds.
+  func close() throws {
+    if turn.isMine {
+      throw DatabaseError(
+        .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
+    }
+    guard turn.take(timeout: nil) else { return }
+    defer { turn.pass() }
+    guard !isClosed else { return }
+    defer {
+      closing.store(true, ordering: .releasing)
+      writer = nil
+      lock?.release()
+    }
+    guard let writer, commits.failure == nil else { return }
+    try commits.flushEverything()
+    try maintenance.finish(self)
+    try translating { () throws(LogError) in
+      if writer.active != nil { try writer.replaceHead(isClosed: true) }
+    }
+  }
+
+  deinit {
+    // A database that nobody closed is closed with its last reference, and errors go unheard.
+    lock?.release()
+  }
+}

@@ -1,0 +1,112 @@
+import DivanLog
+
+/// One version of everything a store knows. Copying it is the snapshot, in O(1).
+struct StoreState: Sendable {
+  /// Document ID → ``DocumentEntry``.
+  var documents: LayeredTree
+  /// Sequence number, big-endian → ``RecordLocator`` of the document that has it.
+  var sequences: LayeredTree
+  /// Documents that are not deleted.
+  var documentCount: UInt64 = 0
+  var lastSequence: UInt64 = 0
+  /// Numbers above this one stand in the overlay of ``sequences`` only.
+  var frozenSequence: UInt64 = 0
+  /// The last commit in this version.
+  var commit: UInt64 = 0
+  /// When that was, in milliseconds since 1970.
+  var time: UInt64 = 0
+  var segments: SegmentTable
+
+  init(nodeSize: Int, segments: SegmentTable = SegmentTable()) {
+    documents = LayeredTree(pageSize: nodeSize)
+    sequences = LayeredTree(pageSize: nodeSize)
+    self.segments = segments
+  }
+}
+
+extension StoreState {
+  /// Puts a document's new entry into the index, in the place of the one it supersedes.
+  mutating func put(
+    _ entry: DocumentEntry, id: Span<UInt8>, superseding old: DocumentRecord.Superseded?,
+    scratch: inout ByteWriter
+  ) {
+    if let old {
+      let isNew = old.sequence > frozenSequence
+      old.sequence.withBigEndianBytes { key in
+        sequences.remove(key, isNewSinceCheckpoint: isNew)
+      }
+      segments.noteDead(old.locator)
+    }
+    segments.noteAdded(entry.locator)
+    scratch.removeAll()
+    entry.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in documents.set(id, value) }
+    scratch.removeAll()
+    entry.locator.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in
+      entry.sequence.withBigEndianBytes { key in sequences.set(key, value) }
+    }
+  }
+}
+
+/// The segments that a version of the store reads from, and how much of each is still wanted.
+struct SegmentTable: Sendable {
+  /// What stands in a segment.
+  struct Usage: Equatable, Sendable {
+    /// Bytes of records.
+    var total: UInt64 = 0
+    /// Bytes of records that nothing in the newest version refers to.
+    var dead: UInt64 = 0
+  }
+
+  private(set) var segments: [Segment] = []
+  private(set) var usages: [Usage] = []
+
+  init() {}
+}
+
+extension SegmentTable {
+  /// The place of a segment; those of higher numbers were made later and are asked for more often.
+  private func index(of fileID: UInt64) -> Int? {
+    segments.lastIndex { $0.fileID == fileID }
+  }
+
+  subscript(fileID: UInt64) -> Segment? { index(of: fileID).map { segments[$0] } }
+
+  func usage(of fileID: UInt64) -> Usage? { index(of: fileID).map { usages[$0] } }
+
+  /// Adds a segment, or describes it anew.
+  mutating func update(_ segment: Segment) {
+    if let index = index(of: segment.fileID) {
+      segments[index] = segment
+    } else {
+      segments.append(segment)
+      usages.append(Usage())
+    }
+  }
+
+  mutating func setUsage(_ usage: Usage, of fileID: UInt64) {
+    if let index = index(of: fileID) { usages[index] = usage }
+  }
+
+  /// Puts a merged segment in the place of its inputs.
+  mutating func replace(_ inputs: Set<UInt64>, with output: Segment, usage: Usage) {
+    guard let place = segments.firstIndex(where: { inputs.contains($0.fileID) }) else { return }
+    for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
+      segments.remove(at: index)
+      usages.remove(at: index)
+    }
+    segments.insert(output, at: place)
+    usages.insert(usage, at: place)
+  }
+
+  mutating func noteAdded(_ locator: RecordLocator) {
+    guard let index = index(of: locator.fileID) else { return }
+    usages[index].total += UInt64(locator.size)
+  }
+
+  mutating func noteDead(_ locator: RecordLocator) {
+    guard let index = index(of: locator.fileID) else { return }
+    usages[index].dead = min(usages[index].dead + UInt64(locator.size), usages[index].total)
+  }
+}

@@ -1,0 +1,75 @@
+import Dispatch
+import DivanLog
+import Synchronization
+
+/// Who may write: one thread at a time, in the order of asking.
+final class WriteTurn: Sendable {
+  private struct State {
+    /// The thread whose turn it is.
+    var holder: ThreadID?
+    var waiters: [Waiter] = []
+  }
+
+  private struct Waiter {
+    let thread: ThreadID
+    let semaphore: DispatchSemaphore
+  }
+
+  private let state = Mutex(State())
+}
+
+extension WriteTurn {
+  /// Whether it is the turn of the thread that asks.
+  var isMine: Bool {
+    let me = ThreadID.current
+    return state.withLock { $0.holder == me }
+  }
+
+  /// Waits for the turn, at most for `timeout`; returns false if it did not come in time.
+  func take(timeout: Duration?) -> Bool {
+    let me = ThreadID.current
+    let waiter: DispatchSemaphore? = state.withLock { state in
+      guard state.holder != nil else {
+        state.holder = me
+        return nil
+      }
+      let semaphore = DispatchSemaphore(value: 0)
+      state.waiters.append(Waiter(thread: me, semaphore: semaphore))
+      return semaphore
+    }
+    guard let waiter else { return true }
+    guard let timeout else {
+      waiter.wait()
+      return true
+    }
+    if waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success { return true }
+    // The turn may have come between the end of the wait and now.
+    return state.withLock { state in
+      guard let index = state.waiters.firstIndex(where: { $0.semaphore === waiter }) else {
+        return true
+      }
+      state.waiters.remove(at: index)
+      return false
+    }
+  }
+
+  /// Gives the turn to whoever has waited longest.
+  func pass() {
+    let next: Waiter? = state.withLock { state in
+      let next = state.waiters.isEmpty ? nil : state.waiters.removeFirst()
+      state.holder = next?.thread
+      return next
+    }
+    next?.semaphore.signal()
+  }
+}
+
+extension Duration {
+  /// The same time for Dispatch, rounded to nanoseconds and capped at some years.
+  var dispatchInterval: DispatchTimeInterval {
+    let (seconds, attoseconds) = components
+    guard seconds >= 0, attoseconds >= 0 else { return .nanoseconds(0) }
+    guard seconds < 100_000_000 else { return .seconds(100_000_000) }
+    return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))
+  }
+}

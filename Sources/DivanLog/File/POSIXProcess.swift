@@ -1,0 +1,32 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// A thread of this process, for as long as it runs.
+package struct ThreadID: Hashable, Sendable {
+  private let number: UInt
+
+  /// The thread that asks.
+  package static var current: ThreadID {
+    #if canImport(Glibc)
+      ThreadID(number: UInt(pthread_self()))
+    #else
+      // A pointer here, of which only the bits are used.
+      unsafe ThreadID(number: UInt(bitPattern: pthread_self()))
+    #endif
+  }
+}
+
+/// Milliseconds since 1970 by the machine's clock.
+package func systemTime() -> UInt64 {
+  var time = timespec()
+  guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0, time.tv_sec >= 0 else { return 0 }
+  return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
+}
+
+/// The number by which the system knows this process.
+package func processID() -> Int32 { getpid() }

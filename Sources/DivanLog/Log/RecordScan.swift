@@ -1,0 +1,133 @@
+/// Reads all records of a segment in order, whether commits were appended to it or a merge made it.
+package struct RecordScan {
+  package struct Entry: Sendable {
+    package let record: Record
+    package let locator: RecordLocator
+    package let commit: UInt64
+    /// Milliseconds since 1970, as the commit says.
+    package let time: UInt64
+  }
+
+  package enum Item {
+    case record(Entry)
+    /// All records of a commit were read, and this is its trailer. Merged segments have none.
+    case commit(LogEnd, CommitTrailer)
+    /// Some bytes could not be read as what they were; reading goes on after them where it can.
+    case damage(Damage)
+    case end
+  }
+
+  private let segment: Segment
+  private var source: Source
+  /// What is left of the payload being read.
+  private var records: RecordReader
+  private var parts: ArraySlice<LoggedTransaction.Part> = []
+  private var transaction: LoggedTransaction?
+  private var mark: (commit: UInt64, time: UInt64) = (0, 0)
+
+  private enum Source {
+    case transactions(TransactionReader)
+    case merged(FrameReader)
+    case nothing
+  }
+
+  /// - Parameter start: the end of a transaction; the first frame if nil. A merged segment is always
+  ///   read from its first frame.
+  package init(_ segment: Segment, from start: LogEnd? = nil) {
+    self.segment = segment
+    let limit = Int(clamping: segment.end.offset)
+    source =
+      segment.header.merge == nil
+      ? .transactions(TransactionReader(segment, from: start, limit: limit))
+      : .merged(FrameReader(segment, limit: limit))
+    records = RecordReader(.empty, at: 0)
+  }
+}
+
+extension RecordScan {
+  package mutating func next() throws(LogError) -> Item {
+    while true {
+      do throws(ByteError) {
+        while let (record, offset, size) = try records.next() {
+          if record.kind == .commitMark, transaction == nil {
+            var reader = ByteReader(record.payload)
+            mark = (try reader.readVarint(), try reader.readVarint())
+            continue
+          }
+          return .record(
+            Entry(
+              record: record,
+              locator: RecordLocator(
+                fileID: segment.fileID, offset: UInt64(offset), size: UInt32(size)),
+              commit: transaction?.commit ?? mark.commit,
+              time: transaction?.trailer.time ?? mark.time))
+        }
+      } catch {
+        let offset = records.offset
+        records = RecordReader(.empty, at: 0)
+        return .damage(Damage(path: segment.file.path, offset: offset, reason: error.reason))
+      }
+      if let part = parts.popFirst() {
+        records = RecordReader(part.records, at: part.offset)
+        continue
+      }
+      if let done = transaction {
+        transaction = nil
+        return .commit(done.end, done.trailer)
+      }
+      if let item = try advance() { return item }
+    }
+  }
+
+  /// Takes up the next payload; returns what there is to say instead, if there is.
+  private mutating func advance() throws(LogError) -> Item? {
+    switch source {
+    case .nothing:
+      return .end
+    case .transactions(var reader):
+      defer { if case .transactions = source { source = .transactions(reader) } }
+      switch try reader.next() {
+      case .transaction(let next):
+        transaction = next
+        parts = next.parts[...]
+        return nil
+      case .broken(let offset, let reason):
+        if try !reader.resume() { source = .nothing }
+        return .damage(Damage(path: segment.file.path, offset: offset, reason: reason))
+      case .end:
+        source = .nothing
+        return nil
+      }
+    case .merged(var reader):
+      defer { if case .merged = source { source = .merged(reader) } }
+      let start = reader.offset
+      switch try reader.next() {
+      case .frame(let header, let offset, let payload):
+        switch header.kind {
+        case .merged:
+          records = RecordReader(payload, at: offset + FrameHeader.size)
+        case .footer:
+          source = .nothing
+        default:
+          source = .nothing
+          return .damage(
+            Damage(
+              path: segment.file.path, offset: offset, reason: "a frame of a kind not found here"))
+        }
+        return nil
+      case .badPayload(_, let offset):
+        return .damage(
+          Damage(
+            path: segment.file.path, offset: offset,
+            reason: "a frame whose payload does not match its checksum"))
+      case .noFrame(let reason):
+        if try !reader.resynchronize(from: start + FrameHeader.alignment) { source = .nothing }
+        return .damage(Damage(path: segment.file.path, offset: start, reason: reason))
+      case .end:
+        source = .nothing
+        return .damage(
+          Damage(path: segment.file.path, offset: start, reason: "the footer is missing"))
+      }
+    }
+  }
+}

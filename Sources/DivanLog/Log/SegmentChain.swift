@@ -1,0 +1,176 @@
+/// The segments that make up a log, chosen from the files of a directory.
+///
+/// The directory is the manifest: the segments cover contiguous numbers from 1. Where ranges overlap,
+/// a merged file stands in the place of its inputs if it is whole. STORAGE.md's rules 9 and 10 are
+/// kept here. FILE_FORMAT.md §8
+package struct SegmentChain: Sendable {
+  /// In the order of their numbers; each but the last ends where its successor says.
+  package var segments: [Segment]
+  /// Files that stand for nothing: inputs of a merge, or a merge that was not taken up.
+  package var leftovers: [FileName]
+  package var damage: [Damage]
+
+  /// A segment as a checkpoint remembers it.
+  package struct Member: Hashable, Sendable {
+    package var numbers: ClosedRange<UInt64>
+    package var fileID: UInt64
+    package var salt: UInt64
+
+    package init(numbers: ClosedRange<UInt64>, fileID: UInt64, salt: UInt64) {
+      self.numbers = numbers
+      self.fileID = fileID
+      self.salt = salt
+    }
+  }
+}
+
+extension SegmentChain {
+  /// Opens the segments among `files` and chooses those that make up the log.
+  ///
+  /// - Parameter members: the segments that a checkpoint rests on. Then exactly those are used, and
+  ///   after them only segments that no merge has touched.
+  /// - Returns: nil if the members are not all there.
+  package static func choose(
+    from files: Set<FileName>, in directory: StoreDirectory, members: [Member]? = nil,
+    isMapped: Bool
+  ) throws(LogError) -> SegmentChain? {
+    var chain = SegmentChain(segments: [], leftovers: [], damage: [])
+    var ranges: [ClosedRange<UInt64>] = []
+    for case .segment(let numbers) in files { ranges.append(numbers) }
+    ranges.sort { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) }
+
+    var opened: [SegmentFile] = []
+    if let members {
+      let covered = members.map(\.numbers.upperBound).max() ?? 0
+      for member in members {
+        guard ranges.contains(member.numbers), let file = try? SegmentFile(member.numbers, in: directory),
+          file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
+        else { return nil }
+        opened.append(file)
+      }
+      for numbers in ranges where !members.contains(where: { $0.numbers == numbers }) {
+        if numbers.lowerBound > covered, numbers.count == 1 {
+          if let file = try chain.open(numbers, in: directory) { opened.append(file) }
+        } else {
+          chain.leftovers.append(.segment(numbers))
+        }
+      }
+    } else {
+      var next: UInt64 = 1
+      for numbers in ranges {
+        guard numbers.lowerBound >= next else {
+          chain.leftovers.append(.segment(numbers))
+          continue
+        }
+        // A merged file that is not whole has its inputs beside it, or is damage.
+        let hasInputs = ranges.contains {
+          $0 != numbers && $0.lowerBound == numbers.lowerBound && $0.count < numbers.count
+        }
+        if hasInputs {
+          guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {
+            chain.leftovers.append(.segment(numbers))
+            continue
+          }
+          opened.append(file)
+        } else if let file = try chain.open(numbers, in: directory) {
+          opened.append(file)
+        } else {
+          continue
+        }
+        next = numbers.upperBound + 1
+      }
+    }
+    try chain.link(opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
+      in: directory, isMapped: isMapped)
+    return chain
+  }
+
+  /// Opens a segment; a header that is damaged is noted, and nil returned.
+  private mutating func open(
+    _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
+  ) throws(LogError) -> SegmentFile? {
+    do throws(LogError) {
+      return try SegmentFile(numbers, in: directory)
+    } catch .damaged(let damage) {
+      self.damage.append(damage)
+      return nil
+    }
+  }
+
+  /// Checks that each segment follows the one before it, and takes them up.
+  private mutating func link(
+    _ files: [SegmentFile], in directory: StoreDirectory, isMapped: Bool
+  ) throws(LogError) {
+    var expected: UInt64 = 1
+    for (index, file) in files.enumerated() {
+      let header = file.header
+      if let first = files.first, header.preamble.storeID != first.header.preamble.storeID {
+        throw .foreign(path: file.path, reason: "it belongs to another store")
+      }
+      if header.numbers.lowerBound != expected {
+        damage.append(
+          Damage(
+            path: directory.path, offset: 0,
+            reason: "segments \(expected) to \(header.numbers.lowerBound - 1) are missing"))
+      }
+      expected = header.numbers.upperBound + 1
+      let successor = index + 1 < files.count ? files[index + 1].header : nil
+      let end = try end(of: file, claimed: successor)
+      let size = try file.size()
+      // The last segment may still grow; the others are what they will ever be.
+      let isFixed = successor != nil || header.merge != nil
+      let readable = isFixed ? min(Int(clamping: end.offset), size) : size
+      segments.append(
+        Segment(file: file, mapped: isMapped ? try map(file, readable) : .empty, end: end))
+    }
+  }
+
+  private func map(_ file: SegmentFile, _ size: Int) throws(LogError) -> SharedBytes {
+    try attempt { () throws(SystemError) in try file.file.map(size) }
+  }
+
+  /// Where a segment ends, by what is said of it; its own first place if nothing is.
+  private mutating func end(
+    of file: SegmentFile, claimed successor: SegmentHeader?
+  ) throws(LogError) -> LogEnd {
+    let size = UInt64(try file.size())
+    if let merge = file.header.merge {
+      if let claim = successor?.predecessor, claim.commit != merge.end.commit
+        || claim.chain != merge.end.chain
+      {
+        damage.append(
+          Damage(
+            path: file.path, offset: 0,
+            reason: "it ends at commit \(merge.end.commit), but its successor follows commit "
+              + "\(claim.commit)"))
+      }
+      if size < merge.fileSize { noteMissing(file, size, merge.fileSize) }
+      return LogEnd(
+        offset: merge.fileSize, commit: merge.end.commit, chain: merge.end.chain)
+    }
+    guard let claim = successor?.predecessor else {
+      return LogEnd(
+        offset: UInt64(SegmentHeader.size), commit: file.header.predecessor.commit,
+        chain: file.headerChain)
+    }
+    if size < claim.offset { noteMissing(file, size, claim.offset) }
+    return claim
+  }
+
+  private mutating func noteMissing(_ file: SegmentFile, _ size: UInt64, _ expected: UInt64) {
+    damage.append(
+      Damage(
+        path: file.path, offset: Int(clamping: size), size: Int(clamping: expected - size),
+        reason: "the file is \(expected - size) bytes shorter than it was"))
+  }
+}
+
+extension SegmentFile {
+  /// Whether a merged file has the size that its header states; always true of others.
+  fileprivate var isWhole: Bool {
+    get throws(LogError) {
+      guard let merge = header.merge else { return true }
+      return try UInt64(size()) == merge.fileSize
+    }
+  }
+}

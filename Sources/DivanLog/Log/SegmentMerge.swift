@@ -1,0 +1,187 @@
+/// Writes what is still wanted of some neighbouring segments to one new segment, in its order.
+///
+/// It is a function from files to a file: it never appends to the log, so it does not slow commits, and
+/// "the last record of a key wins" stays true. It reads through the checksums and stops at damage,
+/// which is never copied under a fresh one. STORAGE.md's rules 1, 4, 10 and 17 are kept here.
+package struct SegmentMerge: ~Copyable {
+  /// A record that was kept: where it stood and where it stands now.
+  package struct Move: Sendable {
+    package let from: RecordLocator
+    package let to: RecordLocator
+  }
+
+  private let directory: StoreDirectory
+  private let file: any OpenFile
+  private let fileID: UInt64
+  private let salt: UInt64
+  private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
+  private var offset = SegmentHeader.size
+  private var chain: UInt32
+  private var recordCount: UInt64 = 0
+  private var commit: UInt64 = 0
+  private var markedCommit: UInt64 = 0
+}
+
+extension SegmentMerge {
+  /// What a merge needs to know besides its inputs.
+  package struct Order {
+    package var inputs: [Segment]
+    package var fileID: UInt64
+    package var salt: UInt64
+    package var now: UInt64
+    /// The commit of the index snapshot by which `keep` judges.
+    package var judgedAt: UInt64
+    package var releasedThrough: UInt64
+    package var isMapped: Bool
+
+    package init(
+      inputs: [Segment], fileID: UInt64, salt: UInt64, now: UInt64, judgedAt: UInt64,
+      releasedThrough: UInt64, isMapped: Bool
+    ) {
+      self.inputs = inputs
+      self.fileID = fileID
+      self.salt = salt
+      self.now = now
+      self.judgedAt = judgedAt
+      self.releasedThrough = releasedThrough
+      self.isMapped = isMapped
+    }
+  }
+
+  /// Makes the merged segment.
+  ///
+  /// - Parameters:
+  ///   - keep: whether a record is still wanted.
+  ///   - flushLog: makes the commit durable by which `keep` judged; called when the output is flushed
+  ///     and before it gets its name.
+  /// - Returns: the new segment and what moved, in order.
+  package static func run(
+    _ order: Order, in directory: StoreDirectory,
+    keep: (RecordScan.Entry) throws(LogError) -> Bool,
+    flushLog: () throws(LogError) -> Void
+  ) throws(LogError) -> (segment: Segment, moves: [Move]) {
+    guard let oldest = order.inputs.first, let newest = order.inputs.last else {
+      preconditionFailure("A merge needs inputs")
+    }
+    let numbers = oldest.header.numbers.lowerBound...newest.header.numbers.upperBound
+    let name = FileName.segment(numbers)
+    var header = SegmentHeader(
+      preamble: FilePreamble(
+        kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
+        createdAt: order.now),
+      fileID: order.fileID, numbers: numbers,
+      generation: (order.inputs.map(\.header.generation).max() ?? 0) + 1,
+      predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
+      sequenceBound: order.inputs.map(\.header.sequenceBound).max() ?? 0, flushedSize: 0,
+      merge: nil)
+    var moves: [Move] = []
+    let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
+      var merge = SegmentMerge(
+        directory: directory, file: file, fileID: order.fileID, salt: order.salt,
+        chain: SegmentHeader.chain(of: header.encode()))
+      for input in order.inputs {
+        let last = try merge.copy(input, keep: keep, moves: &moves)
+        header.lastSequence = max(header.lastSequence, last.sequence)
+        header.sequenceBound = max(header.sequenceBound, last.bound)
+      }
+      try merge.finish()
+      header.flushedSize = UInt64(merge.offset)
+      header.merge = SegmentHeader.Merge(
+        judgedAt: order.judgedAt,
+        releasedThrough: order.inputs.compactMap(\.header.merge?.releasedThrough)
+          .reduce(order.releasedThrough, max),
+        end: newest.header.merge?.end ?? newest.end, fileSize: UInt64(merge.offset))
+      let block = header.encode()
+      try attempt { () throws(SystemError) in try file.write(block, at: 0) }
+    }
+    let segmentFile = SegmentFile(
+      name: name, path: directory.path(of: name), header: header,
+      headerChain: SegmentHeader.chain(of: header.encode()), file: file)
+    let size = Int(header.flushedSize)
+    let mapped =
+      order.isMapped
+      ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
+    let end = header.merge?.end ?? newest.end
+    return (
+      Segment(
+        file: segmentFile, mapped: mapped,
+        end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain)), moves
+    )
+  }
+
+  private init(
+    directory: StoreDirectory, file: any OpenFile, fileID: UInt64, salt: UInt64, chain: UInt32
+  ) {
+    self.directory = directory
+    self.file = file
+    self.fileID = fileID
+    self.salt = salt
+    self.chain = chain
+    writer.appendZeros(FrameHeader.size)
+  }
+
+  private mutating func copy(
+    _ input: Segment, keep: (RecordScan.Entry) throws(LogError) -> Bool, moves: inout [Move]
+  ) throws(LogError) -> (sequence: UInt64, bound: UInt64) {
+    var scan = RecordScan(input)
+    var last: (sequence: UInt64, bound: UInt64) = (0, 0)
+    while true {
+      switch try scan.next() {
+      case .record(let entry):
+        guard try keep(entry) else { continue }
+        moves.append(Move(from: entry.locator, to: try append(entry, from: input)))
+      case .commit(_, let trailer):
+        last = (trailer.lastSequence, max(last.bound, trailer.sequenceBound))
+      case .damage(let damage):
+        throw .damaged(damage)
+      case .end:
+        return last
+      }
+    }
+  }
+
+  private mutating func append(
+    _ entry: RecordScan.Entry, from input: Segment
+  ) throws(LogError) -> RecordLocator {
+    if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.merged) }
+    if markedCommit != entry.commit || writer.count == FrameHeader.size {
+      _ = Record.append(kind: .commitMark, to: &writer) {
+        $0.appendVarint(entry.commit)
+        $0.appendVarint(entry.time)
+      }
+      markedCommit = entry.commit
+    }
+    commit = entry.commit
+    recordCount += 1
+    let start = offset + writer.count
+    writer.append(
+      try input.bytes(Int(entry.locator.size), at: Int(clamping: entry.locator.offset)))
+    return RecordLocator(fileID: fileID, offset: UInt64(start), size: entry.locator.size)
+  }
+
+  private mutating func finish() throws(LogError) {
+    if writer.count > FrameHeader.size { try endFrame(.merged) }
+    writer.append(recordCount)
+    try endFrame(.footer)
+  }
+
+  /// Writes the frame in the making, and begins another.
+  private mutating func endFrame(_ kind: FrameHeader.Kind) throws(LogError) {
+    let size = writer.count - FrameHeader.size
+    writer.pad(to: FrameHeader.alignment)
+    var check = CRC32C()
+    check.add(writer, in: FrameHeader.size..<writer.count)
+    let header = FrameHeader(
+      kind: kind, flags: [], payloadSize: size, payloadChecksum: check.checksum, commit: commit,
+      chain: chain)
+    chain = header.encode(into: &writer, at: 0, offset: offset, salt: salt)
+    do throws(SystemError) {
+      try file.write(writer, at: offset)
+    } catch {
+      throw .system(error)
+    }
+    offset += writer.count
+    writer.removeAll()
+    writer.appendZeros(FrameHeader.size)
+  }
+}
