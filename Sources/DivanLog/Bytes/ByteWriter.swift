@@ -120,8 +120,9 @@ extension ByteWriter {
 
   /// Overwrites an integer that stands at `offset` already.
   @inlinable
-  package mutating func replace<T: FixedWidthInteger & BitwiseCopyable>(at offset: Int, with value: T)
-  {
+  package mutating func replace<T: FixedWidthInteger & BitwiseCopyable>(
+    at offset: Int, with value: T
+  ) {
     precondition(
       offset >= 0 && offset <= count - MemoryLayout<T>.size, "Offset outside what was written")
     unsafe memory.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)

@@ -153,6 +153,7 @@ final class HeapBlock {
 }
 
 /// Lends the UTF-8 bytes of `text` to `body`, without a copy where the text is stored so already.
+@inlinable
 package func withUTF8<R, E: Error>(
   of text: String, _ body: (Span<UInt8>) throws(E) -> R
 ) throws(E) -> R {

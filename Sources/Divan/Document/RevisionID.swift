@@ -1,0 +1,194 @@
+package import DivanLog
+
+/// The name of a revision: `generation-digest`, as in `2-9b72b0117fa1058c3b8485ca2583dea3`.
+///
+/// The generation counts the edits from the first revision on, which has 1. The digest tells edits of
+/// the same generation apart; Divan's own are computed from what was edited (see
+/// ``compute(parent:isDeleted:body:attachments:)``), those of other stores are kept as they are.
+///
+/// Revision IDs are ordered by generation, then by the bytes of their digests.
+public struct RevisionID: Sendable {
+  /// How many edits led here, from 1 on.
+  public let generation: UInt64
+  let digest: Digest
+
+  /// Invariant: `.foreign` is not empty, and never what `.own` could hold.
+  enum Digest: Sendable {
+    /// 32 lower-case hexadecimal digits, as numbers of 16 each.
+    case own(UInt64, UInt64)
+    case foreign(String)
+  }
+
+  /// The largest generation.
+  public static let generationLimit = UInt64(Int64.max)
+
+  init(generation: UInt64, digest: Digest) {
+    self.generation = generation
+    self.digest = digest
+  }
+
+  /// Makes the ID from its parts, or gives nil if the generation is 0 or above
+  /// ``generationLimit``, or the digest is empty.
+  ///
+  /// 32 hexadecimal digits are folded to lower case, as CouchDB does.
+  public init?(generation: UInt64, digest: String) {
+    guard generation >= 1, generation <= RevisionID.generationLimit, !digest.isEmpty else {
+      return nil
+    }
+    self.generation = generation
+    self.digest = withUTF8(of: digest) { Digest($0) } ?? .foreign(digest)
+  }
+}
+
+extension RevisionID.Digest {
+  /// Reads 32 hexadecimal digits of either case, or gives nil.
+  init?(_ text: Span<UInt8>) {
+    guard text.count == 32 else { return nil }
+    var words: (UInt64, UInt64) = (0, 0)
+    for index in 0..<32 {
+      let digit: UInt64
+      switch text[index] {
+      case let byte where byte >= 0x30 && byte <= 0x39: digit = UInt64(byte - 0x30)
+      case let byte where byte >= 0x61 && byte <= 0x66: digit = UInt64(byte - 0x61 + 10)
+      case let byte where byte >= 0x41 && byte <= 0x46: digit = UInt64(byte - 0x41 + 10)
+      default: return nil
+      }
+      if index < 16 { words.0 = words.0 << 4 | digit } else { words.1 = words.1 << 4 | digit }
+    }
+    self = .own(words.0, words.1)
+  }
+
+  var text: String {
+    switch self {
+    case .own(let high, let low): high.hexadecimalText + low.hexadecimalText
+    case .foreign(let text): text
+    }
+  }
+}
+
+extension RevisionID: LosslessStringConvertible {
+  /// Reads `generation-digest`, or gives nil if `text` is not that.
+  ///
+  /// The generation is made of digits only and is at least 1; zeros before it are dropped. The digest
+  /// is anything after the first hyphen, but not nothing.
+  public init?(_ text: String) {
+    let utf8 = text.utf8
+    guard let hyphen = utf8.firstIndex(of: 0x2D), hyphen > utf8.startIndex else { return nil }
+    var generation: UInt64 = 0
+    for byte in utf8[..<hyphen] {
+      guard byte >= 0x30, byte <= 0x39, generation <= RevisionID.generationLimit / 10 else {
+        return nil
+      }
+      generation = generation * 10 + UInt64(byte - 0x30)
+    }
+    // A cut next to an ASCII character is between two Unicode scalars.
+    self.init(generation: generation, digest: String(text[utf8.index(after: hyphen)...]))
+  }
+
+  /// Reads `generation-digest`.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidRevisionID``.
+  public init(parsing text: String) throws(DatabaseError) {
+    guard let parsed = RevisionID(text) else {
+      throw DatabaseError(
+        .invalidRevisionID, "\(text.debugDescription) is no revision ID",
+        hint: "It is a number above 0, a hyphen and a digest.")
+    }
+    self = parsed
+  }
+
+  /// `generation-digest`.
+  public var description: String { "\(generation)-\(digestText)" }
+
+  /// What follows the hyphen.
+  public var digestText: String { digest.text }
+}
+
+extension RevisionID: Hashable, Comparable {
+  /// Whether both are the same bytes as text.
+  public static func == (a: RevisionID, b: RevisionID) -> Bool {
+    guard a.generation == b.generation else { return false }
+    switch (a.digest, b.digest) {
+    case (.own(let a0, let a1), .own(let b0, let b1)): return a0 == b0 && a1 == b1
+    case (.foreign(let a), .foreign(let b)): return haveSameUTF8(a, b)
+    default: return false
+    }
+  }
+
+  /// Feeds what `==` compares into the hasher.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(generation)
+    switch digest {
+    case .own(let high, _): hasher.combine(high)
+    case .foreign(let text): hasher.combine(text)
+    }
+  }
+
+  /// Whether `a` has the lower generation or, in the same one, the digest of lower bytes.
+  public static func < (a: RevisionID, b: RevisionID) -> Bool {
+    if a.generation != b.generation { return a.generation < b.generation }
+    if case .own(let a0, let a1) = a.digest, case .own(let b0, let b1) = b.digest {
+      // Digits and lower-case letters are in the order of the numbers they stand for.
+      return (a0, a1) < (b0, b1)
+    }
+    return compareUTF8(a.digestText, b.digestText) < 0
+  }
+}
+
+extension RevisionID: Codable {
+  /// Reads the text form.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let parsed = RevisionID(text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(text.debugDescription) is no revision ID")
+    }
+    self = parsed
+  }
+
+  /// Writes the text form.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(description)
+  }
+}
+
+// MARK: - Stored form
+
+extension RevisionID {
+  /// Appends the stored form: twice the generation, plus one if the digest is foreign, as a varint;
+  /// then the 16 bytes of an own digest, or the size (varint) and UTF-8 of a foreign one.
+  package func encode(into writer: inout ByteWriter) {
+    switch digest {
+    case .own(let high, let low):
+      writer.appendVarint(generation << 1)
+      writer.append(high.bigEndian)
+      writer.append(low.bigEndian)
+    case .foreign(let text):
+      writer.appendVarint(generation << 1 | 1)
+      withUTF8(of: text) { text in
+        writer.appendVarint(text.count)
+        writer.append(text)
+      }
+    }
+  }
+
+  /// Reads the stored form.
+  package init(from reader: inout ByteReader) throws(ByteError) {
+    let start = reader.offset
+    let head = try reader.readVarint()
+    if head & 1 == 0 {
+      let high = UInt64(bigEndian: try reader.read(UInt64.self))
+      let low = UInt64(bigEndian: try reader.read(UInt64.self))
+      self.init(generation: head >> 1, digest: .own(high, low))
+    } else {
+      guard let text = try reader.readPrefixedBytes().text,
+        let parsed = RevisionID(generation: head >> 1, digest: text),
+        case .foreign = parsed.digest
+      else { throw ByteError(offset: start, reason: "no revision ID") }
+      self = parsed
+    }
+    guard generation >= 1 else { throw ByteError(offset: start, reason: "no revision ID") }
+  }
+}

@@ -1,0 +1,152 @@
+import DivanLog
+
+/// What a document is made of: the values of JSON, with integers kept apart from other numbers.
+///
+/// Two values are equal if their stored forms are the same bytes. So `1` and `1.0` differ, as do
+/// `0.0` and `-0.0`, and texts that look the same but are other Unicode scalars.
+///
+/// Invariant of stored and parsed values: `.unsigned` holds only what does not fit `Int64`.
+/// ``integer(_:)`` keeps it. A smaller number in `.unsigned` equals the same number in `.int`, and
+/// is stored as that.
+public enum Value: Sendable {
+  /// Nothing, said explicitly.
+  case null
+  /// True or false.
+  case bool(Bool)
+  /// A whole number.
+  case int(Int64)
+  /// A whole number beyond the largest `Int64`.
+  case unsigned(UInt64)
+  /// A number that was written with a fraction or an exponent. Not finite ones cannot be stored.
+  case double(Double)
+  /// A text.
+  case string(String)
+  /// Values in an order.
+  case array([Value])
+  /// Values by name.
+  case object(Object)
+}
+
+extension Value {
+  /// The whole number `number`, in the one case that stands for it.
+  public static func integer(_ number: UInt64) -> Value {
+    Int64(exactly: number).map { .int($0) } ?? .unsigned(number)
+  }
+}
+
+extension Value: Hashable {
+  /// Whether both values have the same stored form.
+  public static func == (a: Value, b: Value) -> Bool {
+    switch (a, b) {
+    case (.null, .null): true
+    case (.bool(let a), .bool(let b)): a == b
+    case (.int(let a), .int(let b)): a == b
+    case (.unsigned(let a), .unsigned(let b)): a == b
+    case (.int(let a), .unsigned(let b)), (.unsigned(let b), .int(let a)): a == b
+    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
+    case (.string(let a), .string(let b)): haveSameUTF8(a, b)
+    case (.array(let a), .array(let b)): a == b
+    case (.object(let a), .object(let b)): a == b
+    default: false
+    }
+  }
+
+  /// Feeds what `==` compares into the hasher.
+  public func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0 as UInt8)
+    case .bool(let value): hasher.combine(value)
+    case .int(let value): hasher.combine(UInt64(bitPattern: value))
+    case .unsigned(let value): hasher.combine(value)
+    case .double(let value): hasher.combine(value.bitPattern)
+    case .string(let value): hasher.combine(value)
+    case .array(let value): hasher.combine(value)
+    case .object(let value): hasher.combine(value)
+    }
+  }
+}
+
+// MARK: - Taking values apart
+
+extension Value {
+  /// Whether this is null.
+  public var isNull: Bool {
+    if case .null = self { true } else { false }
+  }
+
+  /// The truth value, if this is one.
+  public var boolValue: Bool? {
+    if case .bool(let value) = self { value } else { nil }
+  }
+
+  /// The whole number, if this is one that fits `Int`.
+  public var intValue: Int? {
+    switch self {
+    case .int(let value): Int(exactly: value)
+    case .unsigned(let value): Int(exactly: value)
+    default: nil
+    }
+  }
+
+  /// The number, if this is one: a whole number is rounded to the nearest `Double`.
+  public var doubleValue: Double? {
+    switch self {
+    case .int(let value): Double(value)
+    case .unsigned(let value): Double(value)
+    case .double(let value): value
+    default: nil
+    }
+  }
+
+  /// The text, if this is one.
+  public var stringValue: String? {
+    if case .string(let value) = self { value } else { nil }
+  }
+
+  /// The elements, if this is an array.
+  public var arrayValue: [Value]? {
+    if case .array(let value) = self { value } else { nil }
+  }
+
+  /// The properties, if this is an object.
+  public var objectValue: Object? {
+    if case .object(let value) = self { value } else { nil }
+  }
+
+  /// The property `key`, or nil if there is none or this is no object.
+  public subscript(key: String) -> Value? {
+    if case .object(let object) = self { object[key] } else { nil }
+  }
+
+  /// The element at `index`, or nil if there is none or this is no array.
+  public subscript(index: Int) -> Value? {
+    guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+    return elements[index]
+  }
+}
+
+// MARK: - Putting values together
+
+extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
+  ExpressibleByDictionaryLiteral
+{
+  /// Makes null.
+  public init(nilLiteral: ()) { self = .null }
+  /// Makes a truth value.
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  /// Makes a whole number; for one beyond `Int64` use ``integer(_:)``.
+  public init(integerLiteral value: Int64) { self = .int(value) }
+  /// Makes a number that is not a whole one, even if it looks like it: `1.0`.
+  public init(floatLiteral value: Double) { self = .double(value) }
+  /// Makes a text.
+  public init(stringLiteral value: String) { self = .string(value) }
+  /// Makes an array.
+  public init(arrayLiteral elements: Value...) { self = .array(elements) }
+  /// Makes an object.
+  ///
+  /// - Precondition: No key appears twice.
+  public init(dictionaryLiteral elements: (String, Value)...) {
+    self = .object(Object(literal: elements))
+  }
+}

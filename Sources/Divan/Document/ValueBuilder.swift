@@ -1,0 +1,100 @@
+import DivanLog
+
+/// Puts a ``Value`` together.
+struct ValueBuilder: ValueSink {
+  private var values: [Value] = []
+  private var keys: [(text: String, source: Int)] = []
+  private var open: [(values: Int, keys: Int)] = []
+
+  /// The value, once it is complete.
+  var value: Value? { open.isEmpty ? values.last : nil }
+}
+
+extension ValueBuilder {
+  var isTooLarge: Bool { false }
+
+  mutating func addNull() { values.append(.null) }
+
+  mutating func add(_ value: Bool) { values.append(.bool(value)) }
+
+  mutating func add(_ value: Int64) { values.append(.int(value)) }
+
+  mutating func add(unsigned value: UInt64) { values.append(.integer(value)) }
+
+  mutating func add(_ value: Double) { values.append(.double(value)) }
+
+  mutating func add(text: Span<UInt8>) {
+    // Whoever calls has made sure that it is UTF-8.
+    values.append(.string(String(utf8: text) ?? ""))
+  }
+
+  mutating func beginArray() { open.append((values.count, keys.count)) }
+
+  mutating func beginObject() { open.append((values.count, keys.count)) }
+
+  mutating func addKey(_ key: Span<UInt8>, source: Int) {
+    keys.append((String(utf8: key) ?? "", source))
+  }
+
+  mutating func endArray() {
+    guard let begin = open.popLast() else { return }
+    let elements = Array(values[begin.values...])
+    values.removeLast(elements.count)
+    values.append(.array(elements))
+  }
+
+  mutating func endObject() -> DuplicateKey? {
+    guard let begin = open.popLast() else { return nil }
+    let count = keys.count - begin.keys
+    if let duplicate = duplicateAmongUnsorted(begin) { return duplicate }
+    var entries: [Value.Object.Element] = []
+    entries.reserveCapacity(count)
+    for index in 0..<count {
+      entries.append((keys[begin.keys + index].text, values[begin.values + index]))
+    }
+    keys.removeLast(count)
+    values.removeLast(count)
+    values.append(.object(Value.Object(sortedEntries: entries)))
+    return nil
+  }
+
+  /// Sorts the keys and values from `begin` on, and tells if a key appears twice.
+  private mutating func duplicateAmongUnsorted(_ begin: (values: Int, keys: Int)) -> DuplicateKey? {
+    var isSorted = true
+    for index in keys.indices.dropFirst(begin.keys + 1) {
+      let order = compareUTF8(keys[index - 1].text, keys[index].text)
+      if order == 0 { return DuplicateKey(key: keys[index].text, source: keys[index].source) }
+      if order > 0 {
+        isSorted = false
+        break
+      }
+    }
+    if isSorted { return nil }
+    var pairs = zip(keys[begin.keys...], values[begin.values...]).map { (key: $0, value: $1) }
+    pairs.sort { compareUTF8($0.key.text, $1.key.text) < 0 }
+    for (a, b) in zip(pairs, pairs.dropFirst()) where haveSameUTF8(a.key.text, b.key.text) {
+      return DuplicateKey(key: a.key.text, source: max(a.key.source, b.key.source))
+    }
+    for (index, pair) in pairs.enumerated() {
+      keys[begin.keys + index] = pair.key
+      values[begin.values + index] = pair.value
+    }
+    return nil
+  }
+}
+
+/// Takes everything and makes nothing of it: for reading that only checks.
+struct NothingSink: ValueSink {
+  var isTooLarge: Bool { false }
+  mutating func addNull() {}
+  mutating func add(_ value: Bool) {}
+  mutating func add(_ value: Int64) {}
+  mutating func add(unsigned value: UInt64) {}
+  mutating func add(_ value: Double) {}
+  mutating func add(text: Span<UInt8>) {}
+  mutating func beginArray() {}
+  mutating func endArray() {}
+  mutating func beginObject() {}
+  mutating func addKey(_ key: Span<UInt8>, source: Int) {}
+  mutating func endObject() -> DuplicateKey? { nil }
+}

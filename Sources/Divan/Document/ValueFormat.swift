@@ -1,0 +1,265 @@
+import DivanLog
+
+/// The stored form of values: one byte string for each value, so that its digest can name it.
+///
+/// A value begins with a tag. Integers are little-endian, and each has as few bytes as it can.
+///
+///     00…3F  an integer of 0…63
+///     40…7F  a text of 0…63 bytes, which follow
+///     80…8F  an integer of -1…-16
+///     90…97  an integer above 63 in 1…8 bytes
+///     98…9F  an integer below -16: -1 minus it in 1…8 bytes
+///     A0     null        A1  false       A2  true
+///     A3     -0.0
+///     A4     a double that is exactly a 4-byte float, which follows
+///     A5     a double of 8 bytes, which follow
+///     A8…AB  a text; 1…4 bytes give its size
+///     B0…B9  an array    C0…C9  an object    (containers, below)
+///     D0…D6  a double that is a decimal d, in 1…7 bytes
+///     D8…DE  … d / 10
+///     E0…E6  … d / 100
+///     E8…ED  … d × 10^e; one byte gives e (signed), 1…6 bytes give d
+///     F0…F4  … d × 10^e; two bytes give e (signed), 1…5 bytes give d
+///
+/// A double takes the shortest of these forms, and of two as short the one that stands first:
+/// decimal, float, 8 bytes. See ``DecimalForm`` for d and e, which the double determines; d is
+/// written as 2d, or as -2d - 1 if it is negative.
+///
+/// Containers, as an offset from B0 or C0:
+///
+///     0     empty
+///     1…4   up to 16 elements; as many bytes give the size of what follows them
+///     5     up to 16 elements, to the end of the bytes: the outermost container, and only that
+///     6…9   more than 16 elements; 1…4 bytes give the size of what follows them, then comes the
+///           number of elements (varint), then for the elements 16, 32, 48 … their offsets from the
+///           first element, each as wide as the size, then the elements
+///
+/// An element of an object is the size of its key (varint), the key in UTF-8, and the value. Keys are
+/// strictly ascending by their bytes.
+enum ValueFormat {
+  static let smallIntegerLimit: UInt64 = 64
+  static let shortTextLimit = 64
+  /// A container with more elements than this has a table of offsets, one for each so many.
+  static let stride = 16
+
+  enum Tag {
+    static let shortText: UInt8 = 0x40
+    static let smallNegative: UInt8 = 0x80
+    static let positive: UInt8 = 0x90
+    static let negative: UInt8 = 0x98
+    static let null: UInt8 = 0xA0
+    static let no: UInt8 = 0xA1
+    static let yes: UInt8 = 0xA2
+    static let negativeZero: UInt8 = 0xA3
+    static let float: UInt8 = 0xA4
+    static let double: UInt8 = 0xA5
+    static let text: UInt8 = 0xA8
+    static let array: UInt8 = 0xB0
+    static let object: UInt8 = 0xC0
+    static let decimal: UInt8 = 0xD0
+    static let scaledDecimal: UInt8 = 0xE8
+    static let farScaledDecimal: UInt8 = 0xF0
+    /// Offsets from `array` and `object`.
+    static let toTheEnd: UInt8 = 5
+    static let table: UInt8 = 5
+  }
+
+  /// In how many bytes `number` fits: 1 to 8.
+  @inline(__always)
+  static func width(of number: UInt64) -> Int {
+    max(1, (71 - number.leadingZeroBitCount) / 8)
+  }
+
+  /// The little-endian integer of `width` (1 to 8) bytes at `offset`, or nil if they are not all
+  /// there.
+  @inline(__always)
+  static func integer(_ bytes: Span<UInt8>, at offset: Int, width: Int) -> UInt64? {
+    guard offset >= 0, offset <= bytes.count - width else { return nil }
+    if offset <= bytes.count - 8 {
+      return bytes.word(at: offset) & (~0 >> UInt64(64 - 8 * width))
+    }
+    var value: UInt64 = 0
+    for index in 0..<width { value |= UInt64(bytes[offset + index]) << UInt64(8 * index) }
+    return value
+  }
+}
+
+// MARK: - Finding one's way
+
+extension ValueFormat {
+  /// A container's extent.
+  struct Container {
+    var isObject: Bool
+    /// Where the first element begins.
+    var start: Int
+    /// Where the last element ends.
+    var end: Int
+    /// How many elements there are, for a container with a table.
+    var count: Int?
+    /// Where the table begins, and how many bytes each offset has.
+    var table = 0
+    var width = 0
+  }
+
+  /// The offset just past the value at `offset`, or nil if it does not end by `end`.
+  ///
+  /// Reads sizes only, and never steps into a container.
+  @inline(__always)
+  static func skip(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> Int? {
+    guard offset < end else { return nil }
+    let tag = bytes[offset]
+    let next: Int
+    switch tag {
+    case 0x00...0x3F, 0x80...0x8F, 0xA0...0xA3, 0xB0, 0xC0: next = offset + 1
+    case 0x40...0x7F: next = offset + 1 + Int(tag & 0x3F)
+    case 0x90...0x9F: next = offset + 2 + Int(tag & 7)
+    case 0xA4: next = offset + 5
+    case 0xA5: next = offset + 9
+    case 0xA8...0xAB: return skip(bytes, at: offset, sizeWidth: Int(tag & 3) + 1, end: end)
+    case 0xB1...0xB4, 0xC1...0xC4:
+      return skip(bytes, at: offset, sizeWidth: Int(tag & 0xF), end: end)
+    case 0xB6...0xB9, 0xC6...0xC9:
+      return skip(bytes, at: offset, sizeWidth: Int(tag & 0xF) - 5, end: end)
+    case 0xD0...0xD6, 0xD8...0xDE, 0xE0...0xE6: next = offset + 2 + Int(tag & 7)
+    case 0xE8...0xED: next = offset + 3 + Int(tag & 7)
+    case 0xF0...0xF4: next = offset + 4 + Int(tag & 7)
+    default: return nil
+    }
+    return next <= end ? next : nil
+  }
+
+  @inline(__always)
+  private static func skip(
+    _ bytes: Span<UInt8>, at offset: Int, sizeWidth: Int, end: Int
+  ) -> Int? {
+    guard let size = integer(bytes, at: offset + 1, width: sizeWidth) else { return nil }
+    // At most four bytes give the size, so that it fits where Int has 64 bits; elsewhere ask.
+    guard let size = Int(exactly: size), size <= end - offset - 1 - sizeWidth else { return nil }
+    return offset + 1 + sizeWidth + size
+  }
+
+  /// The container at `offset`, or nil if there is none that ends by `end`.
+  static func container(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> Container? {
+    guard offset < end else { return nil }
+    let tag = bytes[offset]
+    guard tag & 0xF0 == Tag.array || tag & 0xF0 == Tag.object else { return nil }
+    let isObject = tag & 0xF0 == Tag.object
+    let form = Int(tag & 0xF)
+    if form == Tag.toTheEnd {
+      guard offset == 0, end == bytes.count else { return nil }
+      return Container(isObject: isObject, start: 1, end: end)
+    }
+    guard let next = skip(bytes, at: offset, end: end) else { return nil }
+    if form == 0 { return Container(isObject: isObject, start: next, end: next) }
+    let width = form > Int(Tag.table) ? form - Int(Tag.table) : form
+    let start = offset + 1 + width
+    if form < Int(Tag.table) { return Container(isObject: isObject, start: start, end: next) }
+    guard let (count, table) = varint(bytes, at: start, end: next) else { return nil }
+    // An element has at least one byte, so that the table of a true count fits before `next`.
+    guard count > stride, count <= next - table else { return nil }
+    let tableSize = (count - 1) / stride * width
+    guard tableSize <= next - table else { return nil }
+    return Container(
+      isObject: isObject, start: table + tableSize, end: next, count: count, table: table,
+      width: width)
+  }
+
+  /// A varint below 2^31 in its shortest form, and the offset past it.
+  @inline(__always)
+  static func varint(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> (Int, Int)? {
+    guard offset < end else { return nil }
+    let first = bytes[offset]
+    if first < 0x80 { return (Int(first), offset + 1) }
+    var value = Int(first & 0x7F)
+    var position = offset + 1
+    var shift = 7
+    while position < end, shift < 28 {
+      let byte = bytes[position]
+      position += 1
+      value |= Int(byte & 0x7F) << shift
+      if byte < 0x80 { return byte == 0 ? nil : (value, position) }
+      shift += 7
+    }
+    return nil
+  }
+
+  /// What was found of an element.
+  enum Found {
+    case at(Int, end: Int)
+    case missing
+    case damaged
+  }
+
+  /// The value of the property `key` of the object.
+  static func property(
+    _ key: Span<UInt8>, of object: Container, in bytes: Span<UInt8>
+  ) -> Found {
+    var position = object.start
+    if let count = object.count {
+      // Find the last run of elements that begins with a key not after this one.
+      var low = 0
+      var high = (count - 1) / stride
+      while low < high {
+        let middle = (low + high + 1) / 2
+        guard let start = start(ofRun: middle, of: object, in: bytes),
+          let (size, keyStart) = varint(bytes, at: start, end: object.end),
+          size <= object.end - keyStart
+        else { return .damaged }
+        if compare(bytes.extracting(keyStart..<keyStart + size), key) <= 0 {
+          low = middle
+        } else {
+          high = middle - 1
+        }
+      }
+      if low > 0 {
+        guard let start = start(ofRun: low, of: object, in: bytes) else { return .damaged }
+        position = start
+      }
+    }
+    var left = stride
+    while position < object.end, left > 0 {
+      guard let (size, keyStart) = varint(bytes, at: position, end: object.end),
+        size <= object.end - keyStart,
+        let end = skip(bytes, at: keyStart + size, end: object.end)
+      else { return .damaged }
+      if size == key.count, areEqual(bytes, at: keyStart, key) {
+        return .at(keyStart + size, end: end)
+      }
+      position = end
+      left -= 1
+    }
+    return .missing
+  }
+
+  /// The element of the array at `index`, which is not negative.
+  static func element(_ index: Int, of array: Container, in bytes: Span<UInt8>) -> Found {
+    var position = array.start
+    var left = index
+    if let count = array.count {
+      guard index < count else { return .missing }
+      let run = index / stride
+      if run > 0 {
+        guard let start = start(ofRun: run, of: array, in: bytes) else { return .damaged }
+        position = start
+      }
+      left = index % stride
+    }
+    while position < array.end {
+      guard let end = skip(bytes, at: position, end: array.end) else { return .damaged }
+      if left == 0 { return .at(position, end: end) }
+      position = end
+      left -= 1
+    }
+    return array.count == nil ? .missing : .damaged
+  }
+
+  /// Where the element `run` × 16 begins; `run` is between 1 and the number of offsets.
+  static func start(ofRun run: Int, of container: Container, in bytes: Span<UInt8>) -> Int? {
+    guard
+      let offset = integer(
+        bytes, at: container.table + (run - 1) * container.width, width: container.width),
+      let offset = Int(exactly: offset), offset < container.end - container.start
+    else { return nil }
+    return container.start + offset
+  }
+}

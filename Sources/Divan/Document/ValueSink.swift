@@ -1,0 +1,54 @@
+/// Something that takes a value piece by piece: in the order of JSON text, without nesting calls.
+///
+/// Values come from a ``Value``, from stored bytes or from JSON text, and go to a ``Value``, to stored
+/// bytes or to JSON text; this is what lies between.
+protocol ValueSink: ~Copyable {
+  mutating func addNull()
+  mutating func add(_ value: Bool)
+  mutating func add(_ value: Int64)
+  /// Adds a number that does not fit `Int64`.
+  mutating func add(unsigned value: UInt64)
+  /// Adds a finite double.
+  mutating func add(_ value: Double)
+  /// Adds a text that is valid UTF-8.
+  mutating func add(text: Span<UInt8>)
+  mutating func beginArray()
+  mutating func endArray()
+  mutating func beginObject()
+  /// Adds a key, whose value is added next. `source` is where it came from.
+  mutating func addKey(_ key: Span<UInt8>, source: Int)
+  /// Ends an object, and tells if a key appeared twice in it.
+  mutating func endObject() -> DuplicateKey?
+  /// Whether what was added is more than may be stored.
+  var isTooLarge: Bool { get }
+}
+
+/// A key that appeared for the second time.
+struct DuplicateKey {
+  var key: String
+  /// Where it came from.
+  var source: Int
+}
+
+/// How the way to a property is written: `cast[3].height`.
+enum PropertyPath {
+  /// Appends the step to the property `key`.
+  static func append(key: String, to path: inout String) {
+    let isPlain =
+      !key.isEmpty
+      && key.unicodeScalars.allSatisfy {
+        $0.properties.isAlphabetic || $0.properties.numericType != nil || $0 == "_" || $0 == "-"
+      }
+    if !isPlain {
+      path += "[\(key.debugDescription)]"
+    } else {
+      path += path.isEmpty ? key : ".\(key)"
+    }
+  }
+
+  /// Appends the step to the element at `index`.
+  static func append(index: Int, to path: inout String) { path += "[\(index)]" }
+
+  /// How a message says where: ` at cast[3]`, or nothing for the outermost value.
+  static func phrase(_ path: String) -> String { path.isEmpty ? "" : " at \(path)" }
+}
