@@ -1,0 +1,75 @@
+internal import DivanLog
+
+/// An entry of an index. Its bytes are lent by a page, which they keep alive.
+struct IndexEntry {
+  let key: SharedBytes
+  let value: SharedBytes
+}
+
+extension BTree {
+  /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order.
+  func scan(
+    from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
+  ) -> BTreeScan {
+    BTreeScan(root, ScanRange(lower: lower, upper: upper, descending: descending))
+  }
+}
+
+/// A walk over entries of a tree as it was when the walk began.
+///
+/// It holds the nodes on its path, and through them every node still to come; so the tree may be
+/// changed meanwhile.
+struct BTreeScan {
+  private let range: ScanRange
+  /// The inner nodes above the leaf, and which child of each is being walked.
+  private var path: [(node: Node, index: Int)] = []
+  private var leaf: Node?
+  private var window: LeafWindow
+
+  fileprivate init(_ root: Node, _ range: ScanRange) {
+    self.range = range
+    var node = root
+    while node.level > 0 {
+      let index = range.firstChild(in: node.page)
+      path.append((node, index))
+      node = node.child(index)
+    }
+    leaf = node
+    window = LeafWindow(node.page, range)
+  }
+
+  /// The next entry, or nil at the end.
+  mutating func next() -> IndexEntry? {
+    while let leaf {
+      if let index = window.next(descending: range.descending) {
+        let entry = leaf.page.entry(index)
+        return IndexEntry(key: entry.key.shared(by: leaf), value: entry.value.shared(by: leaf))
+      }
+      moveToNextLeaf()
+    }
+    return nil
+  }
+
+  private mutating func moveToNextLeaf() {
+    leaf = nil
+    guard !window.isLast else { return }
+    while let (parent, index) = path.last {
+      let isAtEnd = range.descending ? index == 0 : index == parent.page.count
+      if isAtEnd {
+        path.removeLast()
+        continue
+      }
+      let next = range.descending ? index - 1 : index + 1
+      path[path.count - 1].index = next
+      var node = parent.child(next)
+      while node.level > 0 {
+        let index = range.descending ? node.page.count : 0
+        path.append((node, index))
+        node = node.child(index)
+      }
+      leaf = node
+      window = LeafWindow(node.page, range)
+      return
+    }
+  }
+}

@@ -1,0 +1,175 @@
+internal import DivanLog
+
+/// What stands before a node's page.
+///
+/// It is sixteen bytes so that the page behind it is aligned.
+@safe
+struct NodeHeader {
+  /// Bytes of the page.
+  let capacity: Int
+  /// The child left of the first separator, owned; nil in leaves.
+  var firstChild: Unmanaged<Node>?
+}
+
+/// A node of a tree in memory: one allocation that holds the object and its page.
+///
+/// A node that more than one owner holds (two trees, a scan, bytes lent by a look-up) is never
+/// written to: ``BTree`` copies it first. That is what makes it safe to share between threads.
+///
+/// Invariants:
+/// - An inner node owns one reference to each child: `firstChild`, and the value of each entry,
+///   which is the child's address in eight bytes.
+/// - All children have the level below the node's.
+final class Node: ManagedBuffer<NodeHeader, UInt8> {
+  deinit {
+    if level > 0 {
+      for index in 0...page.count {
+        // The reference was owned by this node, and is given back once.
+        unsafe childReference(index).release()
+      }
+    }
+  }
+}
+
+extension Node {
+  /// Makes an empty node.
+  static func make(level: Int, capacity: Int) -> Node {
+    precondition(capacity <= NodePageWriter.capacityLimit, "A page too large for its offsets")
+    // `create` makes an object of the class that it is called on.
+    let node = unsafe unsafeDowncast(
+      Node.create(minimumCapacity: capacity) { _ in
+        unsafe NodeHeader(capacity: capacity, firstChild: nil)
+      }, to: Node.self)
+    node.writer.clear(level: level)
+    return node
+  }
+
+  @inline(__always)
+  var page: NodePage {
+    // The page lives as long as `self`, which every caller holds while it uses the page.
+    unsafe withUnsafeMutablePointerToElements { unsafe NodePage(base: UnsafeRawPointer($0)) }
+  }
+
+  /// The page, to be written to by the only holder of this node.
+  @inline(__always)
+  var writer: NodePageWriter {
+    unsafe withUnsafeMutablePointers { header, elements in
+      unsafe NodePageWriter(
+        base: UnsafeMutableRawPointer(elements), capacity: header.pointee.capacity)
+    }
+  }
+
+  @inline(__always)
+  var pageCapacity: Int {
+    unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.capacity }
+  }
+
+  var level: Int { page.level }
+
+  /// The bytes that the node's content needs.
+  var usedSize: Int { page.usedSize(capacity: pageCapacity) }
+
+  /// The child at `index`, still owned by this node.
+  @inline(__always)
+  @unsafe func childReference(_ index: Int) -> Unmanaged<Node> {
+    assert(level > 0)
+    if index == 0 {
+      return unsafe withUnsafeMutablePointerToHeader {
+        // Every inner node has a first child.
+        unsafe $0.pointee.firstChild.unsafelyUnwrapped
+      }
+    }
+    return unsafe Node.reference(page.value(index - 1))
+  }
+
+  /// The reference in an inner node's entry.
+  @inline(__always)
+  @unsafe private static func reference(_ value: LentBytes) -> Unmanaged<Node> {
+    let address = unsafe value.base.loadUnaligned(as: UInt.self)
+    // The address was that of a node when it was stored, and the entry has kept it alive.
+    return unsafe Unmanaged.fromOpaque(
+      UnsafeRawPointer(bitPattern: address).unsafelyUnwrapped)
+  }
+
+  /// The child at `index`.
+  func child(_ index: Int) -> Node {
+    unsafe childReference(index).takeUnretainedValue()
+  }
+}
+
+extension Node {
+  /// Lends the child at `index` to `body`, which may put another in its place. The node must be
+  /// held by nobody else.
+  @inline(__always)
+  func withChild<R>(_ index: Int, _ body: (inout Node) -> R) -> R {
+    // The node's own reference becomes the variable's, so that a child held by nobody else is
+    // known to be unique; afterwards it goes back. `body` cannot throw.
+    let reference = unsafe childReference(index)
+    var child = unsafe reference.takeRetainedValue()
+    let result = body(&child)
+    unsafe storeChild(Unmanaged.passRetained(child), at: index)
+    return result
+  }
+
+  /// Makes `child` the one left of the first separator of a node that has none yet.
+  func setFirstChild(_ child: Node) {
+    unsafe storeChild(Unmanaged.passRetained(child), at: 0)
+  }
+
+  /// Writes over the reference at `index` without releasing what was there.
+  @unsafe private func storeChild(_ reference: Unmanaged<Node>, at index: Int) {
+    if index == 0 {
+      unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.firstChild = reference }
+    } else {
+      unsafe Node.lendAddress(of: reference) { writer.overwrite(at: index - 1, with: $0) }
+    }
+  }
+
+  @unsafe private static func lendAddress<R>(
+    of reference: Unmanaged<Node>, _ body: (LentBytes) -> R
+  ) -> R {
+    let address = unsafe UInt(bitPattern: reference.toOpaque())
+    return unsafe withUnsafeBytes(of: address) {
+      // The copy of the address lives as long as the closure runs.
+      unsafe body(LentBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
+    }
+  }
+
+  /// Puts a separator and the child right of it at `index`. They must fit.
+  func insertChild(_ child: Node, separator: LentBytes, at index: Int) {
+    unsafe Node.lendAddress(of: Unmanaged.passRetained(child)) {
+      writer.insert(separator, $0, at: index)
+    }
+  }
+
+  /// The bytes of the reference in an entry of an inner node.
+  static var childValueLength: Int { MemoryLayout<UInt>.size }
+
+  /// Removes the child at `index`, with the separator beside it. Another child must remain.
+  func removeChild(_ index: Int) {
+    precondition(page.count > 0, "An inner node keeps one child")
+    // The removed reference is given back; the others keep their places.
+    unsafe childReference(index).release()
+    if index == 0 {
+      let next = unsafe childReference(1)
+      unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.firstChild = next }
+      writer.remove(at: 0)
+    } else {
+      writer.remove(at: index - 1)
+    }
+  }
+
+  /// Takes a reference to each child from `first` on, which were copied from another node.
+  func retainChildren(from first: Int = 0) {
+    guard level > 0 else { return }
+    let end = page.count + 1
+    for index in first..<end { _ = unsafe childReference(index).retain() }
+  }
+
+  /// Copies the first child of another node, without a reference of its own yet.
+  func copyFirstChild(_ index: Int, of other: Node) {
+    guard level > 0 else { return }
+    let reference = unsafe other.childReference(index)
+    unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.firstChild = reference }
+  }
+}

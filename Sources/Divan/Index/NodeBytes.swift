@@ -1,0 +1,150 @@
+internal import DivanLog
+
+/// Bytes that somebody else keeps alive while they are looked at: the index's internal currency for
+/// keys and values on their way down a tree.
+///
+/// A `Span` would say so in its type, but cannot be returned from a page or stored in a structure
+/// without experimental features. So values of this type are passed down and never kept: they are
+/// made inside a `withUnsafeBytes` or from a page whose owner the caller holds.
+///
+/// Invariant: `base` points at `count` readable bytes that do not change while the value is in use.
+@safe
+struct LentBytes {
+  let base: UnsafeRawPointer
+  let count: Int
+
+  init(base: UnsafeRawPointer, count: Int) {
+    unsafe self.base = base
+    self.count = count
+  }
+}
+
+extension LentBytes {
+  /// Lends the bytes of a span to `body`.
+  @inline(__always)
+  static func lend<R, E: Error>(
+    _ span: Span<UInt8>, _ body: (LentBytes) throws(E) -> R
+  ) throws(E) -> R {
+    unsafe try span.withUnsafeBytes { (buffer) throws(E) -> R in
+      // The span outlives `body`. An empty span may have no address; any will do, none is read.
+      unsafe try body(LentBytes(base: buffer.baseAddress ?? noAddress, count: buffer.count))
+    }
+  }
+
+  /// Lends the bytes of a span to `body`, which may suspend nothing and keep nothing.
+  @inline(__always)
+  static func lend<R, E: Error>(
+    _ bytes: [UInt8], _ body: (LentBytes) throws(E) -> R
+  ) throws(E) -> R {
+    try lend(bytes.span, body)
+  }
+
+  /// An address for empty bytes, which is never read from.
+  private static var noAddress: UnsafeRawPointer {
+    unsafe UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped
+  }
+
+  /// The four bytes from `offset` on as a big-endian number, zeros standing for what is missing.
+  @inline(__always)
+  func head(at offset: Int) -> UInt32 {
+    if count - offset >= 4 {
+      // Four bytes are readable at `offset`.
+      return UInt32(
+        bigEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+    return shortHead(at: offset)
+  }
+
+  @inline(never)
+  private func shortHead(at offset: Int) -> UInt32 {
+    var head: UInt32 = 0
+    for index in 0..<4 {
+      head <<= 8
+      // Within `count`, as tested.
+      if offset + index < count {
+        head |= UInt32(unsafe base.load(fromByteOffset: offset + index, as: UInt8.self))
+      }
+    }
+    return head
+  }
+
+  /// Whether the bytes are the same.
+  @inline(__always)
+  func equals(_ other: LentBytes) -> Bool {
+    guard count == other.count else { return false }
+    // Every load stays below `count`: whole words first, then a last one that overlaps.
+    if count >= 8 {
+      var offset = 0
+      while offset + 8 <= count {
+        if unsafe word(offset) != other.word(offset) { return false }
+        offset += 8
+      }
+      return unsafe word(count - 8) == other.word(count - 8)
+    }
+    for offset in 0..<count where unsafe byte(offset) != other.byte(offset) { return false }
+    return true
+  }
+
+  /// Below zero, zero or above, as these bytes come before the others, equal them, or come after.
+  @inline(__always)
+  func compare(_ other: LentBytes) -> Int {
+    let common = commonPrefixLength(with: other)
+    let shorter = min(count, other.count)
+    if common == shorter { return count - other.count }
+    // `common` is less than both counts.
+    return unsafe Int(byte(common)) - Int(other.byte(common))
+  }
+
+  /// How many bytes the two have in common from the beginning.
+  @inline(__always)
+  func commonPrefixLength(with other: LentBytes) -> Int {
+    let shorter = min(count, other.count)
+    var offset = 0
+    // Every load stays below `shorter`.
+    while offset + 8 <= shorter {
+      let difference = unsafe word(offset) ^ other.word(offset)
+      if difference != 0 { return offset + difference.trailingZeroBitCount / 8 }
+      offset += 8
+    }
+    while offset < shorter, unsafe byte(offset) == other.byte(offset) { offset += 1 }
+    return offset
+  }
+
+  /// The first `count` bytes, of which there must be as many.
+  func prefix(_ count: Int) -> LentBytes {
+    assert(count <= self.count)
+    return unsafe LentBytes(base: base, count: count)
+  }
+
+  /// A copy that may be kept.
+  var array: [UInt8] {
+    unsafe [UInt8](UnsafeRawBufferPointer(start: base, count: count))
+  }
+
+  /// These bytes, kept alive by `owner`, which must own them.
+  @inline(__always)
+  func shared(by owner: AnyObject) -> SharedBytes {
+    unsafe SharedBytes(unsafeBase: base, count: count, owner: owner)
+  }
+
+  @inline(__always)
+  @unsafe private func word(_ offset: Int) -> UInt64 {
+    UInt64(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+  }
+
+  @inline(__always)
+  @unsafe private func byte(_ offset: Int) -> UInt8 {
+    unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+  }
+}
+
+extension SharedBytes {
+  /// Lends the bytes to `body`.
+  @inline(__always)
+  func lend<R, E: Error>(_ body: (LentBytes) throws(E) -> R) throws(E) -> R {
+    unsafe try withUnsafeBytes { (buffer) throws(E) -> R in
+      // `self` outlives the call, and a shared address is never nil.
+      unsafe try body(LentBytes(base: buffer.baseAddress.unsafelyUnwrapped, count: buffer.count))
+    }
+  }
+}

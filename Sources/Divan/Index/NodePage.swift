@@ -1,0 +1,220 @@
+internal import DivanLog
+
+/// A look at one page of an index: a node of a tree in memory, or of a run in a file.
+///
+/// ```
+/// offset  size
+///  0      2      count        entries in the page
+///  2      2      heapStart    where the lowest entry begins
+///  4      2      garbage      bytes of entries that were removed
+///  6      2      prefix       length of a prefix that all keys share
+///  8      1      level        0 is a leaf
+///  9      3      zero
+/// 12      4      first child  in files: the page left of the first separator; else zero
+/// 16      4 n    heads        the four bytes that follow the shared prefix in each key
+///         2 n    slots        where each entry begins
+///                free
+/// heapStart      entries, in any order, to the end of the page:
+///                  key length, value length   one byte below 128; else two, the high bit set
+///                  key                        whole, so that it can be lent
+///                  value                      in inner nodes the child right of the key
+/// ```
+///
+/// Integers are little-endian; a head's value is that of its four bytes in big-endian order, zeros
+/// standing for what the key lacks. So heads sort as keys do, and a search touches one to three
+/// cache lines of heads, then one slot and one entry.
+///
+/// Invariants, which ``validate(_:)`` proves for bytes from outside:
+/// - heads and slots end at or before `heapStart`, and every entry lies between it and the end;
+/// - keys rise strictly, all begin with the same `prefix` bytes, and each head is its key's.
+@safe
+struct NodePage {
+  // Points at a page that upholds the invariants, kept alive by whoever made this value.
+  let base: UnsafeRawPointer
+
+  init(base: UnsafeRawPointer) { unsafe self.base = base }
+}
+
+extension NodePage {
+  static let headerSize = 16
+  /// Bytes that an entry takes in heads and slots.
+  static let slotSize = 6
+
+  var count: Int { Int(field16(0)) }
+  var heapStart: Int { Int(field16(2)) }
+  var garbage: Int { Int(field16(4)) }
+  var prefixLength: Int { Int(field16(6)) }
+  var level: Int { Int(unsafe base.load(fromByteOffset: 8, as: UInt8.self)) }
+
+  @inline(__always)
+  private func field16(_ offset: Int) -> UInt16 {
+    // A page is at least as long as its header.
+    UInt16(littleEndian: unsafe base.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
+  }
+
+  @inline(__always)
+  func head(_ index: Int) -> UInt32 {
+    assert(index < count)
+    // Heads lie within the page, as the invariants say.
+    return UInt32(
+      littleEndian: unsafe base.loadUnaligned(
+        fromByteOffset: NodePage.headerSize + 4 * index, as: UInt32.self))
+  }
+
+  @inline(__always)
+  func slot(_ index: Int) -> Int {
+    assert(index < count)
+    // Slots lie within the page, as the invariants say.
+    return Int(
+      UInt16(
+        littleEndian: unsafe base.loadUnaligned(
+          fromByteOffset: NodePage.headerSize + 4 * count + 2 * index, as: UInt16.self)))
+  }
+
+  @inline(__always)
+  func entry(_ index: Int) -> NodeEntry {
+    // Entries lie within the page, as the invariants say.
+    unsafe NodeEntry(base + slot(index))
+  }
+
+  @inline(__always)
+  func key(_ index: Int) -> LentBytes { entry(index).key }
+
+  @inline(__always)
+  func value(_ index: Int) -> LentBytes { entry(index).value }
+}
+
+/// One entry of a page.
+@safe
+struct NodeEntry {
+  let key: LentBytes
+  let value: LentBytes
+
+  /// Reads the lengths at `start`, where a whole entry must begin.
+  @inline(__always)
+  @unsafe init(_ start: UnsafeRawPointer) {
+    var next = unsafe start
+    let keyLength = unsafe NodeEntry.length(&next)
+    let valueLength = unsafe NodeEntry.length(&next)
+    key = unsafe LentBytes(base: next, count: keyLength)
+    value = unsafe LentBytes(base: next + keyLength, count: valueLength)
+  }
+
+  @inline(__always)
+  @unsafe private static func length(_ next: inout UnsafeRawPointer) -> Int {
+    let first = Int(unsafe next.load(as: UInt8.self))
+    unsafe next += 1
+    if first < 0x80 { return first }
+    let second = Int(unsafe next.load(as: UInt8.self))
+    unsafe next += 1
+    return (first & 0x7F) << 8 | second
+  }
+
+  /// The longest key or value that the lengths can express.
+  static let lengthLimit = 0x7FFF
+
+  /// How many bytes an entry takes in the heap.
+  @inline(__always)
+  static func size(keyLength: Int, valueLength: Int) -> Int {
+    (keyLength < 0x80 ? 1 : 2) + (valueLength < 0x80 ? 1 : 2) + keyLength + valueLength
+  }
+
+  /// How many bytes this entry takes in the heap.
+  var size: Int { NodeEntry.size(keyLength: key.count, valueLength: value.count) }
+}
+
+extension NodePage {
+  /// The index of the first head that is not less than `head`.
+  @inline(__always)
+  private func firstHead(notBelow head: UInt32) -> Int {
+    var left = count
+    guard left > 0 else { return 0 }
+    var index = 0
+    // No branch depends on what is compared, so none is mispredicted.
+    while left > 1 {
+      let half = left / 2
+      index += self.head(index + half - 1) < head ? half : 0
+      left -= half
+    }
+    return index + (self.head(index) < head ? 1 : 0)
+  }
+
+  /// The index of the entry with exactly this key, or nil.
+  @inline(__always)
+  func find(_ key: LentBytes) -> Int? {
+    let head = key.head(at: prefixLength)
+    var index = firstHead(notBelow: head)
+    guard index < count, self.head(index) == head else { return nil }
+    // The shared prefix was not compared: the whole key is, here.
+    if self.key(index).equals(key) { return index }
+    if index + 1 == count || self.head(index + 1) != head { return nil }
+    let end = self.end(ofHead: head, from: index)
+    index = lowerBound(of: key, from: index + 1, to: end)
+    return index < end && self.key(index).equals(key) ? index : nil
+  }
+
+  /// The index of the first entry whose key is not less than `key`.
+  @inline(__always)
+  func lowerBound(of key: LentBytes) -> Int {
+    guard count > 0 else { return 0 }
+    if let outside = indexOutsidePrefix(key) { return outside }
+    let head = key.head(at: prefixLength)
+    let index = firstHead(notBelow: head)
+    guard index < count, self.head(index) == head else { return index }
+    return lowerBound(of: key, from: index, to: end(ofHead: head, from: index))
+  }
+
+  /// How many keys are less than or equal to `key`: in an inner node, which child holds it.
+  @inline(__always)
+  func upperBound(of key: LentBytes) -> Int {
+    let index = lowerBound(of: key)
+    return index < count && self.key(index).equals(key) ? index + 1 : index
+  }
+
+  /// Where a key belongs that does not begin with the shared prefix; nil if it does.
+  @inline(__always)
+  private func indexOutsidePrefix(_ key: LentBytes) -> Int? {
+    let length = prefixLength
+    if length == 0 { return nil }
+    let prefix = self.key(0).prefix(length)
+    let common = prefix.commonPrefixLength(with: key)
+    if common == length { return nil }
+    return prefix.compare(key) > 0 ? 0 : count
+  }
+
+  @inline(__always)
+  private func end(ofHead head: UInt32, from index: Int) -> Int {
+    if index + 1 == count || self.head(index + 1) != head { return index + 1 }
+    return head == .max ? count : firstHead(notBelow: head + 1)
+  }
+
+  private func lowerBound(of key: LentBytes, from start: Int, to end: Int) -> Int {
+    var low = start
+    var high = end
+    while low < high {
+      let middle = (low + high) / 2
+      if self.key(middle).compare(key) < 0 { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+extension NodePage {
+  /// The bytes that the page's content needs, without garbage.
+  func usedSize(capacity: Int) -> Int {
+    NodePage.headerSize + NodePage.slotSize * count + capacity - heapStart - garbage
+  }
+
+  /// The length of the prefix that the keys of `range` share.
+  func commonPrefixLength(in range: Range<Int>) -> Int {
+    if range.isEmpty { return 0 }
+    // Keys rise, so what the first and the last share, all share.
+    return key(range.lowerBound).commonPrefixLength(with: key(range.upperBound - 1))
+  }
+
+  /// The shortest bytes that are greater than `left` and not greater than `right`, where `left` is
+  /// less than `right`.
+  static func separator(between left: LentBytes, and right: LentBytes) -> [UInt8] {
+    right.prefix(min(left.commonPrefixLength(with: right) + 1, right.count)).array
+  }
+}

@@ -1,0 +1,7 @@
+/// Why a page of a run could not be read.
+enum PageError: Error, Equatable {
+  /// The page's bytes are not those of a page; it must be rebuilt.
+  case damaged(page: UInt32, reason: String)
+  /// The system failed to read the page; the same may succeed later.
+  case unreadable(page: UInt32, reason: String)
+}

@@ -1,0 +1,190 @@
+import DivanLog
+import Testing
+
+@testable import Divan
+
+/// A small generator whose sequence is given by its seed.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
+
+  mutating func next() -> UInt64 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    return state &* 0x2545_F491_4F6C_DD1D
+  }
+}
+
+/// A sorted array that does what an index should, in the plainest way.
+struct ModelMap: Equatable {
+  private(set) var entries: [(key: [UInt8], value: [UInt8])] = []
+
+  static func == (a: ModelMap, b: ModelMap) -> Bool {
+    a.entries.elementsEqual(b.entries) { $0.key == $1.key && $0.value == $1.value }
+  }
+
+  private func position(_ key: [UInt8]) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].key.lexicographicallyPrecedes(key) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return low
+  }
+
+  subscript(key: [UInt8]) -> [UInt8]? {
+    get {
+      let index = position(key)
+      return index < entries.count && entries[index].key == key ? entries[index].value : nil
+    }
+    set {
+      let index = position(key)
+      let exists = index < entries.count && entries[index].key == key
+      switch (newValue, exists) {
+      case (let value?, true): entries[index].value = value
+      case (let value?, false): entries.insert((key, value), at: index)
+      case (nil, true): entries.remove(at: index)
+      case (nil, false): break
+      }
+    }
+  }
+
+  func scan(from lower: KeyBound, to upper: KeyBound, descending: Bool) -> [[UInt8]] {
+    let keys = entries.map(\.key).filter { key in
+      switch lower {
+      case .unbounded: true
+      case .inclusive(let bound): !key.lexicographicallyPrecedes(bound)
+      case .exclusive(let bound): bound.lexicographicallyPrecedes(key)
+      }
+    }.filter { key in
+      switch upper {
+      case .unbounded: true
+      case .inclusive(let bound): !bound.lexicographicallyPrecedes(key)
+      case .exclusive(let bound): key.lexicographicallyPrecedes(bound)
+      }
+    }
+    return descending ? keys.reversed() : keys
+  }
+}
+
+/// The shapes of keys that tests draw from.
+enum KeyShape: CaseIterable {
+  /// Few bytes of few letters: many prefixes of one another, zeros among them.
+  case tiny
+  /// A long common beginning, then digits.
+  case prefixed
+  /// Any bytes.
+  case random
+  /// Eight bytes, big-endian.
+  case number
+
+  func key(using generator: inout SeededGenerator) -> [UInt8] {
+    switch self {
+    case .tiny:
+      let letters: [UInt8] = [0, 1, 97, 255]
+      return (0..<Int.random(in: 0...6, using: &generator)).map { _ in
+        letters[Int.random(in: 0..<4, using: &generator)]
+      }
+    case .prefixed:
+      return Array("user:\(Int.random(in: 0..<3000, using: &generator))".utf8)
+    case .random:
+      return (0..<Int.random(in: 1...20, using: &generator)).map { _ in
+        UInt8.random(in: 0...255, using: &generator)
+      }
+    case .number:
+      let number = UInt64.random(in: 0..<2000, using: &generator)
+      return (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+    }
+  }
+
+  static func value(using generator: inout SeededGenerator, limit: Int) -> [UInt8] {
+    [UInt8](
+      repeating: UInt8.random(in: 1...255, using: &generator),
+      count: Int.random(in: 1...limit, using: &generator))
+  }
+
+  func bound(using generator: inout SeededGenerator) -> KeyBound {
+    switch Int.random(in: 0..<4, using: &generator) {
+    case 0: .unbounded
+    case 1: .exclusive(key(using: &generator))
+    default: .inclusive(key(using: &generator))
+    }
+  }
+}
+
+extension BTree {
+  var model: ModelMap {
+    var model = ModelMap()
+    var scan = self.scan()
+    while let entry = scan.next() { model[entry.key.array] = entry.value.array }
+    return model
+  }
+
+  func keys(from lower: KeyBound, to upper: KeyBound, descending: Bool) -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    var scan = self.scan(from: lower, to: upper, descending: descending)
+    while let entry = scan.next() { keys.append(entry.key.array) }
+    return keys
+  }
+}
+
+@Suite struct `Index: the tree in memory` {
+  @Test(arguments: KeyShape.allCases, [128, 256, 4064])
+  func `a tree does what a sorted array does, and its copies never change`(
+    shape: KeyShape, pageSize: Int
+  ) {
+    let seed = UInt64.random(in: 0...(.max))
+    print("seed \(seed), \(shape), page \(pageSize)")
+    var generator = SeededGenerator(seed: seed)
+    var tree = BTree(pageSize: pageSize)
+    var model = ModelMap()
+    var copies: [(tree: BTree, model: ModelMap)] = []
+    let valueLimit = min(tree.entryLimit - 20, 40)
+    for step in 0..<2500 {
+      let key = shape.key(using: &generator)
+      // Growing, then shrinking, then growing again.
+      let removes = (step / 500) % 2 == 1 ? 7 : 2
+      if valueLimit < 1 || Int.random(in: 0..<10, using: &generator) < removes {
+        let victim =
+          model.entries.isEmpty || Bool.random(using: &generator)
+          ? key : model.entries.randomElement(using: &generator)?.key ?? key
+        #expect(tree.remove(victim.span) == (model[victim] != nil))
+        model[victim] = nil
+      } else {
+        let value = KeyShape.value(using: &generator, limit: valueLimit)
+        #expect(tree.set(key.span, value.span) == (model[key] != nil))
+        model[key] = value
+      }
+      #expect(tree.count == model.entries.count)
+      let probe = shape.key(using: &generator)
+      #expect(tree.find(probe.span)?.array == model[probe])
+      #expect(tree.contains(probe.span) == (model[probe] != nil))
+      if step % 25 == 0 {
+        tree.checkInvariants()
+        let lower = shape.bound(using: &generator)
+        let upper = shape.bound(using: &generator)
+        for descending in [false, true] {
+          #expect(
+            tree.keys(from: lower, to: upper, descending: descending)
+              == model.scan(from: lower, to: upper, descending: descending))
+        }
+      }
+      if step % 200 == 0 { copies.append((tree, model)) }
+      if step % 900 == 0 { copies.removeAll() }
+    }
+    for copy in copies {
+      copy.tree.checkInvariants()
+      #expect(copy.tree.model == copy.model)
+    }
+    for key in model.entries.map(\.key).shuffled(using: &generator) { tree.remove(key.span) }
+    tree.checkInvariants()
+    #expect(tree.isEmpty)
+  }
+}
