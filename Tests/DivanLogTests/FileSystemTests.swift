@@ -5,7 +5,7 @@ import Testing
 
 /// The file systems that must behave alike, each with a directory of its own.
 enum FileSystemKind: CaseIterable, CustomTestStringConvertible {
-  case posix, memory
+  case posix, memory, simulated
 
   var testDescription: String { "\(self)" }
 
@@ -16,6 +16,10 @@ enum FileSystemKind: CaseIterable, CustomTestStringConvertible {
       try withExtendedLifetime(directory) { try body(POSIXFileSystem(), directory.path) }
     case .memory:
       let files = MemoryFileSystem()
+      try files.makeDirectory("/store")
+      try body(files, "/store")
+    case .simulated:
+      let files = SimulatedDisk().fileSystem
       try files.makeDirectory("/store")
       try body(files, "/store")
     }

@@ -71,7 +71,7 @@ package enum FileLockOutcome: Sendable {
   case held(note: String)
 
   /// How many bytes of a note are read.
-  static let noteSizeLimit = 1024
+  package static let noteSizeLimit = 1024
 }
 
 /// A lock that is held until it is released or forgotten.

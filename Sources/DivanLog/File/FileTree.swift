@@ -24,6 +24,11 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
   package struct Place: Hashable, Sendable {
     package let directory: DirectoryID
     package let name: String
+
+    package init(directory: DirectoryID, name: String) {
+      self.directory = directory
+      self.name = name
+    }
   }
 
   /// A name that is to stand for something else, or, if nil, for nothing.
@@ -154,10 +159,12 @@ extension FileTree {
   package func linking(
     _ path: String, to newPath: String, _ call: String
   ) throws(SystemError) -> [Change] {
-    guard case .file(let file) = try node(at: path, call) else {
+    let node = try node(at: path, call)
+    let place = try freePlace(of: newPath, call)
+    guard case .file = node else {
       throw SystemError(call: call, path: path, code: .notPermitted)
     }
-    return [Change(place: try freePlace(of: newPath, call), node: .file(file))]
+    return [Change(place: place, node: node)]
   }
 
   /// What gives a file or directory another name; nothing if both names are its already.
@@ -167,6 +174,13 @@ extension FileTree {
     let source = try ordinaryPlace(of: path, call)
     let target = try ordinaryPlace(of: newPath, call)
     let node = try node(at: path, call)
+    if source == target { return [] }
+    if case .directory = node, isPath(newPath, within: path) {
+      throw SystemError(call: call, path: newPath, code: .invalidArgument)
+    }
+    if isPath(path, within: newPath) {
+      throw SystemError(call: call, path: newPath, code: .directoryNotEmpty)
+    }
     switch (node, self[target]) {
     case (.file(let file), .file(let replaced)):
       if file === replaced { return [] }
@@ -174,19 +188,11 @@ extension FileTree {
       throw SystemError(call: call, path: newPath, code: .isADirectory)
     case (.directory, .file):
       throw SystemError(call: call, path: newPath, code: .notADirectory)
-    case (.directory(let directory), .directory(let replaced)):
-      if directory == replaced { return [] }
-      guard !isPath(newPath, within: path) else {
-        throw SystemError(call: call, path: newPath, code: .invalidArgument)
-      }
+    case (.directory, .directory(let replaced)):
       guard isEmpty(replaced) else {
         throw SystemError(call: call, path: newPath, code: .directoryNotEmpty)
       }
-    case (.directory, nil):
-      guard !isPath(newPath, within: path) else {
-        throw SystemError(call: call, path: newPath, code: .invalidArgument)
-      }
-    case (.file, nil): break
+    case (_, nil): break
     }
     return [Change(place: source, node: nil), Change(place: target, node: node)]
   }

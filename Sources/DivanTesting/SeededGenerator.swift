@@ -1,0 +1,49 @@
+/// Random numbers that are the same for the same seed, on every machine (SplitMix64).
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  /// Begins at a seed.
+  public init(seed: UInt64) { state = seed }
+
+  /// The next number.
+  public mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// A number from 0 up to, and without, `bound`, which is above 0.
+  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+
+  /// True in `part` of `whole` cases.
+  mutating func chance(_ part: Int, of whole: Int) -> Bool { below(whole) < part }
+
+  mutating func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8(truncatingIfNeeded: next() >> 24) }
+  }
+}
+
+/// A hash that is the same on every machine and in every run (FNV-1a of 64 bits).
+struct StableHash: Sendable {
+  private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+  mutating func add(_ bytes: some Sequence<UInt8>) {
+    for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+  }
+
+  mutating func add(_ number: Int) {
+    var rest = UInt64(bitPattern: Int64(number))
+    for _ in 0..<8 {
+      value = (value ^ (rest & 0xFF)) &* 0x100_0000_01B3
+      rest >>= 8
+    }
+  }
+
+  /// Adds a text and where it ends.
+  mutating func add(_ text: String) {
+    add(text.utf8)
+    add(text.utf8.count)
+  }
+}

@@ -1,0 +1,155 @@
+package import DivanLog
+import Synchronization
+
+extension SystemError.Code {
+  /// The power of a simulated disk was lost. No system has this number.
+  package static let powerLost = Self(rawValue: -7_001)
+}
+
+/// A call that is to fail.
+struct SimulatedFault: Sendable {
+  /// The verb that is counted, or nil for all.
+  let verb: SimulatedDisk.Verb?
+  /// How many such calls are left, this one included.
+  var callsLeft: Int
+  let code: SystemError.Code
+  let failedFlush: SimulatedDisk.FailedFlush?
+  let isLasting: Bool
+  /// Where in a failing write it fails; drawn anew for each.
+  var random: UInt64 = 0
+
+  /// How many of a failing write's bytes are written: fewer than all.
+  func partOfWrite(_ count: Int) -> Int { Int(random % UInt64(count)) }
+}
+
+/// Bytes of a failed flush that are still read but about to be forgotten.
+struct SimulatedEviction: Sendable {
+  let call: Int
+  let file: Int
+  let writes: [VolatileWrite]
+}
+
+/// What was done with a simulated disk, and what is to go wrong.
+struct SimulatedControl: Sendable {
+  private var random: SeededGenerator
+  private var callCount = 0
+  private(set) var changingCallCount = 0
+  private(set) var trace = StableHash()
+  private(set) var hasLostPower = false
+  private var powerLossCall: Int?
+  private var faults: [SimulatedFault] = []
+  private var evictions: [SimulatedEviction] = []
+
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  /// Begins anew, but for what the page cache is still to forget.
+  func afterProcessEnd(seed: UInt64) -> SimulatedControl {
+    var next = SimulatedControl(seed: seed)
+    next.evictions = evictions.map {
+      SimulatedEviction(call: $0.call - callCount, file: $0.file, writes: $0.writes)
+    }
+    return next
+  }
+}
+
+extension SimulatedControl {
+  /// Counts a call and returns the fault that is due at it.
+  mutating func admit(
+    _ verb: SimulatedDisk.Verb, _ path: String, offset: Int, count: Int
+  ) throws(SystemError) -> SimulatedFault? {
+    guard !hasLostPower else {
+      throw SystemError(call: verb.rawValue, path: path, code: .powerLost)
+    }
+    callCount += 1
+    trace.add(verb.rawValue)
+    trace.add(path)
+    trace.add(offset)
+    trace.add(count)
+    if verb.isChanging {
+      changingCallCount += 1
+      if changingCallCount == powerLossCall {
+        hasLostPower = true
+        throw SystemError(call: verb.rawValue, path: path, code: .powerLost)
+      }
+    }
+    return takeFault(due: verb)
+  }
+
+  private mutating func takeFault(due verb: SimulatedDisk.Verb) -> SimulatedFault? {
+    var due: SimulatedFault?
+    for index in faults.indices where faults[index].verb == nil || faults[index].verb == verb {
+      if faults[index].callsLeft > 0 { faults[index].callsLeft -= 1 }
+      if faults[index].callsLeft == 0, due == nil {
+        due = faults[index]
+        due?.random = random.next()
+      }
+    }
+    faults.removeAll { $0.callsLeft == 0 && !$0.isLasting }
+    return due
+  }
+
+  mutating func takeEvictionsDue() -> [SimulatedEviction] {
+    guard !evictions.isEmpty else { return [] }
+    let due = evictions.filter { $0.call <= callCount }
+    evictions.removeAll { $0.call <= callCount }
+    return due
+  }
+
+  mutating func evict(_ writes: [VolatileWrite], of file: Int, afterCalls calls: Int) {
+    evictions.append(SimulatedEviction(call: callCount + calls, file: file, writes: writes))
+  }
+
+  mutating func add(_ fault: SimulatedFault) { faults.append(fault) }
+
+  mutating func removeAllFaults() { faults.removeAll() }
+
+  /// Loses power at the `call`-th changing call from now, or at once if that is 0.
+  mutating func losePower(atCall call: Int) {
+    if call <= 0 { hasLostPower = true } else { powerLossCall = changingCallCount + call }
+  }
+}
+
+extension SimulatedFileSystem {
+  package func losePower(atCall call: Int) { control.withLock { $0.losePower(atCall: call) } }
+
+  package var hasLostPower: Bool { control.withLock { $0.hasLostPower } }
+
+  package var changingCallCount: Int { control.withLock { $0.changingCallCount } }
+
+  package var traceHash: UInt64 { control.withLock { $0.trace.value } }
+
+  /// Makes the `call`-th call from now, counted from 1, throw `code`.
+  package func fail(
+    _ verb: SimulatedDisk.Verb? = nil, atCall call: Int = 1, with code: SystemError.Code,
+    isLasting: Bool = false
+  ) {
+    precondition(call > 0, "Calls are counted from 1")
+    let fault = SimulatedFault(
+      verb: verb, callsLeft: call, code: code, failedFlush: nil, isLasting: isLasting)
+    control.withLock { $0.add(fault) }
+  }
+
+  /// Makes the `call`-th flush of a file from now, counted from 1, fail in a certain way.
+  package func failFlush(
+    atCall call: Int = 1, _ behavior: SimulatedDisk.FailedFlush,
+    with code: SystemError.Code = .inputOutput, isLasting: Bool = false
+  ) {
+    precondition(call > 0, "Calls are counted from 1")
+    let fault = SimulatedFault(
+      verb: .flush, callsLeft: call, code: code, failedFlush: behavior, isLasting: isLasting)
+    control.withLock { $0.add(fault) }
+  }
+
+  package func stopFailing() { control.withLock { $0.removeAllFaults() } }
+
+  func evict(_ writes: [VolatileWrite], of file: Int, afterCalls calls: Int) {
+    control.withLock { $0.evict(writes, of: file, afterCalls: calls) }
+  }
+
+  package var capacityBytes: Int? {
+    get { state.withLock { $0.capacityBytes } }
+    set { state.withLock { $0.capacityBytes = newValue } }
+  }
+
+  package var usedBytes: Int { state.withLock { $0.usedBytes } }
+}

@@ -1,0 +1,76 @@
+package import DivanLog
+import Synchronization
+
+extension SimulatedFileSystem {
+  /// Inverts the bits of `mask` in one byte, on the disk and in what is read from now on.
+  package func corrupt(
+    _ path: String, atOffset offset: Int, mask: UInt8
+  ) throws(SystemError) {
+    try edit(path) { bytes in
+      guard bytes.indices.contains(offset) else { return false }
+      bytes[offset] ^= mask
+      return true
+    }
+  }
+
+  /// Cuts a file's end off, or extends it by zeros.
+  package func truncate(_ path: String, toSize size: Int) throws(SystemError) {
+    try edit(path) { bytes in
+      guard size >= 0 else { return false }
+      bytes = Array(bytes.prefix(size))
+      bytes.append(contentsOf: repeatElement(0, count: size - bytes.count))
+      return true
+    }
+  }
+
+  /// Writes bytes where nobody asked for them, within the file or at its end.
+  package func overwrite(
+    _ path: String, atOffset offset: Int, with new: [UInt8]
+  ) throws(SystemError) {
+    try edit(path) { bytes in
+      guard offset >= 0, offset <= bytes.count else { return false }
+      bytes.replace(at: offset, with: new)
+      return true
+    }
+  }
+
+  /// Takes a file away as if it had never been.
+  package func vanish(_ path: String) throws(SystemError) {
+    try state.withLock { (state) throws(SystemError) in
+      let changes = try state.names.removing(path, "vanish")
+      let places = changes.map(\.place)
+      state.flushNames { $0.changes.contains { places.contains($0.place) } }
+      state.names.apply(changes)
+      state.durableNames.apply(changes)
+    }
+  }
+
+  /// Edits what is on the disk and what is read alike; what was not flushed counts as flushed.
+  private func edit(
+    _ path: String, _ body: (inout [UInt8]) -> Bool
+  ) throws(SystemError) {
+    try state.withLock { (state) throws(SystemError) in
+      let index = try state.names.file(at: path, "edit").index
+      var bytes = state.files[index].cached
+      guard body(&bytes) else {
+        throw SystemError(call: "edit", path: path, code: .invalidArgument)
+      }
+      state.files[index].cached = bytes
+      state.files[index].durable = bytes
+      state.files[index].pending = []
+    }
+  }
+
+  /// Stands for all names and bytes as they are read now.
+  package var contentHash: UInt64 {
+    state.withLock { state in
+      var hash = StableHash()
+      state.forEachFile { path, file in
+        hash.add(path)
+        hash.add(state.files[file.index].cached)
+        hash.add(state.files[file.index].cached.count)
+      }
+      return hash.value
+    }
+  }
+}

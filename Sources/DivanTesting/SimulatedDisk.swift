@@ -1,0 +1,264 @@
+package import DivanLog
+
+/// A disk in memory that fails when it is told to, and forgets what was not flushed.
+///
+/// Give it to a database in a test, let it lose power or fail in the middle of the work, start it
+/// again, and see that what your program relies on is still there:
+///
+/// ```swift
+/// let disk = SimulatedDisk(seed: 1)
+/// disk.losePower(atCall: 20)
+/// // … work with a database on `disk`, which throws from some point on …
+/// let after = disk.restarted(.random(seed: 7))
+/// // … open the database on `after` and check it …
+/// ```
+///
+/// Everything that happens follows from the seeds and the calls made: used from one thread, the
+/// same test does the same every time, which ``traceHash`` shows.
+public final class SimulatedDisk: Sendable {
+  let files: SimulatedFileSystem
+
+  /// Makes an empty disk.
+  ///
+  /// - Parameters:
+  ///   - seed: decides how much of a failing write is written.
+  ///   - capacityBytes: how much the files may take together; nil for no limit.
+  public convenience init(seed: UInt64 = 0, capacityBytes: Int? = nil) {
+    let files = SimulatedFileSystem(seed: seed)
+    files.capacityBytes = capacityBytes
+    self.init(files)
+  }
+
+  init(_ files: SimulatedFileSystem) { self.files = files }
+
+  /// What the engine is given.
+  package var fileSystem: any FileSystem { files }
+}
+
+// MARK: Loss of power
+
+extension SimulatedDisk {
+  /// What is left of the changes that were not flushed when the power went.
+  ///
+  /// What was flushed is always left. A flushed file whose name was not flushed is not found.
+  public enum Loss: Hashable, Sendable {
+    /// Nothing that was not flushed.
+    case strict
+    /// Everything.
+    case everything
+    /// Everything, and it still is not flushed: only the process ended, not the machine.
+    case processEnd
+    /// The first of the changes, in the order they were made, and perhaps a part of the next one.
+    case prefix(seed: UInt64)
+    /// The first so many changes, whole.
+    case first(Int)
+    /// Any of the changes, and of each write any of the blocks of 4,096 bytes.
+    case random(seed: UInt64)
+    /// All changes but this one, counted from 0 and around.
+    case dropOne(Int)
+    /// Names and sizes, but in new bytes zeros, noise or something old.
+    case sizeFirst(seed: UInt64)
+    /// Bytes, but not all of the sizes and names that are needed to find them.
+    case dataFirst(seed: UInt64)
+  }
+
+  /// How a write is torn that only a part of is left of.
+  public struct Tearing: Hashable, Sendable {
+    /// What stands where the rest of the write should be.
+    public enum Remainder: CaseIterable, Hashable, Sendable {
+      /// What stood there before, if anything.
+      case old
+      /// Zeros.
+      case zeros
+      /// Anything.
+      case noise
+      /// Bytes of another place in the same or another file.
+      case stale
+    }
+
+    /// The write is cut where the offset in the file is a multiple of this.
+    public let granularityBytes: Int
+    /// What stands where the rest of the write should be.
+    public let remainder: Remainder
+
+    /// Describes a way to tear writes; `granularityBytes` is above 0.
+    public init(granularityBytes: Int, remainder: Remainder) {
+      precondition(granularityBytes > 0, "A granularity of no bytes")
+      self.granularityBytes = granularityBytes
+      self.remainder = remainder
+    }
+  }
+
+  /// Loses power at the `call`-th call from now that changes something or flushes.
+  ///
+  /// That call, counted from 1, does nothing, and it and every later one throws.
+  public func losePower(atCall call: Int) { files.losePower(atCall: call) }
+
+  /// Loses power now: every later call throws.
+  public func losePower() { files.losePower(atCall: 0) }
+
+  /// Whether the power was lost.
+  public var hasLostPower: Bool { files.hasLostPower }
+
+  /// The disk as it is when started again after a loss of power at this moment.
+  ///
+  /// This disk stays as it is, so that one moment can be tried with many losses, also without
+  /// losing power. No fault, planned loss or limit is carried over.
+  ///
+  /// - Parameter tearing: how writes are torn, where ``Loss`` tears any; nil leaves it to the seed.
+  public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
+    SimulatedDisk(files.restarted(loss, tearing: tearing))
+  }
+
+  /// How many changes are not flushed: what ``Loss/first(_:)`` and ``Loss/dropOne(_:)`` count.
+  public var unflushedChangeCount: Int { files.unflushedChangeCount }
+
+  /// How many calls changed something or flushed: what ``losePower(atCall:)`` counts.
+  public var changingCallCount: Int { files.changingCallCount }
+}
+
+// MARK: Faults
+
+extension SimulatedDisk {
+  /// What the engine can ask of a disk.
+  public enum Verb: String, CaseIterable, Sendable {
+    /// Opens a file that exists.
+    case open
+    /// Makes a file.
+    case create
+    /// Reads from a file.
+    case read
+    /// Writes to a file.
+    case write
+    /// Asks for a file's size.
+    case size
+    /// Maps a file into memory.
+    case map
+    /// Flushes a file.
+    case flush
+    /// Closes a file.
+    case close
+    /// Renames a file or directory.
+    case rename
+    /// Gives a file a second name.
+    case link
+    /// Removes a file.
+    case remove
+    /// Makes a directory.
+    case makeDirectory
+    /// Removes a directory.
+    case removeDirectory
+    /// Lists a directory.
+    case list
+    /// Asks what stands under a name.
+    case status
+    /// Flushes a directory.
+    case flushDirectory
+    /// Asks for a path without detours.
+    case canonicalPath
+    /// Takes a lock.
+    case lock
+
+    /// Whether it counts for ``SimulatedDisk/losePower(atCall:)``.
+    public var isChanging: Bool {
+      switch self {
+      case .open, .read, .size, .map, .close, .list, .status, .canonicalPath: false
+      case .create, .write, .flush, .rename, .link, .remove, .makeDirectory, .removeDirectory,
+        .flushDirectory, .lock:
+        true
+      }
+    }
+  }
+
+  /// Why a call fails.
+  public enum Failure: CaseIterable, Hashable, Sendable {
+    /// The medium failed.
+    case inputOutput
+    /// No space is left.
+    case noSpace
+    /// The user's share of the space is used up.
+    case quotaExceeded
+    /// Access is refused.
+    case noAccess
+    /// Too many files are open.
+    case tooManyOpenFiles
+    /// The medium can be read only.
+    case readOnly
+
+    var code: SystemError.Code {
+      switch self {
+      case .inputOutput: .inputOutput
+      case .noSpace: .noSpace
+      case .quotaExceeded: .quotaExceeded
+      case .noAccess: .noAccess
+      case .tooManyOpenFiles: .tooManyOpenFiles
+      case .readOnly: .readOnlyFileSystem
+      }
+    }
+  }
+
+  /// How a system behaves that failed to flush a file. In each case the bytes never reach the disk.
+  public enum FailedFlush: Hashable, Sendable {
+    /// Reading goes on to give the new bytes, until the power is lost.
+    case keepsNewBytes
+    /// After so many more calls, reading gives the old bytes again, or zeros past the old end.
+    case revertsToOldBytes(afterCalls: Int)
+    /// This flush reports success; the next one of the same file reports the error.
+    case reportsAtNextFlush
+  }
+
+  /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
+  ///
+  /// A failing write may write a part. Any other failing call does nothing.
+  ///
+  /// - Parameter isLasting: whether every later such call fails as well.
+  public func fail(
+    _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure, isLasting: Bool = false
+  ) {
+    files.fail(verb, atCall: call, with: failure.code, isLasting: isLasting)
+  }
+
+  /// Makes the `call`-th flush of a file from now fail, counted from 1, in a certain way.
+  public func failFlush(
+    atCall call: Int = 1, _ behavior: FailedFlush, isLasting: Bool = false
+  ) {
+    files.failFlush(atCall: call, behavior, isLasting: isLasting)
+  }
+
+  /// Takes back every fault that was asked for.
+  public func stopFailing() { files.stopFailing() }
+
+  /// How much the files may take together, in bytes; nil for no limit.
+  public var capacityBytes: Int? {
+    get { files.capacityBytes }
+    set { files.capacityBytes = newValue }
+  }
+
+  /// How much the files take together, in bytes.
+  public var usedBytes: Int { files.usedBytes }
+}
+
+// MARK: Damage and evidence
+
+extension SimulatedDisk {
+  /// Inverts the bits of `mask` in one byte of a file, on the disk and in what is read from now on.
+  ///
+  /// What was not flushed in that file counts as flushed then.
+  public func corrupt(_ path: String, atOffset offset: Int, mask: UInt8) throws {
+    try files.corrupt(path, atOffset: offset, mask: mask)
+  }
+
+  /// Cuts a file's end off, or extends it by zeros.
+  public func truncate(_ path: String, toSize size: Int) throws {
+    try files.truncate(path, toSize: size)
+  }
+
+  /// Takes a file away as if it had never been.
+  public func vanish(_ path: String) throws { try files.vanish(path) }
+
+  /// Stands for the order and arguments of all calls so far, without the bytes.
+  public var traceHash: UInt64 { files.traceHash }
+
+  /// Stands for all names and bytes as they are read now.
+  public var contentHash: UInt64 { files.contentHash }
+}

@@ -1,0 +1,204 @@
+package import DivanLog
+import Synchronization
+
+/// The file system of a ``SimulatedDisk``.
+///
+/// It keeps apart what is read, what is on the disk and what is on the way there: per file the
+/// writes since its last flush, and for names the changes since the last flush of their directory.
+package final class SimulatedFileSystem: FileSystem {
+  let state: Mutex<SimulatedState>
+  let control: Mutex<SimulatedControl>
+  private let observer = Mutex<(@Sendable (Int) -> Void)?>(nil)
+
+  package convenience init(seed: UInt64 = 0) {
+    self.init(SimulatedState(), SimulatedControl(seed: seed))
+  }
+
+  init(_ state: SimulatedState, _ control: SimulatedControl) {
+    self.state = Mutex(state)
+    self.control = Mutex(control)
+  }
+}
+
+extension SimulatedFileSystem {
+  /// Calls `body` before each call that changes something or flushes, with that call's number.
+  ///
+  /// From there, ``restarted(_:tearing:)`` tells what a loss of power just then would leave, so
+  /// that one run is enough to try every moment of it.
+  package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
+    observer.withLock { $0 = body }
+  }
+
+  /// Makes a call: counts it, fails it if it is its turn, and else lets `body` do it.
+  func perform<Result: Sendable>(
+    _ verb: SimulatedDisk.Verb, _ path: String, offset: Int = 0, count: Int = 0,
+    _ body: (inout SimulatedState) throws(SystemError) -> Result
+  ) throws(SystemError) -> Result {
+    try perform(verb, path, offset: offset, count: count) {
+      (state, fault) throws(SystemError) in
+      if let fault { throw SystemError(call: verb.rawValue, path: path, code: fault.code) }
+      return try body(&state)
+    }
+  }
+
+  /// Makes a call; `body` is told of the fault that is due, and deals with it.
+  func perform<Result: Sendable>(
+    _ verb: SimulatedDisk.Verb, _ path: String, offset: Int, count: Int,
+    _ body: (inout SimulatedState, SimulatedFault?) throws(SystemError) -> Result
+  ) throws(SystemError) -> Result {
+    if verb.isChanging, let observer = observer.withLock({ $0 }) {
+      observer(changingCallCount + 1)
+    }
+    let (fault, evictions) = try control.withLock { (control) throws(SystemError) in
+      (
+        try control.admit(verb, path, offset: offset, count: count),
+        control.takeEvictionsDue()
+      )
+    }
+    return try state.withLock { (state) throws(SystemError) in
+      for eviction in evictions { state.files[eviction.file].revert(eviction.writes) }
+      return try body(&state, fault)
+    }
+  }
+}
+
+extension SimulatedFileSystem {
+  package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
+    let file: SimulatedFileID
+    switch access {
+    case .reading:
+      file = try perform(.open, path) { (state) throws(SystemError) in
+        try state.names.file(at: path, "open")
+      }
+    case .creating:
+      file = try perform(.create, path) { (state) throws(SystemError) in
+        try state.create(path)
+      }
+    }
+    return SimulatedFile(path: path, file: file, access: access, fileSystem: self)
+  }
+
+  package func rename(_ path: String, to newPath: String) throws(SystemError) {
+    try perform(.rename, path) { (state) throws(SystemError) in
+      state.change(try state.names.renaming(path, to: newPath, "rename"))
+    }
+  }
+
+  package func link(_ path: String, to newPath: String) throws(SystemError) {
+    try perform(.link, path) { (state) throws(SystemError) in
+      state.change(try state.names.linking(path, to: newPath, "link"))
+    }
+  }
+
+  package func remove(_ path: String) throws(SystemError) {
+    try perform(.remove, path) { (state) throws(SystemError) in
+      state.change(try state.names.removing(path, "unlink"))
+    }
+  }
+
+  package func makeDirectory(_ path: String) throws(SystemError) {
+    try perform(.makeDirectory, path) { (state) throws(SystemError) in
+      let changes = try state.names.makingDirectory(path, "mkdir")
+      try state.checkSpace("mkdir", path)
+      state.change(changes)
+    }
+  }
+
+  package func removeDirectory(_ path: String) throws(SystemError) {
+    try perform(.removeDirectory, path) { (state) throws(SystemError) in
+      state.change(try state.names.removingDirectory(path, "rmdir"))
+    }
+  }
+
+  package func list(_ path: String) throws(SystemError) -> [String] {
+    try perform(.list, path) { (state) throws(SystemError) in
+      state.names.names(in: try state.names.directory(at: path, "open"))
+    }
+  }
+
+  package func status(_ path: String) throws(SystemError) -> FileStatus {
+    try perform(.status, path) { (state) throws(SystemError) in
+      switch try state.names.node(at: path, "stat") {
+      case .file(let file):
+        let size = state.files[file.index].cached.count
+        return FileStatus(kind: .file, size: size, allocatedSize: size)
+      case .directory:
+        return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
+      }
+    }
+  }
+
+  package func flushDirectory(_ path: String) throws(SystemError) {
+    try perform(.flushDirectory, path) { (state) throws(SystemError) in
+      state.flushNames(in: try state.names.directory(at: path, "open"))
+    }
+  }
+
+  package func canonicalPath(_ path: String) throws(SystemError) -> String {
+    try perform(.canonicalPath, path) { (state) throws(SystemError) in
+      _ = try state.names.node(at: path, "realpath")
+      return FileTree<SimulatedFileID>.canonicalPath(path)
+    }
+  }
+
+  package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
+    let (file, heldNote) = try perform(.lock, path) {
+      (state) throws(SystemError) -> (SimulatedFileID, String?) in
+      var file: SimulatedFileID
+      if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
+        file = try state.create(path)
+      } else {
+        file = try state.names.file(at: path, "open")
+      }
+      if state.files[file.index].isLocked {
+        let note = state.files[file.index].cached.prefix(FileLockOutcome.noteSizeLimit)
+        return (file, String(decoding: note, as: UTF8.self))
+      }
+      state.files[file.index].isLocked = true
+      // Nothing rests on the note, so it is not worth losing.
+      let left = (state.freeBytes ?? .max) >= note.utf8.count ? Array(note.utf8) : []
+      state.files[file.index].cached = left
+      state.files[file.index].durable = left
+      return (file, nil)
+    }
+    if let heldNote { return .held(note: heldNote) }
+    return .acquired(SimulatedFileLock(file: file, fileSystem: self))
+  }
+}
+
+extension SimulatedState {
+  fileprivate mutating func create(_ path: String) throws(SystemError) -> SimulatedFileID {
+    // Looked up before a file is made that the error would leave behind.
+    guard let place = try names.place(of: path, "open"), names[place] == nil else {
+      throw SystemError(call: "open", path: path, code: .exists)
+    }
+    try checkSpace("open", path)
+    let file = makeFile()
+    change(try names.creating(file, at: path, "open"))
+    return file
+  }
+
+  /// Nothing can be made on a disk that is full.
+  fileprivate func checkSpace(_ call: String, _ path: String) throws(SystemError) {
+    if freeBytes == 0 { throw SystemError(call: call, path: path, code: .noSpace) }
+  }
+}
+
+/// A lock on a file of a simulated disk.
+private final class SimulatedFileLock: FileLock {
+  private let file: SimulatedFileID
+  private let fileSystem: SimulatedFileSystem
+  private let isReleased = Atomic(false)
+
+  init(file: SimulatedFileID, fileSystem: SimulatedFileSystem) {
+    self.file = file
+    self.fileSystem = fileSystem
+  }
+
+  deinit { release() }
+
+  func release() {
+    guard !isReleased.exchange(true, ordering: .relaxed) else { return }
+    fileSystem.state.withLock { $0.files[file.index].isLocked = false }
+  }
+}
