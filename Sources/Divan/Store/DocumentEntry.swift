@@ -18,7 +18,7 @@ extension DocumentEntry {
     writer.append(
       (isDeleted ? DocumentEntry.deletedFlag : 0)
         | (revision.isForeign ? DocumentEntry.foreignFlag : 0))
-    revision.encodeDigest(to: &writer)
+    revision.digest.encode(to: &writer, isForeign: revision.isForeign)
     writer.appendVarint(revision.generation)
     writer.appendVarint(sequence)
     locator.encode(to: &writer)
@@ -30,7 +30,7 @@ extension DocumentEntry {
     let digest = try RevisionID.Digest.decode(
       &reader, isForeign: flags & foreignFlag != 0)
     let generation = try reader.readVarint()
-    guard let revision = RevisionID(generation: generation, digest: digest) else {
+    guard let revision = RevisionID.read(generation, digest) else {
       throw ByteError(offset: 0, reason: "a revision of generation 0")
     }
     return DocumentEntry(

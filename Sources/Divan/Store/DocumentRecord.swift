@@ -31,7 +31,7 @@ extension DocumentRecord {
   /// The ID of the revision that this one was made from; nil for a first one.
   var parent: RevisionID? {
     guard let digest = ancestors.first, revision.generation > 1 else { return nil }
-    return RevisionID(generation: revision.generation - 1, digest: digest)
+    return RevisionID.read(revision.generation - 1, digest)
   }
 
   private struct Flags: OptionSet {
@@ -92,7 +92,7 @@ extension DocumentRecord {
     let generation = try reader.readVarint()
     let digest = try RevisionID.Digest.decode(
       &reader, isForeign: flags.contains(.foreignRevision))
-    guard let revision = RevisionID(generation: generation, digest: digest) else {
+    guard let revision = RevisionID.read(generation, digest) else {
       throw ByteError(offset: reader.offset, reason: "a revision of generation 0")
     }
     var superseded: Superseded?

@@ -37,10 +37,14 @@ extension PutBatch {
   }
 
   /// The revision IDs of the documents, made from these parents.
-  func computeRevisions(parents: [RevisionID?], _ bodies: [SharedBytes]) -> [RevisionID] {
+  func computeRevisions(
+    parents: [RevisionID?], _ bodies: [SharedBytes]
+  ) throws(DatabaseError) -> [RevisionID] {
     var batch = RevisionID.Batch()
     for (parent, body) in zip(parents, bodies) {
-      batch.add(parent: parent, isDeleted: false, body: body)
+      try body.withSpan { (body) throws(DatabaseError) in
+        try batch.append(parent: parent, isDeleted: false, body: body)
+      }
     }
     return batch.finish()
   }

@@ -53,7 +53,7 @@ extension Snapshot {
     var revisions = [record.revision]
     for digest in record.ancestors {
       guard let last = revisions.last,
-        let revision = RevisionID(generation: last.generation - 1, digest: digest)
+        let revision = RevisionID.read(last.generation - 1, digest)
       else { break }
       revisions.append(revision)
     }

@@ -37,7 +37,7 @@ final class Store: @unchecked Sendable {
     newest = opened.state
     refusal = opened.refusal
     commits = GroupCommit(opened.state, tail: opened.writer?.tail)
-    maintenance = Maintenance(opened.checkpoint, leftovers: opened.oldCheckpoints)
+    maintenance = Maintenance(opened.checkpoint)
   }
 
   static let closedError = DatabaseError(

@@ -227,7 +227,7 @@ extension WriteTransaction {
     scratch.removeAll()
     try document.encodeProperties(to: &scratch)
     let body = scratch.sharedCopy
-    let revision = RevisionID.compute(
+    let revision = try RevisionID.compute(
       parent: current?.revision, isDeleted: isDeleted, body: body)
     let sequence = try append(
       revision, id: id, isDeleted: isDeleted, body: body, over: current)
@@ -246,7 +246,7 @@ extension WriteTransaction {
       currents.append(current)
     }
     let bodies = batch.bodies
-    let revisions = batch.computeRevisions(parents: currents.map { $0?.revision }, bodies)
+    let revisions = try batch.computeRevisions(parents: currents.map { $0?.revision }, bodies)
     for index in batch.items.indices {
       _ = try append(
         revisions[index], id: batch.items[index].id, isDeleted: false, body: bodies[index],

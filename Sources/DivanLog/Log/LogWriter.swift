@@ -106,6 +106,9 @@ extension LogWriter {
     return (active.fileID, Int(active.end.offset))
   }
 
+  /// Goes on at a time that is not before the last commit's.
+  package func resume(time: UInt64) { lastTime = max(lastTime, time) }
+
   /// A number for a segment that is to be made by somebody else.
   package func takeFileID() -> UInt64 {
     defer { nextFileID += 1 }

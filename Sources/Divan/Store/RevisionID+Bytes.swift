@@ -1,0 +1,47 @@
+import DivanLog
+
+/// How revision digests stand in records and in the index. FILE_FORMAT.md §9
+extension RevisionID.Digest {
+  var isForeign: Bool { if case .foreign = self { true } else { false } }
+
+  /// Appends the digest: sixteen bytes; or, where foreign ones may stand, their length first, which is
+  /// 0 for the sixteen bytes of our own.
+  func encode(to writer: inout ByteWriter, isForeign: Bool) {
+    switch self {
+    case .own(let high, let low):
+      if isForeign { writer.append(0 as UInt8) }
+      writer.append(high.bigEndian)
+      writer.append(low.bigEndian)
+    case .foreign(let text):
+      withUTF8(of: text) { (bytes: Span<UInt8>) in
+        writer.appendVarint(bytes.count)
+        writer.append(bytes)
+      }
+    }
+  }
+
+  static func decode(
+    _ reader: inout ByteReader, isForeign: Bool
+  ) throws(ByteError) -> RevisionID.Digest {
+    let length = isForeign ? try reader.readCount(limit: reader.remaining) : 0
+    guard length > 0 else {
+      let high = UInt64(bigEndian: try reader.read(UInt64.self))
+      let low = UInt64(bigEndian: try reader.read(UInt64.self))
+      return .own(high, low)
+    }
+    guard let text = try reader.readBytes(length).text else {
+      throw ByteError(offset: reader.offset, reason: "a revision ID that is no text")
+    }
+    return .foreign(text)
+  }
+}
+
+extension RevisionID {
+  var isForeign: Bool { digest.isForeign }
+
+  /// The revision of a generation that was read; nil if there is no such generation.
+  static func read(_ generation: UInt64, _ digest: Digest) -> RevisionID? {
+    guard generation >= 1, generation <= generationLimit else { return nil }
+    return RevisionID(generation: generation, digest: digest)
+  }
+}
