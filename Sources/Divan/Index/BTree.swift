@@ -51,6 +51,11 @@ extension BTree {
     (pageSize - NodePage.headerSize) / 4 - NodePage.slotSize - 4 - Node.childValueLength
   }
 
+  /// The smallest page in which a key and a value of together `length` bytes are within the limit.
+  static func pageSize(forEntry length: Int) -> Int {
+    (length + NodePage.slotSize + 4 + Node.childValueLength) * 4 + NodePage.headerSize
+  }
+
   /// Whether the tree has no keys.
   var isEmpty: Bool { count == 0 }
 }

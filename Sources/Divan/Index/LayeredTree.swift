@@ -13,24 +13,25 @@ internal import DivanLog
 ///
 /// Like ``BTree`` it is a value: copies are O(1) and never change.
 ///
-/// Invariant: where nothing lies below, a layer holds no tombstones.
+/// Invariant: where nothing lies below, a layer in memory holds no tombstones.
 struct LayeredTree: Sendable {
   /// What changed since the last freeze.
   private(set) var overlay: BTree
   /// What a checkpoint is writing to a run.
   private(set) var frozen: BTree?
+  /// What checkpoints wrote, newest first.
+  private(set) var runs: [Run]
 
   /// Makes a map of what runs hold, the newest first.
-  init(pageSize: Int = BTree.defaultPageSize) {
+  init(runs: [Run] = [], pageSize: Int = BTree.defaultPageSize) {
     overlay = BTree(pageSize: pageSize)
+    self.runs = runs.filter { $0.count > 0 }
   }
 }
 
 extension LayeredTree {
   /// Whether a key that the overlay does not know may be known below.
-  private var hasLowerLayers: Bool {
-    !(frozen?.isEmpty ?? true)
-  }
+  private var hasLowerLayers: Bool { !(frozen?.isEmpty ?? true) || !runs.isEmpty }
 
   /// The greatest sum of the lengths of a key and its value.
   var entryLimit: Int { overlay.entryLimit }
@@ -48,6 +49,9 @@ extension LayeredTree {
   private func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
     if !overlay.isEmpty, let value = overlay.find(key) { return value.isEmpty ? nil : value }
     if let value = frozen?.find(key) { return value.isEmpty ? nil : value }
+    for run in runs {
+      if let value = try run.find(key) { return value.isEmpty ? nil : value }
+    }
     return nil
   }
 
@@ -61,8 +65,10 @@ extension LayeredTree {
 
   /// Removes `key`.
   ///
-  /// - Parameter isNewSinceCheckpoint: the caller knows that no layer below the overlay holds the
-  ///   key, so that no tombstone is needed.
+  /// - Parameters:
+  ///   - key: what to remove; it need not be there.
+  ///   - isNewSinceCheckpoint: the caller knows that no layer below the overlay holds the key, so
+  ///     that no tombstone is needed.
   mutating func remove(_ key: Span<UInt8>, isNewSinceCheckpoint: Bool = false) {
     if isNewSinceCheckpoint || !hasLowerLayers {
       overlay.remove(key)
@@ -82,18 +88,37 @@ extension LayeredTree {
     overlay = BTree(pageSize: overlay.pageSize)
   }
 
+  /// Forgets what was frozen, which a run of `runs` now holds.
+  ///
+  /// - Parameter runs: all runs from now on, the newest first.
+  mutating func replaceFrozen(with runs: [Run]) {
+    frozen = nil
+    self.runs = runs.filter { $0.count > 0 }
+    if self.runs.isEmpty { dropTombstones() }
+  }
+
   /// Takes back a freeze whose checkpoint failed.
   mutating func thaw() {
     guard var merged = frozen else { return }
     frozen = nil
     var changes = overlay.scan()
     while let change = changes.next() {
-      change.key.withSpan { key in
-        change.value.withSpan { value in
-          if value.isEmpty, !hasLowerLayers { merged.remove(key) } else { merged.set(key, value) }
+      change.key.lend { key in
+        if change.value.isEmpty, runs.isEmpty {
+          _ = merged.remove(key)
+        } else {
+          _ = change.value.lend { merged.set(key, $0) }
         }
       }
     }
     overlay = merged
+  }
+
+  /// Removes the overlay's tombstones, below which nothing lies any more.
+  private mutating func dropTombstones() {
+    var scan = overlay.scan()
+    while let entry = scan.next() {
+      if entry.value.isEmpty { entry.key.lend { _ = overlay.remove($0) } }
+    }
   }
 }

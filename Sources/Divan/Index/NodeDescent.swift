@@ -7,7 +7,7 @@ extension BTree {
   @inline(__always)
   func withLeaf<R>(for key: LentBytes, _ body: (Node) -> R) -> R {
     var node = unsafe Unmanaged.passUnretained(root)
-    while let child = unsafe node._withUnsafeGuaranteedRef({ $0.nextNode(toward: key) }) {
+    while let child = unsafe node._withUnsafeGuaranteedRef({ unsafe $0.nextNode(toward: key) }) {
       unsafe node = child
     }
     // `self` holds the whole path until here.
@@ -20,7 +20,7 @@ extension Node {
   @inline(__always)
   @unsafe fileprivate func nextNode(toward key: LentBytes) -> Unmanaged<Node>? {
     let page = self.page
-    if page.level == 0 { return unsafe nil }
+    if page.level == 0 { return nil }
     return unsafe childReference(page.upperBound(of: key))
   }
 }

@@ -12,7 +12,8 @@
 package struct SharedBytes: @unchecked Sendable {
   @usableFromInline let base: UnsafeRawPointer
   @usableFromInline package let count: Int
-  @usableFromInline let owner: AnyObject?
+  /// Who keeps the memory alive; nil if it lives for ever.
+  @usableFromInline package let owner: AnyObject?
 
   /// Wraps memory that `owner` keeps alive and unchanged.
   @inlinable

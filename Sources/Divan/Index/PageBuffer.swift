@@ -1,0 +1,54 @@
+internal import DivanLog
+
+/// Memory in which one page for a file is made.
+@safe
+final class PageBuffer {
+  private let memory: UnsafeMutableRawBufferPointer
+
+  /// Makes room for a page of `size` bytes.
+  init(size: Int) {
+    precondition(size <= NodePageWriter.capacityLimit, "A page too large for its offsets")
+    unsafe memory = .allocate(byteCount: size, alignment: 16)
+  }
+
+  deinit { unsafe memory.deallocate() }
+
+  /// Begins a new page. All bytes that nothing is written to are zero.
+  func clear(level: Int) {
+    unsafe memory.initializeMemory(as: UInt8.self, repeating: 0)
+    writer.clear(level: level)
+  }
+
+  /// The page, which lives as long as this buffer.
+  var writer: NodePageWriter {
+    unsafe NodePageWriter(
+      base: memory.baseAddress.unsafelyUnwrapped, capacity: memory.count)
+  }
+
+  /// Adds an entry behind all others, or says that it does not fit.
+  func append(_ key: LentBytes, _ value: LentBytes) -> Bool {
+    let writer = self.writer
+    guard writer.fits(keyLength: key.count, valueLength: value.count) else { return false }
+    writer.insert(key, value, at: writer.page.count)
+    return true
+  }
+
+  /// Adds a separator and the page right of it behind all others, or says that it does not fit.
+  func append(_ separator: LentBytes, child: UInt32) -> Bool {
+    unsafe withUnsafeBytes(of: child.littleEndian) {
+      // The copy of the number lives as long as the closure runs.
+      unsafe append(
+        separator, LentBytes(base: $0.baseAddress.unsafelyUnwrapped, count: $0.count))
+    }
+  }
+
+  /// Lends the page's bytes.
+  func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    unsafe try body(Span(_unsafeBytes: UnsafeRawBufferPointer(memory)))
+  }
+
+  /// A copy of the page's bytes.
+  var sharedCopy: SharedBytes {
+    unsafe SharedBytes(copying: UnsafeRawBufferPointer(memory))
+  }
+}

@@ -1,0 +1,181 @@
+internal import DivanLog
+internal import Synchronization
+
+/// An immutable sorted map from bytes to bytes, in pages of a file.
+///
+/// It is the tree that ``RunWriter`` wrote; pages have the layout of ``NodePage``, and come in when
+/// they are first touched. One may prove damaged only then: the caller rebuilds its entries from the
+/// log and hands them to ``install(_:for:)``.
+final class Run: Sendable {
+  private let source: any PageSource
+  /// Where the root is, how high it stands, how many entries there are.
+  let summary: RunSummary
+  /// Pages that stand in for damaged ones; consulted only once there is one.
+  private let replacements = Mutex<[UInt32: Page]>([:])
+  private let hasReplacements = Atomic<Bool>(false)
+
+  /// Opens a run.
+  ///
+  /// - Parameters:
+  ///   - source: the pages.
+  ///   - summary: what ``RunWriter/finish()`` gave.
+  /// - Throws: if no run can be as high as that.
+  init(_ source: any PageSource, _ summary: RunSummary) throws(PageError) {
+    guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
+      throw .damaged(page: summary.root, reason: "a height of \(summary.height)")
+    }
+    self.source = source
+    self.summary = summary
+  }
+
+  /// More than any run has whose page numbers are different.
+  static let heightLimit = 32
+
+  /// How many entries the run holds, tombstones included.
+  var count: Int { summary.count }
+}
+
+/// What must be known of a run to open it.
+struct RunSummary: Equatable, Sendable {
+  /// The root's page number.
+  var root: UInt32
+  /// The root's level; 0 where it is the only leaf.
+  var height: Int
+  /// How many entries there are.
+  var count: Int
+}
+
+extension Run {
+  /// The value of `key`, or nil.
+  func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
+    try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
+  }
+
+  /// The value of `key`, or nil.
+  @inline(__always)
+  func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
+    var number = summary.root
+    var level = summary.height
+    while true {
+      let page = try page(number, level: level)
+      if level == 0 {
+        guard let index = page.view.find(key) else { return nil }
+        return page.view.value(index).shared(by: page.owner ?? source)
+      }
+      number = page.view.childNumber(page.view.upperBound(of: key))
+      level -= 1
+    }
+  }
+
+  /// The page with this number, which must be at this level: so no file can send a walk in circles.
+  @inline(__always)
+  func page(_ number: UInt32, level: Int) throws(PageError) -> Page {
+    var page: Page
+    if hasReplacements.load(ordering: .acquiring), let replacement = replacement(number) {
+      page = replacement
+    } else {
+      page = try source.page(number)
+    }
+    guard page.view.level == level else {
+      throw .damaged(page: number, reason: "level \(page.view.level) where \(level) should be")
+    }
+    return page
+  }
+
+  private func replacement(_ number: UInt32) -> Page? { replacements.withLock { $0[number] } }
+
+  /// The entry's bytes, kept alive by whoever owns the page.
+  @inline(__always)
+  func entry(_ index: Int, of page: Page) -> IndexEntry {
+    let entry = page.view.entry(index)
+    let owner = page.owner ?? source
+    return IndexEntry(key: entry.key.shared(by: owner), value: entry.value.shared(by: owner))
+  }
+}
+
+extension Run {
+  /// What a page of a run covers.
+  struct Coverage: Equatable {
+    /// 0 is a leaf. Only a leaf can be rebuilt from its entries.
+    let level: Int
+    /// Where the keys begin that belong in the page.
+    let lower: KeyBound
+    /// Where they end.
+    let upper: KeyBound
+  }
+
+  /// Which keys belong in a page, or nil if it is not one of this run's.
+  ///
+  /// Only inner pages are read, and not the page itself.
+  func coverage(ofPage number: UInt32) throws(PageError) -> Coverage? {
+    if number == summary.root {
+      return Coverage(level: summary.height, lower: .unbounded, upper: .unbounded)
+    }
+    var pending = [
+      (
+        number: summary.root,
+        Coverage(level: summary.height, lower: .unbounded, upper: .unbounded)
+      )
+    ]
+    // In a sound run no page has two parents; in any other this ends as soon.
+    var visited: Set<UInt32> = []
+    while let (parent, coverage) = pending.popLast() {
+      guard coverage.level > 0, visited.insert(parent).inserted else { continue }
+      let page = try page(parent, level: coverage.level).view
+      for index in 0...page.count {
+        let child = page.childNumber(index)
+        let part = Coverage(
+          level: coverage.level - 1,
+          lower: index == 0 ? coverage.lower : .inclusive(page.key(index - 1).array),
+          upper: index == page.count ? coverage.upper : .exclusive(page.key(index).array))
+        if child == number { return part }
+        if part.level > 0 { pending.append((child, part)) }
+      }
+    }
+    return nil
+  }
+
+  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.
+  ///
+  /// - Parameters:
+  ///   - entries: the leaf's entries, in order of keys, each key once.
+  ///   - number: the damaged page.
+  /// - Returns: whether it was done: not if the entries are not in order or fit no page.
+  func install(_ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32) -> Bool {
+    guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
+      return false
+    }
+    replacements.withLock { $0[number] = page }
+    hasReplacements.store(true, ordering: .releasing)
+    return true
+  }
+}
+
+extension Page {
+  /// The bytes of a leaf with these entries, or nil if no page is large enough.
+  private static func encodeLeaf(
+    _ entries: [(key: [UInt8], value: [UInt8])], size: Int
+  ) -> SharedBytes? {
+    let buffer = PageBuffer(size: size)
+    buffer.clear(level: 0)
+    for entry in entries {
+      let fits = entry.key.lend { key in entry.value.lend { buffer.append(key, $0) } }
+      guard fits else { return nil }
+    }
+    return buffer.sharedCopy
+  }
+
+  fileprivate static func leaf(of entries: [(key: [UInt8], value: [UInt8])]) -> SharedBytes? {
+    var size = NodePage.headerSize
+    var longest = 0
+    for entry in entries {
+      guard entry.key.count <= NodeEntry.lengthLimit, entry.value.count <= NodeEntry.lengthLimit
+      else { return nil }
+      size += Node.entrySize(entry.key.count, entry.value.count)
+      longest = max(longest, entry.key.count + entry.value.count)
+    }
+    // A page is large enough only if its longest entry is within the limit for its size.
+    size = max(size, BTree.pageSize(forEntry: longest))
+    return size <= NodePageWriter.capacityLimit ? encodeLeaf(entries, size: size) : nil
+  }
+}

@@ -1,0 +1,103 @@
+internal import DivanLog
+
+/// Writes a run: packs sorted entries into pages, full to the brim, from the bottom up.
+///
+/// It holds one page for each level. A page goes to the sink when the next entry does not fit; then
+/// its number goes to the level above, with the shortest bytes that separate it from its left
+/// neighbour.
+struct RunWriter {
+  private let pageSize: Int
+  private let sink: (Span<UInt8>) throws -> UInt32
+  private var levels: [Level] = []
+  private var count = 0
+
+  /// The page of one level that is being filled.
+  private struct Level {
+    let buffer: PageBuffer
+    /// What separates the page from its left neighbour; nil in the first.
+    var separator: [UInt8]?
+  }
+
+  /// Begins a run.
+  ///
+  /// - Parameters:
+  ///   - pageSize: the bytes of each page.
+  ///   - sink: writes one page, and returns its number.
+  init(
+    pageSize: Int = BTree.defaultPageSize, sink: @escaping (Span<UInt8>) throws -> UInt32
+  ) {
+    precondition(
+      pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
+    self.pageSize = pageSize
+    self.sink = sink
+    _ = addLevel()
+  }
+}
+
+extension RunWriter {
+  /// Adds an entry, whose key must be greater than all before.
+  ///
+  /// - Throws: what the sink throws, and ``PageError/entryTooLong``.
+  mutating func append(_ entry: IndexEntry) throws {
+    try entry.key.lend { key in try entry.value.lend { try append(key, $0) } }
+  }
+
+  /// Adds an entry, whose key must be greater than all before.
+  ///
+  /// - Throws: what the sink throws, and ``PageError/entryTooLong``.
+  mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws {
+    try LentBytes.lend(key) { key in try LentBytes.lend(value) { try append(key, $0) } }
+  }
+
+  private mutating func append(_ key: LentBytes, _ value: LentBytes) throws {
+    guard key.count + value.count <= BTree.entryLimit(pageSize: pageSize) else {
+      throw PageError.entryTooLong
+    }
+    let leaf = levels[0].buffer
+    if !leaf.append(key, value) {
+      let page = leaf.writer.page
+      let separator = NodePage.separator(between: page.key(page.count - 1), and: key)
+      try flush(0)
+      levels[0].separator = separator
+      let fits = leaf.append(key, value)
+      assert(fits)
+    }
+    count += 1
+  }
+
+  /// Writes what is left, and says how to open the run.
+  mutating func finish() throws -> RunSummary {
+    var level = 0
+    while level < levels.count - 1 {
+      try flush(level)
+      level += 1
+    }
+    let root = try levels[level].buffer.withSpan(sink)
+    return RunSummary(root: root, height: level, count: count)
+  }
+
+  /// Writes the page of a level, tells the level above, and begins the next page.
+  private mutating func flush(_ level: Int) throws {
+    let number = try levels[level].buffer.withSpan(sink)
+    let separator = levels[level].separator
+    levels[level].buffer.clear(level: level)
+    guard level + 1 < levels.count, let separator else {
+      // The first page of its level is the first child of the level above.
+      levels[addLevel()].buffer.writer.setFirstChild(number)
+      return
+    }
+    let parent = levels[level + 1].buffer
+    if !separator.lend({ parent.append($0, child: number) }) {
+      try flush(level + 1)
+      levels[level + 1].separator = separator
+      parent.writer.setFirstChild(number)
+    }
+  }
+
+  private mutating func addLevel() -> Int {
+    let buffer = PageBuffer(size: pageSize)
+    buffer.clear(level: levels.count)
+    levels.append(Level(buffer: buffer, separator: nil))
+    return levels.count - 1
+  }
+}

@@ -1,0 +1,125 @@
+import DivanLog
+import Testing
+
+@testable import Divan
+
+extension LayeredTree {
+  func keys(
+    from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
+  ) throws -> [[UInt8]] {
+    var keys: [[UInt8]] = []
+    var scan = self.scan(from: lower, to: upper, descending: descending)
+    while let entry = try scan.next() { keys.append(entry.key.array) }
+    return keys
+  }
+
+  func model() throws -> ModelMap {
+    var model = ModelMap()
+    var scan = self.scan()
+    while let entry = try scan.next() { model[entry.key.array] = entry.value.array }
+    return model
+  }
+}
+
+@Suite struct `Index: layers` {
+  @Test(arguments: KeyShape.allCases, [192, 512])
+  func `layers together do what one sorted array does, whatever is frozen, written or taken back`(
+    shape: KeyShape, pageSize: Int
+  ) throws {
+    let seed = UInt64.random(in: 0...(.max))
+    print("seed \(seed), \(shape), page \(pageSize)")
+    var generator = SeededGenerator(seed: seed)
+    var tree = LayeredTree(pageSize: pageSize)
+    var model = ModelMap()
+    var copies: [(tree: LayeredTree, model: ModelMap)] = []
+    let limit = tree.entryLimit
+    for step in 0..<1500 {
+      let key = shape.key(using: &generator)
+      if Int.random(in: 0..<10, using: &generator) < 4 {
+        let isNew = try LayeredTree.isUnknownBelow(key, in: tree)
+        tree.remove(key.span, isNewSinceCheckpoint: isNew && Bool.random(using: &generator))
+        model[key] = nil
+      } else {
+        let value = KeyShape.value(using: &generator, limit: max(1, min(limit - key.count, 20)))
+        tree.set(key.span, value.span)
+        model[key] = value
+      }
+      #expect(try tree.find(key.span)?.array == model[key])
+      let probe = shape.key(using: &generator)
+      #expect(try tree.find(probe.span)?.array == model[probe])
+      #expect(try tree.contains(probe.span) == (model[probe] != nil))
+      if step % 40 == 0 {
+        let lower = shape.bound(using: &generator)
+        let upper = shape.bound(using: &generator)
+        for descending in [false, true] {
+          #expect(
+            try tree.keys(from: lower, to: upper, descending: descending)
+              == model.scan(from: lower, to: upper, descending: descending))
+        }
+        copies.append((tree, model))
+      }
+      switch Int.random(in: 0..<40, using: &generator) {
+      case 0 where tree.frozen == nil: tree.freeze()
+      case 1: tree.thaw()
+      case 2 where tree.frozen != nil:
+        let merged = Int.random(in: 0...tree.runs.count, using: &generator)
+        let packed = try PackedRun(
+          tree.entriesToWrite(mergingNewestRuns: merged), pageSize: pageSize)
+        tree.replaceFrozen(with: [try packed.open()] + tree.runs.dropFirst(merged))
+      default: break
+      }
+      tree.overlay.checkInvariants()
+    }
+    #expect(try tree.model() == model)
+    for copy in copies { #expect(try copy.tree.model() == copy.model) }
+
+    // Everything removed and written leaves nothing.
+    tree.thaw()
+    for entry in model.entries { tree.remove(entry.key.span) }
+    tree.freeze()
+    let rest = try PackedRun(
+      tree.entriesToWrite(mergingNewestRuns: tree.runs.count), pageSize: pageSize)
+    #expect(rest.summary.count == 0)
+    tree.replaceFrozen(with: [try rest.open()])
+    #expect(tree.runs.isEmpty)
+    #expect(try tree.keys().isEmpty)
+  }
+
+  @Test func `where nothing lies below, a removal leaves nothing`() throws {
+    var tree = LayeredTree()
+    tree.set([1].span, [1].span)
+    tree.remove([1].span)
+    #expect(tree.overlay.isEmpty)
+    tree.set([1].span, [1].span)
+    tree.freeze()
+    tree.remove([1].span)
+    #expect(tree.overlay.count == 1)
+    #expect(try tree.find([1].span) == nil)
+    tree.thaw()
+    #expect(tree.overlay.isEmpty)
+  }
+
+  @Test func `a walk goes on undisturbed while the index is changed`() throws {
+    var tree = LayeredTree(pageSize: 256)
+    for number in 0..<200 { tree.set([UInt8(number)].span, [1].span) }
+    tree.freeze()
+    for number in 100..<150 { tree.remove([UInt8(number)].span) }
+    var scan = tree.scan()
+    var keys: [UInt8] = []
+    while let entry = try scan.next() {
+      keys.append(entry.key[0])
+      tree.remove(entry.key.array.span)
+      tree.set([entry.key[0], 7].span, [2].span)
+    }
+    #expect(keys == Array(0..<100) + Array(150..<200))
+    #expect(try tree.keys().allSatisfy { $0.count == 2 })
+  }
+}
+
+extension LayeredTree {
+  /// Whether no layer below the overlay knows the key.
+  fileprivate static func isUnknownBelow(_ key: [UInt8], in tree: LayeredTree) throws -> Bool {
+    if let frozen = tree.frozen, frozen.contains(key.span) { return false }
+    return try tree.runs.allSatisfy { try $0.find(key.span) == nil }
+  }
+}
