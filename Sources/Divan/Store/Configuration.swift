@@ -56,7 +56,7 @@ public struct Configuration: Sendable {
   package var now: @Sendable () -> UInt64 = { systemTime() }
   package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
   /// Size of the pages of the index in memory, for tests that want many of them.
-  package var nodeSize = BTree.defaultPageSize
+  var nodeSize = BTree.defaultPageSize
   /// The size of the file that is released when the disk is full.
   package var reserveSize = 1 << 20
 

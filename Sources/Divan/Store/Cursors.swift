@@ -66,30 +66,21 @@ public struct Change: Sendable, Equatable {
 public struct ChangeCursor {
   private let view: StoreView
   private let start: UInt64
-  private var scan: LayeredTree.Scan?
-  private var last: UInt64
+  private var scan: LayeredScan?
 
   init(_ view: StoreView, since sequence: UInt64) {
     self.view = view
     start = sequence
-    last = sequence
   }
 
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
-    guard last < .max else { return nil }
-    guard
-      let entry = try view.step(
-        &scan,
-        begin: { [last] state throws(PageError) in
-          let key = last.withBigEndianBytes { key in key.indices.map { key[$0] } }
-          return try state.sequences.scan(
-            from: .exclusive(key), to: .unbounded, descending: false)
-        })
-    else { return nil }
+    if scan == nil {
+      let key = start.withBigEndianBytes { key in key.indices.map { key[$0] } }
+      scan = view.state.sequences.scan(from: .exclusive(key))
+    }
+    guard let entry = try view.step(&scan) else { return nil }
     let locator = try view.decodeLocator(entry.value)
-    var reader = ByteReader(entry.key)
-    if let sequence = try? reader.read(UInt64.self) { last = UInt64(bigEndian: sequence) }
     let record = try view.record(at: locator)
     return Change(document: Document(id: record.id, record))
   }
@@ -105,9 +96,9 @@ public struct ChangeCursor {
 /// Index entries of documents that are not deleted, one after the other.
 struct EntryCursor {
   private let view: StoreView
-  private var range: IDRange
+  private let range: IDRange
   private let descending: Bool
-  private var scan: LayeredTree.Scan?
+  private var scan: LayeredScan?
 
   init(_ view: StoreView, _ range: IDRange, descending: Bool) {
     self.view = view
@@ -117,12 +108,11 @@ struct EntryCursor {
 
   mutating func next() throws(DatabaseError) -> (id: String, entry: DocumentEntry)? {
     while true {
-      let item = try view.step(
-        &scan,
-        begin: { [range, descending] (state) throws(PageError) in
-          try state.documents.scan(from: range.lower, to: range.upper, descending: descending)
-        })
-      guard let item else { return nil }
+      if scan == nil {
+        scan = view.state.documents.scan(
+          from: range.lower, to: range.upper, descending: descending)
+      }
+      guard let item = try view.step(&scan) else { return nil }
       let entry = try view.decodeEntry(item.value)
       guard !entry.isDeleted else { continue }
       guard let id = item.key.text else {
@@ -135,19 +125,15 @@ struct EntryCursor {
 }
 
 extension StoreView {
-  /// The next entry of a scan, which is begun if there is none yet.
-  func step(
-    _ scan: inout LayeredTree.Scan?,
-    begin: (StoreState) throws(PageError) -> LayeredTree.Scan
-  ) throws(DatabaseError) -> (key: SharedBytes, value: SharedBytes)? {
+  /// The next entry of a scan.
+  func step(_ scan: inout LayeredScan?) throws(DatabaseError) -> IndexEntry? {
     guard !store.isClosed else { throw Store.closedError }
-    var current: LayeredTree.Scan
-    if let scan { current = scan } else { current = try repairing(begin) }
-    scan = nil
-    defer { scan = current }
+    // Taken out while it moves, so that its path is not copied.
+    guard var moving = scan.take() else { return nil }
+    defer { scan = moving }
     while true {
       do throws(PageError) {
-        return try current.next()
+        return try moving.next()
       } catch {
         try store.repairIndex(error, in: state)
       }

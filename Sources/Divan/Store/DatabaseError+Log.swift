@@ -35,7 +35,7 @@ extension DatabaseError {
       case .readOnlyFileSystem:
         (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
       case .notFound: (.notFound, nil)
-      case .cancelled: (.cancelled, nil)
+      case .cancelled: (.cancelled, "Nothing was changed")
       case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
         (.resourceExhausted, "Close files that are not needed, or raise the limit")
       default: (.inputOutput, nil)

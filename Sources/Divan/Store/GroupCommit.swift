@@ -7,12 +7,12 @@ import Synchronization
 /// Committers that wait at the same time share one flush: the first of them does it for all.
 /// Versions become visible in order, and at ``Durability/full`` only once they are durable.
 final class GroupCommit: Sendable {
-  private struct Version {
+  fileprivate struct Version {
     let state: StoreState
     let needsFlush: Bool
   }
 
-  private struct State {
+  fileprivate struct State {
     var visible: StoreState
     /// Newer versions, oldest first.
     var waiting: [Version] = []
@@ -60,7 +60,9 @@ extension GroupCommit {
   /// Returns once `commit` is durable.
   func waitUntilDurable(_ commit: UInt64) throws(DatabaseError) {
     while true {
-      enum Step { case done, failed(DatabaseError), sleep(DispatchSemaphore), flush }
+      enum Step {
+        case done, failed(DatabaseError), sleep(DispatchSemaphore), flush
+      }
       let step: Step = state.withLock { state in
         if state.durableCommit >= commit { return .done }
         if let failure = state.failure { return .failed(failure) }

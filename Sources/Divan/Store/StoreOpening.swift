@@ -180,9 +180,11 @@ extension StoreOpening {
     var report = report
     let isMapped = configuration.reads == .mapped
     let checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, isMapped: isMapped, notes: &report.notes)
-    let chosen = try checkpoint?.chain ?? SegmentChain.choose(
-      from: files, in: directory, isMapped: isMapped)
+      among: files, in: directory, configuration: configuration, notes: &report.notes)
+    var chosen = checkpoint?.chain
+    if chosen == nil {
+      chosen = try SegmentChain.choose(from: files, in: directory, isMapped: isMapped)
+    }
     guard var chain = chosen, let last = chain.segments.last else {
       throw .damaged(
         Damage(path: path, offset: 0, reason: "no segment of the store can be read"))

@@ -17,10 +17,15 @@ struct StoreState: Sendable {
   var time: UInt64 = 0
   var segments: SegmentTable
 
-  init(nodeSize: Int, segments: SegmentTable = SegmentTable()) {
-    documents = LayeredTree(pageSize: nodeSize)
-    sequences = LayeredTree(pageSize: nodeSize)
-    self.segments = segments
+  /// How many trees there are.
+  static let treeCount = 2
+
+  /// Makes a version with nothing in it, or with what runs hold: those of each tree.
+  init(nodeSize: Int, runs: [[Run]] = [[], []]) {
+    precondition(runs.count == StoreState.treeCount, "Runs of more or fewer trees")
+    documents = LayeredTree(runs: runs[0], pageSize: nodeSize)
+    sequences = LayeredTree(runs: runs[1], pageSize: nodeSize)
+    segments = SegmentTable()
   }
 }
 

@@ -15,6 +15,8 @@ extension SystemError.Code {
   package static let noAccess = Self(rawValue: EACCES)
   package static let notPermitted = Self(rawValue: EPERM)
   package static let noSpace = Self(rawValue: ENOSPC)
+  /// The work was cancelled (`ECANCELED`).
+  package static let cancelled = Self(rawValue: ECANCELED)
   package static let quotaExceeded = Self(rawValue: EDQUOT)
   package static let readOnlyFileSystem = Self(rawValue: EROFS)
   package static let inputOutput = Self(rawValue: EIO)

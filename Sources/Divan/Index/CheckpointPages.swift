@@ -1,0 +1,51 @@
+import DivanLog
+import Synchronization
+
+/// The pages of a checkpoint that is read without a memory map: each is read when it is first touched.
+///
+/// At most ``budget`` pages are kept; then all are let go at once, and come in again when they are
+/// needed. Whoever still uses one keeps it.
+final class CheckpointPages: PageSource {
+  private let file: CheckpointFile
+  private let pages = Mutex<[UInt32: Page]>([:])
+
+  /// How many pages are kept: 64 MiB of them.
+  private static let budget = (64 << 20) / CheckpointHeader.pageFrameSize
+
+  init(_ file: CheckpointFile) { self.file = file }
+
+  func page(_ number: UInt32) throws(PageError) -> Page {
+    if let page = pages.withLock({ $0[number] }) { return page }
+    let page = try Page(CheckpointPages.load(number, from: file), number: number)
+    pages.withLock {
+      if $0.count >= CheckpointPages.budget { $0.removeAll(keepingCapacity: true) }
+      $0[number] = page
+    }
+    return page
+  }
+
+  /// The bytes of a page, checked against its frame's checksums.
+  private static func load(
+    _ number: UInt32, from file: CheckpointFile
+  ) throws(PageError) -> SharedBytes {
+    do throws(LogError) {
+      return try file.page(number)
+    } catch .system(let error) {
+      throw .unreadable(page: number, reason: error.description)
+    } catch {
+      throw .damaged(page: number, reason: "\(error)")
+    }
+  }
+
+  /// The pages of a checkpoint, by memory map if the file is mapped.
+  static func source(of file: CheckpointFile) -> any PageSource {
+    guard !file.mapped.isEmpty else { return CheckpointPages(file) }
+    let layout = PagesInMemory.Layout(
+      start: CheckpointHeader.offset(ofPage: 0) + FrameHeader.size,
+      stride: CheckpointHeader.pageFrameSize, pageSize: CheckpointHeader.pageSize,
+      count: Int(file.header.pageCount))
+    return PagesInMemory(file.mapped, layout) { (number, _) throws(PageError) in
+      _ = try load(number, from: file)
+    }
+  }
+}

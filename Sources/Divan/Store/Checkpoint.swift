@@ -1,0 +1,227 @@
+import DivanLog
+
+/// What the newest checkpoint says: through which commit the index was written, and where its pages
+/// are.
+///
+/// A checkpoint is derived data. It is used only if every file that it rests on is there; without one
+/// the index is rebuilt from the segments. STORAGE.md's rules 19 and 20 are kept here.
+struct Checkpoint: Sendable {
+  /// A place in the log.
+  struct Position: Equatable, Sendable {
+    var segmentNumber: UInt64
+    var fileID: UInt64
+    var end: LogEnd
+  }
+
+  /// A run of pages in a checkpoint's file.
+  struct RunPlace: Equatable, Sendable {
+    var checkpoint: UInt64
+    /// The salt of that file, so that no other of the same number is taken for it.
+    var salt: UInt64
+    var summary: RunSummary
+  }
+
+  /// A segment that was live when the checkpoint was taken.
+  struct Member: Equatable, Sendable {
+    var segment: SegmentChain.Member
+    var usage: SegmentTable.Usage
+  }
+
+  var number: UInt64
+  /// Everything up to here is in the pages.
+  var position: Position
+  var time: UInt64
+  var lastSequence: UInt64
+  var documentCount: UInt64
+  /// The highest number that any segment's file had.
+  var highestFileID: UInt64
+  var members: [Member]
+  /// The runs of each tree of ``StoreState``, newest first.
+  var trees: [[RunPlace]]
+}
+
+extension Checkpoint {
+  /// Whether pages of the checkpoint file of this number are in use.
+  func rests(on number: UInt64) -> Bool {
+    number == self.number || trees.joined().contains { $0.checkpoint == number }
+  }
+
+  private static let version: UInt8 = 1
+
+  func encode(to writer: inout ByteWriter) {
+    writer.append(Checkpoint.version)
+    writer.appendVarint(position.segmentNumber)
+    writer.appendVarint(position.fileID)
+    writer.appendVarint(position.end.offset)
+    writer.appendVarint(position.end.commit)
+    writer.append(position.end.chain)
+    writer.appendVarint(time)
+    writer.appendVarint(lastSequence)
+    writer.appendVarint(documentCount)
+    writer.appendVarint(highestFileID)
+    writer.appendVarint(members.count)
+    for member in members {
+      writer.appendVarint(member.segment.numbers.lowerBound)
+      writer.appendVarint(member.segment.numbers.upperBound)
+      writer.appendVarint(member.segment.fileID)
+      writer.append(member.segment.salt)
+      writer.appendVarint(member.usage.total)
+      writer.appendVarint(member.usage.dead)
+    }
+    writer.appendVarint(trees.count)
+    for runs in trees {
+      writer.appendVarint(runs.count)
+      for run in runs {
+        writer.appendVarint(run.checkpoint)
+        writer.append(run.salt)
+        writer.appendVarint(UInt64(run.summary.root))
+        writer.appendVarint(run.summary.height)
+        writer.appendVarint(run.summary.count)
+      }
+    }
+  }
+
+  static func decode(_ bytes: SharedBytes, number: UInt64) throws(ByteError) -> Checkpoint {
+    var reader = ByteReader(bytes)
+    guard try reader.read(UInt8.self) == version else {
+      throw ByteError(offset: 0, reason: "a directory of an unknown version")
+    }
+    let segmentNumber = try reader.readVarint()
+    let fileID = try reader.readVarint()
+    let offset = try reader.readVarint()
+    let commit = try reader.readVarint()
+    let end = LogEnd(offset: offset, commit: commit, chain: try reader.read(UInt32.self))
+    var checkpoint = Checkpoint(
+      number: number,
+      position: Position(segmentNumber: segmentNumber, fileID: fileID, end: end),
+      time: try reader.readVarint(), lastSequence: try reader.readVarint(),
+      documentCount: try reader.readVarint(), highestFileID: try reader.readVarint(),
+      members: [], trees: [])
+    for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
+      let first = try reader.readVarint()
+      let last = try reader.readVarint()
+      guard first <= last else {
+        throw ByteError(offset: reader.offset, reason: "segment numbers in the wrong order")
+      }
+      let segment = SegmentChain.Member(
+        numbers: first...last, fileID: try reader.readVarint(),
+        salt: try reader.read(UInt64.self))
+      checkpoint.members.append(
+        Member(
+          segment: segment,
+          usage: .init(total: try reader.readVarint(), dead: try reader.readVarint())))
+    }
+    for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
+      var runs: [RunPlace] = []
+      for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
+        let number = try reader.readVarint()
+        let salt = try reader.read(UInt64.self)
+        let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
+        let height = try reader.readCount(limit: Run.heightLimit)
+        let count = try reader.readCount(limit: Int.max)
+        runs.append(
+          RunPlace(
+            checkpoint: number, salt: salt,
+            summary: RunSummary(root: root, height: height, count: count)))
+      }
+      checkpoint.trees.append(runs)
+    }
+    return checkpoint
+  }
+}
+
+extension Checkpoint {
+  /// A checkpoint that was opened, with the log that it rests on.
+  struct Usable {
+    var checkpoint: Checkpoint
+    var chain: SegmentChain
+    /// The index as the checkpoint has it.
+    var state: StoreState
+  }
+
+  /// The newest checkpoint of which nothing is missing; nil if there is none.
+  static func newestUsable(
+    among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
+    notes: inout [String]
+  ) throws(LogError) -> Usable? {
+    var numbers: [UInt64] = []
+    for case .checkpoint(let number) in files { numbers.append(number) }
+    let isMapped = configuration.reads == .mapped
+    for number in numbers.sorted(by: >) {
+      do throws(LogError) {
+        if let usable = try open(
+          number, among: files, in: directory, isMapped: isMapped,
+          nodeSize: configuration.nodeSize)
+        {
+          return usable
+        }
+        notes.append("Checkpoint \(number) rests on files that are gone, and was not used")
+      } catch .newerFormat(let path, let version) {
+        throw .newerFormat(path: path, version: version)
+      } catch .system(let error) where error.code != .notFound {
+        throw .system(error)
+      } catch {
+        notes.append("Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
+      }
+    }
+    return nil
+  }
+
+  private static func open(
+    _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
+    nodeSize: Int
+  ) throws(LogError) -> Usable? {
+    let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
+    let checkpoint: Checkpoint
+    do throws(ByteError) {
+      checkpoint = try decode(try contents(file), number: number)
+    } catch {
+      throw .damaged(
+        Damage(path: file.path, offset: file.header.directoryOffset, reason: error.reason))
+    }
+    guard checkpoint.trees.count == StoreState.treeCount,
+      let chain = try SegmentChain.choose(
+        from: files, in: directory, members: checkpoint.members.map(\.segment),
+        isMapped: isMapped)
+    else { return nil }
+    var opened: [UInt64: CheckpointFile] = [number: file]
+    var runs: [[Run]] = []
+    for places in checkpoint.trees {
+      var tree: [Run] = []
+      for place in places {
+        if opened[place.checkpoint] == nil {
+          guard files.contains(.checkpoint(place.checkpoint)) else { return nil }
+          opened[place.checkpoint] = try CheckpointFile.open(
+            place.checkpoint, in: directory, isMapped: isMapped)
+        }
+        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
+          let run = try? Run(CheckpointPages.source(of: file), place.summary)
+        else { return nil }
+        tree.append(run)
+      }
+      runs.append(tree)
+    }
+    var state = StoreState(nodeSize: nodeSize, runs: runs)
+    state.documentCount = checkpoint.documentCount
+    state.lastSequence = checkpoint.lastSequence
+    state.frozenSequence = checkpoint.lastSequence
+    state.commit = checkpoint.position.end.commit
+    state.time = checkpoint.time
+    for segment in chain.segments {
+      guard let member = checkpoint.members.first(where: { $0.segment.fileID == segment.fileID })
+      else { continue }
+      state.segments.update(segment)
+      state.segments.setUsage(member.usage, of: segment.fileID)
+    }
+    return Usable(checkpoint: checkpoint, chain: chain, state: state)
+  }
+
+  /// The directory's bytes; a typed detour, since what can fail here is the log.
+  private static func contents(_ file: CheckpointFile) throws(ByteError) -> SharedBytes {
+    do throws(LogError) {
+      return try file.directory()
+    } catch {
+      throw ByteError(offset: 0, reason: "the directory: \(error)")
+    }
+  }
+}

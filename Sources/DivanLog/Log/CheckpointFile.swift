@@ -1,0 +1,157 @@
+/// A checkpoint that is open for reading: pages, and a directory that says what they are.
+package final class CheckpointFile: Sendable {
+  package let path: String
+  package let header: CheckpointHeader
+  package let file: any OpenFile
+  /// The whole file as memory; empty when reading is buffered.
+  package let mapped: SharedBytes
+
+  private init(
+    path: String, header: CheckpointHeader, file: any OpenFile, mapped: SharedBytes
+  ) {
+    self.path = path
+    self.header = header
+    self.file = file
+    self.mapped = mapped
+  }
+
+  /// Opens a checkpoint and checks its header and its size.
+  package static func open(
+    _ number: UInt64, in directory: StoreDirectory, isMapped: Bool
+  ) throws(LogError) -> CheckpointFile {
+    let path = directory.path(of: .checkpoint(number))
+    let file = try attempt { () throws(SystemError) in
+      try directory.fileSystem.open(path, .reading)
+    }
+    return try open(file, path: path, number: number, isMapped: isMapped)
+  }
+
+  private static func open(
+    _ file: any OpenFile, path: String, number: UInt64, isMapped: Bool
+  ) throws(LogError) -> CheckpointFile {
+    let block = try attempt { () throws(SystemError) in
+      try file.read(CheckpointHeader.size, at: 0)
+    }
+    let header = try CheckpointHeader.decode(block, path: path)
+    let size = try attempt { () throws(SystemError) in try file.size() }
+    guard header.number == number,
+      header.directorySize <= UInt64(max(0, size - header.directoryOffset))
+    else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the file is shorter than it says"))
+    }
+    let mapped =
+      isMapped
+      ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
+    return CheckpointFile(path: path, header: header, file: file, mapped: mapped)
+  }
+}
+
+extension CheckpointFile {
+  /// The bytes of a page, after its frame was checked.
+  package func page(_ number: UInt32) throws(LogError) -> SharedBytes {
+    let offset = CheckpointHeader.offset(ofPage: number)
+    guard number < header.pageCount else {
+      throw .damaged(Damage(path: path, offset: offset, reason: "there is no page \(number)"))
+    }
+    return try payload(at: offset, size: CheckpointHeader.pageFrameSize, kind: .page)
+  }
+
+  /// The bytes of the directory, after its frame was checked.
+  package func directory() throws(LogError) -> SharedBytes {
+    try payload(
+      at: header.directoryOffset, size: Int(clamping: header.directorySize), kind: .directory)
+  }
+
+  private func payload(
+    at offset: Int, size: Int, kind: FrameHeader.Kind
+  ) throws(LogError) -> SharedBytes {
+    let frame: SharedBytes
+    if let slice = mapped.slice(offset, size) {
+      frame = slice
+    } else {
+      frame = try attempt { () throws(SystemError) in try file.read(size, at: offset) }
+    }
+    guard frame.count == size,
+      let frameHeader = FrameHeader.decode(frame, offset: offset, salt: header.preamble.salt),
+      frameHeader.kind == kind, frameHeader.frameSize == size
+    else {
+      throw .damaged(Damage(path: path, offset: offset, reason: "no frame of a checkpoint"))
+    }
+    let padded = frame.suffix(from: FrameHeader.size)
+    guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {
+      throw .damaged(
+        Damage(
+          path: path, offset: offset, size: size,
+          reason: "a frame whose payload does not match its checksum"))
+    }
+    return padded.prefix(frameHeader.payloadSize)
+  }
+}
+
+/// Writes a checkpoint's pages, then its directory.
+package struct CheckpointFileWriter: ~Copyable {
+  private let file: any OpenFile
+  private let preamble: FilePreamble
+  private let commit: UInt64
+  private var writer = ByteWriter(capacity: 1 << 18)
+  /// Where the bytes in `writer` belong.
+  private var writtenSize = CheckpointHeader.size
+  private var chain: UInt32
+  package private(set) var pageCount: UInt32 = 0
+
+  package init(_ file: any OpenFile, preamble: FilePreamble, commit: UInt64) {
+    self.file = file
+    self.preamble = preamble
+    self.commit = commit
+    var encoded = ByteWriter()
+    preamble.encode(to: &encoded)
+    chain = CRC32C.checksum(encoded.sharedCopy)
+  }
+
+  /// Writes a page of ``CheckpointHeader/pageSize`` bytes and returns its number.
+  package mutating func append(page: Span<UInt8>) throws(LogError) -> UInt32 {
+    precondition(page.count == CheckpointHeader.pageSize, "A page of another size")
+    appendFrame(page, .page)
+    if writer.count >= 1 << 18 { try writeOut() }
+    defer { pageCount += 1 }
+    return pageCount
+  }
+
+  /// Writes the directory and the header, and returns the header.
+  package mutating func finish(
+    number: UInt64, directory: borrowing ByteWriter
+  ) throws(LogError) -> CheckpointHeader {
+    directory.withSpan { (bytes: Span<UInt8>) in appendFrame(bytes, .directory) }
+    try writeOut()
+    let header = CheckpointHeader(
+      preamble: preamble, number: number, pageCount: pageCount,
+      directorySize: UInt64(writtenSize - CheckpointHeader.offset(ofPage: pageCount)))
+    let block = header.encode()
+    try attempt { () throws(SystemError) in try file.write(block, at: 0) }
+    return header
+  }
+
+  private mutating func appendFrame(_ payload: Span<UInt8>, _ kind: FrameHeader.Kind) {
+    let start = writer.count
+    writer.appendZeros(FrameHeader.size)
+    writer.append(payload)
+    writer.pad(to: FrameHeader.alignment)
+    var check = CRC32C()
+    check.add(writer, in: start + FrameHeader.size..<writer.count)
+    let header = FrameHeader(
+      kind: kind, flags: [], payloadSize: payload.count, payloadChecksum: check.checksum,
+      commit: commit, chain: chain)
+    chain = header.encode(
+      into: &writer, at: start, offset: writtenSize + start, salt: preamble.salt)
+  }
+
+  private mutating func writeOut() throws(LogError) {
+    do throws(SystemError) {
+      try file.write(writer, at: writtenSize)
+    } catch {
+      throw .system(error)
+    }
+    writtenSize += writer.count
+    writer.removeAll()
+  }
+}
