@@ -127,12 +127,11 @@ extension Value {
 
 // MARK: - Putting values together
 
-extension Value: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+// There is no `nil` literal: in `found ? value : nil` it would silently mean `.null`.
+extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
   ExpressibleByDictionaryLiteral
 {
-  /// Makes null.
-  public init(nilLiteral: ()) { self = .null }
   /// Makes a truth value.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
   /// Makes a whole number; for one beyond `Int64` use ``integer(_:)``.

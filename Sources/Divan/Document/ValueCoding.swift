@@ -4,7 +4,7 @@ package import DivanLog
 ///
 /// Keep one to encode many values: it keeps the room that it worked in.
 package struct ValueCoding: ~Copyable {
-  private var encoder = ValueEncoder()
+  var encoder = ValueEncoder()
 
   /// Makes a coder.
   package init() {}

@@ -36,6 +36,10 @@ import DivanLog
 ///
 /// An element of an object is the size of its key (varint), the key in UTF-8, and the value. Keys are
 /// strictly ascending by their bytes.
+///
+/// An object has at most as many bytes as its compact JSON text. The one exception are long texts
+/// in arrays: a text or an inner array above 255 bytes takes a byte more there, above 64 KiB two, and
+/// no more than the commas of the array, the braces and keys around it save, in most documents.
 enum ValueFormat {
   static let smallIntegerLimit: UInt64 = 64
   static let shortTextLimit = 64

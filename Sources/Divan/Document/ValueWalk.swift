@@ -46,6 +46,7 @@ struct ValueWalk {
         if next < object.count {
           open.append(.object(object, next: next + 1))
           let (key, value) = object[next]
+          try checkSize(key, checks)
           withUTF8(of: key) { sink.addKey($0, source: 0) }
           current = value
         } else {
@@ -77,7 +78,9 @@ struct ValueWalk {
           .invalidValue, "\(value) cannot be stored\(PropertyPath.phrase(path))",
           hint: "Store null, or a text.")
       }
-    case .string(let text): withUTF8(of: text) { sink.add(text: $0) }
+    case .string(let text):
+      try checkSize(text, checks)
+      withUTF8(of: text) { sink.add(text: $0) }
     case .array(let elements):
       try checkDepth(checks)
       sink.beginArray()
@@ -92,6 +95,13 @@ struct ValueWalk {
   private func checkDepth(_ checks: Checks) throws(DatabaseError) {
     guard checks == .none || open.count < DocumentLimits.depth else {
       throw DocumentLimits.depthError(path: path)
+    }
+  }
+
+  private func checkSize(_ text: String, _ checks: Checks) throws(DatabaseError) {
+    // Offsets within a document have 32 bits, so that no single text may be out of bounds.
+    guard checks == .none || text.utf8.count <= DocumentLimits.sizeInBytes else {
+      throw DocumentLimits.sizeError
     }
   }
 

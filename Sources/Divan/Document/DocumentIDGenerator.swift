@@ -1,0 +1,87 @@
+import Synchronization
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Makes the IDs of new documents.
+///
+/// Tests that need the same IDs each time make one of a closure that counts.
+public struct DocumentIDGenerator: Sendable {
+  private let make: @Sendable () -> String
+
+  /// Makes a generator of a closure that returns a new ID at each call.
+  public init(_ make: @escaping @Sendable () -> String) { self.make = make }
+
+  /// A new ID.
+  public func next() -> String { make() }
+}
+
+extension DocumentIDGenerator {
+  /// IDs of 20 characters that ascend with time, across all databases of this process.
+  ///
+  /// See ``timeOrdered(millisecondsSince1970:random:)``.
+  public static let timeOrdered = timeOrdered(
+    millisecondsSince1970: { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) },
+    random: { UInt64.random(in: 0...UInt64.max) })
+
+  /// IDs of 20 characters that ascend with time.
+  ///
+  /// The first 48 of an ID's 120 bits are the milliseconds since 1970, the others random. Within the
+  /// same millisecond, or when the clock steps back, an ID is the one before plus a random step of up
+  /// to 2^32: so IDs of one generator strictly ascend, by their bytes, and are hard to guess. The alphabet is
+  /// `-0…9A…Z_a…z` in the order of its bytes; as times begin with zero bits for the next
+  /// thousands of years, no ID begins with an underscore.
+  public static func timeOrdered(
+    millisecondsSince1970: @escaping @Sendable () -> UInt64,
+    random: @escaping @Sendable () -> UInt64
+  ) -> DocumentIDGenerator {
+    let last = Mutex(TimeOrderedID(high: 0, low: 0))
+    return DocumentIDGenerator {
+      let time = millisecondsSince1970() & (1 << 48 - 1)
+      let (first, second) = (random(), random())
+      return last.withLock { last in
+        if time > last.milliseconds {
+          last = TimeOrderedID(
+            high: time << 12 | first >> 52, low: second >> 4)
+        } else {
+          last.advance(by: (second & 0xFFFF_FFFF) + 1)
+        }
+        return last.text
+      }
+    }
+  }
+}
+
+/// An ID's 120 bits, 60 in each number.
+private struct TimeOrderedID {
+  var high: UInt64
+  var low: UInt64
+
+  var milliseconds: UInt64 { high >> 12 }
+
+  mutating func advance(by step: UInt64) {
+    low += step
+    // A carry into the time is no harm: the clock will catch up.
+    if low >= 1 << 60 {
+      low -= 1 << 60
+      high = (high + 1) & (1 << 60 - 1)
+    }
+  }
+
+  var text: String {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(20)
+    for word in [high, low] {
+      for shift in stride(from: UInt64(54), through: 0, by: -6) {
+        bytes.append(TimeOrderedID.alphabet[Int(word >> shift & 0x3F)])
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private static let alphabet = Array(
+    "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
+}

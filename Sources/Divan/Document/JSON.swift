@@ -1,0 +1,235 @@
+package import DivanLog
+
+// MARK: - Values
+
+extension Value {
+  /// Reads JSON text.
+  ///
+  /// What could not be kept without loss is refused: integers outside `Int64` and `UInt64`, numbers
+  /// that overflow `Double`, keys that appear twice, halves of surrogate pairs. Other decimals become
+  /// the nearest `Double`.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidJSON``, whose message gives the path to the property and
+  ///   whose ``DatabaseError/offset`` the byte; ``DatabaseError/Code/documentTooLarge`` if arrays and
+  ///   objects are nested more than ``DocumentLimits/depth`` deep.
+  public init(json text: String) throws(DatabaseError) {
+    self = try withUTF8(of: text) { (bytes) throws(DatabaseError) in try Value(json: bytes) }
+  }
+
+  /// Reads JSON text in UTF-8; see ``init(json:)``.
+  public init(json bytes: some Collection<UInt8>) throws(DatabaseError) {
+    self = try Value(json: SharedBytes(copying: Array(bytes)))
+  }
+
+  /// Reads JSON text in UTF-8.
+  package init(json bytes: SharedBytes) throws(DatabaseError) {
+    self = try bytes.withSpan { (bytes) throws(DatabaseError) in try Value(json: bytes) }
+  }
+
+  private init(json bytes: Span<UInt8>) throws(DatabaseError) {
+    var builder = ValueBuilder()
+    try JSONParser.parse(bytes, into: &builder)
+    // The parser fed one whole value, or threw.
+    self = builder.value ?? .null
+  }
+
+  /// This value as compact JSON text.
+  ///
+  /// A double that is not finite, which cannot be stored either, is written as null.
+  public var json: String { json(isPretty: false) }
+
+  /// This value as JSON text with a line for each element.
+  ///
+  /// A double that is not finite, which cannot be stored either, is written as null.
+  public var prettyJSON: String { json(isPretty: true) }
+
+  private func json(isPretty: Bool) -> String {
+    var text = JSONText(isPretty: isPretty)
+    // Without checks nothing throws.
+    try? ValueWalk.feed(self, into: &text, .none)
+    return text.text
+  }
+}
+
+extension Value: CustomStringConvertible {
+  /// This value as compact JSON text.
+  public var description: String { json }
+}
+
+// MARK: - Stored values
+
+extension EncodedValue {
+  /// This value as compact JSON text.
+  package func json() throws(DatabaseError) -> String { try json(isPretty: false) }
+
+  /// This value as JSON text with a line for each element.
+  package func prettyJSON() throws(DatabaseError) -> String { try json(isPretty: true) }
+
+  private func json(isPretty: Bool) throws(DatabaseError) -> String {
+    var text = JSONText(isPretty: isPretty)
+    let damage = bytes.withSpan { ValueReader.read($0, into: &text) }
+    guard damage == nil else { throw EncodedValue.damage(at: damage) }
+    return text.text
+  }
+}
+
+extension ValueCoding {
+  /// Appends the stored form of the value that is JSON text in UTF-8, without building the value.
+  ///
+  /// - Throws: as ``Value/init(json:)``, and ``DatabaseError/Code/documentTooLarge`` for the size.
+  ///   Then `writer` is as it was.
+  package mutating func encode(
+    json bytes: Span<UInt8>, into writer: inout ByteWriter
+  ) throws(DatabaseError) {
+    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
+      try JSONParser.parse(bytes, into: &encoder)
+    }
+  }
+
+  /// The stored form of the value that is JSON text in UTF-8, by itself.
+  package static func encode(json bytes: SharedBytes) throws(DatabaseError) -> SharedBytes {
+    var coding = ValueCoding()
+    var writer = ByteWriter(capacity: bytes.count)
+    try bytes.withSpan { (bytes) throws(DatabaseError) in
+      try coding.encode(json: bytes, into: &writer)
+    }
+    return writer.sharedCopy
+  }
+}
+
+// MARK: - Many values in one text
+
+/// JSON texts that hold many values, for importing.
+package enum JSON {
+  /// The elements of a text that is one array, or of one that is values one after the other (JSON
+  /// Lines): a text that begins with a bracket is an array.
+  package static func elements(of bytes: SharedBytes) -> Elements { Elements(bytes) }
+
+  /// Reads one element of a large JSON text after the other.
+  ///
+  /// Once it has thrown, it throws the same for ever.
+  package struct Elements {
+    private let bytes: SharedBytes
+    private var position = 0
+    private var state = State.atStart
+    /// Whether an element begins at `position`.
+    private var isPositioned = false
+
+    private enum State {
+      case atStart
+      case inArray
+      case inLines
+      case atEnd
+      case failed(DatabaseError)
+    }
+
+    init(_ bytes: SharedBytes) { self.bytes = bytes }
+  }
+}
+
+extension JSON.Elements {
+  /// The next element, or nil at the end.
+  package mutating func next() throws(DatabaseError) -> Value? {
+    var builder = ValueBuilder()
+    let found = try advance { (parser, bytes) throws(DatabaseError) in
+      try parser.parseValue(bytes, into: &builder)
+    }
+    return found == nil ? nil : builder.value
+  }
+
+  /// Appends the stored form of the next element, or returns false at the end.
+  package mutating func next(
+    with coding: inout ValueCoding, into writer: inout ByteWriter
+  ) throws(DatabaseError) -> Bool {
+    // Finding the end comes first, because at the end nothing is encoded.
+    guard try !isAtEnd() else { return false }
+    let found = try advance { (parser, bytes) throws(DatabaseError) in
+      try coding.encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
+        try parser.parseValue(bytes, into: &encoder)
+      }
+    }
+    return found != nil
+  }
+
+  /// Where the next element lies in the bytes, or nil at the end.
+  package mutating func nextRange() throws(DatabaseError) -> Range<Int>? {
+    var nothing = NothingSink()
+    return try advance { (parser, bytes) throws(DatabaseError) in
+      try parser.parseValue(bytes, into: &nothing)
+    }
+  }
+
+  /// Whether there are no more elements.
+  private mutating func isAtEnd() throws(DatabaseError) -> Bool {
+    do throws(DatabaseError) {
+      try bytes.withSpan { (bytes) throws(DatabaseError) in try findElement(bytes) }
+    } catch {
+      state = .failed(error)
+      throw error
+    }
+    if case .atEnd = state { return true }
+    return false
+  }
+
+  private mutating func advance(
+    _ parse: (inout JSONParser, Span<UInt8>) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) -> Range<Int>? {
+    guard try !isAtEnd() else { return nil }
+    do throws(DatabaseError) {
+      return try bytes.withSpan { (bytes) throws(DatabaseError) in
+        var parser = JSONParser(position: position)
+        try parse(&parser, bytes)
+        let range = position..<parser.position
+        position = parser.position
+        isPositioned = false
+        return range
+      }
+    } catch {
+      state = .failed(error)
+      throw error
+    }
+  }
+
+  /// Moves to the beginning of the next element, or finds that there is none.
+  private mutating func findElement(_ bytes: Span<UInt8>) throws(DatabaseError) {
+    guard !isPositioned else { return }
+    var parser = JSONParser(position: position)
+    parser.skipSpace(bytes)
+    defer { position = parser.position }
+    switch state {
+    case .failed(let error): throw error
+    case .atEnd: return
+    case .atStart:
+      if let offset = firstInvalidUTF8(in: bytes) {
+        throw DatabaseError(.invalidJSON, "JSON that is not UTF-8", offset: offset)
+      }
+      guard parser.skip(UInt8(ascii: "["), bytes) else {
+        state = parser.position < bytes.count ? .inLines : .atEnd
+        break
+      }
+      state = .inArray
+      parser.skipSpace(bytes)
+      if parser.skip(UInt8(ascii: "]"), bytes) { try endArray(&parser, bytes) }
+    case .inArray:
+      if parser.skip(UInt8(ascii: "]"), bytes) {
+        try endArray(&parser, bytes)
+      } else if !parser.skip(UInt8(ascii: ","), bytes) {
+        throw parser.error("A comma or the end of an array is missing", bytes)
+      }
+    case .inLines:
+      if parser.position == bytes.count { state = .atEnd }
+    }
+    if case .atEnd = state { return }
+    isPositioned = true
+  }
+
+  private mutating func endArray(
+    _ parser: inout JSONParser, _ bytes: Span<UInt8>
+  ) throws(DatabaseError) {
+    parser.skipSpace(bytes)
+    guard parser.position == bytes.count else {
+      throw parser.error("Something follows the end of the array", bytes)
+    }
+    state = .atEnd
+  }
+}

@@ -1,0 +1,112 @@
+import DivanLog
+
+/// Writes JSON text: compact, or with line breaks and two spaces for each level.
+struct JSONText: ValueSink, ~Copyable {
+  private(set) var writer = ByteWriter()
+  private let isPretty: Bool
+  private var open: [(isObject: Bool, count: Int)] = []
+  /// Whether a key was just written, whose value follows on the same line.
+  private var isAfterKey = false
+
+  init(isPretty: Bool) { self.isPretty = isPretty }
+
+  /// What was written, as text.
+  var text: String { writer.withSpan { String(utf8: $0) ?? "" } }
+}
+
+extension JSONText {
+  var isTooLarge: Bool { false }
+
+  mutating func addNull() { add(word: "null") }
+
+  mutating func add(_ value: Bool) { add(word: value ? "true" : "false") }
+
+  mutating func add(_ value: Int64) { add(word: value.description) }
+
+  mutating func add(unsigned value: UInt64) { add(word: value.description) }
+
+  mutating func add(_ value: Double) { add(word: value.description) }
+
+  mutating func add(text: Span<UInt8>) {
+    beginElement()
+    append(quoted: text)
+  }
+
+  mutating func beginArray() { begin(isObject: false) }
+
+  mutating func beginObject() { begin(isObject: true) }
+
+  mutating func endArray() { end("]") }
+
+  mutating func endObject() -> DuplicateKey? {
+    end("}")
+    return nil
+  }
+
+  mutating func addKey(_ key: Span<UInt8>, source: Int) {
+    beginElement()
+    append(quoted: key)
+    writer.append(UInt8(ascii: ":"))
+    if isPretty { writer.append(UInt8(ascii: " ")) }
+    isAfterKey = true
+  }
+
+  private mutating func add(word: String) {
+    beginElement()
+    writer.append(utf8: word)
+  }
+
+  private mutating func begin(isObject: Bool) {
+    beginElement()
+    open.append((isObject, 0))
+    writer.append(UInt8(ascii: isObject ? "{" : "["))
+  }
+
+  private mutating func end(_ bracket: Unicode.Scalar) {
+    if let level = open.popLast(), level.count > 0 { breakLine() }
+    writer.append(UInt8(ascii: bracket))
+  }
+
+  /// Writes what stands between the last element and the next: a comma, a line break.
+  private mutating func beginElement() {
+    if isAfterKey {
+      isAfterKey = false
+      return
+    }
+    guard !open.isEmpty else { return }
+    if open[open.count - 1].count > 0 { writer.append(UInt8(ascii: ",")) }
+    open[open.count - 1].count += 1
+    breakLine()
+  }
+
+  private mutating func breakLine() {
+    guard isPretty else { return }
+    writer.append(UInt8(ascii: "\n"))
+    for _ in 0..<2 * open.count { writer.append(UInt8(ascii: " ")) }
+  }
+
+  private mutating func append(quoted text: Span<UInt8>) {
+    writer.append(UInt8(ascii: "\""))
+    var plainStart = 0
+    for index in 0..<text.count {
+      let byte = text[index]
+      guard byte < 0x20 || byte == 0x22 || byte == 0x5C else { continue }
+      writer.append(text.extracting(plainStart..<index))
+      plainStart = index + 1
+      writer.append(UInt8(ascii: "\\"))
+      switch byte {
+      case 0x08: writer.append(UInt8(ascii: "b"))
+      case 0x09: writer.append(UInt8(ascii: "t"))
+      case 0x0A: writer.append(UInt8(ascii: "n"))
+      case 0x0C: writer.append(UInt8(ascii: "f"))
+      case 0x0D: writer.append(UInt8(ascii: "r"))
+      case 0x22, 0x5C: writer.append(byte)
+      default:
+        writer.append(utf8: byte < 0x10 ? "u000" : "u00")
+        writer.append(utf8: String(byte, radix: 16))
+      }
+    }
+    writer.append(text.extracting(plainStart..<text.count))
+    writer.append(UInt8(ascii: "\""))
+  }
+}

@@ -1,0 +1,83 @@
+import Divan
+import Synchronization
+import Testing
+
+struct DocumentIDTests {
+  @Test(arguments: ["a", "é", " ", "a_", "-", String(repeating: "x", count: 240)])
+  func `these are document IDs`(id: String) throws {
+    try DocumentID.validate(id)
+  }
+
+  @Test(arguments: [
+    ("", "empty"), ("_a", "underscore"), ("_", "underscore"),
+    (String(repeating: "x", count: 241), "241 bytes"),
+    (String(repeating: "é", count: 121), "242 bytes"),
+  ])
+  func `these are none, for a reason that is named`(id: String, reason: String) {
+    #expect { try DocumentID.validate(id) } throws: {
+      let error = $0 as? DatabaseError
+      return error?.code == .invalidDocumentID && error?.message.contains(reason) == true
+    }
+  }
+
+  @Test func `new IDs ascend, though the clock may step back`() throws {
+    let clock = Mutex<UInt64>(1_700_000_000_000)
+    let generator = DocumentIDGenerator.timeOrdered(
+      millisecondsSince1970: {
+        clock.withLock { time in
+          time = time + 2 - UInt64.random(in: 0...3)
+          return time
+        }
+      }, random: { .random(in: 0...UInt64.max) })
+    var last = ""
+    for _ in 0..<2000 {
+      let id = generator.next()
+      try DocumentID.validate(id)
+      #expect(id.utf8.count == 20)
+      #expect(last.utf8.lexicographicallyPrecedes(id.utf8))
+      last = id
+    }
+    let later = DocumentIDGenerator.timeOrdered(
+      millisecondsSince1970: { 1_900_000_000_000 }, random: { 0 })
+    #expect(last < later.next())
+    #expect(DocumentIDGenerator.timeOrdered.next() != DocumentIDGenerator.timeOrdered.next())
+  }
+
+  @Test func `the largest random bits carry over`() {
+    let generator = DocumentIDGenerator.timeOrdered(
+      millisecondsSince1970: { 5 }, random: { UInt64.max })
+    var last = generator.next()
+    for _ in 0..<100 {
+      let next = generator.next()
+      #expect(last.utf8.lexicographicallyPrecedes(next.utf8))
+      last = next
+    }
+  }
+
+  @Test func `a generator of one's own is used as it is`() {
+    let count = Atomic(0)
+    let generator = DocumentIDGenerator { "doc\(count.add(1, ordering: .relaxed).newValue)" }
+    #expect(generator.next() == "doc1")
+    #expect(generator.next() == "doc2")
+  }
+}
+
+struct DocumentPropertyNamesTests {
+  @Test(arguments: ["_id", "_", "_x"])
+  func `names that begin with an underscore are reserved at the top`(name: String) throws {
+    let object: Value.Object = ["Above": 1, name: 1, "a": 2, "\u{1}": 1]
+    func check(_ error: any Error) -> Bool {
+      let error = error as? DatabaseError
+      return error?.code == .invalidValue && error?.message.contains("\"\(name)\"") == true
+    }
+    #expect { try PropertyNames.validate(object) } throws: { check($0) }
+    let stored = EncodedValue(try Value.object(object).stored)
+    #expect { try PropertyNames.validate(stored) } throws: { check($0) }
+  }
+
+  @Test func `deeper down all names are free`() throws {
+    let value: Value = ["a": ["_id": 1], "A_": 1, "": 1]
+    try PropertyNames.validate(try #require(value.objectValue))
+    try PropertyNames.validate(EncodedValue(try value.stored))
+  }
+}

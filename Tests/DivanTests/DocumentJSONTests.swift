@@ -1,0 +1,202 @@
+import Divan
+import DivanLog
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+struct DocumentJSONTests {
+  @Test func `values come back from JSON text, and both ways to the stored form agree`() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<1000 {
+      let value = Value.random(&random)
+      let text = value.json
+      let stored = try value.stored
+      #expect(try Value(json: text) == value)
+      #expect(try Value(json: value.prettyJSON) == value)
+      #expect(try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == stored)
+      #expect(try EncodedValue(stored).json() == text)
+      #expect(try EncodedValue(stored).prettyJSON() == value.prettyJSON)
+    }
+  }
+
+  static let readings: [(text: String, value: Value)] = [
+    ("1", 1), ("-0", -0.0), ("1.0", 1.0), ("1e3", 1000.0), ("-0.0", -0.0),
+    ("18446744073709551615", .unsigned(.max)), ("-9223372036854775808", .int(.min)),
+    ("9223372036854775807", .int(.max)), ("9223372036854775808", .unsigned(1 << 63)),
+    ("0.1", 0.1), ("123456789012345678901234567890.0", 123456789012345678901234567890.0),
+    ("1e-400", 0.0), ("2.2250738585072011e-308", .double(.leastNormalMagnitude.nextDown)),
+    (#""\u00e9\ud83d\ude00\n\/\"\\""#, "é😀\n/\"\\"), (" [ ] ", []), ("{ }", [:]),
+    ("[1 , null,\ttrue,\r\nfalse]", [1, .null, true, false]),
+    (#"{"b":1,"a":{"":[]}}"#, ["a": ["": []], "b": 1]),
+  ]
+
+  @Test(arguments: readings)
+  func `JSON becomes values`(text: String, value: Value) throws {
+    #expect(try Value(json: text) == value)
+    #expect(
+      try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) == value.stored)
+  }
+
+  @Test(arguments: [
+    ("", 0, ""), ("[", 1, ""), ("[1,]", 3, "[1]"), ("[1 2]", 3, "[0]"), ("{\"a\" 1}", 5, "at a"),
+    ("{\"a\":1,}", 7, ""), ("{,}", 1, ""), ("[,]", 1, ""), ("01", 0, ""), ("-", 0, ""),
+    ("1.", 2, ""), ("1.e1", 2, ""), (".5", 0, ""), ("+1", 0, ""), ("1e", 2, ""), ("1e400", 0, ""),
+    ("nul", 0, ""), ("True", 0, ""), ("1 1", 2, ""), ("{}x", 2, ""), ("\"", 1, ""),
+    ("\"a\u{1}b\"", 2, "control"), ("\"\\x\"", 1, ""), ("\"\\u12\"", 1, ""),
+    ("\"\\ud800\"", 1, "surrogate"), ("\"\\udc00\"", 1, "surrogate"),
+    ("\"\\ud800\\u0041\"", 1, "surrogate"), ("[\"a]", 4, "[0]"), ("[}", 1, ""), ("{]", 1, ""),
+    ("{\"cast\":[1,2,3,{\"height\":18446744073709551616}]}", 25, "cast[3].height"),
+    ("-9223372036854775809", 0, ""), ("{\"a\":{\"x\":1,\"y\":2,\"x\":3}}", 18, "a.x"),
+    ("{\"x\":1,\"\\u0078\":3}", 7, "at x"), ("{\"b b\":[00]}", 8, "[\"b b\"][0]"),
+    ("\u{FEFF}1", 0, ""),
+    ("NaN", 0, ""), ("[1]]", 3, ""),
+  ])
+  func `what is not JSON, or would be lost, is refused with its place`(
+    text: String, offset: Int, message: String
+  ) throws {
+    func check(_ error: any Error) -> Bool {
+      guard let error = error as? DatabaseError else { return false }
+      let isRight =
+        error.code == .invalidJSON && error.offset == offset
+        && (message.isEmpty || error.message.contains(message))
+      if !isRight { print(text, error) }
+      return isRight
+    }
+    #expect { try Value(json: text) } throws: { check($0) }
+    #expect { try ValueCoding.encode(json: SharedBytes(copying: Array(text.utf8))) } throws: {
+      check($0)
+    }
+  }
+
+  @Test func `bytes that are not UTF-8 are refused`() throws {
+    for bytes in [
+      [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22],
+      [0x22, 0xE2, 0x98, 0x22], [0x22, 0xF5, 0x80, 0x80, 0x80, 0x22], [0x22, 0xE2],
+    ] as [[UInt8]] {
+      #expect { try Value(json: bytes) } throws: { ($0 as? DatabaseError)?.offset == 1 }
+    }
+  }
+
+  @Test func `nesting ends at one hundred levels, in every direction`() throws {
+    let allowed = String(repeating: "[", count: 100) + String(repeating: "]", count: 100)
+    var value = try Value(json: allowed)
+    let stored = try value.stored
+    #expect(try EncodedValue(stored).decode() == value)
+
+    let refused = "[" + allowed + "]"
+    #expect { try Value(json: refused) } throws: {
+      ($0 as? DatabaseError)?.code == .documentTooLarge
+    }
+    value = [value]
+    #expect { try value.stored } throws: { ($0 as? DatabaseError)?.code == .documentTooLarge }
+    #expect(value.json == refused)
+    // What the encoder does not write, the decoder does not read: 101 containers by hand.
+    var bytes: [UInt8] = [0xB0]
+    for _ in 0..<100 {
+      bytes =
+        [0xB1 + (bytes.count < 256 ? 0 : 1)]
+        + (bytes.count < 256
+          ? [UInt8(bytes.count)] : [UInt8(bytes.count & 0xFF), UInt8(bytes.count >> 8)]) + bytes
+    }
+    #expect { try EncodedValue(SharedBytes(copying: bytes)).decode() } throws: {
+      ($0 as? DatabaseError)?.code == .damaged
+    }
+    let bomb = SharedBytes(copying: [UInt8](repeating: 0x5B, count: 1_000_000))
+    #expect(throws: DatabaseError.self) { try Value(json: bomb) }
+  }
+
+  @Test func `a document above the limit is refused`() throws {
+    let half = Value.string(String(repeating: "x", count: DocumentLimits.sizeInBytes / 2))
+    #expect(throws: Never.self) { try (["a": half] as Value).stored }
+    #expect { try (["a": half, "b": half] as Value).stored } throws: {
+      ($0 as? DatabaseError)?.code == .documentTooLarge
+    }
+    #expect(try (["a": half] as Value).stored.count < (["a": half] as Value).json.utf8.count)
+  }
+
+  @Test func `numbers that are not finite are refused with their path`() throws {
+    let value: Value = ["cast": [1, 2, ["height": .double(.nan)]]]
+    #expect { try value.stored } throws: {
+      ($0 as? DatabaseError)?.code == .invalidValue
+        && ($0 as? DatabaseError)?.message.contains("cast[2].height") == true
+    }
+    #expect(value.json == #"{"cast":[1,2,{"height":null}]}"#)
+  }
+
+  static let texts: [(text: String, elements: [Value])] = [
+    ("", []), (" [ ] ", []), ("[1, {\"a\":[]} ,\"x\"]\n", [1, ["a": []], "x"]),
+    ("{\"a\":1}\n{\"a\":2}\n", [["a": 1], ["a": 2]]), ("{}", [[:]]), ("\n\n1\n", [1]),
+  ]
+
+  @Test(arguments: texts)
+  func `elements come one by one from an array or from lines`(
+    text: String, expected: [Value]
+  ) throws {
+    let bytes = SharedBytes(copying: Array(text.utf8))
+    var elements = JSON.elements(of: bytes)
+    var found: [Value] = []
+    while let element = try elements.next() { found.append(element) }
+    #expect(found == expected)
+    #expect(try elements.next() == nil)
+
+    var coding = ValueCoding()
+    elements = JSON.elements(of: bytes)
+    for value in expected {
+      var writer = ByteWriter()
+      #expect(try elements.next(with: &coding, into: &writer))
+      #expect(try writer.sharedCopy == value.stored)
+    }
+    var writer = ByteWriter()
+    #expect(try elements.next(with: &coding, into: &writer) == false)
+    elements = JSON.elements(of: bytes)
+    for value in expected {
+      let range = try #require(try elements.nextRange())
+      #expect(try Value(json: Array(text.utf8)[range]) == value)
+    }
+    #expect(try elements.nextRange() == nil)
+  }
+
+  @Test(arguments: ["[1 2]", "[1,", "[1]2", "[1,]", "{\"a\":1}x", "[", "{\"a\":"])
+  func `an error among the elements is final`(text: String) throws {
+    var elements = JSON.elements(of: SharedBytes(copying: Array(text.utf8)))
+    var count = 0
+    let error = #expect(throws: DatabaseError.self) {
+      while try elements.next() != nil { count += 1 }
+    }
+    #expect(count <= 1)
+    #expect { try elements.next() } throws: { ($0 as? DatabaseError)?.offset == error?.offset }
+  }
+
+  @Test func `the stored form of real films takes no more bytes than their JSON`() throws {
+    guard let directory = ProcessInfo.processInfo.environment["DIVAN_DATA"] else {
+      print("DIVAN_DATA is not set: no films were read")
+      return
+    }
+    let data = try Data(contentsOf: URL(fileURLWithPath: directory + "/movies/movies-1920s.json"))
+    var elements = JSON.elements(of: SharedBytes(copying: Array(data)))
+    var count = 0
+    var storedSize = 0
+    var textSize = 0
+    while let film = try elements.next() {
+      let stored = try film.stored
+      let text = film.json
+      #expect(stored.count <= text.utf8.count)
+      count += 1
+      storedSize += stored.count
+      textSize += text.utf8.count
+      if count % 50 == 0 {
+        #expect(try EncodedValue(stored).decode() == film)
+        try EncodedValue(stored).validate()
+        #expect(try Value(json: text) == film)
+      }
+    }
+    print("films:", count, "stored:", storedSize, "JSON:", textSize)
+    #expect(count > 1000)
+  }
+}
