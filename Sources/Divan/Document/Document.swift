@@ -91,7 +91,7 @@ extension Document {
     get {
       switch content {
       case .edited(let object): object[name]
-      case .stored(let bytes): try? bytes[name]?.decode()
+      case .stored(let bytes): (try? bytes.property(name))?.flatMap { try? $0.decode() }
       }
     }
     set {
@@ -105,10 +105,14 @@ extension Document {
   public var json: String { Value.object(properties).json }
 
   /// The properties in their binary form, appended and checked against what can be stored.
-  func encodeProperties(to writer: inout ByteWriter) throws(DatabaseError) {
+  func encodeProperties(
+    with coding: inout ValueCoding, to writer: inout ByteWriter
+  ) throws(DatabaseError) {
     switch content {
     case .stored(let bytes): writer.append(bytes.bytes)
-    case .edited(let object): try ValueEncoder.encodeDocument(object, to: &writer)
+    case .edited(let object):
+      try PropertyNames.validate(object)
+      try coding.encode(.object(object), into: &writer)
     }
   }
 }

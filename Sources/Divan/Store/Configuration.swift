@@ -1,4 +1,4 @@
-import DivanLog
+package import DivanLog
 
 /// How far a commit has got when `write` returns.
 public enum Durability: Sendable, Equatable {

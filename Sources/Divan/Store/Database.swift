@@ -81,13 +81,10 @@ extension Database {
     durability: Durability? = nil, timeout: Duration? = nil,
     _ body: (WriteTransaction) throws -> sending R
   ) throws -> sending R {
-    // The closure's result belongs to nobody else, which the generic machinery below cannot say.
-    nonisolated(unsafe) var result: R?
-    try store.write(durability: durability ?? store.configuration.durability, timeout: timeout) {
-      unsafe result = try body($0)
-    }
-    guard let result = unsafe result.take() else { throw Store.closedError }
-    return result
+    // The result is the closure's own (`sending`), which the store's generic functions cannot say.
+    nonisolated(unsafe) let result = try store.write(
+      durability: durability ?? store.configuration.durability, timeout: timeout, body)
+    return unsafe result
   }
 
   /// Reads from the database as it is now; see ``snapshot()``.

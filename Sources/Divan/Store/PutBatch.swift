@@ -11,6 +11,7 @@ struct PutBatch: ~Copyable {
 
   private(set) var items: [Item] = []
   private var ids: Set<String> = []
+  private var coding = ValueCoding()
   private var encoded = ByteWriter(capacity: 1 << 15)
 
   private static let countLimit = 64
@@ -24,7 +25,7 @@ extension PutBatch {
 
   mutating func add(_ document: Document, id: String) throws(DatabaseError) {
     let start = encoded.count
-    try document.encodeProperties(to: &encoded)
+    try document.encodeProperties(with: &coding, to: &encoded)
     items.append(
       Item(document: document, id: id, bodyOffset: start, bodySize: encoded.count - start))
     ids.insert(id)

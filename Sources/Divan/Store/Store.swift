@@ -40,6 +40,8 @@ final class Store: @unchecked Sendable {
     maintenance = Maintenance(opened.checkpoint)
   }
 
+  deinit { lock?.release() }
+
   static let closedError = DatabaseError(
     .closed, "the database was closed", hint: "Open it again to go on")
 
@@ -199,10 +201,5 @@ extension Store {
     try translating { () throws(LogError) in
       if writer.active != nil { try writer.replaceHead(isClosed: true) }
     }
-  }
-
-  deinit {
-    // A database that nobody closed is closed with its last reference, and errors go unheard.
-    lock?.release()
   }
 }

@@ -209,9 +209,7 @@ extension StoreOpening {
         last, size: size, from: position?.fileID == last.fileID ? position?.end : nil,
         floors: floors)
     } else {
-      recovery = LogRecovery(
-        end: last.end, proven: last.end, lastTrailer: nil,
-        sequenceBound: last.header.sequenceBound, discarded: nil, damage: nil)
+      recovery = LogRecovery(ofMerged: last)
       if let head, head.segmentNumber > last.header.numbers.upperBound
         || head.floor.commit > last.end.commit
       {

@@ -15,6 +15,7 @@ public final class WriteTransaction {
   private let fileID: UInt64
   /// Where the transaction will begin in its segment.
   private let base: Int
+  private var coding = ValueCoding()
   private var scratch = ByteWriter(capacity: 1024)
   private var entryScratch = ByteWriter(capacity: 128)
   private(set) var isOver = false
@@ -74,7 +75,7 @@ extension WriteTransaction {
   @discardableResult
   public func overwrite(_ id: String, with properties: Value.Object) throws -> Document {
     try check()
-    try DocumentID.check(id)
+    try DocumentID.validate(id)
     return try store(
       Document(id: id, properties), id: id, isDeleted: false, over: try entry(of: id))
   }
@@ -196,7 +197,7 @@ extension WriteTransaction {
 
   private func id(for document: Document) throws(DatabaseError) -> String {
     guard !document.id.isEmpty else { return store.configuration.documentIDs.next() }
-    try DocumentID.check(document.id)
+    try DocumentID.validate(document.id)
     return document.id
   }
 
@@ -225,7 +226,7 @@ extension WriteTransaction {
     _ document: Document, id: String, isDeleted: Bool, over current: DocumentEntry?
   ) throws(DatabaseError) -> Document {
     scratch.removeAll()
-    try document.encodeProperties(to: &scratch)
+    try document.encodeProperties(with: &coding, to: &scratch)
     let body = scratch.sharedCopy
     let revision = try RevisionID.compute(
       parent: current?.revision, isDeleted: isDeleted, body: body)

@@ -18,6 +18,13 @@ package struct LogRecovery: Sendable {
   /// Bytes that were durable once and cannot be read as what they were.
   package var damage: Damage?
 
+  /// The decision about a segment that cannot end in doubt, because a merge made it.
+  package init(ofMerged segment: Segment) {
+    self.init(
+      end: segment.end, proven: segment.end, lastTrailer: nil,
+      sequenceBound: segment.header.sequenceBound, discarded: nil, damage: nil)
+  }
+
   /// What is known from elsewhere about how far the log was durable.
   package struct Floor: Equatable, Sendable {
     package var commit: UInt64
@@ -35,6 +42,18 @@ package struct LogRecovery: Sendable {
 }
 
 extension LogRecovery {
+  fileprivate init(
+    end: LogEnd, proven: LogEnd, lastTrailer: CommitTrailer?, sequenceBound: UInt64,
+    discarded: Range<Int>?, damage: Damage?
+  ) {
+    self.end = end
+    self.proven = proven
+    self.lastTrailer = lastTrailer
+    self.sequenceBound = sequenceBound
+    self.discarded = discarded
+    self.damage = damage
+  }
+
   /// Examines the last segment.
   ///
   /// - Parameters:

@@ -1,0 +1,40 @@
+import Divan
+import DivanLog
+import Testing
+import TestSupport
+
+struct DatabaseTests {
+  @Test func `what is put can be got, and survives reopening`() throws {
+    let fileSystem = MemoryFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    let path = "/store.divan"
+    do {
+      let database = try Database(at: path, configuration: configuration)
+      #expect(database.openingReport.ending == .created)
+      try database.write { transaction in
+        let film = try transaction.put(Document(id: "a", ["title": "Metropolis", "year": 1927]))
+        #expect(film.revision?.generation == 1)
+        try transaction.put(Document(id: "b", ["title": "M"]))
+        #expect(try transaction.get("a")?["year"] == 1927)
+      }
+      #expect(try database.read { try $0.get("a") }?["title"] == "Metropolis")
+      try database.write { transaction in
+        try transaction.update("a") { $0["year"] = 1928 }
+        try transaction.delete(id: "b")
+      }
+      try database.close()
+    }
+    let database = try Database(at: path, configuration: configuration)
+    #expect(database.openingReport.ending == .closed)
+    let snapshot = try database.snapshot()
+    #expect(snapshot.count == 1)
+    #expect(try snapshot.get("a")?["year"] == 1928)
+    #expect(try snapshot.get("b") == nil)
+    #expect(try snapshot.revisions(of: "a").count == 2)
+    var changes = snapshot.changes()
+    #expect(try changes.rest().map(\.id) == ["a", "b"])
+    var ids = snapshot.ids()
+    #expect(try ids.rest() == ["a"])
+  }
+}
