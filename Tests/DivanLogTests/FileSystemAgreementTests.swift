@@ -73,8 +73,8 @@ private struct RandomOperations {
 
   private mutating func bytes() -> SharedBytes {
     let count = Int.random(in: 0...6000, using: &random)
-    return SharedBytes(
-      copying: (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
+    let start = UInt8.random(in: 0...255, using: &random)
+    return SharedBytes(copying: (0..<count).map { start &+ UInt8(truncatingIfNeeded: $0 &* 13) })
   }
 
   private mutating func perform(_ operation: Int) throws(SystemError) -> String {
