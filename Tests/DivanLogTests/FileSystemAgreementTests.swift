@@ -104,7 +104,7 @@ private struct RandomOperations {
       let count = Int.random(in: 0...20_000, using: &random)
       let bytes = try file.map(count)
       mapped.append(bytes)
-      if mapped.count > 20 { mapped.removeFirst() }
+      if mapped.count > 4 { mapped.removeFirst() }
       return checksum(bytes)
     case 5:
       return mapped.map(checksum).joined(separator: ",")
