@@ -57,10 +57,11 @@ import Testing
   @Test func `the end of a process loses nothing, and flushes nothing`() throws {
     let files = try disk()
     try files.write("new", to: "/s/b")
-    guard case .acquired = try files.lock("/s/LOCK", note: "") else {
+    guard case .acquired(let lock) = try files.lock("/s/LOCK", note: "") else {
       Issue.record("a free lock was refused")
       return
     }
+    defer { lock.release() }
     files.losePower(atCall: 0)
     let next = files.restarted(.processEnd)
     #expect(try next.text(of: "/s/b") == "new")
