@@ -2,7 +2,9 @@ package import DivanLog
 import Synchronization
 
 extension SystemError.Code {
-  /// The power of a simulated disk was lost. No system has this number.
+  /// The power of a simulated disk was lost.
+  ///
+  /// No system has this number.
   package static let powerLost = Self(rawValue: -7_001)
 }
 
