@@ -10,6 +10,8 @@ final class Run: Sendable {
   private let source: any PageSource
   /// Where the root is, how high it stands, how many entries there are.
   let summary: RunSummary
+  /// The commit through which the run says what there is, for those who rebuild a page from the log.
+  let commit: UInt64
   /// Pages that stand in for damaged ones; consulted only once there is one.
   private let replacements = Mutex<[UInt32: Page]>([:])
   private let hasReplacements = Atomic<Bool>(false)
@@ -19,13 +21,17 @@ final class Run: Sendable {
   /// - Parameters:
   ///   - source: the pages.
   ///   - summary: what ``RunWriter/finish()`` gave.
+  ///   - commit: through which commit the run says what there is.
   /// - Throws: if no run can be as high as that.
-  init(_ source: any PageSource, _ summary: RunSummary) throws(PageError) {
+  init(
+    _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
+  ) throws(PageError) {
     guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
       throw .damaged(page: summary.root, reason: "a height of \(summary.height)")
     }
     self.source = source
     self.summary = summary
+    self.commit = commit
   }
 
   /// More than any run has whose page numbers are different.
@@ -133,6 +139,25 @@ extension Run {
       }
     }
     return nil
+  }
+
+  /// Whether a page can be read as what it should be.
+  func isSound(_ number: UInt32, level: Int) -> Bool { (try? page(number, level: level)) != nil }
+
+  /// Reads every page above the leaves, which are about one in a hundred.
+  func checkInnerPages() throws(PageError) {
+    guard summary.height > 0 else { return }
+    var pending = [(number: summary.root, level: summary.height)]
+    // In a sound run no page has two parents; in any other this ends as soon.
+    var visited: Set<UInt32> = []
+    while let (number, level) = pending.popLast() {
+      guard visited.insert(number).inserted else {
+        throw .damaged(page: number, reason: "a page with two parents")
+      }
+      let page = try page(number, level: level).view
+      guard level > 1 else { continue }
+      for index in 0...page.count { pending.append((page.childNumber(index), level - 1)) }
+    }
   }
 
   /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.

@@ -18,6 +18,8 @@ struct Checkpoint: Sendable {
     var checkpoint: UInt64
     /// The salt of that file, so that no other of the same number is taken for it.
     var salt: UInt64
+    /// The run holds what changed up to and including this commit.
+    var commit: UInt64
     var summary: RunSummary
   }
 
@@ -74,6 +76,7 @@ extension Checkpoint {
       for run in runs {
         writer.appendVarint(run.checkpoint)
         writer.append(run.salt)
+        writer.appendVarint(run.commit)
         writer.appendVarint(UInt64(run.summary.root))
         writer.appendVarint(run.summary.height)
         writer.appendVarint(run.summary.count)
@@ -116,12 +119,13 @@ extension Checkpoint {
       for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
         let number = try reader.readVarint()
         let salt = try reader.read(UInt64.self)
+        let commit = try reader.readVarint()
         let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
         let height = try reader.readCount(limit: Run.heightLimit)
         let count = try reader.readCount(limit: Int.max)
         runs.append(
           RunPlace(
-            checkpoint: number, salt: salt,
+            checkpoint: number, salt: salt, commit: commit,
             summary: RunSummary(root: root, height: height, count: count)))
       }
       checkpoint.trees.append(runs)
@@ -195,8 +199,16 @@ extension Checkpoint {
             place.checkpoint, in: directory, isMapped: isMapped)
         }
         guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
-          let run = try? Run(CheckpointPages.source(of: file), place.summary)
+          let run = try? Run(
+            CheckpointPages.source(of: file), place.summary, commit: place.commit)
         else { return nil }
+        do throws(PageError) {
+          // A leaf that proves bad later can be rebuilt from the log; a page above leaves cannot.
+          try run.checkInnerPages()
+        } catch {
+          throw .damaged(
+            Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+        }
         tree.append(run)
       }
       runs.append(tree)

@@ -34,7 +34,6 @@ public final class Database: Sendable {
     let fileSystem = configuration.fileSystem ?? POSIXFileSystem()
     let opened = try StoreOpening(path, on: fileSystem, configuration).open()
     store = Store(opened, configuration: configuration)
-    store.maintenance.start(store)
   }
 
   /// Makes an empty store in memory, which is gone with its last reference.

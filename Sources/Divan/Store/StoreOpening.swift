@@ -381,10 +381,16 @@ extension StoreOpening {
   private func run(
     _ replay: inout Replay, _ chain: SegmentChain, _ position: Checkpoint.Position?
   ) throws(LogError) {
-    let first =
+    var first =
       position.flatMap { position in
         chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
       } ?? 0
+    if let position, chain.segments[first].header.merge != nil,
+      chain.segments[first].fileID == position.fileID
+    {
+      // The checkpoint covers a merged segment as a whole.
+      first += 1
+    }
     for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
     let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
     var done = 0

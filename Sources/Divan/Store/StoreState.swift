@@ -94,15 +94,29 @@ extension SegmentTable {
     if let index = index(of: fileID) { usages[index] = usage }
   }
 
-  /// Puts a merged segment in the place of its inputs.
-  mutating func replace(_ inputs: Set<UInt64>, with output: Segment, usage: Usage) {
-    guard let place = segments.firstIndex(where: { inputs.contains($0.fileID) }) else { return }
+  /// Takes segments out of use, whose records stand in another now.
+  mutating func replace(_ inputs: Set<UInt64>, with output: UInt64) {
     for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
       segments.remove(at: index)
       usages.remove(at: index)
     }
-    segments.insert(output, at: place)
-    usages.insert(usage, at: place)
+    precondition(index(of: output) != nil, "A merge without its output")
+  }
+
+  /// The segment with which the log ends.
+  var newest: Segment? {
+    segments.max { $0.header.numbers.upperBound < $1.header.numbers.upperBound }
+  }
+
+  /// What a checkpoint remembers of each segment.
+  var members: [Checkpoint.Member] {
+    zip(segments, usages).map { segment, usage in
+      Checkpoint.Member(
+        segment: SegmentChain.Member(
+          numbers: segment.header.numbers, fileID: segment.fileID,
+          salt: segment.header.preamble.salt),
+        usage: usage)
+    }
   }
 
   mutating func noteAdded(_ locator: RecordLocator) {
