@@ -1,4 +1,5 @@
 import DivanLog
+import Synchronization
 
 extension Store {
   /// Writes what changed since the last checkpoint to a new one, unless nothing did.

@@ -1,4 +1,5 @@
 import DivanLog
+import Synchronization
 
 extension Store {
   /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the

@@ -5,7 +5,6 @@
 /// which is never copied under a fresh one. STORAGE.md's rules 1, 4, 10 and 17 are kept here.
 package struct SegmentMerge: ~Copyable {
   private let file: any OpenFile
-  private let fileID: UInt64
   private let salt: UInt64
   private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
   private var offset = SegmentHeader.size
