@@ -219,31 +219,10 @@ extension JSONParser {
     }
   }
 
-  /// Moves to the next quotation mark, backslash or control character, eight bytes at a time.
+  /// Moves to the next quotation mark, backslash or control character, or to the end.
   @inline(__always)
   private mutating func skipPlain(_ bytes: Span<UInt8>) {
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    let highs = ones << 7
-    while bytes.count - position >= 8 {
-      // A byte of these is zero, or was below 0x20, where its high bit comes out set. A borrow can
-      // set more, but only above the first that is set rightly.
-      let word = bytes.word(at: position)
-      let quote = word ^ (ones &* 0x22)
-      let backslash = word ^ (ones &* 0x5C)
-      let found =
-        ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash)
-        | ((word &- (ones &* 0x20)) & ~word)
-      if found & highs != 0 {
-        position += (found & highs).trailingZeroBitCount / 8
-        return
-      }
-      position += 8
-    }
-    while position < bytes.count {
-      let byte = bytes[position]
-      if byte == 0x22 || byte == 0x5C || byte < 0x20 { return }
-      position += 1
-    }
+    position = JSONText.endOfPlain(bytes, from: position)
   }
 
   /// Moves past an escape, and appends what it stands for.
