@@ -32,7 +32,9 @@ package func areEqual(_ a: Span<UInt8>, at offset: Int, _ b: Span<UInt8>) -> Boo
   }
 }
 
-/// How two runs of bytes are ordered: negative, zero or positive as `a` comes before `b`, equals it
+/// How two runs of bytes are ordered.
+///
+/// The result is negative, zero or positive as `a` comes before `b`, equals it
 /// or comes after it. A run comes after each of its beginnings.
 @inlinable
 package func compare(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
@@ -63,7 +65,9 @@ package func compareUTF8(_ a: String, _ b: String) -> Int {
   withUTF8(of: a) { a in withUTF8(of: b) { b in compare(a, b) } }
 }
 
-/// Whether two texts have the same UTF-8 bytes. Swift's `==` also equates canonical equivalents.
+/// Whether two texts have the same UTF-8 bytes.
+///
+/// Swift's `==` also equates canonical equivalents.
 @inlinable
 package func haveSameUTF8(_ a: String, _ b: String) -> Bool {
   withUTF8(of: a) { a in withUTF8(of: b) { b in areEqual(a, b) } }
