@@ -122,9 +122,7 @@ extension SharedBytes {
 
   /// The text that these bytes spell in UTF-8, or nil if they are not valid UTF-8.
   package var text: String? {
-    unsafe withUnsafeBytes { buffer in
-      unsafe String(validating: buffer.bindMemory(to: UInt8.self), as: UTF8.self)
-    }
+    withSpan { String(utf8: $0) }
   }
 }
 
