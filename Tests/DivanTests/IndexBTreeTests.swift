@@ -1,21 +1,8 @@
 import DivanLog
+import DivanTesting
 import Testing
 
 @testable import Divan
-
-/// A small generator whose sequence is given by its seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
-
-  mutating func next() -> UInt64 {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    return state &* 0x2545_F491_4F6C_DD1D
-  }
-}
 
 /// A sorted array that does what an index should, in the plainest way.
 struct ModelMap: Equatable {

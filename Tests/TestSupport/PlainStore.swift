@@ -1,7 +1,7 @@
 package import Divan
 package import DivanLog
 package import DivanTesting
-import Testing
+package import Testing
 
 /// What a store should hold, in the plainest way: a dictionary, searched and sorted when asked.
 package struct PlainStore: Equatable, Sendable {
