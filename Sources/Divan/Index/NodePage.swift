@@ -163,8 +163,7 @@ extension NodePage {
     return lowerBound(ofPrefixed: key)
   }
 
-  /// As ``lowerBound(of:)`` for a key that begins with the shared prefix. For any other it is some
-  /// index up to the count.
+  /// As ``lowerBound(of:)`` for a key that begins with the shared prefix; some index for any other.
   @inline(__always)
   private func lowerBound(ofPrefixed key: LentBytes) -> Int {
     let head = key.head(at: prefixLength)

@@ -118,7 +118,7 @@ extension Run {
 extension Run {
   /// What a page of a run covers.
   struct Coverage: Equatable {
-    /// 0 is a leaf. Only a leaf can be rebuilt from its entries.
+    /// The page's level: 0 is a leaf, and only a leaf can be rebuilt from its entries.
     let level: Int
     /// Where the keys begin that belong in the page.
     let lower: KeyBound
