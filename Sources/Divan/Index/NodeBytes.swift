@@ -31,7 +31,7 @@ extension LentBytes {
     }
   }
 
-  /// Lends the bytes of a span to `body`, which may suspend nothing and keep nothing.
+  /// Lends the bytes of an array to `body`.
   @inline(__always)
   static func lend<R, E: Error>(
     _ bytes: [UInt8], _ body: (LentBytes) throws(E) -> R

@@ -13,6 +13,8 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
   /// Where `bytes` begins.
   private let base: UnsafeRawPointer
   private let layout: Layout
+  /// How many pages may lie within the bytes.
+  private let count: Int
   private let check: @Sendable (UInt32, SharedBytes) throws(PageError) -> Void
   private let checked: PageFlags
 
@@ -41,16 +43,20 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
       (_, _) throws(PageError) in
     }
   ) {
-    precondition(layout.start >= 0 && layout.stride >= layout.pageSize && layout.pageSize > 0)
+    precondition(
+      layout.start >= 0 && layout.stride >= layout.pageSize && layout.pageSize > 0,
+      "Pages that overlap")
     self.bytes = bytes
     unsafe base = bytes.withUnsafeBytes { unsafe $0.baseAddress.unsafelyUnwrapped }
     self.layout = layout
     self.check = check
-    checked = PageFlags(count: layout.count)
+    // The count may come from a file. What does not lie within the bytes is never looked for.
+    count = max(0, min(layout.count, (bytes.count - layout.start) / layout.stride + 1))
+    checked = PageFlags(count: count)
   }
 
   func page(_ number: UInt32) throws(PageError) -> Page {
-    guard number < layout.count else {
+    guard number < count else {
       throw .damaged(page: number, reason: "there is no such page")
     }
     if !checked[number] { try checkPage(number) }
@@ -88,12 +94,12 @@ private final class PageFlags: @unchecked Sendable {
   }
 
   subscript(number: UInt32) -> Bool {
-    precondition(number < count)
+    precondition(number < count, "A page that is not there")
     return unsafe flags[Int(number)].load(ordering: .acquiring) != 0
   }
 
   func set(_ number: UInt32) {
-    precondition(number < count)
+    precondition(number < count, "A page that is not there")
     unsafe flags[Int(number)].store(1, ordering: .releasing)
   }
 }

@@ -60,17 +60,39 @@ extension Run {
   /// The value of `key`, or nil.
   @inline(__always)
   func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
-    var number = summary.root
-    var level = summary.height
-    while true {
-      let page = try page(number, level: level)
-      if level == 0 {
-        guard let index = page.view.find(key) else { return nil }
-        return page.view.value(index).shared(by: page.owner ?? source)
-      }
-      number = page.view.childNumber(page.view.upperBound(of: key))
-      level -= 1
+    let leaf = try leaf(for: key, isCareful: false)
+    let (value, isCertain) = withExtendedLifetime(leaf) {
+      let value = leaf.view.find(key).map { self.value($0, of: leaf) }
+      return (value, value != nil || leaf.view.surrounds(key))
     }
+    if isCertain { return value }
+    let rightLeaf = try self.leaf(for: key, isCareful: true)
+    return withExtendedLifetime(rightLeaf) {
+      rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
+    }
+  }
+
+  /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
+  /// it.
+  @inline(__always)
+  private func leaf(for key: LentBytes, isCareful: Bool) throws(PageError) -> Page {
+    var page = try page(summary.root, level: summary.height)
+    var level = summary.height
+    while level > 0 {
+      level -= 1
+      // The page's owner may be held by nothing else.
+      let number = withExtendedLifetime(page) {
+        page.view.childNumber(
+          isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
+      }
+      page = try self.page(number, level: level)
+    }
+    return page
+  }
+
+  @inline(__always)
+  private func value(_ index: Int, of page: Page) -> SharedBytes {
+    page.view.value(index).shared(by: page.owner ?? source)
   }
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
@@ -102,7 +124,7 @@ extension Run {
 extension Run {
   /// What a page of a run covers.
   struct Coverage: Equatable {
-    /// 0 is a leaf. Only a leaf can be rebuilt from its entries.
+    /// The page's level: 0 is a leaf, and only a leaf can be rebuilt from its entries.
     let level: Int
     /// Where the keys begin that belong in the page.
     let lower: KeyBound
@@ -127,13 +149,8 @@ extension Run {
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
-      let page = try page(parent, level: coverage.level).view
-      for index in 0...page.count {
-        let child = page.childNumber(index)
-        let part = Coverage(
-          level: coverage.level - 1,
-          lower: index == 0 ? coverage.lower : .inclusive(page.key(index - 1).array),
-          upper: index == page.count ? coverage.upper : .exclusive(page.key(index).array))
+      let page = try page(parent, level: coverage.level)
+      for (child, part) in withExtendedLifetime(page, { coverage.parts(in: page.view) }) {
         if child == number { return part }
         if part.level > 0 { pending.append((child, part)) }
       }
@@ -173,6 +190,19 @@ extension Run {
     replacements.withLock { $0[number] = page }
     hasReplacements.store(true, ordering: .releasing)
     return true
+  }
+}
+
+extension Run.Coverage {
+  /// The children of an inner page with this coverage, and what each covers.
+  fileprivate func parts(in page: NodePage) -> [(child: UInt32, coverage: Run.Coverage)] {
+    (0...page.count).map { index in
+      let part = Run.Coverage(
+        level: level - 1,
+        lower: index == 0 ? lower : .inclusive(page.key(index - 1).array),
+        upper: index == page.count ? upper : .exclusive(page.key(index).array))
+      return (page.childNumber(index), part)
+    }
   }
 }
 
