@@ -35,6 +35,9 @@ extension GroupCommit {
   /// The newest version that readers may see.
   var visible: StoreState { state.withLock { $0.visible } }
 
+  /// The file that commits are appended to; nil if there is none yet.
+  var activeFileID: UInt64? { tail?.activeFileID }
+
   /// Why nothing is committed any more, if so.
   var failure: DatabaseError? { state.withLock { $0.failure } }
 

@@ -67,7 +67,7 @@ extension StoreOpening {
       return try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
-          try fileSystem.flushDirectory(parentPath)
+          try fileSystem.flushDirectory(parentDirectory(of: path))
         }
         return true
       }
@@ -78,12 +78,6 @@ extension StoreOpening {
     } catch {
       throw DatabaseError(error)
     }
-  }
-
-  private var parentPath: String {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-    let parent = parts.dropLast().joined(separator: "/")
-    return path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent)
   }
 
   private func takeLock() throws(DatabaseError) -> any FileLock {

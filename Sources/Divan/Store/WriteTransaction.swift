@@ -256,6 +256,22 @@ extension WriteTransaction {
     batch.removeAll()
   }
 
+  /// Stores a revision as another store has it, with its history and its sequence number.
+  func adopt(_ original: DocumentRecord) throws(DatabaseError) {
+    var record = original
+    record.superseded = nil
+    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
+    state.lastSequence = max(state.lastSequence, record.sequence)
+    if !record.isDeleted { state.documentCount += 1 }
+    let entry = DocumentEntry(
+      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
+      locator: RecordLocator(
+        fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size)))
+    withUTF8(of: record.id) { (key: Span<UInt8>) in
+      state.put(entry, id: key, superseding: nil, scratch: &entryScratch)
+    }
+  }
+
   /// Appends the record of a revision and puts it into the index; returns its sequence number.
   private func append(
     _ revision: RevisionID, id: String, isDeleted: Bool, body: SharedBytes,
