@@ -101,8 +101,10 @@ let allEngines: [any Engine.Type] = [
 
 /// Reads of raw JSON that stores without a query language share.
 enum RawValue {
-  /// The number of bytes of the title, found the cheapest way there is: it is the first property
-  /// and holds no escapes. A store that knows nothing of JSON cannot be asked for less.
+  /// The number of bytes of the title, found the cheapest way there is.
+  ///
+  /// It is the first property and holds no escapes. A store that knows nothing of JSON cannot be
+  /// asked for less.
   @inline(__always)
   static func titleSize(_ value: UnsafeRawPointer, _ size: Int) -> UInt64 {
     let start = 10  // past {"title":"

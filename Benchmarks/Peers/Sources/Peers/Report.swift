@@ -24,6 +24,19 @@ enum Report {
     fflush(nil)
   }
 
+  /// Says how busy the machine is, when other work would spoil the figures.
+  ///
+  /// Once all processors are busy, a process that waited for a flush is woken at the scheduler's next
+  /// tick only, and every durable commit takes a multiple of some milliseconds.
+  static func warnWhenBusy() {
+    var averages = [0.0]
+    let processors = Double(ProcessInfo.processInfo.activeProcessorCount)
+    guard getloadavg(&averages, 1) == 1, averages[0] > processors / 2 else { return }
+    warn(
+      "load average \(number(averages[0])) on \(number(processors)) processors: commits will be slow"
+    )
+  }
+
   /// The goals of the design, with the peers' figures of this run.
   static func printGoals(_ figures: [Figure]) {
     func median(_ engine: String, _ measure: Measure) -> Double? {

@@ -11,6 +11,7 @@ do {
     print(Options.usage)
   } else {
     let options = try Options(arguments)
+    Report.warnWhenBusy()
     let run = try Run(options)
     try run.measure(then: Report.print)
     Report.printGoals(run.figures)
