@@ -94,6 +94,9 @@ struct Figure: Codable {
 
   var median: Double { samples.percentile(0.5) }
 
+  /// The sample that other work on the machine disturbed least.
+  var best: Double { (measure == .commitSpeedup ? samples.max() : samples.min()) ?? 0 }
+
   /// Half the distance between the quartiles, as a share of the median; nil below three samples.
   var spread: Double? {
     guard samples.count >= 3, median != 0 else { return nil }

@@ -13,7 +13,7 @@ enum Report {
         var line = "  " + padded(row.engine, 16) + padded(left: number(row.median), 10)
         line += " " + padded(measure.unit, 15)
         line += padded(row.spread.map { "±\(number($0 * 100)) %" } ?? "", 10)
-        line += padded("n=\(row.samples.count)", 6)
+        line += padded("best \(number(row.best))", 12) + padded("n=\(row.samples.count)", 6)
         if row.engine != DivanEngine.name {
           line += "divan/peer " + (divan.map { number($0.median / row.median) } ?? "—")
         }
@@ -43,7 +43,8 @@ enum Report {
       figures.first { $0.engine == engine && $0.measure == measure }?.median
     }
     Swift.print("\nGoals: Divan's figure ÷ the peer's, and what it may be at most")
-    for goal in Goal.all {
+    let measured = Set(figures.map(\.measure.workload))
+    for goal in Goal.all where measured.contains(goal.measure.workload) {
       let peer = goal.peer.map { median($0.engine, $0.measure) } ?? 1
       guard let peer else { continue }
       let divan = median(DivanEngine.name, goal.measure)
