@@ -11,7 +11,7 @@ struct Goal {
 }
 
 extension Goal {
-  /// What `DESIGN` asks for, as far as this package can measure it.
+  /// What the design asks for, as far as this package can measure it.
   static var all: [Goal] {
     [
       Goal(title: "bulk load: faster than RocksDB", .load, "rocksdb", 1),
