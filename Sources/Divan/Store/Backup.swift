@@ -14,7 +14,7 @@ extension Database {
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
   public func backup(to path: String, progress: ((Double) -> Bool)? = nil) throws {
     // Merging waits, so that every file that the copy needs stays.
-    try store.maintenance.exclusively { () throws(DatabaseError) in
+    try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.commits.flushEverything()
       let view = try store.view()
       try StoreCopy(from: view, to: path, progress).run()

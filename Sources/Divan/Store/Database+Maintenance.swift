@@ -9,7 +9,7 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `damaged` (which names what was left as it is),
   ///   `diskFull`, `inputOutput`, `readOnly` or `closed`.
   public func compact() throws {
-    try store.maintenance.exclusively { () throws(DatabaseError) in
+    try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.mergeEverything()
     }
   }

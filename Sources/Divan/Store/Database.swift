@@ -53,6 +53,9 @@ extension Database {
   /// The directory of the store.
   public var path: String { store.path }
 
+  /// Thirty-two hexadecimal digits that no other store has, nor a backup of this one.
+  public var storeID: String { "\(store.storeID)" }
+
   /// What opening found, and what it did.
   public var openingReport: OpeningReport { store.report }
 

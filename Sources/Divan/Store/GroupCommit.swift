@@ -86,6 +86,13 @@ extension GroupCommit {
     }
   }
 
+  /// Returns once `commit` can be read: a weak one that was built on commits that wait for their flush
+  /// waits with them.
+  func waitUntilVisible(_ commit: UInt64) throws(DatabaseError) {
+    guard state.withLock({ $0.visible.commit < commit }) else { return }
+    try waitUntilDurable(commit)
+  }
+
   /// Returns once everything is durable that was committed before the call.
   func flushEverything() throws(DatabaseError) {
     guard let commit = tail?.appendedCommit else { return }

@@ -159,8 +159,11 @@ extension Store {
   private func settle(_ commit: UInt64, _ durability: Durability) throws(DatabaseError) {
     switch durability {
     case .full: try commits.waitUntilDurable(commit)
-    case .relaxed(let delay): scheduleFlush(after: delay)
-    case .none: break
+    case .relaxed(let delay):
+      scheduleFlush(after: delay)
+      try commits.waitUntilVisible(commit)
+    case .none:
+      try commits.waitUntilVisible(commit)
     }
     maintenance.runInline(self)
   }
@@ -200,7 +203,7 @@ extension Store {
     try commits.flushEverything()
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
     try translating { () throws(LogError) in
-      if writer.active != nil { try writer.replaceHead(isClosed: true) }
+      try writer.noteClosed()
     }
   }
 }

@@ -229,7 +229,7 @@ extension StoreOpening {
       end: recovery.end,
       nextFileID: (files.isEmpty ? 0 : try highestFileID(chain, checkpoint?.checkpoint)) + 1,
       lastSequence: lastSequence(recovery, chain, head, checkpoint?.checkpoint),
-      sequenceBound: sequenceBound(recovery, chain, head), time: 0)
+      sequenceBound: sequenceBound(recovery, chain, head), time: 0, isClosed: isClosed)
     if !isClosed { start.lastSequence = max(start.lastSequence, start.sequenceBound) }
     let mustRelog =
       lock != nil && damage.isEmpty && !isClosed && recovery.proven != recovery.end
