@@ -68,6 +68,18 @@ extension LentBytes {
     return head
   }
 
+  /// The eight bytes from `offset` on as a little-endian number, zeros standing for what is missing.
+  func littleEndianWord(at offset: Int) -> UInt64 {
+    precondition(offset >= 0 && offset < count, "An offset outside the bytes")
+    // Within `count`, as tested here or by `min`.
+    if count - offset >= 8 { return UInt64(littleEndian: unsafe word(offset)) }
+    var word: UInt64 = 0
+    for index in 0..<min(8, count - offset) {
+      word |= UInt64(unsafe byte(offset + index)) << UInt64(8 * index)
+    }
+    return word
+  }
+
   /// Whether the bytes are the same.
   @inline(__always)
   func equals(_ other: LentBytes) -> Bool {

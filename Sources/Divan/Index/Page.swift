@@ -82,4 +82,10 @@ protocol PageSource: AnyObject, Sendable {
   ///
   /// The number may be any: one out of range is a damaged page.
   func page(_ number: UInt32) throws(PageError) -> Page
+
+  /// The bytes of each page.
+  var pageSize: Int { get }
+
+  /// A block of a ``KeyFilter``, at an offset in a page that holds no entries.
+  func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock
 }

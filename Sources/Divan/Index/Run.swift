@@ -49,6 +49,8 @@ struct RunSummary: Equatable, Sendable {
   var height: Int
   /// How many entries there are.
   var count: Int
+  /// What tells quickly that a key is not there.
+  var filter = KeyFilter.none
 }
 
 extension Run {
@@ -56,6 +58,15 @@ extension Run {
   func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
     try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
   }
+
+  /// Whether a key with this hash may be here; a filter that cannot be read says yes.
+  @inline(__always)
+  func mayContain(_ hash: KeyHash) -> Bool {
+    (try? summary.filter.mayContain(hash, in: source, pageSize: source.pageSize)) ?? true
+  }
+
+  /// Whether the run has a filter.
+  var isFiltered: Bool { summary.filter.blockCount > 0 }
 
   /// The value of `key`, or nil.
   @inline(__always)

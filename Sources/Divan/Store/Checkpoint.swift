@@ -80,6 +80,8 @@ extension Checkpoint {
         writer.appendVarint(UInt64(run.summary.root))
         writer.appendVarint(run.summary.height)
         writer.appendVarint(run.summary.count)
+        writer.appendVarint(UInt64(run.summary.filter.firstPage))
+        writer.appendVarint(UInt64(run.summary.filter.blockCount))
       }
     }
   }
@@ -123,10 +125,13 @@ extension Checkpoint {
         let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
         let height = try reader.readCount(limit: Run.heightLimit)
         let count = try reader.readCount(limit: Int.max)
+        let filter = KeyFilter(
+          firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
+          blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
         runs.append(
           RunPlace(
             checkpoint: number, salt: salt, commit: commit,
-            summary: RunSummary(root: root, height: height, count: count)))
+            summary: RunSummary(root: root, height: height, count: count, filter: filter)))
       }
       checkpoint.trees.append(runs)
     }

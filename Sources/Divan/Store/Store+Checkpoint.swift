@@ -112,11 +112,14 @@ extension Store {
         let sink = PageSink(
           CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
         for (index, tree) in [state.documents, state.sequences].enumerated() {
+          // Sequence numbers are hardly ever looked up that are not there.
+          let isFiltered = index == 0
           let count = runsToMerge(tree)
           merged.append(count)
           var places = Array((begun.previous?.trees[index] ?? []).dropFirst(count))
           do throws(DatabaseError) {
-            if let summary = try writeRun(tree, mergingNewest: count, state, to: sink) {
+            if let summary = try writeRun(tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
+            {
               places.insert(
                 Checkpoint.RunPlace(
                   checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary),
@@ -157,14 +160,18 @@ extension Store {
 
   /// Writes one run; nil if it would be empty.
   private func writeRun(
-    _ tree: LayeredTree, mergingNewest count: Int, _ state: StoreState, to sink: PageSink
+    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ state: StoreState,
+    to sink: PageSink
   ) throws(DatabaseError) -> RunSummary? {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
+    let keyCount = tree.runs.prefix(count).reduce(tree.frozen?.count ?? 0) { $0 + $1.count }
     var writer: RunWriter?
     while let entry = try next(&entries, in: state) {
       do {
         if writer == nil {
-          writer = RunWriter(pageSize: CheckpointHeader.pageSize) { try sink.append($0) }
+          writer = RunWriter(
+            pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
+          ) { try sink.append($0) }
         }
         try writer?.append(entry)
       } catch {

@@ -70,7 +70,7 @@ extension Store {
   ) throws(LogError) -> DocumentEntry? {
     do {
       let record = try DocumentRecord.decode(item.record.payload)
-      return try StoreView(state: state, store: self).entry(record.id)
+      return try StoreView(state: state, store: self).entry(record.idBytes)
     } catch let error as DatabaseError {
       throw .damaged(Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {
@@ -118,12 +118,12 @@ extension Store {
       case .record(let item):
         guard item.record.kind == .document,
           let record = try? DocumentRecord.decode(item.record.payload),
-          var entry = try StoreView(state: newest, store: self).entry(record.id),
+          var entry = try StoreView(state: newest, store: self).entry(record.idBytes),
           entry.sequence == record.sequence, inputs.contains(entry.locator.fileID)
         else { continue }
         newest.segments.noteDead(entry.locator)
         entry.locator = item.locator
-        withUTF8(of: record.id) { (key: Span<UInt8>) in
+        record.idBytes.withSpan { (key: Span<UInt8>) in
           newest.put(entry, id: key, superseding: nil, scratch: &scratch)
         }
       case .commit: continue

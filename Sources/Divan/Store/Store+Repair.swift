@@ -59,7 +59,7 @@ extension Store {
           guard item.record.kind == .document, item.commit <= run.commit,
             let record = try? DocumentRecord.decode(item.record.payload)
           else { continue }
-          let key = Array(record.id.utf8)
+          let key = record.idBytes.array
           guard coverage.contains(key), found[key]?.sequence ?? 0 < record.sequence else {
             continue
           }

@@ -124,7 +124,7 @@ private struct StoreCheck {
       do throws(DatabaseError) {
         let locator = try view.decodeLocator(item.value)
         let record = try view.record(at: locator)
-        guard let entry = try view.entry(record.id), entry.locator == locator,
+        guard let entry = try view.entry(record.idBytes), entry.locator == locator,
           record.sequence.withBigEndianBytes({ key in key.indices.map { key[$0] } })
             == item.key.array
         else {

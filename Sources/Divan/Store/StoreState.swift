@@ -65,6 +65,8 @@ struct SegmentTable: Sendable {
   }
 
   private(set) var segments: [Segment] = []
+  /// The file IDs of the segments, beside each other because they are searched for every record.
+  private var fileIDs: [UInt64] = []
   private(set) var usages: [Usage] = []
 
   init() {}
@@ -73,7 +75,7 @@ struct SegmentTable: Sendable {
 extension SegmentTable {
   /// The place of a segment; those of higher numbers were made later and are asked for more often.
   private func index(of fileID: UInt64) -> Int? {
-    segments.lastIndex { $0.fileID == fileID }
+    fileIDs.lastIndex(of: fileID)
   }
 
   subscript(fileID: UInt64) -> Segment? { index(of: fileID).map { segments[$0] } }
@@ -86,6 +88,7 @@ extension SegmentTable {
       segments[index] = segment
     } else {
       segments.append(segment)
+      fileIDs.append(segment.fileID)
       usages.append(Usage())
     }
   }
@@ -98,6 +101,7 @@ extension SegmentTable {
   mutating func replace(_ inputs: Set<UInt64>, with output: UInt64) {
     for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
       segments.remove(at: index)
+      fileIDs.remove(at: index)
       usages.remove(at: index)
     }
     precondition(index(of: output) != nil, "A merge without its output")
