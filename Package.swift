@@ -26,7 +26,7 @@ let package = Package(
     .testTarget(
       name: "DivanTests", dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport"]),
     .testTarget(name: "logdumpTests", dependencies: ["logdump", "Divan", "TestSupport"]),
-    .testTarget(name: "TidyTests", dependencies: ["TestSupport"]),
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -38,7 +38,8 @@ struct MaintenanceTests {
     try model.compare(with: database.snapshot())
   }
 
-  @Test func `a store that is overwritten again and again stays within two and a half times its size`()
+  @Test
+  func `a store that is overwritten again and again stays within two and a half times its size`()
     throws
   {
     let fileSystem = MemoryFileSystem()

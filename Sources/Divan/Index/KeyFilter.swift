@@ -109,7 +109,8 @@ extension KeyFilterWriter {
 extension KeyFilter {
   /// Whether a key may be in the run whose filter this is.
   @inline(__always)
-  func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError) -> Bool
+  func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError)
+    -> Bool
   {
     guard blockCount > 0 else { return true }
     let index = hash.block(of: blockCount)

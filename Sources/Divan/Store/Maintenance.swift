@@ -106,7 +106,9 @@ extension Maintenance {
   var isWorthACheckpoint: Bool { state.withLock { $0.pendingSize >= 1 << 20 } }
 
   /// Runs work in between steps.
-  func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+  func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
+    -> R
+  {
     // A step may be waiting for the turn, and this would wait for the step.
     guard !store.turn.isMine else {
       throw DatabaseError(

@@ -22,9 +22,8 @@ struct Replay: ~Copyable {
 extension Replay {
   /// Brings in a segment.
   ///
-  /// - Parameters:
-  ///   - start: where to begin; the first frame if nil.
-  ///   - progress: called now and then with the offset reached; stops when it returns false.
+  /// Begins at `start`, or at the first frame if that is nil. `progress` is called now and then with
+  /// the offset that was reached; when it returns false, this stops and returns false too.
   mutating func run(
     _ segment: Segment, from start: LogEnd?, progress: (Int) -> Bool
   ) throws(LogError) -> Bool {

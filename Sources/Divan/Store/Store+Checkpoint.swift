@@ -118,7 +118,8 @@ extension Store {
           merged.append(count)
           var places = Array((begun.previous?.trees[index] ?? []).dropFirst(count))
           do throws(DatabaseError) {
-            if let summary = try writeRun(tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
+            if let summary = try writeRun(
+              tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
             {
               places.insert(
                 Checkpoint.RunPlace(

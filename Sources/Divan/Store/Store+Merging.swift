@@ -72,7 +72,8 @@ extension Store {
       let record = try DocumentRecord.decode(item.record.payload)
       return try StoreView(state: state, store: self).entry(record.idBytes)
     } catch let error as DatabaseError {
-      throw .damaged(Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
+      throw .damaged(
+        Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {
       throw .damaged(
         Damage(path: path, offset: Int(clamping: item.locator.offset), reason: "\(error)"))
@@ -154,8 +155,8 @@ extension MergePolicy {
 
   /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.
   ///
-  /// - Parameter position: only what a checkpoint covers is merged, so that what follows it is
-  ///   replayed as it was written.
+  /// Only what a checkpoint covers, up to `position`, is merged, so that what follows it is replayed
+  /// as it was written.
   func choose(
     from table: SegmentTable, activeFileID: UInt64?, through position: Checkpoint.Position,
     except damaged: Set<UInt64>

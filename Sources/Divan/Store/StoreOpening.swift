@@ -63,7 +63,7 @@ extension StoreOpening {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
       return false
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       return try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
@@ -71,7 +71,7 @@ extension StoreOpening {
         }
         return true
       }
-    } catch where error.code == .notADirectory {
+    } catch  where error.code == .notADirectory {
       throw DatabaseError(
         .notAStore, "a store is a directory, and this is a file", hint: "Choose another path",
         path: path)
@@ -204,8 +204,9 @@ extension StoreOpening {
         floors: floors)
     } else {
       recovery = LogRecovery(ofMerged: last)
-      if let head, head.segmentNumber > last.header.numbers.upperBound
-        || head.floor.commit > last.end.commit
+      if let head,
+        head.segmentNumber > last.header.numbers.upperBound
+          || head.floor.commit > last.end.commit
       {
         recovery.damage = Damage(
           path: path, offset: 0,

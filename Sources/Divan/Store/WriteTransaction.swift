@@ -158,7 +158,8 @@ extension WriteTransaction {
   public var count: Int { Int(clamping: state.documentCount) }
 
   /// The documents in an order, as they are now; later changes do not show.
-  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor {
+  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor
+  {
     try check()
     return DocumentCursor(view, range, descending: descending)
   }
@@ -183,7 +184,8 @@ extension WriteTransaction {
   func end() { isOver = true }
 
   /// Lends the buffer to the one who appends it to the log.
-  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R {
+  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
+  {
     try body(&buffer)
   }
 

@@ -187,7 +187,8 @@ package func withUTF8<R, E: Error>(
 
 extension UInt64 {
   /// Lends the eight bytes of the number, the most significant first, which sort as numbers do.
-  package func withBigEndianBytes<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+  package func withBigEndianBytes<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R
+  {
     try unsafe Swift.withUnsafeBytes(of: bigEndian) { (bytes) throws(E) -> R in
       // The number lives on the stack until `body` returns.
       unsafe try body(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))

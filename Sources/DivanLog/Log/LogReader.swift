@@ -9,9 +9,8 @@ package struct FrameReader {
   /// The chain value that the next frame must carry.
   package private(set) var chain: UInt32
 
-  /// - Parameters:
-  ///   - start: where to begin: the end of the header or of some frame.
-  ///   - limit: where to stop, in bytes from the beginning of the file.
+  /// Begins at `start`, the end of the header or of some frame, and stops at `limit`, which is in
+  /// bytes from the beginning of the file.
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     self.segment = segment
     self.limit = limit

@@ -56,9 +56,8 @@ extension LogRecovery {
 
   /// Examines the last segment.
   ///
-  /// - Parameters:
-  ///   - start: the place that reading may begin at; the first frame if nil.
-  ///   - floors: what else is known to have been durable.
+  /// Reading begins at `start`, or at the first frame if that is nil; `floors` are what else is known
+  /// to have been durable.
   package static func examine(
     _ segment: Segment, size: Int, from start: LogEnd?, floors: [Floor]
   ) throws(LogError) -> LogRecovery {

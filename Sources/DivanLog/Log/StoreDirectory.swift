@@ -30,7 +30,7 @@ extension StoreDirectory {
   /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed, renamed,
   /// and the directory is flushed. Returns the file, still open.
   ///
-  /// - Parameter beforeRename: what must have happened before the name is taken.
+  /// `beforeRename` does what must have happened before the name is taken.
   package func install(
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
@@ -52,7 +52,7 @@ extension StoreDirectory {
     try attempt { () throws(SystemError) in
       do throws(SystemError) {
         return try fileSystem.open(temporary, .creating)
-      } catch where error.code == .exists {
+      } catch  where error.code == .exists {
         try fileSystem.remove(temporary)
         return try fileSystem.open(temporary, .creating)
       }
@@ -75,9 +75,9 @@ extension StoreDirectory {
     let bytes: SharedBytes
     do throws(SystemError) {
       bytes = try fileSystem.contents(of: path, limit: 1 << 16)
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       return (nil, nil)
-    } catch where error.code == .fileTooLarge {
+    } catch  where error.code == .fileTooLarge {
       return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size")))
     } catch {
       throw .system(error)
