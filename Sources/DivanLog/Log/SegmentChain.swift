@@ -10,6 +10,12 @@ package struct SegmentChain: Sendable {
   package var leftovers: [FileName]
   package var damage: [Damage]
 
+  package init(segments: [Segment], leftovers: [FileName], damage: [Damage]) {
+    self.segments = segments
+    self.leftovers = leftovers
+    self.damage = damage
+  }
+
   /// A segment as a checkpoint remembers it.
   package struct Member: Hashable, Sendable {
     package var numbers: ClosedRange<UInt64>
