@@ -48,7 +48,8 @@ extension LogDump {
         switch try scan.next() {
         case .record(let entry):
           guard entry.record.kind == .document,
-            let found = try? InspectedDocument(entry.record.payload), found.id.utf8.elementsEqual(id.utf8)
+            let found = try? InspectedDocument(entry.record.payload),
+            found.id.utf8.elementsEqual(id.utf8)
           else { continue }
           try sayBody(found, entry, segment, options)
         case .commit: continue

@@ -34,7 +34,8 @@ extension ExitStatus {
   /// Says what an error means, in one sentence.
   static func explain(_ error: any Error) -> String {
     switch error {
-    case LogError.system(let error): "the system refused `\(error.call)` on \(error.path): \(error.code)"
+    case LogError.system(let error):
+      "the system refused `\(error.call)` on \(error.path): \(error.code)"
     case LogError.damaged(let damage): "damage: \(damage)"
     case LogError.newerFormat(let path, let version):
       "\(path) was written by a newer version of Divan (format \(version))"

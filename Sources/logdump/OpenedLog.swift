@@ -101,8 +101,9 @@ extension OpenedLog {
   private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
     guard last.header.merge == nil else {
       var recovery = LogRecovery(ofMerged: last)
-      if let head, head.segmentNumber > last.header.numbers.upperBound
-        || head.floor.commit > last.end.commit
+      if let head,
+        head.segmentNumber > last.header.numbers.upperBound
+          || head.floor.commit > last.end.commit
       {
         recovery.damage = Damage(
           path: directory.path, offset: 0,

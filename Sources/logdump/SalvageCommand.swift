@@ -53,7 +53,9 @@ extension LogDump {
       batch.removeAll()
       batchSize = 0
     }
-    for (id, place) in rescue.places.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
+    for (id, place) in rescue.places.sorted(by: {
+      $0.key.utf8.lexicographicallyPrecedes($1.key.utf8)
+    })
     where !place.isDeleted {
       let record = try rescue.segments[place.segment].record(at: place.locator)
       let body = try InspectedDocument(record.payload).body
