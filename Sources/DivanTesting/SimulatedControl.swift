@@ -2,7 +2,9 @@ package import DivanLog
 import Synchronization
 
 extension SystemError.Code {
-  /// The power of a simulated disk was lost. No system has this number.
+  /// The power of a simulated disk was lost.
+  ///
+  /// No system has this number.
   package static let powerLost = Self(rawValue: -7_001)
 }
 
@@ -58,7 +60,7 @@ extension SimulatedControl {
     _ verb: SimulatedDisk.Verb, _ path: String, offset: Int, count: Int
   ) throws(SystemError) -> SimulatedFault? {
     guard !hasLostPower else {
-      throw SystemError(call: verb.rawValue, path: path, code: .powerLost)
+      throw Self.powerLost(verb, path)
     }
     callCount += 1
     trace.add(verb.rawValue)
@@ -69,10 +71,16 @@ extension SimulatedControl {
       changingCallCount += 1
       if changingCallCount == powerLossCall {
         hasLostPower = true
-        throw SystemError(call: verb.rawValue, path: path, code: .powerLost)
+        throw Self.powerLost(verb, path)
       }
     }
     return takeFault(due: verb)
+  }
+
+  private static func powerLost(_ verb: SimulatedDisk.Verb, _ path: String) -> SystemError {
+    // The system has no text for this code, so the error says it here.
+    SystemError(
+      call: "\(verb.rawValue) after the simulated loss of power", path: path, code: .powerLost)
   }
 
   private mutating func takeFault(due verb: SimulatedDisk.Verb) -> SimulatedFault? {

@@ -103,9 +103,8 @@ extension SimulatedDisk {
   /// The disk as it is when started again after a loss of power at this moment.
   ///
   /// This disk stays as it is, so that one moment can be tried with many losses, also without
-  /// losing power. No fault, planned loss or limit is carried over.
-  ///
-  /// - Parameter tearing: how writes are torn, where ``Loss`` tears any; nil leaves it to the seed.
+  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, it
+  /// does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
     SimulatedDisk(files.restarted(loss, tearing: tearing))
   }
@@ -197,7 +196,9 @@ extension SimulatedDisk {
     }
   }
 
-  /// How a system behaves that failed to flush a file. In each case the bytes never reach the disk.
+  /// How a system behaves that failed to flush a file.
+  ///
+  /// In each case the bytes never reach the disk.
   public enum FailedFlush: Hashable, Sendable {
     /// Reading goes on to give the new bytes, until the power is lost.
     case keepsNewBytes
@@ -209,9 +210,8 @@ extension SimulatedDisk {
 
   /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
   ///
-  /// A failing write may write a part. Any other failing call does nothing.
-  ///
-  /// - Parameter isLasting: whether every later such call fails as well.
+  /// A failing write may write a part. Any other failing call does nothing. If `isLasting`, every
+  /// later such call fails as well.
   public func fail(
     _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure, isLasting: Bool = false
   ) {

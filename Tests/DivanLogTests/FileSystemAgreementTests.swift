@@ -73,8 +73,8 @@ private struct RandomOperations {
 
   private mutating func bytes() -> SharedBytes {
     let count = Int.random(in: 0...6000, using: &random)
-    return SharedBytes(
-      copying: (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) })
+    let start = UInt8.random(in: 0...255, using: &random)
+    return SharedBytes(copying: (0..<count).map { start &+ UInt8(truncatingIfNeeded: $0 &* 13) })
   }
 
   private mutating func perform(_ operation: Int) throws(SystemError) -> String {
@@ -104,7 +104,7 @@ private struct RandomOperations {
       let count = Int.random(in: 0...20_000, using: &random)
       let bytes = try file.map(count)
       mapped.append(bytes)
-      if mapped.count > 20 { mapped.removeFirst() }
+      if mapped.count > 4 { mapped.removeFirst() }
       return checksum(bytes)
     case 5:
       return mapped.map(checksum).joined(separator: ",")

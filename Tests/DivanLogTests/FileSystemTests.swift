@@ -271,6 +271,60 @@ extension FileSystem {
     }
   }
 
+  @Test(arguments: FileSystemKind.allCases)
+  func `a file is read while it grows, by many at once`(kind: FileSystemKind) async throws {
+    let directory = try TemporaryDirectory()
+    let files: any FileSystem =
+      switch kind {
+      case .posix: POSIXFileSystem()
+      case .memory: MemoryFileSystem()
+      case .simulated: SimulatedDisk().fileSystem
+      }
+    let path = kind == .posix ? directory.path + "/a" : "/a"
+    let writer = try files.open(path, .creating)
+    let reader = try files.open(path, .reading)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          var size = 0
+          while size < 60_000 {
+            // Not to keep the writer from its turn where there are few threads.
+            await Task.yield()
+            size = try reader.size()
+            let bytes = size % 2_000 == 0 ? try reader.map(size) : try reader.read(size, at: 0)
+            let wrong = stride(from: 0, to: size, by: 499).first { bytes[$0] != UInt8($0 / 1_000) }
+            #expect(bytes.count == size && wrong == nil)
+          }
+        }
+      }
+      group.addTask {
+        for block in 0..<60 {
+          let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: block), count: 1_000)
+          try writer.write(SharedBytes(copying: bytes), at: block * 1_000)
+          await Task.yield()
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  @Test func `more bytes than one call of the system takes are written and read`() throws {
+    let directory = try TemporaryDirectory()
+    let count = (64 << 20) + 5_000
+    var writer = ByteWriter(capacity: count)
+    let pattern = (0..<4_099).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    while writer.count < count { writer.append(pattern) }
+    let file = try POSIXFileSystem().open(directory.path + "/a", .creating)
+    try file.write(writer, at: 3)
+    #expect(try file.size() == writer.count + 3)
+    let bytes = try file.read(writer.count + 10, at: 3)
+    #expect(bytes.count == writer.count)
+    for start in stride(from: 0, to: bytes.count, by: 4_099 * 64) {
+      #expect(bytes.slice(start, 4_099)?.array == pattern)
+    }
+    #expect(bytes.suffix(from: bytes.count - 4_099).array == pattern)
+  }
+
   @Test func `errors say which call failed on what and why`() throws {
     let error = SystemError(call: "open", path: "/a", code: .notFound)
     #expect("\(error)" == "open /a: No such file or directory (errno 2)")

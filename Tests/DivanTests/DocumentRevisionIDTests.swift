@@ -57,7 +57,10 @@ struct DocumentRevisionIDTests {
       parent: first, isDeleted: false, body: try (["v": 2, "name": "Ada"] as Value).stored)
     let deleted = try RevisionID.compute(
       parent: second, isDeleted: true, body: try ([:] as Value).stored)
-    print(first, second, deleted)
+    // Computed by an independent program from the form that `compute` describes.
+    #expect(first.description == "1-cf9999b3eedb9f4947c9220e8c1c431f")
+    #expect(second.description == "2-faf44b889ffe17c98b2f46734a146617")
+    #expect(deleted.description == "3-24452e20512fa1a034ce3ecc2ad5b044")
 
     var batch = RevisionID.Batch()
     for _ in 0..<3 {
@@ -71,5 +74,37 @@ struct DocumentRevisionIDTests {
     }
     #expect(batch.finish() == [first, second, first, second, first, second])
     #expect(batch.finish() == [])
+  }
+
+  @Test func `attachments count, in whatever order they are given`() throws {
+    let body = try (["v": 1] as Value).stored
+    let a = RevisionID.AttachmentDigest(
+      name: "a.txt", contentType: "text/plain", length: 3, digest: SHA256.digest(of: body))
+    var b = a
+    b.name = "b.txt"
+    func id(_ attachments: [RevisionID.AttachmentDigest]) throws -> RevisionID {
+      try .compute(parent: nil, isDeleted: false, body: body, attachments: attachments)
+    }
+    #expect(try id([a, b]) == id([b, a]))
+    #expect(try Set([id([]), id([a]), id([b]), id([a, b])]).count == 4)
+  }
+
+  @Test func `no generation follows the largest`() throws {
+    let last = try #require(RevisionID(generation: RevisionID.generationLimit, digest: "x"))
+    #expect { try RevisionID.compute(parent: last, isDeleted: false, body: .empty) } throws: {
+      ($0 as? DatabaseError)?.code == .invalidRevisionID
+    }
+  }
+
+  @Test(
+    arguments: [
+      [0x00], [0x02], [0x03, 0x00], [0x03, 0x01, 0xFF], [0x01, 0x01, 0x61], [0x80, 0x00],
+    ]
+      as [[UInt8]])
+  func `bytes that are no stored revision ID are refused`(bytes: [UInt8]) {
+    #expect(throws: ByteError.self) {
+      var reader = ByteReader(SharedBytes(copying: bytes))
+      _ = try RevisionID(from: &reader)
+    }
   }
 }

@@ -1,21 +1,8 @@
 import DivanLog
+import DivanTesting
 import Testing
 
 @testable import Divan
-
-/// A small generator whose sequence is given by its seed.
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 | 1 }
-
-  mutating func next() -> UInt64 {
-    state ^= state << 13
-    state ^= state >> 7
-    state ^= state << 17
-    return state &* 0x2545_F491_4F6C_DD1D
-  }
-}
 
 /// A sorted array that does what an index should, in the plainest way.
 struct ModelMap: Equatable {
@@ -99,8 +86,8 @@ enum KeyShape: CaseIterable {
         UInt8.random(in: 0...255, using: &generator)
       }
     case .number:
-      let number = UInt64.random(in: 0..<2000, using: &generator)
-      return (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+      let number = Int.random(in: 0..<2000, using: &generator)
+      return bigEndian(number)
     }
   }
 
@@ -186,5 +173,66 @@ extension BTree {
     for key in model.entries.map(\.key).shuffled(using: &generator) { tree.remove(key.span) }
     tree.checkInvariants()
     #expect(tree.isEmpty)
+  }
+
+  @Test func `keys that only rise leave full leaves behind`() {
+    var tree = BTree(pageSize: 512)
+    for number in 0..<3000 {
+      tree.set(bigEndian(number).span, [UInt8](repeating: 1, count: 12).span)
+    }
+    tree.checkInvariants()
+    // 8 + 12 bytes, two lengths, a head and a slot: 17 entries fill a page.
+    #expect(tree.leafCount == (3000 + 16) / 17)
+  }
+
+  @Test func `a value that is kept does not change when its key's does`() throws {
+    var tree = BTree()
+    for number in 0..<500 { tree.set(bigEndian(number).span, bigEndian(number).span) }
+    let kept = (0..<500).compactMap { tree.find(bigEndian($0).span) }
+    try #require(kept.count == 500)
+    for number in 0..<500 { tree.set(bigEndian(number).span, bigEndian(number + 1).span) }
+    for number in 0..<500 {
+      #expect(kept[number].array == bigEndian(number))
+      #expect(tree.find(bigEndian(number).span)?.array == bigEndian(number + 1))
+      #expect(tree.exchange(bigEndian(number).span, [9].span) == bigEndian(number + 1))
+    }
+  }
+
+  @Test func `many tasks read copies while one writer goes on`() async {
+    var tree = BTree(pageSize: 256)
+    for number in 0..<2000 { tree.set(bigEndian(number).span, bigEndian(0).span) }
+    await withTaskGroup(of: Bool.self) { group in
+      for round in 1...40 {
+        let copy = tree
+        group.addTask {
+          // Every value of a copy is of the round before it was taken.
+          let expected = bigEndian(round - 1)
+          var scan = copy.scan()
+          var count = 0
+          while let entry = scan.next() {
+            guard entry.value.array == expected else { return false }
+            count += 1
+          }
+          return count == 2000 && copy.find(bigEndian(777).span)?.array == expected
+        }
+        for number in 0..<2000 { tree.set(bigEndian(number).span, bigEndian(round).span) }
+      }
+      for await isRight in group { #expect(isRight) }
+    }
+    tree.checkInvariants()
+  }
+}
+
+/// A number as a key that sorts as the number does.
+func bigEndian(_ number: Int) -> [UInt8] {
+  (0..<8).map { UInt8(truncatingIfNeeded: UInt64(number) >> (56 - 8 * UInt64($0))) }
+}
+
+extension BTree {
+  fileprivate var leafCount: Int { BTree.leafCount(root) }
+
+  private static func leafCount(_ node: Node) -> Int {
+    if node.level == 0 { return 1 }
+    return (0...node.page.count).reduce(0) { $0 + leafCount(node.child($1)) }
   }
 }

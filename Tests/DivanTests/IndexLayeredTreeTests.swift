@@ -1,4 +1,5 @@
 import DivanLog
+import DivanTesting
 import Testing
 
 @testable import Divan

@@ -1,4 +1,5 @@
 import DivanLog
+import DivanTesting
 import Testing
 
 @testable import Divan
@@ -103,7 +104,7 @@ extension Run {
       packed.summary == RunSummary(root: UInt32(packed.pageCount - 1), height: 1, count: 1000))
   }
 
-  @Test(arguments: [0, 1, 0x7F, 0x80, 0xFF] as [UInt8])
+  @Test(arguments: [0, 1, 0x80] as [UInt8])
   func `no byte of a page can be changed so that reading traps or never ends`(change: UInt8) throws
   {
     let entries = (0..<60).map { number in

@@ -29,11 +29,11 @@ extension DocumentIDGenerator {
 
   /// IDs of 20 characters that ascend with time.
   ///
-  /// The first 48 of an ID's 120 bits are the milliseconds since 1970, the others random. Within the
+  /// An ID has 120 bits: 48 of milliseconds since 1970, eight zeros and 64 random bits. Within the
   /// same millisecond, or when the clock steps back, an ID is the one before plus a random step of up
-  /// to 2^32: so IDs of one generator strictly ascend, by their bytes, and are hard to guess. The alphabet is
-  /// `-0…9A…Z_a…z` in the order of its bytes; as times begin with zero bits for the next
-  /// thousands of years, no ID begins with an underscore.
+  /// to 2^32. So the IDs of one generator strictly ascend by their bytes, and are hard to guess. The
+  /// alphabet is `-0…9A…Z_a…z`, in the order of its bytes; as the time begins with zero bits for the
+  /// next four thousand years, no ID begins with an underscore.
   public static func timeOrdered(
     millisecondsSince1970: @escaping @Sendable () -> UInt64,
     random: @escaping @Sendable () -> UInt64
@@ -41,13 +41,12 @@ extension DocumentIDGenerator {
     let last = Mutex(TimeOrderedID(high: 0, low: 0))
     return DocumentIDGenerator {
       let time = millisecondsSince1970() & (1 << 48 - 1)
-      let (first, second) = (random(), random())
+      let random = random()
       return last.withLock { last in
         if time > last.milliseconds {
-          last = TimeOrderedID(
-            high: time << 12 | first >> 52, low: second >> 4)
+          last = TimeOrderedID(high: time << 12 | random >> 60, low: random & (1 << 60 - 1))
         } else {
-          last.advance(by: (second & 0xFFFF_FFFF) + 1)
+          last.advance(by: (random & 0xFFFF_FFFF) + 1)
         }
         return last.text
       }

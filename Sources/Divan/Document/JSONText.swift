@@ -88,9 +88,10 @@ extension JSONText {
   private mutating func append(quoted text: Span<UInt8>) {
     writer.append(UInt8(ascii: "\""))
     var plainStart = 0
-    for index in 0..<text.count {
+    while true {
+      let index = JSONText.endOfPlain(text, from: plainStart)
+      guard index < text.count else { break }
       let byte = text[index]
-      guard byte < 0x20 || byte == 0x22 || byte == 0x5C else { continue }
       writer.append(text.extracting(plainStart..<index))
       plainStart = index + 1
       writer.append(UInt8(ascii: "\\"))
@@ -108,5 +109,30 @@ extension JSONText {
     }
     writer.append(text.extracting(plainStart..<text.count))
     writer.append(UInt8(ascii: "\""))
+  }
+
+  /// Where the next quotation mark, backslash or control character is from `start` on, or the end.
+  @inline(__always)
+  static func endOfPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
+    var position = start
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    while bytes.count - position >= 8 {
+      // The high bit of each byte that is one of these comes out set. A borrow can set more, but
+      // only above the first that is set rightly.
+      let word = bytes.word(at: position)
+      let quote = word ^ (ones &* 0x22)
+      let backslash = word ^ (ones &* 0x5C)
+      let found =
+        (((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash)
+          | ((word &- (ones &* 0x20)) & ~word)) & (ones << 7)
+      if found != 0 { return position + found.trailingZeroBitCount / 8 }
+      position += 8
+    }
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte == 0x22 || byte == 0x5C || byte < 0x20 { return position }
+      position += 1
+    }
+    return position
   }
 }

@@ -22,8 +22,9 @@ extension RevisionID {
   ///
   /// Varints are unsigned, in groups of seven bits, least significant first, as short as can be.
   ///
-  /// - Parameter body: the canonical stored form of the properties.
-  /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if the parent has the largest generation.
+  /// `body` must be the canonical stored form of the properties.
+  ///
+  /// Throws ``DatabaseError/Code/invalidRevisionID`` if the parent has the largest generation.
   package static func compute(
     parent: RevisionID?, isDeleted: Bool, body: SharedBytes, attachments: [AttachmentDigest] = []
   ) throws(DatabaseError) -> RevisionID {

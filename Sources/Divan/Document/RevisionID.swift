@@ -181,6 +181,7 @@ extension RevisionID {
     if head & 1 == 0 {
       let high = UInt64(bigEndian: try reader.read(UInt64.self))
       let low = UInt64(bigEndian: try reader.read(UInt64.self))
+      guard head >= 2 else { throw ByteError(offset: start, reason: "no revision ID") }
       self.init(generation: head >> 1, digest: .own(high, low))
     } else {
       guard let text = try reader.readPrefixedBytes().text,
@@ -189,6 +190,5 @@ extension RevisionID {
       else { throw ByteError(offset: start, reason: "no revision ID") }
       self = parsed
     }
-    guard generation >= 1 else { throw ByteError(offset: start, reason: "no revision ID") }
   }
 }

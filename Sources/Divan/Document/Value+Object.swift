@@ -53,7 +53,9 @@ extension Value.Object {
     precondition(count == properties.count, "A key appears twice in a literal")
   }
 
-  /// The value at `key`. Setting nil removes the property; setting `.null` stores a null.
+  /// The value at `key`.
+  ///
+  /// Setting nil removes the property; setting `.null` stores a null.
   public subscript(key: String) -> Value? {
     get {
       let (index, isFound) = place(of: key)

@@ -25,7 +25,7 @@ extension ValueBuilder {
 
   mutating func add(text: Span<UInt8>) {
     // Whoever calls has made sure that it is UTF-8.
-    values.append(.string(String(utf8: text) ?? ""))
+    values.append(.string(String(validUTF8: text)))
   }
 
   mutating func beginArray() { open.append((values.count, keys.count)) }
@@ -33,7 +33,7 @@ extension ValueBuilder {
   mutating func beginObject() { open.append((values.count, keys.count)) }
 
   mutating func addKey(_ key: Span<UInt8>, source: Int) {
-    keys.append((String(utf8: key) ?? "", source))
+    keys.append((String(validUTF8: key), source))
   }
 
   mutating func endArray() {

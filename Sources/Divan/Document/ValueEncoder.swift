@@ -6,7 +6,8 @@ struct ValueEncoder: ValueSink, ~Copyable {
   private var writer = ByteWriter(capacity: 16)
   /// Where in `writer` the value begins.
   private var start = 0
-  private var container: Container?
+  /// The container that is open, or outside of all an object that takes one value.
+  private var container = Container.outside
   private var outer: [Container] = []
   /// The properties of the open objects, and each sixteenth element of the open arrays.
   private var elements: [Element] = []
@@ -20,6 +21,8 @@ struct ValueEncoder: ValueSink, ~Copyable {
     var count = 0
     /// Where its elements begin in `elements`.
     var firstElement: Int
+
+    static let outside = Container(isObject: true, tag: 0, content: 0, firstElement: 0)
   }
 
   /// A property or element: where it begins and ends, from `start`, and where it came from.
@@ -41,7 +44,7 @@ extension ValueEncoder {
     swap(&self.writer, &writer)
     defer { swap(&self.writer, &writer) }
     start = self.writer.count
-    container = nil
+    container = .outside
     outer.removeAll(keepingCapacity: true)
     elements.removeAll(keepingCapacity: true)
     do throws(DatabaseError) {
@@ -110,12 +113,11 @@ extension ValueEncoder {
   /// Counts an element of the array that is open, if one is.
   @inline(__always)
   private mutating func noteElement() {
-    guard container != nil, container?.isObject == false else { return }
-    let count = container?.count ?? 0
-    if count % ValueFormat.stride == 0, count > 0 {
+    guard !container.isObject else { return }
+    if container.count % ValueFormat.stride == 0, container.count > 0 {
       elements.append(Element(begin: UInt32(writer.count - start), source: 0))
     }
-    container?.count = count + 1
+    container.count += 1
   }
 
   static func append(_ number: UInt64, width: Int, to writer: inout ByteWriter) {
@@ -179,29 +181,28 @@ extension ValueEncoder {
     noteElement()
     let tag = writer.count - start
     writer.append(0 as UInt8)
-    if let container {
-      outer.append(container)
+    if !outer.isEmpty {
       // Room for the size, which most often has one byte.
       writer.append(0 as UInt8)
     }
+    outer.append(container)
     container = Container(
       isObject: isObject, tag: tag, content: writer.count - start, firstElement: elements.count)
   }
 
   mutating func addKey(_ key: Span<UInt8>, source: Int) {
     elements.append(Element(begin: UInt32(writer.count - start), source: source))
-    container?.count += 1
+    container.count += 1
     writer.appendVarint(key.count)
     writer.append(key)
   }
 
   mutating func endArray() {
-    guard let array = container else { return }
-    close(array)
+    close(container)
   }
 
   mutating func endObject() -> DuplicateKey? {
-    guard let object = container else { return nil }
+    let object = container
     let end = UInt32(writer.count - start)
     var index = elements.count
     var next = end
@@ -270,7 +271,7 @@ extension ValueEncoder {
   private mutating func close(_ closed: Container) {
     let base = closed.isObject ? ValueFormat.Tag.object : ValueFormat.Tag.array
     let tag = start + closed.tag
-    let isOutermost = outer.isEmpty
+    let isOutermost = outer.count == 1
     let size = writer.count - start - closed.content
     if closed.count == 0 {
       writer.truncate(to: tag + 1)
@@ -291,7 +292,7 @@ extension ValueEncoder {
       }
     }
     elements.removeLast(elements.count - closed.firstElement)
-    container = outer.popLast()
+    container = outer.popLast() ?? .outside
   }
 
   private mutating func addTable(_ closed: Container, base: UInt8, size: Int) {

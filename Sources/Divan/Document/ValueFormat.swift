@@ -222,14 +222,27 @@ extension ValueFormat {
     }
     var left = stride
     while position < object.end, left > 0 {
-      guard let (size, keyStart) = varint(bytes, at: position, end: object.end),
-        size <= object.end - keyStart,
-        let end = skip(bytes, at: keyStart + size, end: object.end)
-      else { return .damaged }
-      if size == key.count, areEqual(bytes, at: keyStart, key) {
-        return .at(keyStart + size, end: end)
+      var size = Int(bytes[position])
+      var keyStart = position + 1
+      if size >= 0x80 {
+        guard let (longSize, start) = varint(bytes, at: position, end: object.end) else {
+          return .damaged
+        }
+        (size, keyStart) = (longSize, start)
       }
-      position = end
+      guard size < object.end - keyStart else { return .damaged }
+      let valueStart = keyStart + size
+      let isWanted = size == key.count && areEqual(bytes, at: keyStart, key)
+      let tag = bytes[valueStart]
+      if tag < Tag.smallNegative, !isWanted {
+        // Small integers and short texts, the most frequent values.
+        position = valueStart + 1 + (tag < Tag.shortText ? 0 : Int(tag & 0x3F))
+        guard position <= object.end else { return .damaged }
+      } else {
+        guard let end = skip(bytes, at: valueStart, end: object.end) else { return .damaged }
+        if isWanted { return .at(valueStart, end: end) }
+        position = end
+      }
       left -= 1
     }
     return .missing

@@ -11,7 +11,7 @@ extension BTree {
   @discardableResult
   mutating func remove(_ key: LentBytes) -> Bool {
     // Nothing is copied for a key that is not there.
-    guard withLeaf(for: key, { $0.page.find(key) != nil }) else { return false }
+    guard contains(key) else { return false }
     Removal(key: key, pageSize: pageSize).apply(to: &root)
     count -= 1
     if count == 0 {

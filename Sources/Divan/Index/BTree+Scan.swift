@@ -1,6 +1,6 @@
 internal import DivanLog
 
-/// An entry of an index. Its bytes are lent by a page, which they keep alive.
+/// An entry of an index, its bytes lent by a page, which they keep alive.
 struct IndexEntry {
   let key: SharedBytes
   let value: SharedBytes

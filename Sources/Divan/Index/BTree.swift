@@ -71,16 +71,15 @@ extension BTree {
 
   /// Whether the tree holds `key`.
   func contains(_ key: Span<UInt8>) -> Bool {
-    LentBytes.lend(key) { key in withLeaf(for: key) { $0.page.find(key) != nil } }
+    LentBytes.lend(key) { contains($0) }
   }
 
   /// The value of `key`, or nil, as ``find(_:)-(Span<UInt8>)``.
   @inline(__always)
   func find(_ key: LentBytes) -> SharedBytes? {
-    withLeaf(for: key) { leaf in
-      let page = leaf.page
-      guard let index = page.find(key) else { return nil }
-      return page.value(index).shared(by: leaf)
-    }
+    withEntry(of: key) { leaf, index in leaf.page.value(index).shared(by: leaf) }
   }
+
+  /// Whether the tree holds `key`.
+  func contains(_ key: LentBytes) -> Bool { withEntry(of: key) { _, _ in true } ?? false }
 }

@@ -8,6 +8,8 @@ import Synchronization
 final class CheckpointPages: PageSource {
   private let file: CheckpointFile
   private let pages = Mutex<[UInt32: Page]>([:])
+  /// Pages of filters, of which there are few; they stay.
+  private let filterPages = Mutex<[UInt32: SharedBytes]>([:])
 
   /// How many pages are kept: 64 MiB of them.
   private static let budget = (64 << 20) / CheckpointHeader.pageFrameSize
@@ -22,6 +24,21 @@ final class CheckpointPages: PageSource {
       $0[number] = page
     }
     return page
+  }
+
+  var pageSize: Int { CheckpointHeader.pageSize }
+
+  func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
+    var bytes = filterPages.withLock { $0[number] }
+    if bytes == nil {
+      let loaded = try CheckpointPages.load(number, from: file)
+      filterPages.withLock { $0[number] = loaded }
+      bytes = loaded
+    }
+    guard let bytes, offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
+      throw .damaged(page: number, reason: "there is no such block")
+    }
+    return FilterBlock(bytes, at: offset)
   }
 
   /// The bytes of a page, checked against its frame's checksums.

@@ -46,7 +46,7 @@ struct ScanRange: Sendable {
 
 /// The part of one leaf that a scan gives.
 struct LeafWindow {
-  /// Ascending: the next entry. Descending: the one behind the next.
+  /// The next entry's index; in a descending scan, one more.
   private var position: Int
   private let end: Int
   /// Whether nothing beyond this leaf belongs to the scan.

@@ -6,14 +6,12 @@ extension LayeredTree {
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> LayeredScan {
-    var layers: [LayeredScan.Layer] = []
-    for tree in [overlay, frozen] {
-      if let tree, !tree.isEmpty {
-        layers.append(.tree(tree.scan(from: lower, to: upper, descending: descending)))
-      }
+    let trees = [overlay, frozen].compactMap { tree -> BTreeScan? in
+      guard let tree, !tree.isEmpty else { return nil }
+      return tree.scan(from: lower, to: upper, descending: descending)
     }
-    layers += runs.map { .run($0.scan(from: lower, to: upper, descending: descending)) }
-    return LayeredScan(layers, descending: descending, keepsTombstones: false)
+    let runs = self.runs.map { $0.scan(from: lower, to: upper, descending: descending) }
+    return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
 
   /// The entries for a new run: what is frozen, merged with the newest `runCount` runs.
@@ -22,102 +20,109 @@ extension LayeredTree {
   /// result there is nothing then.
   func entriesToWrite(mergingNewestRuns runCount: Int) -> LayeredScan {
     precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
-    var layers: [LayeredScan.Layer] = []
-    if let frozen, !frozen.isEmpty { layers.append(.tree(frozen.scan())) }
-    layers += runs.prefix(runCount).map { .run($0.scan()) }
+    let trees = [frozen].compactMap { $0 }.map { $0.scan() }
     return LayeredScan(
-      layers, descending: false, keepsTombstones: runCount < runs.count)
+      trees, runs.prefix(runCount).map { $0.scan() }, descending: false,
+      keepsTombstones: runCount < runs.count)
   }
 }
 
 /// A walk over several layers at once: of each key, the entry of the topmost layer that knows it.
 ///
+/// Changes are few and lie scattered over what is below, so the walk mostly follows one layer, the
+/// *leader*, until its keys reach the next key of another.
+///
 /// When a page cannot be read, `next()` throws, and may be called again once that is mended: the
 /// walk goes on where it was.
 struct LayeredScan {
-  /// One of the layers.
-  enum Layer {
-    case tree(BTreeScan)
-    case run(RunScan)
-    /// No layer, while its scan moves.
-    case none
-
-    /// The layer's next entry.
-    mutating func next() throws(PageError) -> IndexEntry? {
-      switch self {
-      case .tree(var scan):
-        // The scan is taken out while it moves, so that its path is not copied.
-        self = .none
-        defer { self = .tree(scan) }
-        return scan.next()
-      case .run(var scan):
-        self = .none
-        defer { self = .run(scan) }
-        return try scan.next()
-      case .none:
-        return nil
-      }
-    }
-  }
-
-  /// Topmost first.
-  private var layers: [Layer]
-  /// The next entry of each layer, where it was fetched.
+  /// The layers in memory, topmost first.
+  private var trees: [BTreeScan]
+  /// The layers below them, topmost first.
+  private var runs: [RunScan]
+  /// The next entry of each layer.
   private var fronts: [Front]
-  /// Whether each layer's next entry has the key that is given next.
-  private var isGiven: [Bool]
+  /// The layer that is followed; its front is not fetched.
+  private var leader: Int?
+  /// The next key of all layers but the leader; nil if they are at their ends.
+  private var limit: SharedBytes?
   private let descending: Bool
   private let keepsTombstones: Bool
 
   private enum Front {
-    case unknown
+    case notFetched
     case entry(IndexEntry)
     case end
   }
 
-  fileprivate init(_ layers: [Layer], descending: Bool, keepsTombstones: Bool) {
-    self.layers = layers
+  fileprivate init(
+    _ trees: [BTreeScan], _ runs: [RunScan], descending: Bool, keepsTombstones: Bool
+  ) {
+    self.trees = trees
+    self.runs = runs
     self.descending = descending
     self.keepsTombstones = keepsTombstones
-    fronts = layers.map { _ in .unknown }
-    isGiven = layers.map { _ in false }
+    fronts = Array(repeating: .notFetched, count: trees.count + runs.count)
+    // A layer that is alone leads for ever.
+    leader = fronts.count == 1 ? 0 : nil
   }
 
   /// The next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
-    while let entry = layers.count == 1 ? try layers[0].next() : try nextMerged() {
+    while let entry = try nextOfAll() {
       if keepsTombstones || !entry.value.isEmpty { return entry }
     }
     return nil
   }
 
-  private mutating func nextMerged() throws(PageError) -> IndexEntry? {
-    var first: IndexEntry?
-    for index in layers.indices {
-      isGiven[index] = false
-      guard let entry = try front(index) else { continue }
-      let order = first.map { compare(entry.key, $0.key) } ?? -1
-      if order < 0 {
-        for above in 0..<index { isGiven[above] = false }
-        first = entry
+  private mutating func nextOfAll() throws(PageError) -> IndexEntry? {
+    if let leader {
+      if let entry = try fetch(leader) {
+        guard let limit, !comesBefore(entry.key, limit) else { return entry }
+        fronts[leader] = .entry(entry)
+      } else {
+        fronts[leader] = .end
       }
-      // A layer below that has the same key is hidden, and moves on with the one above.
-      isGiven[index] = order <= 0
+      self.leader = nil
     }
-    for index in layers.indices where isGiven[index] { fronts[index] = .unknown }
-    return first
+    return try chooseLeader()
   }
 
-  private mutating func front(_ index: Int) throws(PageError) -> IndexEntry? {
-    if case .unknown = fronts[index] {
-      fronts[index] = try layers[index].next().map { .entry($0) } ?? .end
+  /// The first of all fronts, whose layer leads from then on.
+  private mutating func chooseLeader() throws(PageError) -> IndexEntry? {
+    for index in fronts.indices {
+      guard case .notFetched = fronts[index] else { continue }
+      fronts[index] = try fetch(index).map { .entry($0) } ?? .end
     }
-    guard case .entry(let entry) = fronts[index] else { return nil }
-    return entry
+    var first: (index: Int, entry: IndexEntry)?
+    for index in fronts.indices {
+      guard case .entry(let entry) = fronts[index] else { continue }
+      // Of equal keys the topmost layer's stands.
+      if let first, !comesBefore(entry.key, first.entry.key) { continue }
+      first = (index, entry)
+    }
+    guard let first else { return nil }
+    fronts[first.index] = .notFetched
+    leader = first.index
+    limit = nil
+    for index in fronts.indices {
+      guard case .entry(let entry) = fronts[index] else { continue }
+      if entry.key.lend({ key in first.entry.key.lend { key.equals($0) } }) {
+        // Hidden. What comes after it is not known, so nobody leads yet.
+        fronts[index] = .notFetched
+        leader = nil
+      } else if limit.map({ comesBefore(entry.key, $0) }) ?? true {
+        limit = entry.key
+      }
+    }
+    return first.entry
   }
 
-  private func compare(_ a: SharedBytes, _ b: SharedBytes) -> Int {
+  private mutating func fetch(_ layer: Int) throws(PageError) -> IndexEntry? {
+    layer < trees.count ? trees[layer].next() : try runs[layer - trees.count].next()
+  }
+
+  private func comesBefore(_ a: SharedBytes, _ b: SharedBytes) -> Bool {
     let order = a.lend { a in b.lend { a.compare($0) } }
-    return descending ? -order : order
+    return descending ? order > 0 : order < 0
   }
 }

@@ -49,7 +49,10 @@ extension LayeredTree {
   private func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
     if !overlay.isEmpty, let value = overlay.find(key) { return value.isEmpty ? nil : value }
     if let value = frozen?.find(key) { return value.isEmpty ? nil : value }
+    guard let newest = runs.first else { return nil }
+    let hash = newest.isFiltered ? KeyHash(key) : nil
     for run in runs {
+      if let hash, !run.mayContain(hash) { continue }
       if let value = try run.find(key) { return value.isEmpty ? nil : value }
     }
     return nil

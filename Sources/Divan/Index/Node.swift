@@ -98,8 +98,9 @@ extension Node {
 }
 
 extension Node {
-  /// Lends the child at `index` to `body`, which may put another in its place. The node must be
-  /// held by nobody else.
+  /// Lends the child at `index` to `body`, which may put another in its place.
+  ///
+  /// The node must be held by nobody else.
   @inline(__always)
   func withChild<R>(_ index: Int, _ body: (inout Node) -> R) -> R {
     // The node's own reference becomes the variable's, so that a child held by nobody else is
@@ -135,7 +136,7 @@ extension Node {
     }
   }
 
-  /// Puts a separator and the child right of it at `index`. They must fit.
+  /// Puts a separator and the child right of it at `index`, where they must fit.
   func insertChild(_ child: Node, separator: LentBytes, at index: Int) {
     unsafe Node.lendAddress(of: Unmanaged.passRetained(child)) {
       writer.insert(separator, $0, at: index)
@@ -145,7 +146,7 @@ extension Node {
   /// The bytes of the reference in an entry of an inner node.
   static var childValueLength: Int { MemoryLayout<UInt>.size }
 
-  /// Removes the child at `index`, with the separator beside it. Another child must remain.
+  /// Removes the child at `index`, with the separator beside it; another child must remain.
   func removeChild(_ index: Int) {
     precondition(page.count > 0, "An inner node keeps one child")
     // The removed reference is given back; the others keep their places.

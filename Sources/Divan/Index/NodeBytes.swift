@@ -31,7 +31,7 @@ extension LentBytes {
     }
   }
 
-  /// Lends the bytes of a span to `body`, which may suspend nothing and keep nothing.
+  /// Lends the bytes of an array to `body`.
   @inline(__always)
   static func lend<R, E: Error>(
     _ bytes: [UInt8], _ body: (LentBytes) throws(E) -> R
@@ -66,6 +66,18 @@ extension LentBytes {
       }
     }
     return head
+  }
+
+  /// The eight bytes from `offset` on as a little-endian number, zeros standing for what is missing.
+  func littleEndianWord(at offset: Int) -> UInt64 {
+    precondition(offset >= 0 && offset < count, "An offset outside the bytes")
+    // Within `count`, as tested here or by `min`.
+    if count - offset >= 8 { return UInt64(littleEndian: unsafe word(offset)) }
+    var word: UInt64 = 0
+    for index in 0..<min(8, count - offset) {
+      word |= UInt64(unsafe byte(offset + index)) << UInt64(8 * index)
+    }
+    return word
   }
 
   /// Whether the bytes are the same.

@@ -5,22 +5,44 @@ extension BTree {
   ///
   /// No reference is counted on the way: `self` holds the root, and each node its children.
   @inline(__always)
-  func withLeaf<R>(for key: LentBytes, _ body: (Node) -> R) -> R {
+  private func withLeaf<R>(
+    for key: LentBytes, isCareful: Bool, _ body: (Node) -> R
+  ) -> R {
     var node = unsafe Unmanaged.passUnretained(root)
-    while let child = unsafe node._withUnsafeGuaranteedRef({ unsafe $0.nextNode(toward: key) }) {
+    while let child = unsafe node._withUnsafeGuaranteedRef({
+      unsafe $0.nextNode(toward: key, isCareful: isCareful)
+    }) {
       unsafe node = child
     }
     // `self` holds the whole path until here.
     return withExtendedLifetime(self) { unsafe node._withUnsafeGuaranteedRef(body) }
+  }
+
+  /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none.
+  @inline(__always)
+  func withEntry<R>(of key: LentBytes, _ body: (Node, Int) -> R) -> R? {
+    var isCertain = false
+    let result = withLeaf(for: key, isCareful: false) { leaf -> R? in
+      if let index = leaf.page.find(key) { return body(leaf, index) }
+      isCertain = leaf.page.surrounds(key)
+      return nil
+    }
+    if result != nil || isCertain { return result }
+    return withLeaf(for: key, isCareful: true) { leaf in
+      leaf.page.find(key).map { body(leaf, $0) }
+    }
   }
 }
 
 extension Node {
   /// The child where `key` belongs, still owned by this node; nil in a leaf.
   @inline(__always)
-  @unsafe fileprivate func nextNode(toward key: LentBytes) -> Unmanaged<Node>? {
+  @unsafe fileprivate func nextNode(
+    toward key: LentBytes, isCareful: Bool
+  ) -> Unmanaged<Node>? {
     let page = self.page
     if page.level == 0 { return nil }
-    return unsafe childReference(page.upperBound(of: key))
+    return unsafe childReference(
+      isCareful ? page.upperBound(of: key) : page.supposedUpperBound(of: key))
   }
 }

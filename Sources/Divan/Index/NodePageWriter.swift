@@ -60,7 +60,7 @@ extension NodePageWriter {
 }
 
 extension NodePageWriter {
-  /// Puts an entry at `index`, where its key belongs. It must fit.
+  /// Puts an entry at `index`, where its key belongs and where it must fit.
   @inline(__always)
   func insert(_ key: LentBytes, _ value: LentBytes, at index: Int) {
     assert(fits(keyLength: key.count, valueLength: value.count))
@@ -166,6 +166,7 @@ extension NodePageWriter {
 
 extension NodePageWriter {
   /// Fills an empty page with the entries of `range` of another, in order and without garbage.
+  ///
   /// They must fit.
   func fill(from source: NodePage, _ range: Range<Int>, sourceCapacity: Int) {
     assert(page.count == 0)
@@ -177,8 +178,9 @@ extension NodePageWriter {
     setPrefix(page.commonPrefixLength(in: 0..<page.count))
   }
 
-  /// Adds the entries of `range` of another page behind those that are here. They must fit, and
-  /// ``setPrefix(_:)`` must follow.
+  /// Adds the entries of `range` of another page behind those that are here.
+  ///
+  /// They must fit, and ``setPrefix(_:)`` must follow.
   func append(from source: NodePage, _ range: Range<Int>) {
     let old = page.count
     let new = old + range.count

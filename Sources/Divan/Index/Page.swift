@@ -20,6 +20,7 @@ extension Page {
   ///   - bytes: the page, without what surrounds it in its file.
   ///   - number: the page's number, for the error.
   ///   - isKeptBySource: the page's source keeps the bytes alive for as long as it lives itself.
+  /// - Throws: ``PageError/damaged(page:reason:)``, if the bytes are no page.
   init(_ bytes: SharedBytes, number: UInt32, isKeptBySource: Bool = false) throws(PageError) {
     if let reason = Page.problem(in: bytes) {
       throw .damaged(page: number, reason: reason)
@@ -81,4 +82,10 @@ protocol PageSource: AnyObject, Sendable {
   ///
   /// The number may be any: one out of range is a damaged page.
   func page(_ number: UInt32) throws(PageError) -> Page
+
+  /// The bytes of each page.
+  var pageSize: Int { get }
+
+  /// A block of a ``KeyFilter``, at an offset in a page that holds no entries.
+  func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock
 }

@@ -13,7 +13,7 @@ final class PageBuffer {
 
   deinit { unsafe memory.deallocate() }
 
-  /// Begins a new page. All bytes that nothing is written to are zero.
+  /// Begins a new page, all zeros but for what is written to it.
   func clear(level: Int) {
     unsafe memory.initializeMemory(as: UInt8.self, repeating: 0)
     writer.clear(level: level)

@@ -13,6 +13,8 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
   /// Where `bytes` begins.
   private let base: UnsafeRawPointer
   private let layout: Layout
+  /// How many pages may lie within the bytes.
+  private let count: Int
   private let check: @Sendable (UInt32, SharedBytes) throws(PageError) -> Void
   private let checked: PageFlags
 
@@ -41,34 +43,75 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
       (_, _) throws(PageError) in
     }
   ) {
-    precondition(layout.start >= 0 && layout.stride >= layout.pageSize && layout.pageSize > 0)
+    precondition(
+      layout.start >= 0 && layout.stride >= layout.pageSize && layout.pageSize > 0,
+      "Pages that overlap")
     self.bytes = bytes
     unsafe base = bytes.withUnsafeBytes { unsafe $0.baseAddress.unsafelyUnwrapped }
     self.layout = layout
     self.check = check
-    checked = PageFlags(count: layout.count)
+    // The count may come from a file. What does not lie within the bytes is never looked for.
+    count = max(0, min(layout.count, (bytes.count - layout.start) / layout.stride + 1))
+    checked = PageFlags(count: count)
   }
 
   func page(_ number: UInt32) throws(PageError) -> Page {
-    guard number < layout.count else {
+    guard number < count else {
       throw .damaged(page: number, reason: "there is no such page")
     }
-    if !checked[number] { try checkPage(number) }
+    if !checked[number, .entries] { try checkPage(number) }
     // It lies within `bytes`, which this source holds, as was found when it was checked.
     return unsafe Page(
       view: NodePage(base: base + layout.start + Int(number) * layout.stride), owner: nil)
   }
 
   private func checkPage(_ number: UInt32) throws(PageError) {
+    _ = try Page(try surroundings(number), number: number)
+    checked.set(number, .entries)
+  }
+
+  /// The page's bytes, once what surrounds them was checked.
+  private func surroundings(_ number: UInt32) throws(PageError) -> SharedBytes {
     guard let page = bytes.slice(layout.start + Int(number) * layout.stride, layout.pageSize)
     else { throw .damaged(page: number, reason: "it lies behind the end of the file") }
     try check(number, page)
-    _ = try Page(page, number: number)
-    checked.set(number)
+    return page
+  }
+
+  var pageSize: Int { layout.pageSize }
+
+  func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
+    guard number < count, offset >= 0, offset <= layout.pageSize - KeyFilter.blockSize else {
+      throw .damaged(page: number, reason: "there is no such block")
+    }
+    if !checked[number, .checksum] {
+      _ = try surroundings(number)
+      checked.set(number, .checksum)
+    }
+    // It lies within `bytes`, which this source holds, as was found when it was checked.
+    return unsafe FilterBlock(
+      littleEndianAt: base + layout.start + Int(number) * layout.stride + offset)
   }
 }
 
-/// A byte for each page, which any thread may set; none is ever cleared.
+extension FilterBlock {
+  /// Reads eight words, of which 64 bytes must be readable at `address`.
+  @unsafe fileprivate init(littleEndianAt address: UnsafeRawPointer) {
+    self.init()
+    for index in indices {
+      self[index] = UInt64(
+        littleEndian: unsafe address.loadUnaligned(fromByteOffset: index * 8, as: UInt64.self))
+    }
+  }
+
+  /// Reads eight words; fewer bytes than 64 are not enough.
+  init(_ bytes: SharedBytes, at offset: Int) {
+    self.init()
+    for index in indices { self[index] = bytes.load(UInt64.self, at: offset + index * 8) }
+  }
+}
+
+/// What was found of each page, which any thread may add to; nothing is ever taken back.
 ///
 /// `@unchecked Sendable`: the memory is fixed, and its bytes are atomic.
 @safe
@@ -87,13 +130,21 @@ private final class PageFlags: @unchecked Sendable {
     unsafe flags.deallocate()
   }
 
-  subscript(number: UInt32) -> Bool {
-    precondition(number < count)
-    return unsafe flags[Int(number)].load(ordering: .acquiring) != 0
+  /// What a flag says.
+  enum Finding: UInt8 {
+    /// The page's checksum holds.
+    case checksum = 1
+    /// That, and its entries are sound.
+    case entries = 2
   }
 
-  func set(_ number: UInt32) {
-    precondition(number < count)
-    unsafe flags[Int(number)].store(1, ordering: .releasing)
+  subscript(number: UInt32, finding: Finding) -> Bool {
+    precondition(number < count, "A page that is not there")
+    return unsafe flags[Int(number)].load(ordering: .acquiring) & finding.rawValue != 0
+  }
+
+  func set(_ number: UInt32, _ finding: Finding) {
+    precondition(number < count, "A page that is not there")
+    unsafe flags[Int(number)].bitwiseOr(finding.rawValue, ordering: .releasing)
   }
 }

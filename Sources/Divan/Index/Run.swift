@@ -10,6 +10,8 @@ final class Run: Sendable {
   private let source: any PageSource
   /// Where the root is, how high it stands, how many entries there are.
   let summary: RunSummary
+  /// The commit through which the run says what there is, for those who rebuild a page from the log.
+  let commit: UInt64
   /// Pages that stand in for damaged ones; consulted only once there is one.
   private let replacements = Mutex<[UInt32: Page]>([:])
   private let hasReplacements = Atomic<Bool>(false)
@@ -19,13 +21,17 @@ final class Run: Sendable {
   /// - Parameters:
   ///   - source: the pages.
   ///   - summary: what ``RunWriter/finish()`` gave.
+  ///   - commit: through which commit the run says what there is.
   /// - Throws: if no run can be as high as that.
-  init(_ source: any PageSource, _ summary: RunSummary) throws(PageError) {
+  init(
+    _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
+  ) throws(PageError) {
     guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
       throw .damaged(page: summary.root, reason: "a height of \(summary.height)")
     }
     self.source = source
     self.summary = summary
+    self.commit = commit
   }
 
   /// More than any run has whose page numbers are different.
@@ -43,6 +49,8 @@ struct RunSummary: Equatable, Sendable {
   var height: Int
   /// How many entries there are.
   var count: Int
+  /// What tells quickly that a key is not there.
+  var filter = KeyFilter.none
 }
 
 extension Run {
@@ -51,20 +59,51 @@ extension Run {
     try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
   }
 
+  /// Whether a key with this hash may be here; a filter that cannot be read says yes.
+  @inline(__always)
+  func mayContain(_ hash: KeyHash) -> Bool {
+    (try? summary.filter.mayContain(hash, in: source, pageSize: source.pageSize)) ?? true
+  }
+
+  /// Whether the run has a filter.
+  var isFiltered: Bool { summary.filter.blockCount > 0 }
+
   /// The value of `key`, or nil.
   @inline(__always)
   func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
-    var number = summary.root
-    var level = summary.height
-    while true {
-      let page = try page(number, level: level)
-      if level == 0 {
-        guard let index = page.view.find(key) else { return nil }
-        return page.view.value(index).shared(by: page.owner ?? source)
-      }
-      number = page.view.childNumber(page.view.upperBound(of: key))
-      level -= 1
+    let leaf = try leaf(for: key, isCareful: false)
+    let (value, isCertain) = withExtendedLifetime(leaf) {
+      let value = leaf.view.find(key).map { self.value($0, of: leaf) }
+      return (value, value != nil || leaf.view.surrounds(key))
     }
+    if isCertain { return value }
+    let rightLeaf = try self.leaf(for: key, isCareful: true)
+    return withExtendedLifetime(rightLeaf) {
+      rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
+    }
+  }
+
+  /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
+  /// it.
+  @inline(__always)
+  private func leaf(for key: LentBytes, isCareful: Bool) throws(PageError) -> Page {
+    var page = try page(summary.root, level: summary.height)
+    var level = summary.height
+    while level > 0 {
+      level -= 1
+      // The page's owner may be held by nothing else.
+      let number = withExtendedLifetime(page) {
+        page.view.childNumber(
+          isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
+      }
+      page = try self.page(number, level: level)
+    }
+    return page
+  }
+
+  @inline(__always)
+  private func value(_ index: Int, of page: Page) -> SharedBytes {
+    page.view.value(index).shared(by: page.owner ?? source)
   }
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
@@ -96,7 +135,7 @@ extension Run {
 extension Run {
   /// What a page of a run covers.
   struct Coverage: Equatable {
-    /// 0 is a leaf. Only a leaf can be rebuilt from its entries.
+    /// The page's level: 0 is a leaf, and only a leaf can be rebuilt from its entries.
     let level: Int
     /// Where the keys begin that belong in the page.
     let lower: KeyBound
@@ -121,18 +160,32 @@ extension Run {
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
-      let page = try page(parent, level: coverage.level).view
-      for index in 0...page.count {
-        let child = page.childNumber(index)
-        let part = Coverage(
-          level: coverage.level - 1,
-          lower: index == 0 ? coverage.lower : .inclusive(page.key(index - 1).array),
-          upper: index == page.count ? coverage.upper : .exclusive(page.key(index).array))
+      let page = try page(parent, level: coverage.level)
+      for (child, part) in withExtendedLifetime(page, { coverage.parts(in: page.view) }) {
         if child == number { return part }
         if part.level > 0 { pending.append((child, part)) }
       }
     }
     return nil
+  }
+
+  /// Whether a page can be read as what it should be.
+  func isSound(_ number: UInt32, level: Int) -> Bool { (try? page(number, level: level)) != nil }
+
+  /// Reads every page above the leaves, which are about one in a hundred.
+  func checkInnerPages() throws(PageError) {
+    guard summary.height > 0 else { return }
+    var pending = [(number: summary.root, level: summary.height)]
+    // In a sound run no page has two parents; in any other this ends as soon.
+    var visited: Set<UInt32> = []
+    while let (number, level) = pending.popLast() {
+      guard visited.insert(number).inserted else {
+        throw .damaged(page: number, reason: "a page with two parents")
+      }
+      let page = try page(number, level: level).view
+      guard level > 1 else { continue }
+      for index in 0...page.count { pending.append((page.childNumber(index), level - 1)) }
+    }
   }
 
   /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.
@@ -148,6 +201,19 @@ extension Run {
     replacements.withLock { $0[number] = page }
     hasReplacements.store(true, ordering: .releasing)
     return true
+  }
+}
+
+extension Run.Coverage {
+  /// The children of an inner page with this coverage, and what each covers.
+  fileprivate func parts(in page: NodePage) -> [(child: UInt32, coverage: Run.Coverage)] {
+    (0...page.count).map { index in
+      let part = Run.Coverage(
+        level: level - 1,
+        lower: index == 0 ? lower : .inclusive(page.key(index - 1).array),
+        upper: index == page.count ? upper : .exclusive(page.key(index).array))
+      return (page.childNumber(index), part)
+    }
   }
 }
 

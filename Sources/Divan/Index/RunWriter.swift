@@ -10,6 +10,7 @@ struct RunWriter {
   private let sink: (Span<UInt8>) throws -> UInt32
   private var levels: [Level] = []
   private var count = 0
+  private var filter: KeyFilterWriter
 
   /// The page of one level that is being filled.
   private struct Level {
@@ -22,14 +23,18 @@ struct RunWriter {
   ///
   /// - Parameters:
   ///   - pageSize: the bytes of each page.
+  ///   - filteredKeys: how many keys there will be at most; the run gets a ``KeyFilter`` for so many,
+  ///     and none if this is 0.
   ///   - sink: writes one page, and returns its number.
   init(
-    pageSize: Int = BTree.defaultPageSize, sink: @escaping (Span<UInt8>) throws -> UInt32
+    pageSize: Int = BTree.defaultPageSize, filteredKeys: Int = 0,
+    sink: @escaping (Span<UInt8>) throws -> UInt32
   ) {
     precondition(
       pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
     self.pageSize = pageSize
     self.sink = sink
+    filter = KeyFilterWriter(capacity: filteredKeys)
     _ = addLevel()
   }
 }
@@ -62,6 +67,7 @@ extension RunWriter {
       let fits = leaf.append(key, value)
       assert(fits)
     }
+    filter.insert(key)
     count += 1
   }
 
@@ -73,7 +79,8 @@ extension RunWriter {
       level += 1
     }
     let root = try levels[level].buffer.withSpan(sink)
-    return RunSummary(root: root, height: level, count: count)
+    let filter = try filter.finish(pageSize: pageSize, sink: sink)
+    return RunSummary(root: root, height: level, count: count, filter: filter)
   }
 
   /// Writes the page of a level, tells the level above, and begins the next page.

@@ -18,6 +18,8 @@ struct Checkpoint: Sendable {
     var checkpoint: UInt64
     /// The salt of that file, so that no other of the same number is taken for it.
     var salt: UInt64
+    /// The run holds what changed up to and including this commit.
+    var commit: UInt64
     var summary: RunSummary
   }
 
@@ -74,9 +76,12 @@ extension Checkpoint {
       for run in runs {
         writer.appendVarint(run.checkpoint)
         writer.append(run.salt)
+        writer.appendVarint(run.commit)
         writer.appendVarint(UInt64(run.summary.root))
         writer.appendVarint(run.summary.height)
         writer.appendVarint(run.summary.count)
+        writer.appendVarint(UInt64(run.summary.filter.firstPage))
+        writer.appendVarint(UInt64(run.summary.filter.blockCount))
       }
     }
   }
@@ -116,13 +121,17 @@ extension Checkpoint {
       for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
         let number = try reader.readVarint()
         let salt = try reader.read(UInt64.self)
+        let commit = try reader.readVarint()
         let root = UInt32(try reader.readCount(limit: Int(UInt32.max)))
         let height = try reader.readCount(limit: Run.heightLimit)
         let count = try reader.readCount(limit: Int.max)
+        let filter = KeyFilter(
+          firstPage: UInt32(try reader.readCount(limit: Int(UInt32.max))),
+          blockCount: UInt32(try reader.readCount(limit: Int(UInt32.max))))
         runs.append(
           RunPlace(
-            checkpoint: number, salt: salt,
-            summary: RunSummary(root: root, height: height, count: count)))
+            checkpoint: number, salt: salt, commit: commit,
+            summary: RunSummary(root: root, height: height, count: count, filter: filter)))
       }
       checkpoint.trees.append(runs)
     }
@@ -196,8 +205,16 @@ extension Checkpoint {
             place.checkpoint, in: directory, isMapped: isMapped)
         }
         guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
-          let run = try? Run(CheckpointPages.source(of: file), place.summary)
+          let run = try? Run(
+            CheckpointPages.source(of: file), place.summary, commit: place.commit)
         else { return nil }
+        do throws(PageError) {
+          // A leaf that proves bad later can be rebuilt from the log; a page above leaves cannot.
+          try run.checkInnerPages()
+        } catch {
+          throw .damaged(
+            Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+        }
         tree.append(run)
       }
       runs.append(tree)

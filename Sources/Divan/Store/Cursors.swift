@@ -82,7 +82,11 @@ public struct ChangeCursor {
     guard let entry = try view.step(&scan) else { return nil }
     let locator = try view.decodeLocator(entry.value)
     let record = try view.record(at: locator)
-    return Change(document: Document(id: record.id, record))
+    guard let id = record.id else {
+      throw DatabaseError(
+        Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
+    }
+    return Change(document: Document(id: id, record))
   }
 
   /// All that are left, as an array.

@@ -34,7 +34,6 @@ public final class Database: Sendable {
     let fileSystem = configuration.fileSystem ?? POSIXFileSystem()
     let opened = try StoreOpening(path, on: fileSystem, configuration).open()
     store = Store(opened, configuration: configuration)
-    store.maintenance.start(store)
   }
 
   /// Makes an empty store in memory, which is gone with its last reference.
@@ -53,6 +52,9 @@ public final class Database: Sendable {
 extension Database {
   /// The directory of the store.
   public var path: String { store.path }
+
+  /// Thirty-two hexadecimal digits that no other store has, nor a backup of this one.
+  public var storeID: String { "\(store.storeID)" }
 
   /// What opening found, and what it did.
   public var openingReport: OpeningReport { store.report }

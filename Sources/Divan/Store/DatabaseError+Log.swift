@@ -35,6 +35,8 @@ extension DatabaseError {
       case .readOnlyFileSystem:
         (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
       case .notFound: (.notFound, nil)
+      case .exists: (.alreadyExists, "Choose another path, or delete what is there")
+      case .busy: (.storeInUse, "Close the database first")
       case .cancelled: (.cancelled, "Nothing was changed")
       case .tooManyOpenFiles, .tooManyOpenFilesInSystem:
         (.resourceExhausted, "Close files that are not needed, or raise the limit")

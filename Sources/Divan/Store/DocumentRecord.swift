@@ -5,13 +5,14 @@ import DivanLog
 /// The entry is whole, so that replaying the log is putting one entry after the other into the index,
 /// without looking anything up. FILE_FORMAT.md §9
 struct DocumentRecord: Sendable {
-  var id: String
+  /// The document's ID in UTF-8; a record that is read may hold any bytes here.
+  var idBytes: SharedBytes
   var sequence: UInt64
   var revision: RevisionID
   var isDeleted: Bool
-  /// The digests of the revisions before this one, the nearest first; its generations count down
+  /// The digests of the revisions before this one, the nearest first; their generations count down
   /// from the one before this one's.
-  var ancestors: [RevisionID.Digest]
+  var ancestors: Ancestors
   /// What stood in the index for this document until now.
   var superseded: Superseded?
   /// The properties in their binary form.
@@ -23,14 +24,70 @@ struct DocumentRecord: Sendable {
     var locator: RecordLocator
   }
 
+  /// Revision digests, decoded when they are asked for: most readers want none, or the first.
+  struct Ancestors: Sendable {
+    fileprivate let count: Int
+    fileprivate let bytes: SharedBytes
+    fileprivate let hasForeign: Bool
+
+    static let none = Ancestors(count: 0, bytes: .empty, hasForeign: false)
+  }
+
   /// How many revision IDs of a document are kept, its newest one included.
   static let historyDepth = 20
 }
 
+extension DocumentRecord.Ancestors {
+  /// Digests for a new record.
+  init(_ digests: [RevisionID.Digest]) {
+    let hasForeign = digests.contains { $0.isForeign }
+    var writer = ByteWriter(capacity: 16 * digests.count)
+    for digest in digests { digest.encode(to: &writer, isForeign: hasForeign) }
+    self.init(count: digests.count, bytes: writer.sharedCopy, hasForeign: hasForeign)
+  }
+
+  /// All digests, the nearest revision's first; only as many as can be read.
+  var digests: [RevisionID.Digest] {
+    var reader = ByteReader(bytes)
+    var digests: [RevisionID.Digest] = []
+    for _ in 0..<min(count, bytes.count) {
+      guard let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign) else {
+        break
+      }
+      digests.append(digest)
+    }
+    return digests
+  }
+
+  var first: RevisionID.Digest? {
+    guard count > 0 else { return nil }
+    var reader = ByteReader(bytes)
+    return try? RevisionID.Digest.decode(&reader, isForeign: hasForeign)
+  }
+
+  /// Moves past the digests of a record.
+  fileprivate static func read(
+    _ reader: inout ByteReader, hasForeign: Bool
+  ) throws(ByteError) -> Self {
+    let count = try reader.readCount(limit: reader.remaining / 2)
+    var probe = reader
+    if hasForeign {
+      for _ in 0..<count { _ = try RevisionID.Digest.decode(&probe, isForeign: true) }
+    } else {
+      try probe.skip(16 * count)
+    }
+    let bytes = try reader.readBytes(probe.offset - reader.offset)
+    return Self(count: count, bytes: bytes, hasForeign: hasForeign)
+  }
+}
+
 extension DocumentRecord {
+  /// The document's ID as text; nil if the bytes are none.
+  var id: String? { idBytes.isEmpty ? nil : idBytes.text }
+
   /// The ID of the revision that this one was made from; nil for a first one.
   var parent: RevisionID? {
-    guard let digest = ancestors.first, revision.generation > 1 else { return nil }
+    guard revision.generation > 1, let digest = ancestors.first else { return nil }
     return RevisionID.read(revision.generation - 1, digest)
   }
 
@@ -46,20 +103,16 @@ extension DocumentRecord {
     ]
   }
 
-  /// Appends everything but the body.
-  func encodeEntry(to writer: inout ByteWriter) {
-    let hasForeignAncestors = ancestors.contains { $0.isForeign }
+  func encode(to writer: inout ByteWriter) {
     var flags: Flags = []
     if isDeleted { flags.insert(.deleted) }
     if revision.isForeign { flags.insert(.foreignRevision) }
     if superseded != nil { flags.insert(.superseding) }
-    if !ancestors.isEmpty { flags.insert(.ancestors) }
-    if hasForeignAncestors { flags.insert(.foreignAncestors) }
+    if ancestors.count > 0 { flags.insert(.ancestors) }
+    if ancestors.hasForeign { flags.insert(.foreignAncestors) }
     writer.append(flags.rawValue)
-    withUTF8(of: id) { (bytes: Span<UInt8>) in
-      writer.append(UInt8(bytes.count))
-      writer.append(bytes)
-    }
+    writer.append(UInt8(idBytes.count))
+    writer.append(idBytes)
     writer.appendVarint(sequence)
     writer.appendVarint(revision.generation)
     revision.digest.encode(to: &writer, isForeign: revision.isForeign)
@@ -67,14 +120,10 @@ extension DocumentRecord {
       writer.appendVarint(superseded.sequence)
       superseded.locator.encode(to: &writer)
     }
-    if !ancestors.isEmpty {
+    if ancestors.count > 0 {
       writer.appendVarint(ancestors.count)
-      for digest in ancestors { digest.encode(to: &writer, isForeign: hasForeignAncestors) }
+      writer.append(ancestors.bytes)
     }
-  }
-
-  func encode(to writer: inout ByteWriter) {
-    encodeEntry(to: &writer)
     writer.append(body)
   }
 
@@ -84,9 +133,9 @@ extension DocumentRecord {
     guard Flags.known.isSuperset(of: flags) else {
       throw ByteError(offset: 0, reason: "a document record with unknown flags")
     }
-    let idSize = Int(try reader.read(UInt8.self))
-    guard let id = try reader.readBytes(idSize).text, !id.isEmpty else {
-      throw ByteError(offset: 1, reason: "a document ID that is no text")
+    let idBytes = try reader.readBytes(Int(try reader.read(UInt8.self)))
+    guard !idBytes.isEmpty else {
+      throw ByteError(offset: 1, reason: "a document without an ID")
     }
     let sequence = try reader.readVarint()
     let generation = try reader.readVarint()
@@ -100,18 +149,12 @@ extension DocumentRecord {
       superseded = Superseded(
         sequence: try reader.readVarint(), locator: try RecordLocator.decode(&reader))
     }
-    var ancestors: [RevisionID.Digest] = []
-    if flags.contains(.ancestors) {
-      let count = try reader.readCount(limit: reader.remaining)
-      ancestors.reserveCapacity(min(count, historyDepth))
-      for _ in 0..<count {
-        ancestors.append(
-          try RevisionID.Digest.decode(
-            &reader, isForeign: flags.contains(.foreignAncestors)))
-      }
-    }
+    let ancestors =
+      flags.contains(.ancestors)
+      ? try Ancestors.read(&reader, hasForeign: flags.contains(.foreignAncestors)) : .none
     return DocumentRecord(
-      id: id, sequence: sequence, revision: revision, isDeleted: flags.contains(.deleted),
-      ancestors: ancestors, superseded: superseded, body: reader.readRest())
+      idBytes: idBytes, sequence: sequence, revision: revision,
+      isDeleted: flags.contains(.deleted), ancestors: ancestors, superseded: superseded,
+      body: reader.readRest())
   }
 }

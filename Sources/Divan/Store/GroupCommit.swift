@@ -35,6 +35,9 @@ extension GroupCommit {
   /// The newest version that readers may see.
   var visible: StoreState { state.withLock { $0.visible } }
 
+  /// The file that commits are appended to; nil if there is none yet.
+  var activeFileID: UInt64? { tail?.activeFileID }
+
   /// Why nothing is committed any more, if so.
   var failure: DatabaseError? { state.withLock { $0.failure } }
 
@@ -81,6 +84,13 @@ extension GroupCommit {
       case .flush: flush()
       }
     }
+  }
+
+  /// Returns once `commit` can be read: a weak one that was built on commits that wait for their flush
+  /// waits with them.
+  func waitUntilVisible(_ commit: UInt64) throws(DatabaseError) {
+    guard state.withLock({ $0.visible.commit < commit }) else { return }
+    try waitUntilDurable(commit)
   }
 
   /// Returns once everything is durable that was committed before the call.

@@ -1,14 +1,124 @@
 import Dispatch
 import DivanLog
+import Synchronization
 
-/// placeholder
+/// Keeps the store small and quick to open, while it is used: writes checkpoints, merges segments,
+/// and deletes what nobody needs any more.
+///
+/// One step runs at a time. It holds the turn to write only to take a snapshot and to bring in what
+/// it made.
 final class Maintenance: Sendable {
-  static let queue = DispatchQueue(label: "divan.maintenance")
-  init(_ checkpoint: Checkpoint?) {}
-  func throttle(_ store: Store) {}
-  func noteAppended(_ size: Int, _ store: Store) {}
-  func runInline(_ store: Store) {}
-  func start(_ store: Store) {}
-  func finish(_ store: Store) throws {}
+  struct State {
+    var checkpoint: Checkpoint?
+    /// Bytes that were appended to the log since the last checkpoint was begun.
+    var pendingSize = 0
+    var isScheduled = false
+    var isStopped = false
+    /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
+    var replaced: Set<FileName> = []
+    /// Segments that cannot be merged, because they are damaged.
+    var damaged: Set<UInt64> = []
+    /// Why the last step failed, if it did.
+    var problem: DatabaseError?
+    var waiters: [DispatchSemaphore] = []
+    var lastNumber: UInt64 = 0
+  }
+
+  let state: Mutex<State>
+  private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
+
+  init(_ checkpoint: Checkpoint?) {
+    state = Mutex(State(checkpoint: checkpoint, lastNumber: checkpoint?.number ?? 0))
+  }
 }
-extension Store { func repairIndex(_ e: PageError, in state: StoreState) throws(DatabaseError) {} }
+
+extension Maintenance {
+  /// Why the last step in the background failed; nil if it did not.
+  var problem: DatabaseError? { state.withLock { $0.problem } }
+
+  /// Notes that the log grew, and has a step run when it is due.
+  func noteAppended(_ size: Int, _ store: Store) {
+    let interval = store.configuration.checkpointInterval
+    let isDue = state.withLock { state in
+      state.pendingSize += size
+      guard store.configuration.maintenance == .background, state.pendingSize >= interval,
+        !state.isScheduled, !state.isStopped
+      else { return false }
+      state.isScheduled = true
+      return true
+    }
+    if isDue { schedule(store) }
+  }
+
+  private func schedule(_ store: Store) {
+    queue.async { [weak store] in
+      guard let store else { return }
+      self.step(store)
+    }
+  }
+
+  /// Runs a step on the caller's thread when it is due, where the configuration asks for that.
+  func runInline(_ store: Store) {
+    guard store.configuration.maintenance == .inline,
+      state.withLock({ $0.pendingSize >= store.configuration.checkpointInterval })
+    else { return }
+    step(store)
+  }
+
+  /// A checkpoint, and then as much merging as is worth it.
+  private func step(_ store: Store) {
+    var problem: DatabaseError?
+    do throws(DatabaseError) {
+      try store.writeCheckpoint()
+      try store.mergeWhatPays()
+    } catch {
+      // It is tried again when more was written; until then nothing is lost but space and time.
+      problem = error.code == .closed ? nil : error
+    }
+    let waiters = state.withLock { state in
+      state.problem = problem
+      state.isScheduled = false
+      defer { state.waiters = [] }
+      return state.waiters
+    }
+    for waiter in waiters { waiter.signal() }
+  }
+
+  /// Makes a writer wait for maintenance that has fallen far behind, for a second at most.
+  func throttle(_ store: Store) {
+    let limit = 4 * store.configuration.checkpointInterval
+    let waiter: DispatchSemaphore? = state.withLock { state in
+      guard state.isScheduled, state.pendingSize > limit, state.problem == nil else { return nil }
+      let semaphore = DispatchSemaphore(value: 0)
+      state.waiters.append(semaphore)
+      return semaphore
+    }
+    _ = waiter?.wait(timeout: .now() + 1)
+  }
+
+  /// Waits for the step that runs, and lets no other begin.
+  func stop() {
+    state.withLock { $0.isStopped = true }
+    queue.sync {}
+  }
+
+  /// Whether so much was written since the last checkpoint that the next opening would notice.
+  var isWorthACheckpoint: Bool { state.withLock { $0.pendingSize >= 1 << 20 } }
+
+  /// Runs work in between steps.
+  func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+    // A step may be waiting for the turn, and this would wait for the step.
+    guard !store.turn.isMine else {
+      throw DatabaseError(
+        .nestedWrite, "this cannot be done inside `write`", hint: "Do it after `write` returns")
+    }
+    let result: Result<R, DatabaseError> = queue.sync {
+      do throws(DatabaseError) {
+        return .success(try work())
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+}

@@ -73,7 +73,7 @@ extension Replay {
       locator: item.locator)
     state.lastSequence = max(state.lastSequence, record.sequence)
     state.time = max(state.time, item.time)
-    withUTF8(of: record.id) { (key: Span<UInt8>) in
+    record.idBytes.withSpan { (key: Span<UInt8>) in
       var superseded = record.superseded
       if isFromNothing {
         let old = present(key)

@@ -51,7 +51,7 @@ extension Snapshot {
     guard let entry = try view.entry(id) else { return [] }
     let record = try view.record(at: entry.locator, documentID: id)
     var revisions = [record.revision]
-    for digest in record.ancestors {
+    for digest in record.ancestors.digests {
       guard let last = revisions.last,
         let revision = RevisionID.read(last.generation - 1, digest)
       else { break }

@@ -59,6 +59,7 @@ extension Store {
   func write<R>(
     durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
+    maintenance.throttle(self)
     try takeTurn(timeout: timeout)
     let result: R
     let commit: UInt64?
@@ -100,7 +101,6 @@ extension Store {
         .writerStopped, "writing stopped after an earlier failure",
         hint: "Reading goes on; close and reopen the store to write again", underlying: failure)
     }
-    maintenance.throttle(self)
     let place: (fileID: UInt64, offset: Int)
     do {
       place = try writer.prepare()
@@ -159,15 +159,18 @@ extension Store {
   private func settle(_ commit: UInt64, _ durability: Durability) throws(DatabaseError) {
     switch durability {
     case .full: try commits.waitUntilDurable(commit)
-    case .relaxed(let delay): scheduleFlush(after: delay)
-    case .none: break
+    case .relaxed(let delay):
+      scheduleFlush(after: delay)
+      try commits.waitUntilVisible(commit)
+    case .none:
+      try commits.waitUntilVisible(commit)
     }
     maintenance.runInline(self)
   }
 
   private func scheduleFlush(after delay: Duration) {
     guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
-    Maintenance.queue.asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
       guard let self else { return }
       self.flushIsScheduled.store(false, ordering: .releasing)
       // A failure is kept, and told to the next one who writes.
@@ -187,6 +190,7 @@ extension Store {
       throw DatabaseError(
         .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
     }
+    maintenance.stop()
     guard turn.take(timeout: nil) else { return }
     defer { turn.pass() }
     guard !isClosed else { return }
@@ -197,9 +201,9 @@ extension Store {
     }
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()
-    try maintenance.finish(self)
+    if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
     try translating { () throws(LogError) in
-      if writer.active != nil { try writer.replaceHead(isClosed: true) }
+      try writer.noteClosed()
     }
   }
 }

@@ -67,7 +67,7 @@ extension StoreOpening {
       return try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
-          try fileSystem.flushDirectory(parentPath)
+          try fileSystem.flushDirectory(parentDirectory(of: path))
         }
         return true
       }
@@ -78,12 +78,6 @@ extension StoreOpening {
     } catch {
       throw DatabaseError(error)
     }
-  }
-
-  private var parentPath: String {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-    let parent = parts.dropLast().joined(separator: "/")
-    return path.hasPrefix("/") ? "/" + parent : (parent.isEmpty ? "." : parent)
   }
 
   private func takeLock() throws(DatabaseError) -> any FileLock {
@@ -235,7 +229,7 @@ extension StoreOpening {
       end: recovery.end,
       nextFileID: (files.isEmpty ? 0 : try highestFileID(chain, checkpoint?.checkpoint)) + 1,
       lastSequence: lastSequence(recovery, chain, head, checkpoint?.checkpoint),
-      sequenceBound: sequenceBound(recovery, chain, head), time: 0)
+      sequenceBound: sequenceBound(recovery, chain, head), time: 0, isClosed: isClosed)
     if !isClosed { start.lastSequence = max(start.lastSequence, start.sequenceBound) }
     let mustRelog =
       lock != nil && damage.isEmpty && !isClosed && recovery.proven != recovery.end
@@ -381,10 +375,16 @@ extension StoreOpening {
   private func run(
     _ replay: inout Replay, _ chain: SegmentChain, _ position: Checkpoint.Position?
   ) throws(LogError) {
-    let first =
+    var first =
       position.flatMap { position in
         chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
       } ?? 0
+    if let position, chain.segments[first].header.merge != nil,
+      chain.segments[first].fileID == position.fileID
+    {
+      // The checkpoint covers a merged segment as a whole.
+      first += 1
+    }
     for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
     let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
     var done = 0

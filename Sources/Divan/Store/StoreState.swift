@@ -65,6 +65,8 @@ struct SegmentTable: Sendable {
   }
 
   private(set) var segments: [Segment] = []
+  /// The file IDs of the segments, beside each other because they are searched for every record.
+  private var fileIDs: [UInt64] = []
   private(set) var usages: [Usage] = []
 
   init() {}
@@ -73,7 +75,7 @@ struct SegmentTable: Sendable {
 extension SegmentTable {
   /// The place of a segment; those of higher numbers were made later and are asked for more often.
   private func index(of fileID: UInt64) -> Int? {
-    segments.lastIndex { $0.fileID == fileID }
+    fileIDs.lastIndex(of: fileID)
   }
 
   subscript(fileID: UInt64) -> Segment? { index(of: fileID).map { segments[$0] } }
@@ -86,6 +88,7 @@ extension SegmentTable {
       segments[index] = segment
     } else {
       segments.append(segment)
+      fileIDs.append(segment.fileID)
       usages.append(Usage())
     }
   }
@@ -94,15 +97,30 @@ extension SegmentTable {
     if let index = index(of: fileID) { usages[index] = usage }
   }
 
-  /// Puts a merged segment in the place of its inputs.
-  mutating func replace(_ inputs: Set<UInt64>, with output: Segment, usage: Usage) {
-    guard let place = segments.firstIndex(where: { inputs.contains($0.fileID) }) else { return }
+  /// Takes segments out of use, whose records stand in another now.
+  mutating func replace(_ inputs: Set<UInt64>, with output: UInt64) {
     for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
       segments.remove(at: index)
+      fileIDs.remove(at: index)
       usages.remove(at: index)
     }
-    segments.insert(output, at: place)
-    usages.insert(usage, at: place)
+    precondition(index(of: output) != nil, "A merge without its output")
+  }
+
+  /// The segment with which the log ends.
+  var newest: Segment? {
+    segments.max { $0.header.numbers.upperBound < $1.header.numbers.upperBound }
+  }
+
+  /// What a checkpoint remembers of each segment.
+  var members: [Checkpoint.Member] {
+    zip(segments, usages).map { segment, usage in
+      Checkpoint.Member(
+        segment: SegmentChain.Member(
+          numbers: segment.header.numbers, fileID: segment.fileID,
+          salt: segment.header.preamble.salt),
+        usage: usage)
+    }
   }
 
   mutating func noteAdded(_ locator: RecordLocator) {

@@ -29,6 +29,15 @@ extension StoreView {
     return try decodeEntry(value)
   }
 
+  /// The same by the bytes of the ID.
+  func entry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
+    let value = try repairing { (state) throws(PageError) in
+      try id.withSpan { (key: Span<UInt8>) throws(PageError) in try state.documents.find(key) }
+    }
+    guard let value else { return nil }
+    return try decodeEntry(value)
+  }
+
   func exists(_ id: String) throws(DatabaseError) -> Bool {
     guard let entry = try entry(id) else { return false }
     return !entry.isDeleted
@@ -58,7 +67,7 @@ extension StoreView {
   /// The document that an index entry is of.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
     let record = try record(at: entry.locator, documentID: id)
-    guard record.sequence == entry.sequence, haveSameUTF8(record.id, id) else {
+    guard record.sequence == entry.sequence, record.idBytes.isUTF8(of: id) else {
       throw mismatch(entry.locator, id)
     }
     return Document(id: id, record)

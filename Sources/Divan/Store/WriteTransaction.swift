@@ -256,18 +256,35 @@ extension WriteTransaction {
     batch.removeAll()
   }
 
+  /// Stores a revision as another store has it, with its history and its sequence number.
+  func adopt(_ original: DocumentRecord) throws(DatabaseError) {
+    var record = original
+    record.superseded = nil
+    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
+    state.lastSequence = max(state.lastSequence, record.sequence)
+    if !record.isDeleted { state.documentCount += 1 }
+    let entry = DocumentEntry(
+      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
+      locator: RecordLocator(
+        fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size)))
+    record.idBytes.withSpan { (key: Span<UInt8>) in
+      state.put(entry, id: key, superseding: nil, scratch: &entryScratch)
+    }
+  }
+
   /// Appends the record of a revision and puts it into the index; returns its sequence number.
   private func append(
     _ revision: RevisionID, id: String, isDeleted: Bool, body: SharedBytes,
     over current: DocumentEntry?
   ) throws(DatabaseError) -> UInt64 {
     let sequence = state.lastSequence + 1
+    let key = SharedBytes(utf8: id)
     var record = DocumentRecord(
-      id: id, sequence: sequence, revision: revision, isDeleted: isDeleted, ancestors: [],
-      superseded: nil, body: body)
+      idBytes: key, sequence: sequence, revision: revision, isDeleted: isDeleted,
+      ancestors: .none, superseded: nil, body: body)
     if let current {
       record.superseded = .init(sequence: current.sequence, locator: current.locator)
-      record.ancestors = try ancestors(of: current)
+      record.ancestors = .init(try ancestors(of: current))
     }
     let savepoint = buffer.savepoint
     let place = buffer.append(.document) { writer in record.encode(to: &writer) }
@@ -287,7 +304,7 @@ extension WriteTransaction {
       revision: revision, isDeleted: isDeleted, sequence: sequence,
       locator: RecordLocator(
         fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size)))
-    withUTF8(of: id) { (key: Span<UInt8>) in
+    key.withSpan { (key: Span<UInt8>) in
       state.put(entry, id: key, superseding: record.superseded, scratch: &entryScratch)
     }
     return sequence
@@ -298,7 +315,7 @@ extension WriteTransaction {
     var digests = [current.revision.digest]
     if current.revision.generation > 1 {
       let record = try view.record(at: current.locator)
-      digests += record.ancestors.prefix(DocumentRecord.historyDepth - 2)
+      digests += record.ancestors.digests.prefix(DocumentRecord.historyDepth - 2)
     }
     return digests
   }

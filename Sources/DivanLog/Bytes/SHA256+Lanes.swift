@@ -116,7 +116,9 @@ extension SHA256 {
 
     var isDone: Bool { tailBlocks == 0 }
 
-    /// The next 64 bytes. There must be some left.
+    /// The next 64 bytes.
+    ///
+    /// There must be some left.
     mutating func nextBlock() -> UnsafeRawPointer {
       let block = unsafe next
       if wholeBlocks > 0 {

@@ -43,6 +43,23 @@ extension SharedBytes {
       owner: block)
   }
 
+  /// The UTF-8 bytes of a text.
+  package init(utf8 text: String) {
+    self = withUTF8(of: text) { bytes in
+      unsafe bytes.withUnsafeBytes { unsafe SharedBytes(copying: $0) }
+    }
+  }
+
+  /// Whether these are the UTF-8 bytes of `text`.
+  package func isUTF8(of text: String) -> Bool {
+    withUTF8(of: text) { other in
+      guard other.count == count else { return false }
+      return unsafe withUnsafeBytes { x in
+        unsafe other.withUnsafeBytes { y in unsafe x.elementsEqual(y) }
+      }
+    }
+  }
+
   /// Makes `count` bytes that `fill` writes; it returns how many of them it filled.
   package init<E: Error>(
     capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Int
@@ -122,9 +139,7 @@ extension SharedBytes {
 
   /// The text that these bytes spell in UTF-8, or nil if they are not valid UTF-8.
   package var text: String? {
-    unsafe withUnsafeBytes { buffer in
-      unsafe String(validating: buffer.bindMemory(to: UInt8.self), as: UTF8.self)
-    }
+    withSpan { String(utf8: $0) }
   }
 }
 

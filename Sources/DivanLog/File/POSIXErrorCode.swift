@@ -12,6 +12,8 @@ extension SystemError.Code {
   package static let isADirectory = Self(rawValue: EISDIR)
   package static let directoryNotEmpty = Self(rawValue: ENOTEMPTY)
   package static let exists = Self(rawValue: EEXIST)
+  /// Somebody else uses it (`EBUSY`).
+  package static let busy = Self(rawValue: EBUSY)
   package static let noAccess = Self(rawValue: EACCES)
   package static let notPermitted = Self(rawValue: EPERM)
   package static let noSpace = Self(rawValue: ENOSPC)

@@ -27,7 +27,9 @@ final class POSIXFile: OpenFile {
 }
 
 extension POSIXFile {
-  /// The most that one call is asked for. Linux moves at most 2 GiB, Darwin refuses more.
+  /// The most that one call is asked for.
+  ///
+  /// Linux moves at most 2 GiB, Darwin refuses more.
   private static let chunkSize = 64 << 20
 
   func read(
@@ -181,7 +183,9 @@ final class POSIXFileLock: FileLock {
     try? file.close()
   }
 
-  /// Leaves a note. On a full disk there may be none: that must not keep anybody from deleting.
+  /// Leaves a note.
+  ///
+  /// On a full disk there may be none: that must not keep anybody from deleting.
   func leaveNote(_ note: String) {
     guard (try? uninterrupted("ftruncate", file.path, { ftruncate(file.descriptor, 0) })) != nil
     else { return }

@@ -10,7 +10,9 @@ package struct SystemError: Error, Equatable, Sendable {
     self.code = code
   }
 
-  /// An error number of the system (`errno`). The named ones stand where the C library is imported.
+  /// An error number of the system (`errno`).
+  ///
+  /// The named ones stand where the C library is imported.
   package struct Code: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }

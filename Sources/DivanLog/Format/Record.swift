@@ -2,7 +2,7 @@
 ///
 /// ```
 /// size varint    bytes that follow
-/// checksum u32   CRC-32C of the size's value as u64, and of everything after the checksum
+/// checksum u32   CRC-32C of everything after it, continued from the size as if that were a checksum
 /// kind u8
 /// payload
 /// ```
@@ -70,8 +70,7 @@ extension Record {
       writer.appendZeros(width)
       writer.append(body)
     }
-    var check = CRC32C()
-    check.add(UInt64(size))
+    var check = CRC32C(continuing: UInt32(truncatingIfNeeded: size))
     check.add(writer, in: start + width + 4..<writer.count)
     writer.replaceVarint(at: start, width: width, with: size)
     writer.replace(at: start + width, with: check.checksum)
@@ -85,8 +84,7 @@ extension Record {
     guard size >= 5 else { throw ByteError(offset: 0, reason: "a record without a kind") }
     let expected = try reader.read(UInt32.self)
     let content = try reader.readBytes(size - 4)
-    var check = CRC32C()
-    check.add(UInt64(size))
+    var check = CRC32C(continuing: UInt32(truncatingIfNeeded: size))
     check.add(content)
     guard check.checksum == expected else {
       throw ByteError(offset: 0, reason: "the record's checksum is wrong")

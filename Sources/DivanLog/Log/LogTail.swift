@@ -47,6 +47,9 @@ extension LogTail {
   /// The last commit that was appended; nil if none was.
   package var appendedCommit: UInt64? { state.withLock { $0.appended?.end.commit } }
 
+  /// The file that is appended to; nil if there is none yet.
+  package var activeFileID: UInt64? { state.withLock { $0.appended?.fileID } }
+
   /// Notes that the log now ends at `point`.
   package func noteAppended(_ point: Point) { state.withLock { $0.appended = point } }
 

@@ -36,10 +36,12 @@ package final class LogWriter {
     package var lastSequence: UInt64
     package var sequenceBound: UInt64
     package var time: UInt64
+    /// Whether `HEAD` says that the log was closed at just this end.
+    package var isClosed: Bool
 
     package init(
       segmentNumber: UInt64, segmentSalt: UInt64, end: LogEnd, nextFileID: UInt64,
-      lastSequence: UInt64, sequenceBound: UInt64, time: UInt64
+      lastSequence: UInt64, sequenceBound: UInt64, time: UInt64, isClosed: Bool
     ) {
       self.segmentNumber = segmentNumber
       self.segmentSalt = segmentSalt
@@ -48,12 +50,13 @@ package final class LogWriter {
       self.lastSequence = lastSequence
       self.sequenceBound = sequenceBound
       self.time = time
+      self.isClosed = isClosed
     }
 
     /// The start of a log of which nothing exists.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
-      lastSequence: 0, sequenceBound: 0, time: 0)
+      lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)
   }
 
   private let directory: StoreDirectory
@@ -69,6 +72,8 @@ package final class LogWriter {
   private var isEnded = false
   /// Whether `HEAD` names an older segment than the newest, because replacing it failed.
   private var isHeadBehind = false
+  /// Whether `HEAD` says that the log was closed at its end.
+  private var isHeadClosed: Bool
   package private(set) var lastSequence: UInt64
   private var lastTime: UInt64
 
@@ -88,6 +93,7 @@ package final class LogWriter {
     nextFileID = start.nextFileID
     lastSequence = start.lastSequence
     lastTime = start.time
+    isHeadClosed = start.isClosed
   }
 }
 
@@ -270,6 +276,11 @@ extension LogWriter {
     return end
   }
 
+  /// Says in `HEAD` that the log was closed, unless it does already. Everything was flushed.
+  package func noteClosed() throws(LogError) {
+    if !isHeadClosed { try replaceHead(isClosed: true) }
+  }
+
   /// Replaces `HEAD`: through which place the log is durable, and which sequence numbers are reserved.
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
     let floor = active.map { tail.flushedEnd(in: $0.fileID) ?? last.end } ?? last.end
@@ -282,5 +293,6 @@ extension LogWriter {
         lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))
     tail.raiseSequenceBound(to: bound)
     isHeadBehind = false
+    isHeadClosed = isClosed
   }
 }

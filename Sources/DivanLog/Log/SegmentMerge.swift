@@ -4,15 +4,7 @@
 /// "the last record of a key wins" stays true. It reads through the checksums and stops at damage,
 /// which is never copied under a fresh one. STORAGE.md's rules 1, 4, 10 and 17 are kept here.
 package struct SegmentMerge: ~Copyable {
-  /// A record that was kept: where it stood and where it stands now.
-  package struct Move: Sendable {
-    package let from: RecordLocator
-    package let to: RecordLocator
-  }
-
-  private let directory: StoreDirectory
   private let file: any OpenFile
-  private let fileID: UInt64
   private let salt: UInt64
   private var writer = ByteWriter(capacity: TransactionBuffer.frameSizeGoal + (1 << 16))
   private var offset = SegmentHeader.size
@@ -54,12 +46,12 @@ extension SegmentMerge {
   ///   - keep: whether a record is still wanted.
   ///   - flushLog: makes the commit durable by which `keep` judged; called when the output is flushed
   ///     and before it gets its name.
-  /// - Returns: the new segment and what moved, in order.
+  /// - Returns: the new segment.
   package static func run(
     _ order: Order, in directory: StoreDirectory,
     keep: (RecordScan.Entry) throws(LogError) -> Bool,
     flushLog: () throws(LogError) -> Void
-  ) throws(LogError) -> (segment: Segment, moves: [Move]) {
+  ) throws(LogError) -> Segment {
     guard let oldest = order.inputs.first, let newest = order.inputs.last else {
       preconditionFailure("A merge needs inputs")
     }
@@ -74,13 +66,12 @@ extension SegmentMerge {
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
       sequenceBound: order.inputs.map(\.header.sequenceBound).max() ?? 0, flushedSize: 0,
       merge: nil)
-    var moves: [Move] = []
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
       var merge = SegmentMerge(
-        directory: directory, file: file, fileID: order.fileID, salt: order.salt,
+        file: file, salt: order.salt,
         chain: SegmentHeader.chain(of: header.encode()))
       for input in order.inputs {
-        let last = try merge.copy(input, keep: keep, moves: &moves)
+        let last = try merge.copy(input, keep: keep)
         header.lastSequence = max(header.lastSequence, last.sequence)
         header.sequenceBound = max(header.sequenceBound, last.bound)
       }
@@ -102,34 +93,27 @@ extension SegmentMerge {
       order.isMapped
       ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
     let end = header.merge?.end ?? newest.end
-    return (
-      Segment(
-        file: segmentFile, mapped: mapped,
-        end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain)), moves
-    )
+    return Segment(
+      file: segmentFile, mapped: mapped,
+      end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain))
   }
 
-  private init(
-    directory: StoreDirectory, file: any OpenFile, fileID: UInt64, salt: UInt64, chain: UInt32
-  ) {
-    self.directory = directory
+  private init(file: any OpenFile, salt: UInt64, chain: UInt32) {
     self.file = file
-    self.fileID = fileID
     self.salt = salt
     self.chain = chain
     writer.appendZeros(FrameHeader.size)
   }
 
   private mutating func copy(
-    _ input: Segment, keep: (RecordScan.Entry) throws(LogError) -> Bool, moves: inout [Move]
+    _ input: Segment, keep: (RecordScan.Entry) throws(LogError) -> Bool
   ) throws(LogError) -> (sequence: UInt64, bound: UInt64) {
     var scan = RecordScan(input)
     var last: (sequence: UInt64, bound: UInt64) = (0, 0)
     while true {
       switch try scan.next() {
       case .record(let entry):
-        guard try keep(entry) else { continue }
-        moves.append(Move(from: entry.locator, to: try append(entry, from: input)))
+        if try keep(entry) { try append(entry, from: input) }
       case .commit(_, let trailer):
         last = (trailer.lastSequence, max(last.bound, trailer.sequenceBound))
       case .damage(let damage):
@@ -142,7 +126,7 @@ extension SegmentMerge {
 
   private mutating func append(
     _ entry: RecordScan.Entry, from input: Segment
-  ) throws(LogError) -> RecordLocator {
+  ) throws(LogError) {
     if writer.count >= TransactionBuffer.frameSizeGoal { try endFrame(.merged) }
     if markedCommit != entry.commit || writer.count == FrameHeader.size {
       _ = Record.append(kind: .commitMark, to: &writer) {
@@ -153,10 +137,8 @@ extension SegmentMerge {
     }
     commit = entry.commit
     recordCount += 1
-    let start = offset + writer.count
     writer.append(
       try input.bytes(Int(entry.locator.size), at: Int(clamping: entry.locator.offset)))
-    return RecordLocator(fileID: fileID, offset: UInt64(start), size: entry.locator.size)
   }
 
   private mutating func finish() throws(LogError) {

@@ -1,0 +1,2 @@
+// The system LMDB.
+#include <lmdb.h>

@@ -1,0 +1,2 @@
+// RocksDB through its C interface.
+#include <rocksdb/c.h>

@@ -1,0 +1,2 @@
+// The system SQLite, the one that GRDB links on Linux too.
+#include <sqlite3.h>

@@ -1,0 +1,55 @@
+/// A number that the design wants to reach: a measure of Divan's, at most (or at least) a ratio
+/// times a peer's measure, or at most an absolute bound.
+struct Goal {
+  var title: String
+  var measure: Measure
+  /// Nil where `ratio` is an absolute bound in the measure's unit.
+  var peer: (engine: String, measure: Measure)?
+  var ratio: Double
+  /// Whether the bound is the least instead of the most.
+  var isFloor = false
+}
+
+extension Goal {
+  /// What the design asks for, as far as this package can measure it.
+  static var all: [Goal] {
+    [
+      Goal(title: "bulk load: faster than RocksDB", .load, "rocksdb", 1),
+      Goal(title: "bulk load: faster than RocksDB without compression", .load, "rocksdb-plain", 1),
+      Goal(title: "bulk load: twice as fast as LMDB", .load, "lmdb", 0.5),
+      Goal(title: "bulk load: three times as fast as SQLite", .load, "sqlite", 1 / 3),
+      Goal(title: "durable commit: 1.1 × a bare append", .commitMedian, "append", 1.1),
+      Goal(title: "durable commit: faster than SQLite", .commitMedian, "sqlite", 1),
+      Goal(
+        title: "8 threads: three times one thread's rate", measure: .commitSpeedup, ratio: 3,
+        isFloor: true),
+      Goal(
+        title: "read: LMDB with a checksum", measure: .readProperty, peer: ("lmdb", .readVerified),
+        ratio: 1),
+      Goal(
+        title: "read: 1.3 × bare LMDB, mapped", measure: .readProperty, peer: ("lmdb", .readValue),
+        ratio: 1.3),
+      Goal(title: "scan by ID: SQLite, JSON", .scanID, "sqlite", 1),
+      Goal(title: "scan by ID: SQLite, columns", .scanID, "sqlite-columns", 1),
+      Goal(title: "scan by sequence: 1.5 × SQLite by rowid, JSON", .scanSequence, "sqlite", 1.5),
+      Goal(
+        title: "scan by sequence: 1.5 × SQLite by rowid, columns", .scanSequence, "sqlite-columns",
+        1.5),
+      Goal(title: "open, closed cleanly", measure: .openClean, ratio: 10),
+      Goal(title: "open, after kill -9", measure: .openKilled, ratio: 100),
+      Goal(title: "memory, everything resident", measure: .memoryRead, ratio: 120),
+      Goal(title: "memory, just opened", measure: .memoryOpened, ratio: 16),
+      Goal(title: "disk after the load, whole directory", measure: .diskLoaded, ratio: 1.4),
+      Goal(
+        title: "disk while overwriting (and two segments)", measure: .diskOverwriteMaximum,
+        ratio: 2.5),
+      Goal(title: "insert records: a third of GRDB", .recordsInsert, "grdb", 1 / 3),
+      Goal(title: "load records: a third of GRDB", .recordsLoad, "grdb", 1 / 3),
+      Goal(title: "load records, absolute", measure: .recordsLoad, ratio: 1),
+    ]
+  }
+
+  private init(title: String, _ measure: Measure, _ engine: String, _ ratio: Double) {
+    self.init(title: title, measure: measure, peer: (engine, measure), ratio: ratio)
+  }
+}

@@ -1,0 +1,192 @@
+package import DivanLog
+
+/// A value in its stored form: it is looked into without decoding the rest.
+///
+/// The bytes may be anything: what is looked at is checked, and what is wrong is reported as
+/// ``DatabaseError/Code/damaged``.
+package struct EncodedValue: Sendable {
+  /// The stored form.
+  package let bytes: SharedBytes
+
+  /// Wraps bytes, which are checked when they are looked into.
+  package init(_ bytes: SharedBytes) { self.bytes = bytes }
+
+  /// The stored form of an object without properties.
+  package static let emptyObject = EncodedValue(SharedBytes(copying: [ValueFormat.Tag.object]))
+
+  /// What kind of value this is.
+  package enum Kind: Sendable {
+    case null, bool, integer, double, string, array, object
+  }
+}
+
+extension EncodedValue {
+  /// The kind of value, or nil if the bytes are none.
+  package var kind: Kind? {
+    guard !bytes.isEmpty else { return nil }
+    return switch bytes[0] {
+    case 0x00...0x3F, 0x80...0x9F: .integer
+    case 0x40...0x7F, 0xA8...0xAB: .string
+    case 0xA0: .null
+    case 0xA1, 0xA2: .bool
+    case 0xA3...0xA5, 0xD0...0xFF: .double
+    case 0xB0...0xBF: .array
+    case 0xC0...0xCF: .object
+    default: nil
+    }
+  }
+
+  /// The whole value.
+  package func decode() throws(DatabaseError) -> Value {
+    var builder = ValueBuilder()
+    let damage = bytes.withSpan { ValueReader.read($0, into: &builder) }
+    guard damage == nil, let value = builder.value else { throw EncodedValue.damage(at: damage) }
+    return value
+  }
+
+  /// Checks that the bytes are the one stored form of some value, without building it.
+  package func validate() throws(DatabaseError) {
+    var nothing = NothingSink()
+    let damage = bytes.withSpan { ValueReader.read($0, isCanonical: true, into: &nothing) }
+    if damage != nil { throw EncodedValue.damage(at: damage) }
+  }
+
+  /// The property `key`, or nil if there is none or this is no object.
+  package func property(_ key: String) throws(DatabaseError) -> EncodedValue? {
+    try withUTF8(of: key) { (key) throws(DatabaseError) in try property(key) }
+  }
+
+  /// The property with the key of these bytes, or nil if there is none or this is no object.
+  package func property(_ key: Span<UInt8>) throws(DatabaseError) -> EncodedValue? {
+    guard let range = try propertyRange(key) else { return nil }
+    return bytes.slice(range.lowerBound, range.count).map { EncodedValue($0) }
+  }
+
+  /// Where in ``bytes`` the value of the property `key` lies, or nil if there is none.
+  package func propertyRange(_ key: Span<UInt8>) throws(DatabaseError) -> Range<Int>? {
+    let found = bytes.withSpan { bytes -> ValueFormat.Found in
+      guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count) else {
+        return bytes.count > 0 && bytes[0] & 0xF0 != ValueFormat.Tag.object ? .missing : .damaged
+      }
+      return object.isObject ? ValueFormat.property(key, of: object, in: bytes) : .missing
+    }
+    return try EncodedValue.range(found)
+  }
+
+  /// The element at `index`, or nil if there is none or this is no array.
+  package func element(_ index: Int) throws(DatabaseError) -> EncodedValue? {
+    guard index >= 0 else { return nil }
+    let found = bytes.withSpan { bytes -> ValueFormat.Found in
+      guard let array = ValueFormat.container(bytes, at: 0, end: bytes.count) else {
+        return bytes.count > 0 && bytes[0] & 0xF0 != ValueFormat.Tag.array ? .missing : .damaged
+      }
+      return array.isObject ? .missing : ValueFormat.element(index, of: array, in: bytes)
+    }
+    guard let range = try EncodedValue.range(found) else { return nil }
+    return bytes.slice(range.lowerBound, range.count).map { EncodedValue($0) }
+  }
+
+  private static func range(_ found: ValueFormat.Found) throws(DatabaseError) -> Range<Int>? {
+    switch found {
+    case .at(let start, let end): return start..<end
+    case .missing: return nil
+    case .damaged: throw damage(at: nil)
+    }
+  }
+
+  static func damage(at offset: Int?) -> DatabaseError {
+    DatabaseError(
+      .damaged, "The bytes of a document are not the stored form of a value", offset: offset)
+  }
+}
+
+// MARK: - Scalars
+
+extension EncodedValue {
+  /// Whether this is null.
+  package var isNull: Bool { bytes.count == 1 && bytes[0] == ValueFormat.Tag.null }
+
+  /// The truth value, if this is one.
+  package var bool: Bool? {
+    guard bytes.count == 1 else { return nil }
+    return switch bytes[0] {
+    case ValueFormat.Tag.no: false
+    case ValueFormat.Tag.yes: true
+    default: nil
+    }
+  }
+
+  /// The whole number, if this is one that fits `Int64`.
+  package var int: Int64? { bytes.withSpan { ValueFormat.int64($0, 0..<$0.count) } }
+
+  /// The double, if this is one.
+  ///
+  /// A whole number is none.
+  package var double: Double? {
+    bytes.withSpan { bytes in
+      guard ValueFormat.skip(bytes, at: 0, end: bytes.count) == bytes.count,
+        let number = ValueFormat.double(bytes, at: 0), number.isFinite
+      else { return nil }
+      return number
+    }
+  }
+
+  /// The text, if this is one.
+  package var string: String? {
+    bytes.withSpan { bytes in
+      guard let range = ValueFormat.text(bytes, 0..<bytes.count) else { return nil }
+      return String(utf8: bytes.extracting(range))
+    }
+  }
+
+  /// The whole number that is the property `key`, or nil if it is something else or missing.
+  package func int(_ key: Span<UInt8>) throws(DatabaseError) -> Int64? {
+    guard let range = try propertyRange(key) else { return nil }
+    return bytes.withSpan { ValueFormat.int64($0, range) }
+  }
+
+  /// The text that is the property `key`, or nil if it is something else or missing.
+  package func string(_ key: Span<UInt8>) throws(DatabaseError) -> String? {
+    guard let range = try propertyRange(key) else { return nil }
+    return bytes.withSpan { bytes in
+      guard let text = ValueFormat.text(bytes, range) else { return nil }
+      return String(utf8: bytes.extracting(text))
+    }
+  }
+}
+
+extension ValueFormat {
+  /// The integer that fills `range`, if it is one that fits `Int64`.
+  static func int64(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
+    guard !range.isEmpty else { return nil }
+    let tag = bytes[range.lowerBound]
+    switch tag {
+    case 0x00...0x3F: return range.count == 1 ? Int64(tag) : nil
+    case 0x80...0x8F: return range.count == 1 ? -1 - Int64(tag & 0xF) : nil
+    case 0x90...0x9F:
+      let width = Int(tag & 7) + 1
+      guard range.count == 1 + width,
+        let number = integer(bytes, at: range.lowerBound + 1, width: width),
+        let number = Int64(exactly: number)
+      else { return nil }
+      return tag < Tag.negative ? number : -1 - number
+    default: return nil
+    }
+  }
+
+  /// Where the bytes of the text are that fills `range`, if it is one.
+  static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int>? {
+    guard !range.isEmpty else { return nil }
+    let tag = bytes[range.lowerBound]
+    let header: Int
+    switch tag {
+    case 0x40...0x7F: header = 1
+    case 0xA8...0xAB: header = 2 + Int(tag & 3)
+    default: return nil
+    }
+    guard skip(bytes, at: range.lowerBound, end: range.upperBound) == range.upperBound else {
+      return nil
+    }
+    return range.lowerBound + header..<range.upperBound
+  }
+}

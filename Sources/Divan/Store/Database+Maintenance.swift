@@ -1,0 +1,16 @@
+import DivanLog
+
+extension Database {
+  /// Gives back the space of everything that is not needed any more, now.
+  ///
+  /// The database does this by itself, when it pays. Reading and writing go on meanwhile. It takes
+  /// time that is proportional to the store, and up to one merged segment of extra space.
+  ///
+  /// - Throws: ``DatabaseError`` with the codes `damaged` (which names what was left as it is),
+  ///   `diskFull`, `inputOutput`, `readOnly` or `closed`.
+  public func compact() throws {
+    try store.maintenance.exclusively(store) { () throws(DatabaseError) in
+      try store.mergeEverything()
+    }
+  }
+}

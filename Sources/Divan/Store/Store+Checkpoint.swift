@@ -1,0 +1,267 @@
+import DivanLog
+import Synchronization
+
+extension Store {
+  /// Writes what changed since the last checkpoint to a new one, unless nothing did.
+  ///
+  /// The turn to write is held at the beginning and the end only.
+  func writeCheckpoint() throws(DatabaseError) {
+    guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
+      return
+    }
+    let written: WrittenCheckpoint
+    do throws(DatabaseError) {
+      written = try write(begun)
+    } catch {
+      try withTurn { () throws(DatabaseError) in takeBackCheckpoint() }
+      throw error
+    }
+    try withTurn { () throws(DatabaseError) in bringIn(written) }
+    try deleteWhatIsReplaced()
+  }
+
+  /// The same for a caller whose turn it is.
+  func writeCheckpointInTurn() throws(DatabaseError) {
+    guard let begun = try beginCheckpoint() else { return }
+    let written: WrittenCheckpoint
+    do throws(DatabaseError) {
+      written = try write(begun)
+    } catch {
+      takeBackCheckpoint()
+      throw error
+    }
+    bringIn(written)
+    try deleteWhatIsReplaced()
+  }
+
+  /// Runs `body` when it is the caller's turn to write.
+  func withTurn<R>(_ body: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+    try takeTurn(timeout: nil)
+    defer { turn.pass() }
+    return try body()
+  }
+
+  private struct BegunCheckpoint {
+    let number: UInt64
+    let state: StoreState
+    let position: Checkpoint.Position
+    let tail: LogTail
+    let previous: Checkpoint?
+  }
+
+  private struct WrittenCheckpoint {
+    let checkpoint: Checkpoint
+    let runs: [[Run]]
+  }
+
+  /// Fixes what is to be written; nil if the last checkpoint says it all.
+  private func beginCheckpoint() throws(DatabaseError) -> BegunCheckpoint? {
+    guard let writer, commits.failure == nil else { return nil }
+    guard let position = logPosition(writer) else { return nil }
+    let (number, previous, isNeeded) = maintenance.state.withLock { state in
+      let isNeeded =
+        state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
+      guard isNeeded else { return (0 as UInt64, state.checkpoint, false) }
+      state.lastNumber += 1
+      state.pendingSize = 0
+      return (state.lastNumber, state.checkpoint, true)
+    }
+    guard isNeeded else { return nil }
+    newest.documents.freeze()
+    newest.sequences.freeze()
+    newest.frozenSequence = newest.lastSequence
+    commits.replaceNewest(with: newest)
+    return BegunCheckpoint(
+      number: number, state: newest, position: position, tail: writer.tail, previous: previous)
+  }
+
+  /// Where the log ends, as a checkpoint remembers it; nil if there is no log.
+  private func logPosition(_ writer: LogWriter) -> Checkpoint.Position? {
+    let last = writer.active ?? newest.segments.newest
+    return last.map {
+      Checkpoint.Position(
+        segmentNumber: $0.header.numbers.upperBound, fileID: $0.fileID, end: $0.end)
+    }
+  }
+
+  private func takeBackCheckpoint() {
+    newest.documents.thaw()
+    newest.sequences.thaw()
+    commits.replaceNewest(with: newest)
+  }
+
+  /// Writes the pages and the directory under the checkpoint's name.
+  private func write(_ begun: BegunCheckpoint) throws(DatabaseError) -> WrittenCheckpoint {
+    let state = begun.state
+    var checkpoint = Checkpoint(
+      number: begun.number, position: begun.position, time: state.time,
+      lastSequence: state.lastSequence, documentCount: state.documentCount,
+      highestFileID: state.segments.segments.map(\.fileID).max() ?? 0,
+      members: state.segments.members, trees: [])
+    let salt = configuration.random()
+    let preamble = FilePreamble(
+      kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now())
+    var merged: [Int] = []
+    var failure: DatabaseError?
+    do throws(LogError) {
+      _ = try directory.install(
+        .checkpoint(begun.number),
+        // Or the index would be ahead of the log.
+        beforeRename: { () throws(LogError) in _ = try begun.tail.flush() }
+      ) { (file) throws(LogError) in
+        let sink = PageSink(
+          CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
+        for (index, tree) in [state.documents, state.sequences].enumerated() {
+          // Sequence numbers are hardly ever looked up that are not there.
+          let isFiltered = index == 0
+          let count = runsToMerge(tree)
+          merged.append(count)
+          var places = Array((begun.previous?.trees[index] ?? []).dropFirst(count))
+          do throws(DatabaseError) {
+            if let summary = try writeRun(tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
+            {
+              places.insert(
+                Checkpoint.RunPlace(
+                  checkpoint: begun.number, salt: salt, commit: state.commit, summary: summary),
+                at: 0)
+            }
+          } catch {
+            failure = error
+            throw .system(
+              SystemError(call: "write", path: directory.path, code: .inputOutput))
+          }
+          checkpoint.trees.append(places)
+        }
+        var directoryBytes = ByteWriter(capacity: 4096)
+        checkpoint.encode(to: &directoryBytes)
+        _ = try sink.finish(number: begun.number, directory: directoryBytes)
+      }
+    } catch {
+      throw failure ?? DatabaseError(error)
+    }
+    let runs = try open(checkpoint, merged: merged, state)
+    return WrittenCheckpoint(checkpoint: checkpoint, runs: runs)
+  }
+
+  /// How many of the newest runs a new one should take in, so that there are few runs and each entry
+  /// is written a few times only.
+  private func runsToMerge(_ tree: LayeredTree) -> Int {
+    let counts = tree.runs.map(\.count)
+    guard let base = counts.last else { return 0 }
+    var gathered = tree.frozen?.count ?? 0
+    if 4 * (gathered + counts.dropLast().reduce(0, +)) >= base { return counts.count }
+    var merged = 0
+    while merged < counts.count - 1, counts[merged] <= 2 * gathered || counts.count - merged > 4 {
+      gathered += counts[merged]
+      merged += 1
+    }
+    return merged
+  }
+
+  /// Writes one run; nil if it would be empty.
+  private func writeRun(
+    _ tree: LayeredTree, mergingNewest count: Int, isFiltered: Bool, _ state: StoreState,
+    to sink: PageSink
+  ) throws(DatabaseError) -> RunSummary? {
+    var entries = tree.entriesToWrite(mergingNewestRuns: count)
+    let keyCount = tree.runs.prefix(count).reduce(tree.frozen?.count ?? 0) { $0 + $1.count }
+    var writer: RunWriter?
+    while let entry = try next(&entries, in: state) {
+      do {
+        if writer == nil {
+          writer = RunWriter(
+            pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
+          ) { try sink.append($0) }
+        }
+        try writer?.append(entry)
+      } catch {
+        throw Store.pageFailure(error)
+      }
+    }
+    do { return try writer?.finish() } catch { throw Store.pageFailure(error) }
+  }
+
+  private func next(
+    _ entries: inout LayeredScan, in state: StoreState
+  ) throws(DatabaseError) -> IndexEntry? {
+    while true {
+      do throws(PageError) {
+        return try entries.next()
+      } catch {
+        try repairIndex(error, in: state)
+      }
+    }
+  }
+
+  private static func pageFailure(_ error: any Error) -> DatabaseError {
+    (error as? LogError).map { DatabaseError($0) }
+      ?? DatabaseError(.inputOutput, "a page of the index could not be written: \(error)")
+  }
+
+  /// Opens the runs that a new checkpoint names: its own, and those of older ones that are open.
+  private func open(
+    _ checkpoint: Checkpoint, merged: [Int], _ state: StoreState
+  ) throws(DatabaseError) -> [[Run]] {
+    try translating { () throws(LogError) in
+      let file = try CheckpointFile.open(
+        checkpoint.number, in: directory, isMapped: configuration.reads == .mapped)
+      let source = CheckpointPages.source(of: file)
+      var runs: [[Run]] = []
+      for (index, tree) in [state.documents, state.sequences].enumerated() {
+        var tree = Array(tree.runs.dropFirst(merged[index]))
+        if let place = checkpoint.trees[index].first, place.checkpoint == checkpoint.number {
+          do throws(PageError) {
+            tree.insert(try Run(source, place.summary, commit: place.commit), at: 0)
+          } catch {
+            throw .damaged(Damage(path: file.path, offset: 0, reason: "\(error)"))
+          }
+        }
+        runs.append(tree)
+      }
+      return runs
+    }
+  }
+
+  /// Puts the new runs in the place of what was frozen.
+  private func bringIn(_ written: WrittenCheckpoint) {
+    newest.documents.replaceFrozen(with: written.runs[0])
+    newest.sequences.replaceFrozen(with: written.runs[1])
+    commits.replaceNewest(with: newest)
+    maintenance.state.withLock { $0.checkpoint = written.checkpoint }
+    // HEAD is evidence; if it cannot be replaced now, the next segment's making tries again.
+    try? writer?.replaceHead(isClosed: false)
+  }
+
+  /// Deletes the files that neither the log nor the newest checkpoint needs.
+  private func deleteWhatIsReplaced() throws(DatabaseError) {
+    try translating { () throws(LogError) in
+      let (checkpoint, replaced) = maintenance.state.withLock { ($0.checkpoint, $0.replaced) }
+      guard let checkpoint else { return }
+      let listed = Set(checkpoint.members.map { FileName.segment($0.segment.numbers) })
+      var doomed = replaced.subtracting(listed)
+      for case .checkpoint(let number) in try directory.listing().files
+      where !checkpoint.rests(on: number) {
+        doomed.insert(.checkpoint(number))
+      }
+      guard !doomed.isEmpty else { return }
+      for name in doomed.sorted(by: { "\($0)" < "\($1)" }) { try directory.remove(name) }
+      maintenance.state.withLock { $0.replaced.subtract(doomed) }
+      try directory.flush()
+    }
+  }
+}
+
+/// Hands pages to a checkpoint's file from within closures.
+private final class PageSink {
+  private var writer: CheckpointFileWriter
+
+  init(_ writer: consuming CheckpointFileWriter) { self.writer = writer }
+
+  func append(_ page: Span<UInt8>) throws(LogError) -> UInt32 { try writer.append(page: page) }
+
+  func finish(
+    number: UInt64, directory: borrowing ByteWriter
+  ) throws(LogError) -> CheckpointHeader {
+    try writer.finish(number: number, directory: directory)
+  }
+}

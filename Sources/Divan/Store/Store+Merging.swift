@@ -1,0 +1,253 @@
+import DivanLog
+import Synchronization
+
+extension Store {
+  /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the
+  /// inputs can go.
+  func mergeWhatPays() throws(DatabaseError) {
+    while try mergeOnce(isForced: false) { try writeCheckpoint() }
+  }
+
+  /// Merges everything that holds anything dead, and whatever is small.
+  func mergeEverything() throws(DatabaseError) {
+    try writeCheckpoint()
+    while try mergeOnce(isForced: true) { try writeCheckpoint() }
+  }
+
+  /// Merges one group of neighbouring segments; returns false if there is none worth it.
+  private func mergeOnce(isForced: Bool) throws(DatabaseError) -> Bool {
+    let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
+    guard let position else { return false }
+    let begun: (state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail)? =
+      try withTurn { () throws(DatabaseError) in
+        guard let writer, commits.failure == nil else { return nil }
+        let policy = MergePolicy(
+          segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
+          sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
+        let inputs = policy.choose(
+          from: newest.segments, activeFileID: writer.active?.fileID, through: position,
+          except: damaged)
+        guard !inputs.isEmpty else { return nil }
+        return (newest, inputs, writer.takeFileID(), writer.tail)
+      }
+    guard let begun else { return false }
+    let output: Segment
+    do throws(LogError) {
+      output = try SegmentMerge.run(
+        SegmentMerge.Order(
+          inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
+          now: configuration.now(), judgedAt: begun.state.commit,
+          releasedThrough: begun.state.commit, isMapped: configuration.reads == .mapped),
+        in: directory,
+        keep: { (entry) throws(LogError) in try isLive(entry, in: begun.state) },
+        flushLog: { () throws(LogError) in _ = try begun.tail.flush() })
+    } catch {
+      if case .damaged(let damage) = error {
+        // What is damaged stays as it is: a merge would destroy the evidence.
+        maintenance.state.withLock { state in
+          for input in begun.inputs where input.file.path == damage.path {
+            state.damaged.insert(input.fileID)
+          }
+        }
+      }
+      throw DatabaseError(error)
+    }
+    try bringIn(output, inPlaceOf: begun.inputs)
+    return true
+  }
+
+  /// Whether the index refers to a record.
+  private func isLive(
+    _ item: RecordScan.Entry, in state: StoreState
+  ) throws(LogError) -> Bool {
+    guard item.record.kind == .document else { return false }
+    return try indexEntry(of: item, in: state)?.locator == item.locator
+  }
+
+  /// What the index holds for the document that a record is of.
+  private func indexEntry(
+    of item: RecordScan.Entry, in state: StoreState
+  ) throws(LogError) -> DocumentEntry? {
+    do {
+      let record = try DocumentRecord.decode(item.record.payload)
+      return try StoreView(state: state, store: self).entry(record.idBytes)
+    } catch let error as DatabaseError {
+      throw .damaged(Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
+    } catch {
+      throw .damaged(
+        Damage(path: path, offset: Int(clamping: item.locator.offset), reason: "\(error)"))
+    }
+  }
+
+  /// Lets the index refer to the merged segment, and takes its inputs out of use.
+  ///
+  /// The turn is held for some thousand records at a time, so that writers need not wait long. What
+  /// was changed meanwhile stays as it is: only an entry that still refers to an input is moved.
+  private func bringIn(
+    _ output: Segment, inPlaceOf inputs: [Segment]
+  ) throws(DatabaseError) {
+    let replaced = Set(inputs.map(\.fileID))
+    try withTurn { () throws(DatabaseError) in
+      newest.segments.update(output)
+      commits.replaceNewest(with: newest)
+    }
+    var scan = RecordScan(output)
+    var isDone = false
+    while !isDone {
+      try withTurn { () throws(DatabaseError) in
+        isDone = try move(&scan, from: replaced, count: 2000)
+        commits.replaceNewest(with: newest)
+      }
+    }
+    try withTurn { () throws(DatabaseError) in
+      newest.segments.replace(replaced, with: output.fileID)
+      commits.replaceNewest(with: newest)
+      maintenance.state.withLock { $0.replaced.formUnion(inputs.map(\.file.name)) }
+    }
+  }
+
+  /// Moves the index entries of the next records; returns true at the end.
+  private func move(
+    _ scan: inout RecordScan, from inputs: Set<UInt64>, count: Int
+  ) throws(DatabaseError) -> Bool {
+    var scratch = ByteWriter(capacity: 128)
+    for _ in 0..<count {
+      let item: RecordScan.Item
+      do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
+      switch item {
+      case .record(let item):
+        guard item.record.kind == .document,
+          let record = try? DocumentRecord.decode(item.record.payload),
+          var entry = try StoreView(state: newest, store: self).entry(record.idBytes),
+          entry.sequence == record.sequence, inputs.contains(entry.locator.fileID)
+        else { continue }
+        newest.segments.noteDead(entry.locator)
+        entry.locator = item.locator
+        record.idBytes.withSpan { (key: Span<UInt8>) in
+          newest.put(entry, id: key, superseding: nil, scratch: &scratch)
+        }
+      case .commit: continue
+      case .damage(let damage): throw DatabaseError(damage)
+      case .end: return true
+      }
+    }
+    return false
+  }
+}
+
+/// Which neighbouring segments to merge next.
+struct MergePolicy {
+  let segmentSizeGoal: UInt64
+  /// A merged segment is not made larger than this.
+  let sizeLimit: UInt64
+  let isForced: Bool
+}
+
+extension MergePolicy {
+  private struct Candidate {
+    let segment: Segment
+    let live: UInt64
+    let total: UInt64
+
+    var deadShare: Double { total == 0 ? 1 : Double(total - live) / Double(total) }
+  }
+
+  /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.
+  ///
+  /// - Parameter position: only what a checkpoint covers is merged, so that what follows it is
+  ///   replayed as it was written.
+  func choose(
+    from table: SegmentTable, activeFileID: UInt64?, through position: Checkpoint.Position,
+    except damaged: Set<UInt64>
+  ) -> [Segment] {
+    let all = zip(table.segments, table.usages).sorted {
+      $0.0.header.numbers.lowerBound < $1.0.header.numbers.lowerBound
+    }
+    var groups: [[Candidate]] = [[]]
+    var live: UInt64 = 0
+    var dead: UInt64 = 0
+    for (segment, usage) in all {
+      live += usage.total - usage.dead
+      let isCovered =
+        segment.fileID != activeFileID
+        && (segment.header.numbers.upperBound < position.segmentNumber
+          || segment.fileID == position.fileID)
+      if isCovered, !damaged.contains(segment.fileID) {
+        dead += usage.dead
+        groups[groups.count - 1].append(
+          Candidate(segment: segment, live: usage.total - usage.dead, total: usage.total))
+      } else {
+        groups.append([])
+      }
+    }
+    if isForced { return forced(groups) }
+    // Half as much dead as live is left alone: then each merge gains enough for its cost.
+    let isWasteful = dead > live / 2 && dead > segmentSizeGoal / 2
+    return emptiest(groups, threshold: isWasteful ? 0.2 : 0.6) ?? small(groups) ?? []
+  }
+
+  /// The segment with the greatest share of dead bytes, with neighbours that are worth it too.
+  private func emptiest(_ groups: [[Candidate]], threshold: Double) -> [Segment]? {
+    var best: (group: Int, index: Int, share: Double)?
+    for (group, candidates) in groups.enumerated() {
+      for (index, candidate) in candidates.enumerated()
+      where candidate.deadShare >= threshold && candidate.deadShare > best?.share ?? 0 {
+        best = (group, index, candidate.deadShare)
+      }
+    }
+    guard let best else { return nil }
+    let group = groups[best.group]
+    var range = best.index...best.index
+    var size = group[best.index].live
+    func isWorthIt(_ candidate: Candidate) -> Bool {
+      size + candidate.live <= sizeLimit
+        && (candidate.deadShare >= threshold / 2 || candidate.live < segmentSizeGoal / 8)
+    }
+    while range.lowerBound > 0, isWorthIt(group[range.lowerBound - 1]) {
+      size += group[range.lowerBound - 1].live
+      range = range.lowerBound - 1...range.upperBound
+    }
+    while range.upperBound + 1 < group.count, isWorthIt(group[range.upperBound + 1]) {
+      size += group[range.upperBound + 1].live
+      range = range.lowerBound...range.upperBound + 1
+    }
+    return group[range].map(\.segment)
+  }
+
+  /// Six or more small neighbours of like size, so that each byte is merged a few times only.
+  private func small(_ groups: [[Candidate]]) -> [Segment]? {
+    var limit = UInt64(1) << 16
+    while limit <= segmentSizeGoal {
+      for group in groups {
+        for run in group.split(whereSeparator: { $0.live > limit }) where run.count >= 6 {
+          return run.map(\.segment)
+        }
+      }
+      limit *= 4
+    }
+    return nil
+  }
+
+  /// Anything that a merge makes smaller or fewer.
+  private func forced(_ groups: [[Candidate]]) -> [Segment] {
+    for group in groups {
+      var run: [Candidate] = []
+      var size: UInt64 = 0
+      for candidate in group {
+        if size + candidate.live > sizeLimit, !run.isEmpty {
+          if pays(run) { return run.map(\.segment) }
+          run = []
+          size = 0
+        }
+        run.append(candidate)
+        size += candidate.live
+      }
+      if pays(run) { return run.map(\.segment) }
+    }
+    return []
+  }
+
+  private func pays(_ run: [Candidate]) -> Bool {
+    run.count > 1 || run.contains { $0.total > $0.live }
+  }
+}

@@ -1,0 +1,148 @@
+import DivanLog
+
+/// What ``Database/check(progress:)`` found.
+public struct CheckReport: Sendable {
+  /// Documents whose current revision was read, deleted ones included.
+  public internal(set) var documentCount = 0
+  /// Records of the log that were read, superseded ones included.
+  public internal(set) var recordCount = 0
+  /// Everything that is not as it should be.
+  public internal(set) var problems: [DatabaseError] = []
+
+  /// Whether nothing is wrong.
+  public var isSound: Bool { problems.isEmpty }
+}
+
+extension Database {
+  /// Reads everything and reports what is not as it should be.
+  ///
+  /// Every frame and record of the log is checked against its checksums, every entry of the index
+  /// against the record that it names, every document against its revision ID, and both orders of the
+  /// index and the counts against each other. Reading and writing go on meanwhile; what is written
+  /// after the call is not looked at. Takes time that is proportional to the store.
+  ///
+  /// - Parameter progress: told the share that was done, between 0 and 1; checking stops with
+  ///   ``DatabaseError/Code/cancelled`` when it returns false.
+  public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
+    var check = StoreCheck(try store.view(), progress)
+    try check.checkLog()
+    try check.checkDocuments()
+    try check.checkSequences()
+    return check.report
+  }
+}
+
+private struct StoreCheck {
+  let view: StoreView
+  let progress: ((Double) -> Bool)?
+  var report = CheckReport()
+  private var liveCount = 0
+
+  init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
+    self.view = view
+    self.progress = progress
+  }
+
+  private func advance(to share: Double) throws(DatabaseError) {
+    guard progress?(share) ?? true else {
+      throw DatabaseError(.cancelled, "the check was cancelled")
+    }
+  }
+
+  mutating func checkLog() throws(DatabaseError) {
+    let segments = view.state.segments.segments
+    for (index, segment) in segments.enumerated() {
+      try advance(to: 0.5 * Double(index) / Double(segments.count))
+      var scan = RecordScan(segment)
+      reading: while true {
+        let item: RecordScan.Item
+        do throws(LogError) { item = try scan.next() } catch {
+          report.problems.append(DatabaseError(error))
+          break
+        }
+        switch item {
+        case .record: report.recordCount += 1
+        case .commit: continue
+        case .damage(let damage): report.problems.append(DatabaseError(damage))
+        case .end: break reading
+        }
+      }
+    }
+  }
+
+  mutating func checkDocuments() throws(DatabaseError) {
+    var scan: LayeredScan? = view.state.documents.scan()
+    while let item = try view.step(&scan) {
+      if report.documentCount % 10_000 == 0 { try advance(to: 0.5) }
+      report.documentCount += 1
+      do throws(DatabaseError) {
+        guard let id = item.key.text else {
+          throw DatabaseError(.damaged, "a document ID that is no text", path: view.store.path)
+        }
+        let entry = try view.decodeEntry(item.value)
+        if !entry.isDeleted { liveCount += 1 }
+        try check(id, entry)
+      } catch {
+        report.problems.append(error)
+      }
+    }
+    if liveCount != Int(clamping: view.state.documentCount) {
+      report.problems.append(
+        DatabaseError(
+          .damaged,
+          "the index has \(liveCount) documents, and the count is \(view.state.documentCount)",
+          path: view.store.path))
+    }
+  }
+
+  private func check(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) {
+    _ = try view.document(id, entry)
+    let record = try view.record(at: entry.locator, documentID: id)
+    try EncodedValue(record.body).validate()
+    guard record.revision == entry.revision, record.isDeleted == entry.isDeleted else {
+      throw DatabaseError(
+        .damaged, "the index and the log disagree about a revision", documentID: id)
+    }
+    // A parent that is not known any more cannot be hashed; a foreign revision has another formula.
+    guard !record.revision.isForeign, record.revision.generation == 1 || record.parent != nil else {
+      return
+    }
+    let computed = try RevisionID.compute(
+      parent: record.parent, isDeleted: record.isDeleted, body: record.body)
+    guard computed == record.revision else {
+      throw DatabaseError(
+        .damaged, "the content does not match the revision ID", documentID: id)
+    }
+  }
+
+  mutating func checkSequences() throws(DatabaseError) {
+    try advance(to: 0.9)
+    var scan: LayeredScan? = view.state.sequences.scan()
+    var count = 0
+    while let item = try view.step(&scan) {
+      count += 1
+      do throws(DatabaseError) {
+        let locator = try view.decodeLocator(item.value)
+        let record = try view.record(at: locator)
+        guard let entry = try view.entry(record.idBytes), entry.locator == locator,
+          record.sequence.withBigEndianBytes({ key in key.indices.map { key[$0] } })
+            == item.key.array
+        else {
+          throw DatabaseError(
+            .damaged, "the order of changes names a revision that is not current",
+            documentID: record.id)
+        }
+      } catch {
+        report.problems.append(error)
+      }
+    }
+    if count != report.documentCount {
+      report.problems.append(
+        DatabaseError(
+          .damaged,
+          "the order of changes has \(count) entries for \(report.documentCount) documents",
+          path: view.store.path))
+    }
+    try advance(to: 1)
+  }
+}

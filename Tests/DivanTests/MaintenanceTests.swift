@@ -1,0 +1,134 @@
+import Divan
+import DivanLog
+import DivanTesting
+import TestSupport
+import Testing
+
+struct MaintenanceTests {
+  /// A store with so much history that everything has happened to it.
+  private static func agedStore(
+    _ fileSystem: any FileSystem, seed: UInt64 = 11
+  ) throws -> (Database, PlainStore) {
+    var random = SeededGenerator(seed: seed)
+    let database = try Database(at: "/store.divan", configuration: .small(on: fileSystem))
+    var model = PlainStore()
+    for _ in 0..<150 {
+      model = try database.write { try model.changed(by: $0, &random) }
+    }
+    return (database, model)
+  }
+
+  @Test func `an aged store has checkpoints and merged segments, and is sound`() throws {
+    let (database, model) = try MaintenanceTests.agedStore(MemoryFileSystem())
+    let statistics = try database.statistics
+    #expect(statistics.documentCount == model.liveIDs.count)
+    #expect(statistics.checkpointSize > 0)
+    #expect(statistics.segments.contains { $0.name.contains("-") })
+    let report = try database.check()
+    #expect(report.isSound, "\(report.problems)")
+    #expect(report.documentCount == model.entries.count)
+  }
+
+  @Test func `compacting leaves one segment with nothing dead in it`() throws {
+    let (database, model) = try MaintenanceTests.agedStore(MemoryFileSystem())
+    try database.compact()
+    try database.compact()
+    let sealed = try database.statistics.segments.filter { !$0.isActive }
+    #expect(sealed.allSatisfy { $0.deadSize == 0 })
+    try model.compare(with: database.snapshot())
+  }
+
+  @Test func `a store that is overwritten again and again stays within two and a half times its size`()
+    throws
+  {
+    let fileSystem = MemoryFileSystem()
+    let database = try Database(at: "/store.divan", configuration: .small(on: fileSystem))
+    var random = SeededGenerator(seed: 5)
+    let text = Value.string(String(repeating: "lorem ", count: 50))
+    func overwrite(_ number: Int) throws {
+      _ = try database.write { transaction in
+        try transaction.overwrite("doc-\(number)", with: ["text": text])
+      }
+    }
+    for number in 0..<400 { try overwrite(number) }
+    let live = try database.statistics.liveSize
+    var largest = 0
+    for _ in 0..<4000 {
+      try overwrite(Int.random(in: 0..<400, using: &random))
+      largest = max(largest, try database.statistics.directorySize)
+    }
+    // The live bytes grow by the history that each document carries.
+    let final = try database.statistics.liveSize
+    #expect(largest <= final * 5 / 2 + 2 * (16 << 10), "\(largest) bytes for \(live), \(final)")
+  }
+
+  @Test func `a backup of a store in use is a store with the same documents and another identity`()
+    throws
+  {
+    let fileSystem = MemoryFileSystem()
+    let (database, model) = try MaintenanceTests.agedStore(fileSystem)
+    try database.backup(to: "/copy.divan")
+    try database.write { try $0.put(Document(id: "later", [:])) }
+    let copy = try Database(at: "/copy.divan", configuration: .small(on: fileSystem))
+    try model.compare(with: copy.snapshot())
+    #expect(try copy.check().isSound)
+    #expect(copy.openingReport.ending == .closed)
+    #expect(copy.storeID != database.storeID)
+    // Changes go on where the original was.
+    let sequence = try copy.snapshot().sequence
+    let stored = try copy.write { try $0.put(Document(id: "new", [:])) }
+    #expect(stored.sequence == sequence + 1)
+    #expect(throws: DatabaseError.self) { try database.backup(to: "/copy.divan") }
+  }
+
+  @Test func `a cancelled backup leaves nothing behind`() throws {
+    let fileSystem = MemoryFileSystem()
+    let (database, _) = try MaintenanceTests.agedStore(fileSystem)
+    #expect {
+      try database.backup(to: "/copy.divan") { _ in false }
+    } throws: {
+      ($0 as? DatabaseError)?.code == .cancelled
+    }
+    #expect(try fileSystem.list("/") == ["store.divan"])
+  }
+
+  @Test func `a restored store holds what the backup holds`() throws {
+    let fileSystem = MemoryFileSystem()
+    let (database, model) = try MaintenanceTests.agedStore(fileSystem)
+    try database.backup(to: "/backup.divan")
+    try database.close()
+    let configuration = Configuration.small(on: fileSystem)
+    try Database.restore(from: "/backup.divan", to: "/again.divan", configuration: configuration)
+    let restored = try Database(at: "/again.divan", configuration: configuration)
+    try model.compare(with: restored.snapshot())
+  }
+
+  @Test func `a store exists until it is deleted, which must not be while it is open`() throws {
+    let fileSystem = MemoryFileSystem()
+    let configuration = Configuration.small(on: fileSystem)
+    #expect(!Database.exists(at: "/store.divan", configuration: configuration))
+    let (database, _) = try MaintenanceTests.agedStore(fileSystem)
+    #expect(Database.exists(at: "/store.divan", configuration: configuration))
+    #expect {
+      try Database.delete(at: "/store.divan", configuration: configuration)
+    } throws: {
+      ($0 as? DatabaseError)?.code == .storeInUse
+    }
+    try database.close()
+    try Database.delete(at: "/store.divan", configuration: configuration)
+    #expect(!Database.exists(at: "/store.divan", configuration: configuration))
+    #expect(try fileSystem.list("/") == [])
+  }
+
+  @Test func `a snapshot reads on while its files are merged away`() throws {
+    let fileSystem = MemoryFileSystem()
+    let (database, model) = try MaintenanceTests.agedStore(fileSystem)
+    let snapshot = try database.snapshot()
+    var random = SeededGenerator(seed: 3)
+    var later = model
+    for _ in 0..<100 { later = try database.write { try later.changed(by: $0, &random) } }
+    try database.compact()
+    try model.compare(with: snapshot)
+    try later.compare(with: database.snapshot())
+  }
+}

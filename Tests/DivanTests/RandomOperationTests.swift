@@ -1,0 +1,58 @@
+import Divan
+import DivanLog
+import DivanTesting
+import TestSupport
+import Testing
+
+/// The store against a plain sorted map, under random operations, with small files so that everything
+/// that happens to large stores happens here: rotation, checkpoints, merges, reopening.
+struct RandomOperationTests {
+  @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64], [ReadMode.mapped, .buffered])
+  func `random operations agree with a plain map, snapshots held open included`(
+    seed: UInt64, reads: ReadMode
+  ) throws {
+    print("seed \(seed)")
+    var random = SeededGenerator(seed: seed)
+    var configuration = Configuration.small(on: MemoryFileSystem())
+    configuration.reads = reads
+    var model = PlainStore()
+    var database = try Database(at: "/store.divan", configuration: configuration)
+    var held: [(snapshot: Snapshot, model: PlainStore)] = []
+    for round in 0..<300 {
+      switch Int.random(in: 0..<100, using: &random) {
+      case 0..<80:
+        let changed = try database.write { transaction in
+          try model.changed(by: transaction, &random)
+        }
+        model = changed
+      case 80..<85:
+        // The closure throws, so nothing happened.
+        struct Stop: Error {}
+        #expect(throws: Stop.self) {
+          try database.write { transaction in
+            _ = try model.changed(by: transaction, &random)
+            throw Stop()
+          }
+        }
+      case 85..<92:
+        held.append((try database.snapshot(), model))
+        if held.count > 5 { held.removeFirst() }
+      case 92..<95:
+        try database.compact()
+      default:
+        held = []
+        try database.close()
+        database = try Database(at: "/store.divan", configuration: configuration)
+        #expect(database.openingReport.ending == .closed)
+      }
+      if round % 20 == 0 {
+        try model.compare(with: database.snapshot())
+        for (snapshot, model) in held { try model.compare(with: snapshot) }
+      }
+    }
+    try model.compare(with: database.snapshot())
+    try database.close()
+    let reopened = try Database(at: "/store.divan", configuration: configuration)
+    try model.compare(with: reopened.snapshot())
+  }
+}

@@ -1,0 +1,13 @@
+import Synchronization
+
+/// A list that closures on any thread add to.
+package final class Recorder<Element: Sendable>: Sendable {
+  private let elements = Mutex<[Element]>([])
+
+  package init() {}
+
+  package func append(_ element: Element) { elements.withLock { $0.append(element) } }
+
+  /// What was added so far, in order.
+  package var all: [Element] { elements.withLock { $0 } }
+}
