@@ -55,8 +55,8 @@ def _crc_table():
 CRC_TABLE = _crc_table()
 
 
-def crc32c(*parts):
-    crc = 0xFFFFFFFF
+def crc32c(*parts, continuing=0):
+    crc = continuing ^ 0xFFFFFFFF
     table = CRC_TABLE
     for part in parts:
         for byte in part:
@@ -280,7 +280,7 @@ def records(payload):
             raise Damage("a record of an impossible size")
         checksum = reader.integer(4)
         body = reader.take(size - 4)
-        if crc32c(struct.pack("<Q", size), body) != checksum:
+        if crc32c(body, continuing=size) != checksum:
             raise Damage("a record with a wrong checksum")
         yield body[0], body[1:]
 

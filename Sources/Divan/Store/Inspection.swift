@@ -3,15 +3,19 @@ package import DivanLog
 /// A document record as tools look at it.
 package struct InspectedDocument: Sendable {
   private let content: DocumentRecord
+  package let id: String
 
   /// Reads the payload of a record of the kind ``Record/Kind/document``.
   package init(_ payload: SharedBytes) throws(ByteError) {
     content = try DocumentRecord.decode(payload)
+    guard let id = content.id else {
+      throw ByteError(offset: 1, reason: "a document ID that is no text")
+    }
+    self.id = id
   }
 }
 
 extension InspectedDocument {
-  package var id: String { content.id }
   package var sequence: UInt64 { content.sequence }
   package var revision: RevisionID { content.revision }
   package var isDeleted: Bool { content.isDeleted }
@@ -26,7 +30,7 @@ extension InspectedDocument {
   package var ancestors: [RevisionID] {
     var revisions: [RevisionID] = []
     var generation = content.revision.generation
-    for digest in content.ancestors {
+    for digest in content.ancestors.digests {
       generation -= 1
       guard let revision = RevisionID.read(generation, digest) else { break }
       revisions.append(revision)
@@ -38,11 +42,11 @@ extension InspectedDocument {
   /// ID, which is computed anew where it can be. Nil if nothing is.
   package var problem: String? {
     do throws(DatabaseError) {
-      try DocumentID.validate(content.id)
+      try DocumentID.validate(id)
       try body.validate()
       guard body.kind == .object else { return "the body is no object" }
       try PropertyNames.validate(body)
-      if content.ancestors.count >= content.revision.generation {
+      if content.ancestors.digests.count >= content.revision.generation {
         return "there are more revisions before it than its generation allows"
       }
       // Of a later revision whose parent is not known, the digest cannot be computed.
@@ -158,6 +162,11 @@ extension InspectedCheckpoint {
           found.append("\(what) \(name(key)) is in the log and not in the pages")
         } else if let key = left?.key, left?.value != right?.value {
           found.append("\(what) \(name(key)) is another one in the log")
+        }
+        if let left, try left.key.withSpan({ (key) throws(PageError) in try pages.find(key) })
+          != left.value
+        {
+          found.append("\(what) \(name(left.key)) is found by a scan only")
         }
         if order <= 0 { left = try ours.next() }
         if order >= 0 { right = try theirs.next() }

@@ -37,7 +37,7 @@ extension StandardStream {
   }
 
   /// Lets a write to a pipe that nobody reads fail, where it would end the process.
-  package static func reportClosedPipes() { _ = unsafe signal(SIGPIPE, SIG_IGN) }
+  package static func reportClosedPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 }
 
 extension StandardStream: CustomStringConvertible {
