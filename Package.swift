@@ -22,7 +22,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/TestSupport"),
-    .testTarget(name: "DivanLogTests", dependencies: ["DivanLog", "DivanTesting", "TestSupport"]),
+    .testTarget(
+      name: "DivanLogTests", dependencies: ["DivanLog", "Divan", "DivanTesting", "TestSupport"]),
     .testTarget(
       name: "DivanTests", dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport"]),
     .testTarget(name: "logdumpTests", dependencies: ["logdump", "Divan", "TestSupport"]),

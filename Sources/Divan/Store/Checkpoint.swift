@@ -177,7 +177,8 @@ extension Checkpoint {
     return nil
   }
 
-  private static func open(
+  /// Opens a checkpoint; nil if something that it rests on is missing.
+  static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
     nodeSize: Int
   ) throws(LogError) -> Usable? {

@@ -73,14 +73,20 @@ extension FilePreamble {
 
   /// Reads the preamble of a whole header block, whose last four bytes are its checksum.
   ///
-  /// The version is judged before the checksum, since a newer version may lay out the rest
-  /// differently.
+  /// Magic and version are judged before the checksum, since a newer version may lay out the rest
+  /// differently; unless the checksum shows that they were others once. FILE_FORMAT.md §2
   static func decode(block: SharedBytes, kind expected: Kind, path: String) throws(LogError) -> Self
   {
     guard block.count >= size + 4 else {
       throw .damaged(Damage(path: path, offset: 0, reason: "the file ends within its header"))
     }
-    guard block.prefix(8).array == magic else {
+    let hasMagic = block.prefix(8).array == magic
+    if !hasMagic || block.load(UInt16.self, at: 8) > FormatVersion.major {
+      if wasOurs(block) {
+        throw .damaged(Damage(path: path, offset: 0, reason: "the file's first bytes are damaged"))
+      }
+    }
+    guard hasMagic else {
       let isBlank = block.array.allSatisfy { $0 == 0 }
       if isBlank {
         throw .damaged(Damage(path: path, offset: 0, reason: "the header is all zeros"))
@@ -91,8 +97,8 @@ extension FilePreamble {
     let features = block.load(UInt64.self, at: 16)
     let checksum = CRC32C.checksum(block.prefix(block.count - 4))
     let isWhole = checksum == block.load(UInt32.self, at: block.count - 4)
-    // A flipped bit in the version must not read as "newer": only a whole header is believed, or
-    // one whose version is newer and whose layout is therefore unknown but plausible.
+    // Only a whole header is believed, or one whose version is newer and whose layout is therefore
+    // unknown but plausible.
     if major > FormatVersion.major, isWhole || major < 256 {
       throw .newerFormat(path: path, version: "\(major).\(block.load(UInt16.self, at: 10))")
     }
@@ -110,6 +116,17 @@ extension FilePreamble {
       storeID: StoreID(
         high: block.load(UInt64.self, at: 24), low: block.load(UInt64.self, at: 32)),
       salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48))
+  }
+
+  /// Whether a header block is whole but for its magic and major version.
+  private static func wasOurs(_ block: SharedBytes) -> Bool {
+    var writer = ByteWriter(capacity: block.count)
+    writer.append(magic)
+    writer.append(FormatVersion.major)
+    writer.append(block.prefix(block.count - 4).suffix(from: 10))
+    var check = CRC32C()
+    check.add(writer, in: 0..<writer.count)
+    return check.checksum == block.load(UInt32.self, at: block.count - 4)
   }
 
   /// Completes a header block of `size` bytes: zeros, and the checksum of all before it.

@@ -10,6 +10,12 @@ package struct SegmentChain: Sendable {
   package var leftovers: [FileName]
   package var damage: [Damage]
 
+  package init(segments: [Segment], leftovers: [FileName], damage: [Damage]) {
+    self.segments = segments
+    self.leftovers = leftovers
+    self.damage = damage
+  }
+
   /// A segment as a checkpoint remembers it.
   package struct Member: Hashable, Sendable {
     package var numbers: ClosedRange<UInt64>
@@ -86,7 +92,7 @@ extension SegmentChain {
     return chain
   }
 
-  /// Opens a segment; a header that is damaged is noted, and nil returned.
+  /// Opens a segment; a header that cannot be read is damage, which is noted, and nil returned.
   private mutating func open(
     _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
   ) throws(LogError) -> SegmentFile? {
@@ -94,6 +100,10 @@ extension SegmentChain {
       return try SegmentFile(numbers, in: directory)
     } catch .damaged(let damage) {
       self.damage.append(damage)
+      return nil
+    } catch .foreign(let path, let reason) {
+      // It has the name of a segment: so there was one.
+      self.damage.append(Damage(path: path, offset: 0, reason: reason))
       return nil
     }
   }

@@ -1,0 +1,199 @@
+package import DivanLog
+
+/// A document record as tools look at it.
+package struct InspectedDocument: Sendable {
+  private let content: DocumentRecord
+  package let id: String
+
+  /// Reads the payload of a record of the kind ``Record/Kind/document``.
+  package init(_ payload: SharedBytes) throws(ByteError) {
+    content = try DocumentRecord.decode(payload)
+    guard let id = content.id else {
+      throw ByteError(offset: 1, reason: "a document ID that is no text")
+    }
+    self.id = id
+  }
+}
+
+extension InspectedDocument {
+  package var sequence: UInt64 { content.sequence }
+  package var revision: RevisionID { content.revision }
+  package var isDeleted: Bool { content.isDeleted }
+  /// The properties in their binary form.
+  package var body: EncodedValue { EncodedValue(content.body) }
+  /// Where the record stands that this one takes the place of, and its sequence number.
+  package var superseded: (sequence: UInt64, locator: RecordLocator)? {
+    content.superseded.map { ($0.sequence, $0.locator) }
+  }
+
+  /// The revisions before this one, the nearest first.
+  package var ancestors: [RevisionID] {
+    var revisions: [RevisionID] = []
+    var generation = content.revision.generation
+    for digest in content.ancestors.digests {
+      generation -= 1
+      guard let revision = RevisionID.read(generation, digest) else { break }
+      revisions.append(revision)
+    }
+    return revisions
+  }
+
+  /// What is wrong with the record though its checksum holds: with the ID, the body, or the revision
+  /// ID, which is computed anew where it can be. Nil if nothing is.
+  package var problem: String? {
+    do throws(DatabaseError) {
+      try DocumentID.validate(id)
+      try body.validate()
+      guard body.kind == .object else { return "the body is no object" }
+      try PropertyNames.validate(body)
+      if content.ancestors.digests.count >= content.revision.generation {
+        return "there are more revisions before it than its generation allows"
+      }
+      // Of a later revision whose parent is not known, the digest cannot be computed.
+      guard !content.revision.isForeign,
+        content.revision.generation == 1 || content.parent != nil
+      else { return nil }
+      let computed = try RevisionID.compute(
+        parent: content.parent, isDeleted: content.isDeleted, body: content.body)
+      return computed == content.revision ? nil : "the revision ID is not that of its content"
+    } catch {
+      return error.message
+    }
+  }
+}
+
+/// The index that some segments give, for tools that check or measure a store.
+///
+/// It takes about a hundred bytes of memory for each document.
+package struct InspectedIndex: ~Copyable {
+  fileprivate var replay: Replay
+
+  /// Begins with nothing.
+  package init() {
+    replay = Replay(onto: StoreState(nodeSize: BTree.defaultPageSize), isFromNothing: true)
+  }
+}
+
+extension InspectedIndex {
+  /// Brings in a segment, up to its `end`.
+  package mutating func add(_ segment: Segment) throws(LogError) {
+    _ = try replay.run(segment, from: nil) { _ in true }
+  }
+
+  /// What could not be read so far.
+  package var damage: [Damage] { replay.damage }
+  package var documentCount: UInt64 { replay.state.documentCount }
+  package var lastSequence: UInt64 { replay.state.lastSequence }
+
+  /// Bytes of records in a segment: all, and those that nothing refers to any more.
+  package func usage(of fileID: UInt64) -> (total: UInt64, dead: UInt64)? {
+    replay.state.segments.usage(of: fileID).map { ($0.total, $0.dead) }
+  }
+}
+
+/// A checkpoint with all that it rests on, for tools.
+package struct InspectedCheckpoint {
+  private let usable: Checkpoint.Usable
+  package let number: UInt64
+
+  /// Opens a checkpoint; nil if a file that it rests on is missing.
+  package init?(
+    _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory
+  ) throws(LogError) {
+    guard
+      let usable = try Checkpoint.open(
+        number, among: files, in: directory, isMapped: false, nodeSize: BTree.defaultPageSize)
+    else { return nil }
+    self.usable = usable
+    self.number = number
+  }
+}
+
+extension InspectedCheckpoint {
+  /// Through where the log is in the pages.
+  package var end: LogEnd { usable.checkpoint.position.end }
+  package var segmentNumber: UInt64 { usable.checkpoint.position.segmentNumber }
+  package var fileID: UInt64 { usable.checkpoint.position.fileID }
+  package var documentCount: UInt64 { usable.checkpoint.documentCount }
+  /// How many runs each tree has.
+  package var runCounts: [Int] { usable.checkpoint.trees.map(\.count) }
+
+  /// Compares the pages with the log that they were made from, entry by entry; returns what differs,
+  /// or nil if the log itself is damaged there, so that nothing can be said.
+  package func differences(limit: Int = 20) throws(LogError) -> [String]? {
+    var index = InspectedIndex()
+    for var segment in usable.chain.segments {
+      let isLast = segment.header.numbers.contains(segmentNumber)
+      if isLast, segment.header.merge == nil { segment.end = end }
+      try index.add(segment)
+      if isLast { break }
+    }
+    guard index.damage.isEmpty, usable.chain.damage.isEmpty else { return nil }
+    var found: [String] = []
+    if index.documentCount != documentCount {
+      found.append("it counts \(documentCount) documents, the log \(index.documentCount)")
+    }
+    let rebuilt = index.replay.state
+    InspectedCheckpoint.report(
+      usable.state.documents, rebuilt.documents, "document", limit: limit, into: &found)
+    InspectedCheckpoint.report(
+      usable.state.sequences, rebuilt.sequences, "sequence", limit: limit, into: &found)
+    return found
+  }
+
+  private static func report(
+    _ pages: LayeredTree, _ log: LayeredTree, _ what: String, limit: Int, into found: inout [String]
+  ) {
+    do throws(PageError) {
+      var ours = pages.scan()
+      var theirs = log.scan()
+      var left = try ours.next()
+      var right = try theirs.next()
+      while left != nil || right != nil, found.count < limit {
+        let order =
+          switch (left, right) {
+          case (let a?, let b?): compareBytes(a.key, b.key)
+          case (nil, _): 1
+          default: -1
+          }
+        if order < 0, let key = left?.key {
+          found.append("\(what) \(name(key)) is in the pages and not in the log")
+        } else if order > 0, let key = right?.key {
+          found.append("\(what) \(name(key)) is in the log and not in the pages")
+        } else if let key = left?.key, left?.value != right?.value {
+          found.append("\(what) \(name(key)) is another one in the log")
+        }
+        if let left, try left.key.withSpan({ (key) throws(PageError) in try pages.find(key) })
+          != left.value
+        {
+          found.append("\(what) \(name(left.key)) is found by a scan only")
+        }
+        if order <= 0 { left = try ours.next() }
+        if order >= 0 { right = try theirs.next() }
+      }
+    } catch {
+      found.append("a page is damaged: \(error)")
+    }
+  }
+
+  private static func compareBytes(_ a: SharedBytes, _ b: SharedBytes) -> Int {
+    a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) } }
+  }
+
+  private static func name(_ key: SharedBytes) -> String {
+    key.text ?? key.array.map { String($0, radix: 16) }.joined(separator: " ")
+  }
+
+  /// Calls `body` with each document that the pages know of, in order of IDs.
+  package func forEachDocument(
+    _ body: (_ id: String, _ sequence: UInt64, _ isDeleted: Bool) throws -> Void
+  ) throws {
+    var scan = usable.state.documents.scan()
+    while let item = try scan.next() {
+      guard let id = item.key.text, let entry = try? DocumentEntry.decode(item.value) else {
+        continue
+      }
+      try body(id, entry.sequence, entry.isDeleted)
+    }
+  }
+}

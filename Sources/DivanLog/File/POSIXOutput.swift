@@ -1,0 +1,56 @@
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The two streams that a command-line tool writes to.
+package enum StandardStream: Int32, Sendable {
+  case output = 1
+  case error = 2
+}
+
+extension StandardStream {
+  /// Writes all of `bytes`.
+  ///
+  /// - Throws: with the code `brokenPipe` if nobody reads any more; see ``reportClosedPipes()``.
+  package func write(_ bytes: borrowing ByteWriter) throws(SystemError) {
+    try unsafe bytes.withUnsafeBytes { (bytes) throws(SystemError) in
+      var done = 0
+      while done < bytes.count {
+        // Within the buffer, of which `done` bytes were written.
+        let moved = unsafe systemWrite(
+          rawValue, UnsafeRawBufferPointer(rebasing: bytes[done...]))
+        if moved < 0 {
+          if errno == EINTR { continue }
+          throw SystemError(call: "write", path: "\(self)", code: .init(rawValue: errno))
+        }
+        // Asking again could go on for ever.
+        guard moved > 0 else {
+          throw SystemError(call: "write", path: "\(self)", code: .inputOutput)
+        }
+        done += moved
+      }
+    }
+  }
+
+  /// Lets a write to a pipe that nobody reads fail, where it would end the process.
+  package static func reportClosedPipes() { _ = signal(SIGPIPE, SIG_IGN) }
+}
+
+extension StandardStream: CustomStringConvertible {
+  package var description: String { self == .output ? "standard output" : "standard error" }
+}
+
+extension SystemError.Code {
+  package static let brokenPipe = Self(rawValue: EPIPE)
+}
+
+/// Ends the process with this status.
+package func endProcess(_ status: Int32) -> Never { exit(status) }
+
+@unsafe private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+  unsafe write(descriptor, bytes.baseAddress, bytes.count)
+}

@@ -1,0 +1,81 @@
+import Divan
+import DivanLog
+
+extension LogDump {
+  /// A document, with its revisions.
+  func document(_ options: Options) throws -> ExitStatus {
+    let id = options.argument ?? ""
+    let database = try openDatabase(options)
+    let snapshot = try database.snapshot()
+    let revisions = try snapshot.revisions(of: id)
+    guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
+      throw UsageError(reason: "there is no document `\(printable(id))`, and there never was one")
+    }
+    try sayDocument(document, revisions, options)
+    if options.isDetailed { try sayBodies(of: id, options) }
+    return database.openingReport.damage.isEmpty ? .sound : .damage
+  }
+
+  private func sayDocument(
+    _ document: Document, _ revisions: [RevisionID], _ options: Options
+  ) throws {
+    let revision = revisions.first.map { "\($0)" } ?? ""
+    if options.isJSON {
+      try output.line(
+        JSONNode.fields([
+          ("id", .text(document.id)), ("revision", .text(revision)),
+          ("sequence", .number(document.sequence)), ("deleted", .flag(document.isDeleted)),
+          ("revisions", .list(revisions.map { .text("\($0)") })),
+          ("properties", .raw(document.json)),
+        ]).json)
+      return
+    }
+    try output.line("Document  \(printable(document.id))\(document.isDeleted ? ", deleted" : "")")
+    try output.line("Sequence  \(document.sequence)")
+    for (index, revision) in revisions.enumerated() {
+      try output.line("\(index == 0 ? "Revisions" : "         ") \(printable("\(revision)"))")
+    }
+    try output.line(document.json)
+  }
+
+  /// Every body of the document that still stands in the log, oldest first.
+  private func sayBodies(of id: String, _ options: Options) throws {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    if !options.isJSON { try output.line("In the log:") }
+    for segment in log.segments {
+      var scan = RecordScan(segment)
+      scanning: while true {
+        switch try scan.next() {
+        case .record(let entry):
+          guard entry.record.kind == .document,
+            let found = try? InspectedDocument(entry.record.payload),
+            found.id.utf8.elementsEqual(id.utf8)
+          else { continue }
+          try sayBody(found, entry, segment, options)
+        case .commit: continue
+        case .damage(let damage):
+          try problems.line("damage: \(printable(damage.description))")
+        case .end: break scanning
+        }
+      }
+    }
+  }
+
+  private func sayBody(
+    _ found: InspectedDocument, _ entry: RecordScan.Entry, _ segment: Segment, _ options: Options
+  ) throws {
+    let json = (try? found.body.json()) ?? "null"
+    try say(
+      options,
+      [
+        ("revision", .text("\(found.revision)")), ("sequence", .number(found.sequence)),
+        ("deleted", .flag(found.isDeleted)), ("commit", .number(entry.commit)),
+        ("time", .number(entry.time)), ("file", .text("\(segment.file.name)")),
+        ("offset", .number(entry.locator.offset)), ("size", .number(entry.locator.size)),
+        ("properties", .raw(json)),
+      ],
+      "  \(printable("\(found.revision)"))\(found.isDeleted ? ", deleted" : "")  commit "
+        + "\(entry.commit)  \(timestamp(entry.time))  \(segment.file.name) at byte "
+        + "\(entry.locator.offset)\n    \(json)")
+  }
+}

@@ -1,0 +1,194 @@
+import Divan
+import DivanLog
+
+extension LogDump {
+  /// Every frame of one segment or of all, and what is between them that is no frame.
+  func frames(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    var status = ExitStatus.sound
+    var isFound = false
+    for numbers in log.files.segmentRanges {
+      let name = FileName.segment(numbers)
+      if let wanted = options.argument {
+        guard wanted == "\(name)" || UInt64(wanted).map(numbers.contains) == true else { continue }
+      }
+      isFound = true
+      let found = try frames(of: numbers, log, options)
+      if found.severity > status.severity { status = found }
+    }
+    guard isFound || options.argument == nil else {
+      throw UsageError(reason: "there is no segment \(options.argument ?? "")")
+    }
+    return status.severity > log.status.severity ? status : log.status
+  }
+
+  private func frames(
+    of numbers: ClosedRange<UInt64>, _ log: OpenedLog, _ options: Options
+  ) throws -> ExitStatus {
+    let name = FileName.segment(numbers)
+    if !options.isJSON { try output.line("\(name)") }
+    let file: SegmentFile
+    do {
+      file = try SegmentFile(numbers, in: log.directory)
+    } catch {
+      guard let damage = Damage(of: error) else { throw error }
+      try say(
+        options, [("file", .text("\(name)")), ("problem", .text(damage.reason))],
+        "  unreadable: \(damage.reason)")
+      return .damage
+    }
+    let size = try file.size()
+    // Beyond its end a segment may hold anything.
+    let used = log.segments.first { $0.file.name == name }
+    let segment = Segment(
+      file: file, mapped: .empty,
+      end: LogEnd(offset: UInt64(SegmentHeader.size), commit: 0, chain: file.headerChain))
+    var walk = SegmentWalk(segment, limit: size)
+    var status = ExitStatus.sound
+    while true {
+      switch try walk.next() {
+      case .frame(let header, let offset, _, let isSound):
+        let isPastEnd = used.map { UInt64(offset) >= $0.end.offset } ?? false
+        if !isSound, !isPastEnd { status = .damage }
+        try sayFrame(header, offset, name, isSound: isSound, isPastEnd: isPastEnd, options)
+      case .gap(let range, let reason):
+        let isPastEnd = used.map { UInt64(range.lowerBound) >= $0.end.offset } ?? false
+        if !isPastEnd { status = .damage }
+        try say(
+          options,
+          [
+            ("file", .text("\(name)")), ("offset", .number(range.lowerBound)),
+            ("size", .number(range.count)), ("kind", .text("gap")), ("reason", .text(reason)),
+            ("counts", .flag(!isPastEnd)),
+          ],
+          "\(column(range.lowerBound, 12)) \(column(range.count, 10))  no frame: \(reason)"
+            + (isPastEnd ? " (past the end)" : ""))
+      case .end: return status
+      }
+    }
+  }
+
+  private func sayFrame(
+    _ header: FrameHeader, _ offset: Int, _ name: FileName, isSound: Bool, isPastEnd: Bool,
+    _ options: Options
+  ) throws {
+    var marks: [String] = []
+    if header.flags.contains(.first) { marks.append("first") }
+    if header.flags.contains(.last) { marks.append("last") }
+    try say(
+      options,
+      [
+        ("file", .text("\(name)")), ("offset", .number(offset)),
+        ("size", .number(header.frameSize)), ("kind", .text("\(header.kind)")),
+        ("flags", .list(marks.map { .text($0) })), ("payload", .number(header.payloadSize)),
+        ("commit", .number(header.commit)), ("isSound", .flag(isSound)),
+        ("counts", .flag(!isPastEnd)),
+      ],
+      "\(column(offset, 12)) \(column(header.frameSize, 10))  \(column("\(header.kind)", 12))"
+        + "commit \(header.commit)" + (marks.isEmpty ? "" : " " + marks.joined(separator: " "))
+        + (isSound ? "" : "  PAYLOAD DAMAGED") + (isPastEnd ? " (past the end)" : ""))
+  }
+
+  /// The transactions in order, and with `--records` what each holds.
+  func transactions(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    var hasDamage = false
+    for segment in log.segments {
+      var scan = RecordScan(segment)
+      var listing = CommitListing()
+      scanning: while true {
+        switch try scan.next() {
+        case .record(let entry):
+          if segment.header.merge != nil, entry.commit != listing.commit {
+            listing = CommitListing(commit: entry.commit)
+            try sayMerged(entry, segment, options)
+          }
+          // A transaction's own line needs its trailer, which comes after its records.
+          listing.recordCount += 1
+          if options.isDetailed { try sayRecord(entry, segment, options) }
+        case .commit(let end, let trailer):
+          try sayCommit(end, trailer, listing, segment, options)
+          listing = CommitListing()
+        case .damage(let damage):
+          hasDamage = true
+          try say(
+            options, [("damage", damage.node)], "damage: \(printable(damage.description))")
+        case .end: break scanning
+        }
+      }
+    }
+    return hasDamage ? .damage : log.status
+  }
+
+  private struct CommitListing {
+    var commit: UInt64 = 0
+    var recordCount = 0
+  }
+
+  private func sayCommit(
+    _ end: LogEnd, _ trailer: CommitTrailer, _ listing: CommitListing, _ segment: Segment,
+    _ options: Options
+  ) throws {
+    try say(
+      options,
+      [
+        ("commit", .number(end.commit)), ("time", .number(trailer.time)),
+        ("file", .text("\(segment.file.name)")), ("end", .number(end.offset)),
+        ("frames", .number(trailer.frameCount)), ("records", .number(listing.recordCount)),
+        ("sequence", .number(trailer.lastSequence)),
+        ("documents", .number(trailer.documentCount)),
+        ("flushed", .number(trailer.flushedThrough)),
+      ],
+      "commit \(end.commit)  \(timestamp(trailer.time))  \(segment.file.name) to byte "
+        + "\(end.offset), \(listing.recordCount) records, sequence \(trailer.lastSequence), "
+        + "\(trailer.documentCount) documents")
+  }
+
+  private func sayMerged(
+    _ entry: RecordScan.Entry, _ segment: Segment, _ options: Options
+  ) throws {
+    try say(
+      options,
+      [
+        ("commit", .number(entry.commit)), ("time", .number(entry.time)),
+        ("file", .text("\(segment.file.name)")), ("merged", .flag(true)),
+      ],
+      "commit \(entry.commit)  \(timestamp(entry.time))  \(segment.file.name), merged")
+  }
+
+  private func sayRecord(
+    _ entry: RecordScan.Entry, _ segment: Segment, _ options: Options
+  ) throws {
+    var fields: [(String, JSONNode)] = [
+      ("record", .number(UInt64(entry.record.kind.rawValue))), ("commit", .number(entry.commit)),
+      ("file", .text("\(segment.file.name)")), ("offset", .number(entry.locator.offset)),
+      ("size", .number(entry.locator.size)),
+    ]
+    var text = "  \(column(entry.locator.offset, 10)) \(column(entry.locator.size, 8))  "
+    if entry.record.kind == .document, let found = try? InspectedDocument(entry.record.payload) {
+      fields += [
+        ("id", .text(found.id)), ("revision", .text("\(found.revision)")),
+        ("sequence", .number(found.sequence)), ("deleted", .flag(found.isDeleted)),
+      ]
+      text += "\(found.sequence)  \(printable(found.id))  \(printable("\(found.revision)"))"
+      text += found.isDeleted ? "  deleted" : ""
+    } else {
+      text += "a record of kind \(entry.record.kind.rawValue)"
+    }
+    try say(options, fields, text)
+  }
+}
+
+extension ExitStatus {
+  /// How bad it is, where one status must speak for several findings.
+  var severity: Int {
+    switch self {
+    case .sound: 0
+    case .tornTail: 1
+    case .damage: 2
+    case .newerFormat: 3
+    case .unreadable: 4
+    case .usage: 5
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import Divan
+import DivanLog
+
+extension LogDump {
+  /// What the store is and how its log ends.
+  func info(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    let header = log.segments.first?.header
+    let status = log.status
+    var fields: [(String, JSONNode)] = [("path", .text(options.store))]
+    var lines: [(String, String)] = [("Store", printable(options.store))]
+    func add(_ name: String, _ title: String, _ node: JSONNode, _ text: String) {
+      fields.append((name, node))
+      lines.append((title, text))
+    }
+    if let header {
+      let id = header.preamble.storeID.description
+      add("storeID", "Store ID", .text(id), id)
+    }
+    add("segments", "Segments", .number(log.segments.count), "\(log.segments.count)")
+    let checkpoints = log.files.checkpointNumbers
+    add("checkpoints", "Checkpoints", .number(checkpoints.count), "\(checkpoints.count)")
+    let count = try log.documentCount()
+    add("documents", "Documents", .number(count), "\(count)")
+    let commit = log.last?.end.commit ?? 0
+    add("commit", "Last commit", .number(commit), "\(commit)")
+    if let trailer = log.recovery?.lastTrailer {
+      add("time", "  at", .number(trailer.time), timestamp(trailer.time))
+      add("sequence", "  sequence", .number(trailer.lastSequence), "\(trailer.lastSequence)")
+    }
+    add("ending", "Ending", .text(log.ending.name), log.ending.text)
+    add(
+      "damage", "Damage", .list(log.damage.map(\.node)),
+      log.damage.isEmpty ? "none seen; `verify` looks at every byte" : "")
+    if options.isJSON {
+      try output.line(JSONNode.fields(fields).json)
+    } else {
+      for (title, text) in lines { try output.line("\(column(title, 12))  \(text)") }
+      for damage in log.damage { try output.line("  \(printable(damage.description))") }
+    }
+    return status
+  }
+
+  /// The files, with the parts of the log that they hold.
+  func list(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    for numbers in log.files.segmentRanges { try listSegment(numbers, log, options) }
+    for number in log.files.checkpointNumbers { try listCheckpoint(number, log, options) }
+    for name in [FileName.head, .lock, .reserve, .temporaries, .attachments]
+    where log.files.contains(name) {
+      let status = try fileSystem.status(log.directory.path(of: name))
+      let isDirectory = status.kind == .directory
+      try say(
+        options,
+        [
+          ("file", .text("\(name)")), ("kind", .text(isDirectory ? "directory" : "file")),
+          ("size", isDirectory ? .null : .number(status.size)),
+        ],
+        "\(column("\(name)", 32)) \(isDirectory ? "" : column(status.size, 12))")
+    }
+    for name in log.foreign {
+      try say(
+        options, [("file", .text(name)), ("kind", .text("foreign"))],
+        "\(column(printable(name), 32))   no file of a store")
+    }
+    return log.status
+  }
+
+  private func listSegment(
+    _ numbers: ClosedRange<UInt64>, _ log: OpenedLog, _ options: Options
+  ) throws {
+    let name = FileName.segment(numbers)
+    let use =
+      log.segments.contains { $0.file.name == name }
+      ? "used" : log.chain.leftovers.contains(name) ? "leftover" : "unreadable"
+    let size = try fileSystem.status(log.directory.path(of: name)).size
+    var fields: [(String, JSONNode)] = [
+      ("file", .text("\(name)")), ("kind", .text("segment")), ("use", .text(use)),
+      ("size", .number(size)),
+    ]
+    var text = "\(column("\(name)", 32)) \(column(size, 12))  \(use)"
+    do {
+      let header = try SegmentFile(numbers, in: log.directory).header
+      fields += [
+        ("fileID", .number(header.fileID)), ("generation", .number(header.generation)),
+        ("salt", .text(hexadecimal(header.preamble.salt))),
+        ("created", .number(header.preamble.createdAt)),
+        ("follows", .number(header.predecessor.commit)),
+        ("flushed", .number(header.flushedSize)),
+      ]
+      text += ", file \(header.fileID), generation \(header.generation), "
+      text += "salt \(hexadecimal(header.preamble.salt)), after commit \(header.predecessor.commit)"
+      if let merge = header.merge {
+        fields += [
+          ("through", .number(merge.end.commit)), ("judgedAt", .number(merge.judgedAt)),
+          ("releasedThrough", .number(merge.releasedThrough)),
+        ]
+        text += " through \(merge.end.commit), merged as of commit \(merge.judgedAt)"
+      }
+    } catch {
+      guard let damage = Damage(of: error) else { throw error }
+      fields.append(("problem", .text(damage.reason)))
+      text += ": \(damage.reason)"
+    }
+    try say(options, fields, text)
+  }
+
+  private func listCheckpoint(_ number: UInt64, _ log: OpenedLog, _ options: Options) throws {
+    let name = FileName.checkpoint(number)
+    let size = try fileSystem.status(log.directory.path(of: name)).size
+    var fields: [(String, JSONNode)] = [
+      ("file", .text("\(name)")), ("kind", .text("checkpoint")), ("size", .number(size)),
+    ]
+    var text = "\(column("\(name)", 32)) \(column(size, 12))  "
+    do {
+      let file = try CheckpointFile.open(number, in: log.directory, isMapped: false)
+      fields.append(("pages", .number(file.header.pageCount)))
+      text += "\(file.header.pageCount) pages"
+      if let found = try InspectedCheckpoint(number, among: log.files, in: log.directory) {
+        fields += [("use", .text("usable")), ("through", .number(found.end.commit))]
+        text += ", through commit \(found.end.commit)"
+      } else {
+        fields.append(("use", .text("rests on files that are gone")))
+        text += ", rests on files that are gone"
+      }
+    } catch {
+      guard let damage = Damage(of: error) else { throw error }
+      fields.append(("problem", .text(damage.reason)))
+      text += damage.reason
+    }
+    try say(options, fields, text)
+  }
+
+  func attachments(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    try say(
+      options, [("attachments", .list([])), ("note", .text("this format has none yet"))],
+      "No attachments: this version of the format has none yet.")
+    return log.status
+  }
+
+  /// Live, dead and pinned bytes of each segment.
+  func statistics(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    var index = InspectedIndex()
+    for segment in log.segments { try index.add(segment) }
+    if !options.isJSON {
+      try output.line(
+        column("Segment", 32) + "         Size      Records         Live         Dead       Pinned")
+    }
+    for segment in log.segments {
+      let size = try segment.file.size()
+      let (total, dead) = index.usage(of: segment.fileID) ?? (0, 0)
+      try say(
+        options,
+        [
+          ("file", .text("\(segment.file.name)")), ("size", .number(size)),
+          ("records", .number(total)), ("live", .number(total - dead)), ("dead", .number(dead)),
+          // Named snapshots are none in this format, and open ones pin nothing on disk.
+          ("pinned", .number(0)),
+        ],
+        column("\(segment.file.name)", 32) + column(size, 13) + column(total, 13)
+          + column(total - dead, 13) + column(dead, 13) + column(0, 13))
+    }
+    for damage in index.damage { try problems.line("damage: \(printable(damage.description))") }
+    return index.damage.isEmpty ? log.status : .damage
+  }
+}
+
+extension OpenedLog {
+  var status: ExitStatus {
+    if !damage.isEmpty { return .damage }
+    return tornTail == nil ? .sound : .tornTail
+  }
+
+  /// How the log ends: a name for programs, and a sentence.
+  var ending: (name: String, text: String) {
+    if !damage.isEmpty { return ("damaged", "the store is damaged") }
+    guard last != nil else { return ("empty", "nothing was committed yet") }
+    if let tornTail {
+      return (
+        "torn", "an unfinished transaction of \(tornTail.count) bytes, which never counted"
+      )
+    }
+    return isClosed
+      ? ("closed", "closed properly") : ("open", "not closed: open elsewhere, or interrupted")
+  }
+
+  /// Documents that are not deleted, as far as the log can be read.
+  func documentCount() throws(LogError) -> UInt64 {
+    if damage.isEmpty {
+      if let trailer = recovery?.lastTrailer { return trailer.documentCount }
+      if let checkpoint, checkpoint.end.commit == last?.end.commit {
+        return checkpoint.documentCount
+      }
+    }
+    var index = InspectedIndex()
+    for segment in segments { try index.add(segment) }
+    return index.documentCount
+  }
+}
+
+extension Damage {
+  /// What an error says of a file's bytes; nil if it is of another kind.
+  init?(of error: any Error) {
+    switch error {
+    case LogError.damaged(let damage): self = damage
+    case LogError.foreign(let path, let reason): self.init(path: path, offset: 0, reason: reason)
+    default: return nil
+    }
+  }
+
+  var node: JSONNode {
+    .fields([
+      ("path", .text(path)), ("offset", .number(offset)),
+      ("size", size.map { JSONNode.number($0) } ?? .null), ("reason", .text(reason)),
+    ])
+  }
+}

@@ -1,0 +1,235 @@
+import Divan
+import DivanLog
+
+/// Reads the whole log and checks what a reader takes on trust. FILE_FORMAT.md §3–§9, §13
+final class LogCheck {
+  private let log: OpenedLog
+  private let findings: Findings
+  private var index = InspectedIndex()
+  private(set) var commitCount = 0
+  private(set) var recordCount = 0
+  /// The commit, sequence number and time of what was read last.
+  private var commit: UInt64 = 0
+  private var sequence: UInt64 = 0
+  private var time: UInt64 = 0
+  private var lastTrailer: CommitTrailer?
+
+  init(_ log: OpenedLog, _ findings: Findings) {
+    self.log = log
+    self.findings = findings
+  }
+
+  /// Documents that are not deleted, as the log has them.
+  var documentCount: UInt64 { index.documentCount }
+}
+
+extension LogCheck {
+  func run() throws {
+    var fileIDs: Set<UInt64> = []
+    for (position, segment) in log.segments.enumerated() {
+      if !fileIDs.insert(segment.fileID).inserted {
+        try add(segment, 64, "another segment has the same file ID")
+      }
+      try checkHeader(segment)
+      if segment.header.merge == nil {
+        try checkTransactions(segment, isLast: position == log.segments.count - 1)
+      } else {
+        try checkMerged(segment)
+      }
+      try index.add(segment)
+    }
+    for damage in index.damage { try findings.add(damage) }
+    if findings.damageCount == 0, let lastTrailer, let last = log.last,
+      lastTrailer.documentCount != index.documentCount
+    {
+      try add(
+        last, Int(clamping: last.end.offset),
+        "the last commit counts \(lastTrailer.documentCount) documents, the log holds "
+          + "\(index.documentCount)")
+    }
+  }
+
+  private func add(_ segment: Segment, _ offset: Int, _ reason: String) throws {
+    try findings.add(Damage(path: segment.file.path, offset: offset, reason: reason))
+  }
+
+  private func checkHeader(_ segment: Segment) throws {
+    let block = try segment.bytes(SegmentHeader.size, at: 0)
+    let isMerged = segment.header.merge != nil
+    try findings.requireZeros(
+      block, [56..<64, 116..<120, (isMerged ? 192 : 144)..<4092] + (isMerged ? [180..<184] : []),
+      path: segment.file.path, at: 0)
+    if block.load(UInt32.self, at: 92) > 1 { try add(segment, 92, "unknown flags") }
+    if isMerged == (segment.header.generation == 0) {
+      try add(segment, 88, "a generation that does not fit the file")
+    }
+    if segment.header.lastSequence > segment.header.sequenceBound {
+      try add(segment, 120, "a sequence number above its bound")
+    }
+  }
+
+  // MARK: Ordinary segments
+
+  private func checkTransactions(_ segment: Segment, isLast: Bool) throws {
+    let limit = Int(clamping: segment.end.offset)
+    var reader = TransactionReader(segment, limit: limit)
+    commit = max(commit, segment.header.predecessor.commit)
+    while true {
+      let start = reader.end
+      switch try reader.next() {
+      case .transaction(let transaction):
+        commitCount += 1
+        commit = transaction.commit
+        try check(transaction, start, segment)
+      case .broken(let offset, let reason):
+        try add(segment, offset, reason)
+        guard try reader.resume() else { return }
+      case .end:
+        if reader.end != segment.end, !isLast || limit > SegmentHeader.size {
+          try add(
+            segment, limit,
+            "it ends at commit \(reader.end.commit) and byte \(reader.end.offset), where its "
+              + "successor follows commit \(segment.end.commit) at byte \(segment.end.offset)")
+        }
+        return
+      }
+    }
+  }
+
+  private func check(
+    _ transaction: LoggedTransaction, _ start: LogEnd, _ segment: Segment
+  ) throws {
+    let trailer = transaction.trailer
+    var count: UInt32 = 0
+    for (index, part) in transaction.parts.enumerated() {
+      let isLast = index == transaction.parts.count - 1
+      let size = part.records.count + (isLast ? CommitTrailer.size : 0)
+      try checkPadding(segment, part.offset + size)
+      count += try checkRecords(part.records, at: part.offset, segment)
+    }
+    let end = Int(clamping: transaction.end.offset)
+    if count != trailer.recordCount {
+      try add(segment, end, "\(count) records where the trailer counts \(trailer.recordCount)")
+    }
+    if trailer.flushedThrough > start.offset {
+      try add(segment, end, "a trailer promises more than stood before it")
+    }
+    if trailer.lastSequence < sequence { try add(segment, end, "sequence numbers go back") }
+    if trailer.sequenceBound < trailer.lastSequence {
+      try add(segment, end, "a sequence number above its bound")
+    }
+    if trailer.time < time { try add(segment, end, "time goes back") }
+    sequence = max(sequence, trailer.lastSequence)
+    time = max(time, trailer.time)
+    lastTrailer = trailer
+  }
+
+  /// The padding of a frame whose payload ends at `offset` is zero.
+  private func checkPadding(_ segment: Segment, _ offset: Int) throws {
+    let padding = FrameHeader.padded(offset) - offset
+    let bytes = try segment.bytes(padding, at: offset)
+    try findings.requireZeros(bytes, [0..<bytes.count], path: segment.file.path, at: offset)
+  }
+
+  // MARK: Records
+
+  /// Checks records, and returns how many there are.
+  private func checkRecords(
+    _ records: SharedBytes, at offset: Int, _ segment: Segment
+  ) throws -> UInt32 {
+    var reader = RecordReader(records, at: offset)
+    var count: UInt32 = 0
+    do {
+      while let (record, place, _) = try reader.next() {
+        count += 1
+        if record.kind == .commitMark, segment.header.merge != nil {
+          try checkMark(record, place, segment)
+          continue
+        }
+        recordCount += 1
+        try check(record, place, segment)
+      }
+    } catch let error as ByteError {
+      try add(segment, reader.offset, error.reason)
+    }
+    return count
+  }
+
+  private func check(_ record: Record, _ offset: Int, _ segment: Segment) throws {
+    guard record.kind == .document else {
+      if record.kind.rawValue < 128 {
+        try add(segment, offset, "a record of the unknown kind \(record.kind.rawValue)")
+      }
+      return
+    }
+    let document: InspectedDocument
+    do {
+      document = try InspectedDocument(record.payload)
+    } catch {
+      return try add(segment, offset, error.reason)
+    }
+    if let problem = document.problem { try add(segment, offset, problem) }
+    if document.sequence <= sequence { try add(segment, offset, "sequence numbers go back") }
+    sequence = max(sequence, document.sequence)
+  }
+
+  private func checkMark(_ record: Record, _ offset: Int, _ segment: Segment) throws {
+    var reader = ByteReader(record.payload)
+    do {
+      let marked = try reader.readVarint()
+      let markedTime = try reader.readVarint()
+      guard reader.isAtEnd else { return try add(segment, offset, "a commit mark of another size") }
+      if marked < commit { try add(segment, offset, "commit numbers go back") }
+      if marked > commit { commitCount += 1 }
+      commit = max(commit, marked)
+      time = max(time, markedTime)
+    } catch let error as ByteError {
+      try add(segment, offset, error.reason)
+    }
+  }
+
+  // MARK: Merged segments
+
+  private func checkMerged(_ segment: Segment) throws {
+    guard let merge = segment.header.merge else { return }
+    let size = try segment.file.size()
+    if UInt64(size) != merge.fileSize {
+      try add(segment, min(size, Int(clamping: merge.fileSize)), "the file has another size")
+    }
+    let before = recordCount
+    var hasFooter = false
+    var walk = SegmentWalk(segment, limit: min(size, Int(clamping: merge.fileSize)))
+    while true {
+      switch try walk.next() {
+      case .frame(let header, let offset, let payload, let isSound):
+        guard isSound else {
+          try add(segment, offset, "a frame whose payload does not match its checksum")
+          continue
+        }
+        try checkPadding(segment, offset + FrameHeader.size + payload.count)
+        if hasFooter { try add(segment, offset, "a frame after the footer") }
+        switch header.kind {
+        case .merged:
+          _ = try checkRecords(payload, at: offset + FrameHeader.size, segment)
+        case .footer:
+          hasFooter = true
+          let counted = UInt64(recordCount - before)
+          if payload.count != 8 || payload.load(UInt64.self, at: 0) != counted {
+            try add(segment, offset, "the footer counts other records than the file holds")
+          }
+        default: try add(segment, offset, "a frame of a kind not found here")
+        }
+      case .gap(let range, let reason):
+        try findings.add(
+          Damage(
+            path: segment.file.path, offset: range.lowerBound, size: range.count, reason: reason))
+      case .end:
+        if !hasFooter { try add(segment, size, "the footer is missing") }
+        if commit > merge.end.commit { try add(segment, 160, "a commit past the end it states") }
+        commit = max(commit, merge.end.commit)
+        sequence = max(sequence, segment.header.lastSequence)
+        return
+      }
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package import Divan
+package import DivanLog
+
+/// The tool: arguments in, lines and an exit status out.
+package struct LogDump {
+  let fileSystem: any FileSystem
+  let output: Output
+  let problems: Output
+  /// How `salvage` makes the new store; tests set its clock and its random numbers.
+  package var salvageConfiguration = Configuration()
+
+  /// - Parameters:
+  ///   - output: where answers go.
+  ///   - problems: where everything goes that is no answer.
+  package init(fileSystem: any FileSystem, output: Output, problems: Output) {
+    self.fileSystem = fileSystem
+    self.output = output
+    self.problems = problems
+  }
+}
+
+extension LogDump {
+  /// Does what the arguments, without the program's name, ask for.
+  package func run(_ arguments: [String]) -> ExitStatus {
+    do {
+      defer { try? problems.flush() }
+      let status = try answer(arguments)
+      try output.flush()
+      return status
+    } catch let error as SystemError where error.code == .brokenPipe {
+      // Whoever read has read enough.
+      return .sound
+    } catch {
+      // What was found before it went wrong is still worth reading; if it cannot be written either,
+      // the status tells.
+      try? output.flush()
+      try? problems.line("logdump: \(ExitStatus.explain(error))")
+      if error is UsageError { try? problems.line("`logdump --help` says what there is.") }
+      try? problems.flush()
+      return ExitStatus(error)
+    }
+  }
+
+  private func answer(_ arguments: [String]) throws -> ExitStatus {
+    let options = try Options(arguments)
+    if options.wantsHelp {
+      try output.line(Options.help)
+      return .sound
+    }
+    switch options.command {
+    case .info: return try info(options)
+    case .ls: return try list(options)
+    case .frames: return try frames(options)
+    case .tx: return try transactions(options)
+    case .doc: return try document(options)
+    case .att: return try attachments(options)
+    case .stats: return try statistics(options)
+    case .verify: return try verify(options)
+    case .export: return try export(options)
+    case .salvage: return try salvage(options)
+    }
+  }
+
+  /// Writes an answer in the form that was asked for.
+  func say(_ options: Options, _ fields: [(String, JSONNode)], _ text: @autoclosure () -> String)
+    throws
+  {
+    try output.line(options.isJSON ? JSONNode.fields(fields).json : text())
+  }
+
+  /// The store opened as any reader opens it.
+  func openDatabase(_ options: Options) throws -> Database {
+    var configuration = Configuration()
+    configuration.isReadOnly = true
+    configuration.reads = .buffered
+    configuration.maintenance = .manual
+    configuration.fileSystem = fileSystem
+    return try Database(at: options.store, configuration: configuration)
+  }
+}

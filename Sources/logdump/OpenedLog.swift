@@ -1,0 +1,153 @@
+import Divan
+import DivanLog
+
+/// The log of a store as `logdump` reads it: the files, which of them count, and how it ends.
+struct OpenedLog {
+  let directory: StoreDirectory
+  /// All files of the store by name, and names that are none of its own.
+  let files: Set<FileName>
+  let foreign: [String]
+  let head: Head?
+  /// Why `HEAD` cannot be read, if so.
+  let headProblem: LogError?
+  var chain: SegmentChain
+  /// How the log ends; nil if there are no segments.
+  var recovery: LogRecovery?
+  /// What the newest checkpoint rests on, if one can be used.
+  var checkpoint: InspectedCheckpoint?
+
+  var segments: [Segment] { chain.segments }
+
+  /// The segment that commits were last appended to.
+  var last: Segment? { chain.segments.last }
+
+  /// Everything that is known to be damaged without reading all of the log.
+  var damage: [Damage] { chain.damage + (recovery?.damage.map { [$0] } ?? []) }
+
+  /// Bytes at the end of the log that belong to no whole transaction, if that is no damage.
+  var tornTail: Range<Int>? { damage.isEmpty ? recovery?.discarded : nil }
+
+  /// Whether the store was closed, with nothing done to it since.
+  var isClosed: Bool {
+    guard let head, let last, let recovery else { return false }
+    return head.isClosed && head.segmentNumber == last.header.numbers.upperBound
+      && (head.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+  }
+}
+
+extension OpenedLog {
+  /// Opens the files of a store, as they are at this moment.
+  static func open(_ path: String, on fileSystem: any FileSystem) throws(LogError) -> OpenedLog {
+    // A file may vanish between its being listed and opened, when a merged one takes its place.
+    for _ in 0..<8 {
+      do throws(LogError) {
+        return try OpenedLog(path, on: fileSystem)
+      } catch {
+        guard case .system(let failure) = error, failure.code == .notFound, failure.path != path
+        else { throw error }
+      }
+    }
+    return try OpenedLog(path, on: fileSystem)
+  }
+
+  private init(_ path: String, on fileSystem: any FileSystem) throws(LogError) {
+    directory = StoreDirectory(path, on: fileSystem)
+    (files, foreign) = try directory.listing()
+    (head, headProblem) = try directory.head()
+    guard files.contains(where: { $0.isSegment }) else {
+      guard files.contains(.lock) || files.contains(.head) else {
+        throw .foreign(path: path, reason: "there is no store here")
+      }
+      chain = SegmentChain(segments: [], leftovers: [], damage: [])
+      let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
+      if head != nil || headProblem != nil || hasCheckpoints {
+        chain.damage.append(
+          Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
+      }
+      return
+    }
+    checkpoint = try OpenedLog.newestCheckpoint(among: files, in: directory)
+    // Without the help of a checkpoint, as a reader does that knows none.
+    chain =
+      try SegmentChain.choose(from: files, in: directory, isMapped: false)
+      ?? SegmentChain(segments: [], leftovers: [], damage: [])
+    guard let last = chain.segments.last else {
+      if chain.damage.isEmpty {
+        chain.damage.append(
+          Damage(path: path, offset: 0, reason: "no segment of the store can be read"))
+      }
+      return
+    }
+    let found = try recover(last)
+    recovery = found
+    chain.segments[chain.segments.count - 1].end = found.end
+  }
+
+  /// The newest checkpoint that can be used. One that cannot be read is none.
+  private static func newestCheckpoint(
+    among files: Set<FileName>, in directory: StoreDirectory
+  ) throws(LogError) -> InspectedCheckpoint? {
+    for number in files.checkpointNumbers.reversed() {
+      do throws(LogError) {
+        if let found = try InspectedCheckpoint(number, among: files, in: directory) { return found }
+      } catch {
+        guard Damage(of: error) != nil else { throw error }
+      }
+    }
+    return nil
+  }
+
+  /// Decides how the log ends. FILE_FORMAT.md §8
+  private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
+    guard last.header.merge == nil else {
+      var recovery = LogRecovery(ofMerged: last)
+      if let head,
+        head.segmentNumber > last.header.numbers.upperBound
+          || head.floor.commit > last.end.commit
+      {
+        recovery.damage = Damage(
+          path: directory.path, offset: 0,
+          reason: "HEAD shows that the log was durable through commit \(head.floor.commit)")
+      }
+      return recovery
+    }
+    var floors: [LogRecovery.Floor] = []
+    if let head { floors.append(OpenedLog.floor(head, last)) }
+    if let checkpoint {
+      floors.append(
+        LogRecovery.Floor(
+          commit: checkpoint.end.commit,
+          offset: checkpoint.fileID == last.fileID ? checkpoint.end.offset : 0,
+          witness: "the checkpoint"))
+    }
+    return try LogRecovery.examine(last, size: try last.file.size(), from: nil, floors: floors)
+  }
+
+  /// What `HEAD` proves about the last segment.
+  private static func floor(_ head: Head, _ last: Segment) -> LogRecovery.Floor {
+    let isOfLast =
+      head.segmentNumber == last.header.numbers.upperBound
+      && head.segmentSalt == last.header.preamble.salt
+    return LogRecovery.Floor(
+      // A newer segment than the last one was there once, even if nothing was in it yet.
+      commit: head.segmentNumber > last.header.numbers.upperBound
+        ? max(head.floor.commit, last.header.predecessor.commit) + 1 : head.floor.commit,
+      offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
+  }
+}
+
+extension FileName {
+  var isSegment: Bool { if case .segment = self { true } else { false } }
+}
+
+extension Set<FileName> {
+  var checkpointNumbers: [UInt64] {
+    compactMap { if case .checkpoint(let number) = $0 { number } else { nil } }.sorted()
+  }
+
+  /// The ranges of all segments, in order; of overlapping ones the widest first.
+  var segmentRanges: [ClosedRange<UInt64>] {
+    compactMap { if case .segment(let numbers) = $0 { numbers } else { nil } }
+      .sorted { ($0.lowerBound, $1.upperBound) < ($1.lowerBound, $0.upperBound) }
+  }
+}

@@ -1,0 +1,115 @@
+import DivanLog
+
+/// What was asked for on the command line.
+struct Options {
+  enum Command: String, CaseIterable {
+    case info, ls, frames, tx, doc, att, stats, verify, export, salvage
+  }
+
+  var store = ""
+  var command = Command.info
+  /// What follows the command: a segment, or a document's ID.
+  var argument: String?
+  var isJSON = false
+  /// `doc --revs`, `tx --records`.
+  var isDetailed = false
+  /// `export --by sequence`.
+  var isBySequence = false
+  /// `salvage --to`.
+  var target: String?
+  var wantsHelp = false
+}
+
+extension Options {
+  /// Reads the arguments after the program's name.
+  init(_ arguments: [String]) throws(UsageError) {
+    var words: [String] = []
+    var endsOptions = false
+    var index = 0
+    func value(of option: String) throws(UsageError) -> String {
+      index += 1
+      guard index < arguments.count else {
+        throw UsageError(reason: "`\(option)` wants a value")
+      }
+      return arguments[index]
+    }
+    while index < arguments.count {
+      let argument = arguments[index]
+      switch argument {
+      case _ where endsOptions || !argument.hasPrefix("-") || argument == "-":
+        words.append(argument)
+      case "--": endsOptions = true
+      case "--help", "-h": wantsHelp = true
+      case "--json": isJSON = true
+      case "--revs", "--records": isDetailed = true
+      case "--to": target = try value(of: argument)
+      case "--by":
+        switch try value(of: argument) {
+        case "id": isBySequence = false
+        case "sequence": isBySequence = true
+        default: throw UsageError(reason: "`--by` is `id` or `sequence`")
+        }
+      default: throw UsageError(reason: "there is no option `\(argument)`")
+      }
+      index += 1
+    }
+    if wantsHelp { return }
+    try take(words)
+  }
+
+  private mutating func take(_ words: [String]) throws(UsageError) {
+    guard let first = words.first else { throw UsageError(reason: "which store?") }
+    store = first
+    guard words.count > 1 else { return }
+    let name = words[1] == "log" ? "tx" : words[1]
+    guard let command = Command(rawValue: name) else {
+      throw UsageError(reason: "there is no command `\(words[1])`")
+    }
+    self.command = command
+    if words.count > 2 { argument = words[2] }
+    let limit = command == .frames || command == .doc ? 3 : 2
+    guard words.count <= limit else {
+      throw UsageError(reason: "`\(words[1])` takes no argument `\(words[limit])`")
+    }
+    if command == .doc, argument == nil { throw UsageError(reason: "the document of which ID?") }
+    if command == .salvage, target == nil {
+      throw UsageError(reason: "`salvage` wants `--to` and the path of a new store")
+    }
+  }
+
+  /// What `--help` prints. It is the contract of the tool.
+  static let help = """
+    logdump STORE [COMMAND] [--json]
+
+    Reads a Divan store: the directory, its files, its documents. It takes no lock and writes
+    nothing to the store, which may be open elsewhere, or damaged.
+
+      info               what the store is and how its log ends (the default)
+      ls                 files, with the parts of the log that they hold
+      frames [SEGMENT]   every frame, of one segment (its number or file name) or of all
+      tx, log            transactions: commit, time, place; --records adds what each holds
+      doc ID             a document with the revisions known; --revs adds the older bodies
+                         that still stand in the log
+      att                attachments
+      stats              bytes in each segment: live, dead, pinned
+      verify             checks every byte that matters, and says what is wrong
+      export             JSON Lines: one object for each document, with `_id`, `_rev` and its
+                         properties, in order of IDs; --by sequence: in order of changes
+      salvage --to NEW   puts the newest whole record of each document into a new store, and
+                         says what was lost; deleted documents do not come back
+
+      --json             one JSON object a line, for programs
+      --                 what follows is no option
+
+    Exit status
+      0  sound
+      1  the arguments are wrong, or there is no such document or segment
+      2  sound but for an unfinished transaction at the end, which never counted
+      3  damage: something that was durable cannot be read as it was
+      4  unreadable: the system refused or failed, or this is no store
+      5  written by a newer version of Divan
+
+    The status of a command other than `verify` speaks of what that command had to read.
+    If the reader of its output goes away, the tool stops with status 0.
+    """
+}

@@ -1,0 +1,135 @@
+import Divan
+import DivanLog
+
+extension LogDump {
+  /// Checks everything, and says what is wrong.
+  func verify(_ options: Options) throws -> ExitStatus {
+    let log = try OpenedLog.open(options.store, on: fileSystem)
+    let findings = Findings { finding in
+      try say(
+        options,
+        [
+          ("finding", .text(finding.isNote ? "note" : "damage")), ("at", finding.damage.node),
+        ],
+        (finding.isNote ? "note: " : "damage: ") + printable(finding.damage.description))
+    }
+    for damage in log.damage { try findings.add(damage) }
+    try checkNames(log, findings)
+    try checkHead(log, findings)
+    let check = LogCheck(log, findings)
+    try check.run()
+    for number in log.files.checkpointNumbers {
+      try CheckpointCheck(number, log, findings).run()
+    }
+    if let tail = log.tornTail, let last = log.last {
+      try findings.note(
+        Damage(
+          path: last.file.path, offset: tail.lowerBound, size: tail.count,
+          reason: "an unfinished transaction of \(tail.count) bytes, which never counted"))
+    }
+    let status: ExitStatus =
+      findings.damageCount > 0 ? .damage : log.tornTail != nil ? .tornTail : .sound
+    try say(
+      options,
+      [
+        ("status", .text("\(status)")), ("damage", .number(findings.damageCount)),
+        ("segments", .number(log.segments.count)), ("commits", .number(check.commitCount)),
+        ("records", .number(check.recordCount)), ("documents", .number(check.documentCount)),
+        ("checkpoints", .number(log.files.checkpointNumbers.count)),
+      ],
+      summary(status, log, check, findings))
+    return status
+  }
+
+  private func summary(
+    _ status: ExitStatus, _ log: OpenedLog, _ check: LogCheck, _ findings: Findings
+  ) -> String {
+    let read =
+      "\(log.segments.count) segments, \(check.commitCount) commits, \(check.recordCount) records, "
+      + "\(check.documentCount) documents, \(log.files.checkpointNumbers.count) checkpoints"
+    return switch status {
+    case .sound: "Sound: \(read)."
+    case .tornTail: "Sound but for a torn tail: \(read)."
+    default: "Damaged, in \(findings.damageCount) places: \(read) could be read."
+    }
+  }
+
+  private func checkNames(_ log: OpenedLog, _ findings: Findings) throws {
+    for name in log.foreign {
+      try findings.note(
+        Damage(path: "\(log.directory.path)/\(name)", offset: 0, reason: "no file of a store"))
+    }
+    for name in log.chain.leftovers {
+      try findings.note(
+        Damage(
+          path: log.directory.path(of: name), offset: 0,
+          reason: "not used: what it holds stands in another file"))
+    }
+    guard log.files.contains(.temporaries) else { return }
+    let temporaries = log.directory.path(of: .temporaries)
+    for name in try fileSystem.list(temporaries) {
+      try findings.note(
+        Damage(path: "\(temporaries)/\(name)", offset: 0, reason: "a file that was never finished"))
+    }
+  }
+
+  private func checkHead(_ log: OpenedLog, _ findings: Findings) throws {
+    let path = log.directory.path(of: .head)
+    if case .damaged(let damage)? = log.headProblem { return try findings.add(damage) }
+    if case .foreign(let path, let reason)? = log.headProblem {
+      return try findings.add(Damage(path: path, offset: 0, reason: reason))
+    }
+    guard let head = log.head else {
+      guard !log.segments.isEmpty else { return }
+      return try findings.add(Damage(path: path, offset: 0, reason: "HEAD is missing"))
+    }
+    let block = try fileSystem.contents(of: path, limit: Head.size)
+    try findings.requireZeros(block, [56..<64, 100..<104, 128..<252], path: path, at: 0)
+    if block.load(UInt64.self, at: 120) > 1 {
+      try findings.add(Damage(path: path, offset: 120, reason: "neither closed nor open"))
+    }
+    if let first = log.segments.first, first.header.preamble.storeID != head.preamble.storeID {
+      try findings.add(Damage(path: path, offset: 24, reason: "HEAD belongs to another store"))
+    }
+  }
+}
+
+/// What a check finds, told as it is found.
+final class Findings {
+  struct Finding {
+    let damage: Damage
+    /// Worth knowing, and no damage.
+    let isNote: Bool
+  }
+
+  private(set) var damageCount = 0
+  private var known: Set<String> = []
+  private let tell: (Finding) throws -> Void
+
+  init(tell: @escaping (Finding) throws -> Void) { self.tell = tell }
+
+  func add(_ damage: Damage) throws {
+    // The same may be noticed by more than one check.
+    if known.count < 10_000, !known.insert("\(damage.path) \(damage.offset)").inserted { return }
+    damageCount += 1
+    try tell(Finding(damage: damage, isNote: false))
+  }
+
+  func note(_ damage: Damage) throws { try tell(Finding(damage: damage, isNote: true)) }
+
+  /// Requires bytes to be zero that are reserved or padding.
+  ///
+  /// - Parameters:
+  ///   - ranges: which of `bytes`.
+  ///   - offset: where `bytes` begin in the file.
+  func requireZeros(
+    _ bytes: SharedBytes, _ ranges: [Range<Int>], path: String, at offset: Int
+  ) throws {
+    for range in ranges where range.upperBound <= bytes.count {
+      for index in range where bytes[index] != 0 {
+        return try add(
+          Damage(path: path, offset: offset + index, reason: "a reserved byte is not zero"))
+      }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import Divan
+import DivanLog
+import Foundation
+import Synchronization
+import Testing
+
+/// `docs/FILE_FORMAT.md` is run: its examples are what the code writes, and the code reads them.
+struct FileFormatTests {
+  @Test func `the files in the page are what the writer makes`() throws {
+    let page = try FormatPage()
+    let examples = try ExampleStore.make()
+    #expect(page.files.map(\.name) == examples.map(\.name))
+    for (written, example) in zip(page.files, examples) {
+      #expect(
+        written.bytes == example.bytes,
+        "\(written.name) should be:\n\(FormatPage.hexadecimal(example.bytes))")
+    }
+  }
+
+  @Test func `the store in the page opens as it was closed`() throws {
+    let page = try FormatPage()
+    let database = try open(page, ["0000000001.segment", "HEAD"])
+    #expect(database.openingReport.ending == .closed)
+    #expect(database.openingReport.damage.isEmpty)
+    let snapshot = try database.snapshot()
+    var ids = snapshot.ids()
+    #expect(try ids.rest() == ["ada"])
+    #expect(try snapshot.get("ada")?.json == #"{"born":1815,"name":"Ada Lovelace"}"#)
+    #expect(try snapshot.tombstone("zeno")?.revision?.generation == 2)
+  }
+
+  @Test func `the merged segment in the page can stand in for its inputs`() throws {
+    let page = try FormatPage()
+    let database = try open(page, ["0000000001-0000000002.segment"])
+    #expect(database.openingReport.damage.isEmpty)
+    let snapshot = try database.snapshot()
+    var documents = snapshot.documents()
+    #expect(
+      try documents.rest().map(\.json)
+        == [#"{"born":1815,"name":"Ada Lovelace"}"#, #"{"pi":3.14,"primes":[2,3,5,7]}"#])
+  }
+
+  private func open(_ page: FormatPage, _ names: [String]) throws -> Database {
+    let fileSystem = MemoryFileSystem()
+    try fileSystem.makeDirectory("/page.divan")
+    for file in page.files where names.contains(file.name) {
+      let opened = try fileSystem.open("/page.divan/\(file.name)", .creating)
+      try opened.write(SharedBytes(copying: file.bytes), at: 0)
+    }
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.isReadOnly = true
+    return try Database(at: "/page.divan", configuration: configuration)
+  }
+
+  @Test func `the values in the page are written and read as it says`() throws {
+    let rows = try FormatPage().rows(after: "| value | bytes |")
+    #expect(rows.count >= 20)
+    for row in rows {
+      let value = try Value(json: row[0])
+      let bytes = try ValueCoding.encode(value)
+      #expect(FormatPage.spaced(bytes.array) == row[1], "\(row[0])")
+      let parsed = EncodedValue(SharedBytes(copying: try FormatPage.bytes(row[1])))
+      #expect(try parsed.decode() == value, "\(row[0])")
+      try parsed.validate()
+    }
+  }
+
+  @Test func `the revision IDs in the page are what their edits give`() throws {
+    let rows = try FormatPage().rows(after: "| parent | deletes | properties | revision ID |")
+    #expect(rows.count == 3)
+    for row in rows {
+      let parent = row[0] == "none" ? nil : try RevisionID(parsing: row[0])
+      let computed = try RevisionID.compute(
+        parent: parent, isDeleted: row[1] == "yes",
+        body: try ValueCoding.encode(try Value(json: row[2])))
+      #expect("\(computed)" == row[3])
+    }
+  }
+}
+
+/// The page's examples.
+private struct FormatPage {
+  let text: String
+  private(set) var files: [(name: String, bytes: [UInt8])] = []
+
+  init() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    text = try String(
+      contentsOf: root.appendingPathComponent("docs/FILE_FORMAT.md"), encoding: .utf8)
+    var name: String?
+    var bytes: [UInt8] = []
+    var repeated: [UInt8]?
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.hasPrefix("```hex ") {
+        name = String(line.dropFirst(7))
+        bytes = []
+      } else if line == "```", let finished = name {
+        files.append((finished, bytes))
+        name = nil
+      } else if name != nil {
+        if line == "*" {
+          repeated = Array(bytes.suffix(16))
+          continue
+        }
+        let words = line.split(separator: " ")
+        let offset = try #require(Int(words[0], radix: 16))
+        if let line = repeated {
+          while bytes.count < offset { bytes += line }
+          repeated = nil
+        }
+        try #require(bytes.count == offset, "\(line)")
+        bytes += try FormatPage.bytes(words.dropFirst().joined(separator: " "))
+      }
+    }
+  }
+
+  /// The cells of the table with this head, without the code marks around them.
+  func rows(after head: String) throws -> [[String]] {
+    let start = try #require(text.range(of: head + "\n"))
+    var rows: [[String]] = []
+    for line in text[start.upperBound...].split(separator: "\n", omittingEmptySubsequences: false)
+      .dropFirst()
+    {
+      guard line.hasPrefix("| ") else { break }
+      rows.append(
+        line.dropFirst(2).dropLast(2).components(separatedBy: " | ").map {
+          $0.trimmingCharacters(in: CharacterSet(charactersIn: "` "))
+        })
+    }
+    return rows
+  }
+
+  static func bytes(_ text: String) throws -> [UInt8] {
+    try text.split(separator: " ").map { try #require(UInt8($0, radix: 16)) }
+  }
+
+  static func spaced(_ bytes: [UInt8]) -> String {
+    bytes.map { String(format: "%02X", $0) }.joined(separator: " ")
+  }
+
+  /// Bytes as the page writes them.
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
+    var lines: [String] = []
+    var previous: ArraySlice<UInt8> = []
+    for start in stride(from: 0, to: bytes.count, by: 16) {
+      let line = bytes[start..<min(start + 16, bytes.count)]
+      if line.elementsEqual(previous) {
+        if lines.last != "*" { lines.append("*") }
+        continue
+      }
+      lines.append(String(format: "%04x  ", start) + spaced(Array(line)))
+      previous = line
+    }
+    lines.append(String(format: "%04x", bytes.count))
+    return lines.joined(separator: "\n")
+  }
+}
+
+/// The store that the page shows.
+private final class ExampleStore: Sendable {
+  private let fileSystem = MemoryFileSystem()
+  private let clock = Atomic<UInt64>(1_700_000_000_000)
+  private let count = Atomic<UInt64>(0)
+
+  static func make() throws -> [(name: String, bytes: [UInt8])] {
+    let store = ExampleStore()
+    let first = try store.open()
+    try first.write { transaction in
+      try transaction.put(Document(id: "ada", ["name": "Ada", "born": 1815]))
+      try transaction.put(Document(id: "zeno", ["name": "Zeno", "paradoxes": 9]))
+    }
+    try first.write { transaction in
+      try transaction.overwrite("ada", with: ["name": "Ada Lovelace", "born": 1815])
+      try transaction.delete(id: "zeno")
+    }
+    try first.close()
+    var files = [try store.file("0000000001.segment"), try store.file("HEAD")]
+    let second = try store.open()
+    try second.write { transaction in
+      try transaction.put(Document(id: "numbers", ["pi": 3.14, "primes": [2, 3, 5, 7]]))
+    }
+    try second.close()
+    try store.merge()
+    files.append(try store.file("0000000001-0000000002.segment"))
+    return files
+  }
+
+  private func open() throws -> Database {
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.maintenance = .manual
+    configuration.now = { [self] in clock.wrappingAdd(1000, ordering: .relaxed).oldValue }
+    configuration.random = { [self] in random() }
+    return try Database(at: "/page.divan", configuration: configuration)
+  }
+
+  private func random() -> UInt64 {
+    count.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9E37_79B9_7F4A_7C15
+  }
+
+  private func file(_ name: String) throws -> (name: String, bytes: [UInt8]) {
+    (name, try fileSystem.contents(of: "/page.divan/\(name)", limit: 1 << 20).array)
+  }
+
+  /// Merges both segments, without the records that are superseded.
+  private func merge() throws {
+    let directory = StoreDirectory("/page.divan", on: fileSystem)
+    let chain = try #require(
+      try SegmentChain.choose(
+        from: try directory.listing().files, in: directory, isMapped: false))
+    var inputs = chain.segments
+    let last = inputs.count - 1
+    inputs[last].end = try LogRecovery.examine(
+      inputs[last], size: try inputs[last].file.size(), from: nil, floors: []
+    ).end
+    let order = SegmentMerge.Order(
+      inputs: inputs, fileID: 3, salt: random(),
+      now: clock.wrappingAdd(1000, ordering: .relaxed).oldValue, judgedAt: inputs[last].end.commit,
+      releasedThrough: 2, isMapped: false)
+    _ = try SegmentMerge.run(
+      order, in: directory, keep: { (entry) throws(LogError) in entry.commit >= 2 }, flushLog: {})
+  }
+}

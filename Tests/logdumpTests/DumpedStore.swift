@@ -1,0 +1,109 @@
+import Divan
+import DivanLog
+import Synchronization
+import logdump
+
+/// A small store in memory, made with a fixed clock and fixed random numbers, and the tool run on it.
+final class DumpedStore: Sendable {
+  let fileSystem = MemoryFileSystem()
+  let path = "/films.divan"
+  private let clock = Atomic<UInt64>(1_700_000_000_000)
+  private let randomState = Atomic<UInt64>(0)
+}
+
+/// What a run of the tool gave.
+struct Run {
+  var status: ExitStatus
+  var output: String
+  var problems: String
+
+  /// The lines of the output.
+  var lines: [String] { output.split(separator: "\n").map(String.init) }
+}
+
+extension DumpedStore {
+  var configuration: Configuration {
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.maintenance = .manual
+    configuration.reads = .buffered
+    configuration.now = { [self] in clock.wrappingAdd(1000, ordering: .relaxed).newValue }
+    configuration.random = { [self] in
+      // Fixed numbers that look like any others.
+      let number = randomState.wrappingAdd(1, ordering: .relaxed).newValue
+      return number &* 0x9E37_79B9_7F4A_7C15
+    }
+    return configuration
+  }
+
+  func open() throws -> Database { try Database(at: path, configuration: configuration) }
+
+  /// A store with two segments, a changed, a deleted and a late document, closed.
+  static func films() throws -> DumpedStore {
+    let store = DumpedStore()
+    let first = try store.open()
+    try first.write { transaction in
+      try transaction.put(Document(id: "metropolis", ["title": "Metropolis", "year": 1927]))
+      try transaction.put(Document(id: "nosferatu", ["title": "Nosferatu", "year": 1922]))
+    }
+    try first.write { transaction in
+      try transaction.overwrite("metropolis", with: ["title": "Metropolis", "minutes": 153.5])
+      try transaction.delete(id: "nosferatu")
+    }
+    try first.close()
+    let second = try store.open()
+    try second.write { transaction in
+      try transaction.put(Document(id: "m", ["title": "M", "tags": ["crime", .null, true]]))
+    }
+    try second.close()
+    return store
+  }
+
+  /// Runs the tool with the store and these arguments.
+  func dump(_ arguments: String..., path: String? = nil) -> Run {
+    dumpAll(arguments, path: path)
+  }
+
+  func dumpAll(_ arguments: [String], path: String? = nil) -> Run {
+    let (output, problems) = (Collector(), Collector())
+    var tool = LogDump(
+      fileSystem: fileSystem, output: output.output, problems: problems.output)
+    tool.salvageConfiguration = configuration
+    let status = tool.run([path ?? self.path] + arguments)
+    return Run(status: status, output: output.text, problems: problems.text)
+  }
+
+  private final class Collector {
+    private(set) var text = ""
+
+    var output: Output {
+      Output { [self] (bytes: borrowing ByteWriter) in
+        text += bytes.withSpan { span in
+          String(decoding: span.indices.map { span[$0] }, as: UTF8.self)
+        }
+      }
+    }
+  }
+}
+
+extension DumpedStore {
+  func bytes(_ name: String) throws -> [UInt8] {
+    try fileSystem.contents(of: "\(path)/\(name)", limit: 1 << 30).array
+  }
+
+  /// Gives a file other bytes.
+  func replace(_ name: String, with bytes: [UInt8]) throws {
+    let file = "\(path)/\(name)"
+    if try fileSystem.exists(file) { try fileSystem.remove(file) }
+    let opened = try fileSystem.open(file, .creating)
+    try opened.write(SharedBytes(copying: bytes), at: 0)
+  }
+
+  /// Runs `body` with other bytes in a file, and puts the old ones back.
+  func withBytes<R>(_ changed: [UInt8], in name: String, _ body: () throws -> R) throws -> R {
+    let sound = try bytes(name)
+    try replace(name, with: changed)
+    defer { try? replace(name, with: sound) }
+    return try body()
+  }
+}
