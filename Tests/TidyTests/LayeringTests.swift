@@ -3,7 +3,9 @@ import Testing
 
 /// The arrows between folders of one target, which the compiler does not keep.
 struct LayeringTests {
-  /// Each folder, and the folders of its target that it may use. This table is the rule.
+  /// Each folder, and the folders of its target that it may use.
+  ///
+  /// This table is the rule.
   static let allowed: [String: Set<String>] = [
     "Sources/DivanLog/Bytes": [],
     "Sources/DivanLog/File": ["Sources/DivanLog/Bytes"],

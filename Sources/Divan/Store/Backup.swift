@@ -43,7 +43,9 @@ extension Database {
     try source.close()
   }
 
-  /// Whether there is a store at a path. Looks at the directory only.
+  /// Whether there is a store at a path.
+  ///
+  /// Looks at the directory only.
   public static func exists(at path: String, configuration: Configuration = Configuration()) -> Bool
   {
     let directory = StoreDirectory(path, on: configuration.fileSystem ?? POSIXFileSystem())
@@ -56,7 +58,9 @@ extension Database {
     }
   }
 
-  /// Deletes a store with everything in it. It must not be open.
+  /// Deletes a store with everything in it.
+  ///
+  /// It must not be open.
   ///
   /// Files that are none of a store's are left, and then the directory too.
   /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`, `accessDenied`.

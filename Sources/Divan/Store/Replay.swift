@@ -85,7 +85,9 @@ extension Replay {
     }
   }
 
-  /// What the index holds for a document. Everything is in memory here, so nothing can fail.
+  /// What the index holds for a document.
+  ///
+  /// Everything is in memory here, so nothing can fail.
   private func present(_ key: Span<UInt8>) -> DocumentEntry? {
     guard let value = try? state.documents.find(key) else { return nil }
     return try? DocumentEntry.decode(value)

@@ -21,9 +21,13 @@ final class Store: @unchecked Sendable {
   /// Why nothing can be written, if so from the beginning.
   let refusal: DatabaseError?
 
-  /// Appends to the log; nil if the store cannot be written to. Guarded by ``turn``.
+  /// Appends to the log; nil if the store cannot be written to.
+  ///
+  /// Guarded by ``turn``.
   var writer: LogWriter?
-  /// The newest version, which the next transaction builds on. Guarded by ``turn``.
+  /// The newest version, which the next transaction builds on.
+  ///
+  /// Guarded by ``turn``.
   var newest: StoreState
 
   init(_ opened: OpenedStore, configuration: Configuration) {

@@ -148,13 +148,17 @@ extension WriteTransaction {
     return try view.documents(ids)
   }
 
-  /// Whether there is a document of this ID that is not deleted. Reads the index only.
+  /// Whether there is a document of this ID that is not deleted.
+  ///
+  /// Reads the index only.
   public func exists(_ id: String) throws -> Bool {
     try check()
     return try view.exists(id)
   }
 
-  /// How many documents there are that are not deleted. Costs nothing.
+  /// How many documents there are that are not deleted.
+  ///
+  /// Costs nothing.
   public var count: Int { Int(clamping: state.documentCount) }
 
   /// The documents in an order, as they are now; later changes do not show.

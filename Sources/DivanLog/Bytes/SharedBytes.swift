@@ -93,14 +93,18 @@ extension SharedBytes {
     return unsafe SharedBytes(unsafeBase: base + offset, count: count, owner: owner)
   }
 
-  /// The bytes from `offset` to the end. `offset` must be within the bytes.
+  /// The bytes from `offset` to the end.
+  ///
+  /// `offset` must be within the bytes.
   @inlinable
   package func suffix(from offset: Int) -> SharedBytes {
     precondition(offset >= 0 && offset <= count, "Offset outside the bytes")
     return unsafe SharedBytes(unsafeBase: base + offset, count: count - offset, owner: owner)
   }
 
-  /// The first `count` bytes. There must be as many.
+  /// The first `count` bytes.
+  ///
+  /// There must be as many.
   @inlinable
   package func prefix(_ count: Int) -> SharedBytes {
     precondition(count >= 0 && count <= self.count, "More bytes asked for than there are")

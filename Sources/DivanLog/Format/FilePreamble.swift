@@ -4,7 +4,9 @@ package enum FormatVersion {
   package static let major: UInt16 = 1
   /// Files with a higher minor version can be read, but not everything in them is understood.
   package static let minor: UInt16 = 0
-  /// Features of which a reader must know every one, a bit each. None is defined yet.
+  /// Features of which a reader must know every one, a bit each.
+  ///
+  /// None is defined yet.
   package static let knownFeatures: UInt64 = 0
 }
 
@@ -17,7 +19,9 @@ package struct FilePreamble: Equatable, Sendable {
   }
 
   package var kind: Kind
-  /// Which store the file belongs to. A copy made by a backup is another store.
+  /// Which store the file belongs to.
+  ///
+  /// A copy made by a backup is another store.
   package var storeID: StoreID
   /// A random number that every frame's header checksum is seeded with, so that frames of another
   /// file, or of an earlier life of this one, never pass.

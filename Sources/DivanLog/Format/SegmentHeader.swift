@@ -10,7 +10,9 @@ package struct SegmentHeader: Equatable, Sendable {
   package var numbers: ClosedRange<UInt64>
   /// Counts how often the contents were merged; 0 for a segment that commits were appended to.
   package var generation: UInt32
-  /// How the segment before this one ends. Whatever stands beyond that is ignored for ever.
+  /// How the segment before this one ends.
+  ///
+  /// Whatever stands beyond that is ignored for ever.
   package var predecessor: LogEnd
   /// The last sequence number handed out before this segment, or in a merged one, within it.
   package var lastSequence: UInt64
@@ -22,8 +24,9 @@ package struct SegmentHeader: Equatable, Sendable {
   package var merge: Merge?
 
   package struct Merge: Equatable, Sendable {
-    /// The commit of the index snapshot by which the merge judged what is live. That commit was
-    /// durable before the merged file got its name.
+    /// The commit of the index snapshot by which the merge judged what is live.
+    ///
+    /// That commit was durable before the merged file got its name.
     package var judgedAt: UInt64
     /// History up to and including this commit may be missing.
     package var releasedThrough: UInt64

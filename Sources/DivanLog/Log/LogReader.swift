@@ -28,7 +28,9 @@ package struct FrameReader {
     case end
   }
 
-  /// The next frame. After anything but a frame or a bad payload, reading stays where it is.
+  /// The next frame.
+  ///
+  /// After anything but a frame or a bad payload, reading stays where it is.
   package mutating func next() throws(LogError) -> Item {
     guard offset < limit else { return .end }
     guard limit - offset >= FrameHeader.size else {
@@ -60,8 +62,10 @@ package struct FrameReader {
 }
 
 extension FrameReader {
-  /// Moves to the next place from `start` on where a frame header of this file stands, whatever came
-  /// before it. Returns false if there is none.
+  /// Moves to the next place from `start` on where a frame header of this file stands, whatever
+  /// came before it.
+  ///
+  /// Returns false if there is none.
   ///
   /// Headers are bound to their place by their checksum, so nothing else looks like one.
   package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {

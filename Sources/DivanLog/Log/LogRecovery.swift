@@ -1,4 +1,6 @@
-/// Decides how the log ends: bytes in, decision out. It writes nothing.
+/// Decides how the log ends: bytes in, decision out.
+///
+/// It writes nothing.
 ///
 /// The last segment is read from a place that is known to be sound. Whole transactions count, one
 /// after the other. What stands after the last of them is a torn tail, and is ignored for ever, unless

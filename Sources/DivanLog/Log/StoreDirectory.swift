@@ -27,8 +27,10 @@ extension StoreDirectory {
     return (files, foreign)
   }
 
-  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed, renamed,
-  /// and the directory is flushed. Returns the file, still open.
+  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed,
+  /// renamed, and the directory is flushed.
+  ///
+  /// Returns the file, still open.
   ///
   /// `beforeRename` does what must have happened before the name is taken.
   package func install(
