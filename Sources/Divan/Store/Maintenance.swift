@@ -96,6 +96,9 @@ extension Maintenance {
     _ = waiter?.wait(timeout: .now() + 1)
   }
 
+  /// Whether the store is being closed, so that no long work should be begun.
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+
   /// Waits for the step that runs, and lets no other begin.
   func stop() {
     state.withLock { $0.isStopped = true }

@@ -5,7 +5,7 @@ extension Store {
   /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the
   /// inputs can go.
   func mergeWhatPays() throws(DatabaseError) {
-    while try mergeOnce(isForced: false) { try writeCheckpoint() }
+    while !maintenance.isStopped, try mergeOnce(isForced: false) { try writeCheckpoint() }
   }
 
   /// Merges everything that holds anything dead, and whatever is small.
@@ -150,7 +150,8 @@ extension MergePolicy {
     let live: UInt64
     let total: UInt64
 
-    var deadShare: Double { total == 0 ? 1 : Double(total - live) / Double(total) }
+    /// Nothing is gained by merging a segment that is empty already, for its own sake.
+    var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
   /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.
