@@ -213,7 +213,7 @@ extension CrashWorkload {
 
   static let mixed = CrashWorkload(name: "all levels of durability in turn") { bench in
     let database = try bench.open()
-    for round in 0..<8 {
+    for round in 0..<5 {
       try bench.commit(database, [.put("a", size: round * 100)], durability: .none)
       try bench.commit(database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
       if round % 3 == 0 { try bench.commit(database, [.delete("a"), .put("c", size: 700)]) }

@@ -67,7 +67,6 @@ extension StoreOpening {
       return try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
-          try fileSystem.flushDirectory(parentPath)
         }
         return true
       }
@@ -126,6 +125,14 @@ extension StoreOpening {
         try fileSystem.makeDirectory(temporaries)
       }
       try fileSystem.flushDirectory(path)
+    }
+    let hasSegments = try directory.listing().files.contains {
+      if case .segment = $0 { true } else { false }
+    }
+    if !hasSegments {
+      // Somebody made the directory, perhaps a process that ended just then: before the first commit
+      // its own name must be durable, too.
+      try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parentPath) }
     }
   }
 
