@@ -96,6 +96,11 @@ extension Store {
     durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> (R, UInt64?) {
     guard let writer else { throw Store.closedError }
+    if writer.tail.isPoisoned {
+      // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+      commits.fail(
+        DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
+    }
     if let failure = commits.failure {
       throw DatabaseError(
         .writerStopped, "writing stopped after an earlier failure",
