@@ -142,7 +142,9 @@ extension LogRecovery {
     var start = range.lowerBound
     while budget > 0, try frames.resynchronize(from: start) {
       start = frames.offset + FrameHeader.alignment
-      guard case .frame(let header, _, let payload) = try frames.next() else { continue }
+      let item = try frames.next()
+      if case .badPayload(let header, _) = item { budget -= header.frameSize }
+      guard case .frame(let header, _, let payload) = item else { continue }
       budget -= header.frameSize
       guard header.kind == .transaction, header.flags.contains(.last),
         let trailer = CommitTrailer.decode(endOf: payload), trailer.flushedThrough > end.offset
