@@ -89,6 +89,9 @@ extension DocumentRecord {
       throw ByteError(offset: 1, reason: "a document ID that is no text")
     }
     let sequence = try reader.readVarint()
+    guard sequence <= counterLimit else {
+      throw ByteError(offset: reader.offset, reason: "a sequence number beyond all limits")
+    }
     let generation = try reader.readVarint()
     let digest = try RevisionID.Digest.decode(
       &reader, isForeign: flags.contains(.foreignRevision))
