@@ -94,6 +94,10 @@ extension SegmentChain {
     } catch .damaged(let damage) {
       self.damage.append(damage)
       return nil
+    } catch .foreign(let path, let reason) {
+      // One flipped bit in its first bytes looks just so.
+      damage.append(Damage(path: path, offset: 0, reason: reason))
+      return nil
     }
   }
 
