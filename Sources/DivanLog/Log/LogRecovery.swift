@@ -117,6 +117,12 @@ extension LogRecovery {
         reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
           + "but it can be read through commit \(end.commit) only")
     }
+    if UInt64(size) < end.offset {
+      // Reading began at a place that a checkpoint names, and the file ends before that.
+      return Damage(
+        path: segment.file.path, offset: size, size: Int(clamping: end.offset) - size,
+        reason: "the file is shorter than it was when the checkpoint was written")
+    }
     if segment.header.flushedSize > end.offset {
       return Damage(
         path: segment.file.path, offset: Int(end.offset),
