@@ -139,17 +139,33 @@ extension StoreOpening {
   // MARK: For reading
 
   private func openForReading() throws(DatabaseError) -> OpenedStore {
-    // A file may vanish between its being listed and opened, when a merged one takes its place.
-    for _ in 0..<8 {
+    // A file may vanish between its being listed and opened, when a merged one takes its place, and
+    // HEAD may name a segment that came after the listing. So a verdict stands only if the directory
+    // and HEAD were the same before and after it.
+    for _ in 0..<16 {
+      let before = try translating { () throws(LogError) in try evidence() }
       do throws(LogError) {
-        return try read(lock: nil, isNew: false)
+        let opened = try read(lock: nil, isNew: false)
+        if opened.report.damage.isEmpty { return opened }
+        if try evidence() == before { return opened }
       } catch .system(let error) where error.code == .notFound && error.path != path {
         continue
       } catch {
-        throw DatabaseError(error)
+        let after = try translating { () throws(LogError) in try evidence() }
+        if after == before { throw DatabaseError(error) }
       }
     }
     return try translating { () throws(LogError) in try read(lock: nil, isNew: false) }
+  }
+
+  /// What a writer changes whenever it adds or removes a file.
+  private func evidence() throws(LogError) -> Evidence {
+    Evidence(files: try directory.listing().files, head: try directory.head().head)
+  }
+
+  private struct Evidence: Equatable {
+    let files: Set<FileName>
+    let head: Head?
   }
 
   // MARK: Both
