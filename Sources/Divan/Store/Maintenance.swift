@@ -16,6 +16,10 @@ final class Maintenance: Sendable {
     var isStopped = false
     /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
+    /// A merged segment that the index refers to in part only, since bringing it in failed.
+    ///
+    /// A checkpoint taken now would rest on it and its inputs both, so none is.
+    var unfinished: (output: Segment, inputs: [Segment])?
     /// Segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
     /// Why the last step failed, if it did.
