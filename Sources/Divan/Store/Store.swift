@@ -205,7 +205,7 @@ extension Store {
     try commits.flushEverything()
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
     try translating { () throws(LogError) in
-      if writer.active != nil { try writer.replaceHead(isClosed: true) }
+      if writer.active != nil || writer.isOpenInHead { try writer.replaceHead(isClosed: true) }
     }
   }
 }

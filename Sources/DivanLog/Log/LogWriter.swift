@@ -69,6 +69,8 @@ package final class LogWriter {
   private var isEnded = false
   /// Whether `HEAD` names an older segment than the newest, because replacing it failed.
   private var isHeadBehind = false
+  /// Whether closing has to say in `HEAD` that the store was closed.
+  package private(set) var isOpenInHead = false
   package private(set) var lastSequence: UInt64
   private var lastTime: UInt64
 
@@ -282,5 +284,6 @@ extension LogWriter {
         lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))
     tail.raiseSequenceBound(to: bound)
     isHeadBehind = false
+    isOpenInHead = !isClosed
   }
 }
