@@ -31,8 +31,12 @@ final class Maintenance: Sendable {
   let state: Mutex<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
 
-  init(_ checkpoint: Checkpoint?) {
-    state = Mutex(State(checkpoint: checkpoint, lastNumber: checkpoint?.number ?? 0))
+  /// - Parameter replayedSize: bytes of log behind the checkpoint. They count, or a store that is never
+  ///   closed properly would open more slowly each time.
+  init(_ checkpoint: Checkpoint?, replayedSize: Int) {
+    state = Mutex(
+      State(
+        checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: checkpoint?.number ?? 0))
   }
 }
 

@@ -37,7 +37,7 @@ final class Store: @unchecked Sendable {
     newest = opened.state
     refusal = opened.refusal
     commits = GroupCommit(opened.state, tail: opened.writer?.tail)
-    maintenance = Maintenance(opened.checkpoint)
+    maintenance = Maintenance(opened.checkpoint, replayedSize: opened.replayedSize)
   }
 
   deinit { lock?.release() }

@@ -11,6 +11,8 @@ struct OpenedStore {
   var refusal: DatabaseError?
   var state: StoreState
   var checkpoint: Checkpoint?
+  /// Bytes of log behind the checkpoint.
+  var replayedSize = 0
 }
 
 /// Opens a store: finds out what is there, decides what counts, and reads it into the index.
@@ -283,7 +285,6 @@ extension StoreOpening {
           if let active = made.active { chain.segments.append(active) }
           report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
         }
-        try removeLeftovers(chain, files, checkpoint?.checkpoint)
         writer = made
       }
     } else {
@@ -296,8 +297,12 @@ extension StoreOpening {
     var replay = Replay(
       onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
       isFromNothing: checkpoint == nil)
-    try run(&replay, chain, position)
+    let replayedSize = try run(&replay, chain, position)
     damage += replay.damage
+    if writer != nil, replay.damage.isEmpty {
+      // Not where anything is damaged: what stands for nothing may hold what is missing then.
+      try removeLeftovers(chain, files, checkpoint?.checkpoint)
+    }
     if refusal == nil || lock != nil, let first = replay.damage.first, writer != nil {
       writer = nil
       refusal = DatabaseError(
@@ -312,7 +317,8 @@ extension StoreOpening {
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
-      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint)
+      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint,
+      replayedSize: replayedSize)
   }
 
   private func opened(
@@ -401,9 +407,10 @@ extension StoreOpening {
     try directory.flush()
   }
 
+  /// Replays what the checkpoint does not cover; returns how many bytes that were.
   private func run(
     _ replay: inout Replay, _ chain: SegmentChain, _ position: Checkpoint.Position?
-  ) throws(LogError) {
+  ) throws(LogError) -> Int {
     var first =
       position.flatMap { position in
         chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
@@ -417,8 +424,11 @@ extension StoreOpening {
     for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
     let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
     var done = 0
+    var replayed = 0
     for segment in chain.segments[first...] {
       let start = position?.fileID == segment.fileID ? position?.end : nil
+      let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
+      replayed += max(0, Int(clamping: segment.end.offset) - begin)
       let goesOn = try replay.run(segment, from: start) { offset in
         configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
       }
@@ -427,5 +437,6 @@ extension StoreOpening {
         throw .system(SystemError(call: "open", path: path, code: .cancelled))
       }
     }
+    return replayed
   }
 }
