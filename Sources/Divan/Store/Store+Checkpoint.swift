@@ -6,6 +6,7 @@ extension Store {
   ///
   /// The turn to write is held at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
+    try finishMerge()
     guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
       return
     }
@@ -22,6 +23,8 @@ extension Store {
 
   /// The same for a caller whose turn it is.
   func writeCheckpointInTurn() throws(DatabaseError) {
+    // The next opening goes without, and drops the merge.
+    guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
     guard let begun = try beginCheckpoint() else { return }
     let written: WrittenCheckpoint
     do throws(DatabaseError) {

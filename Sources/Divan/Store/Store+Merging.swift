@@ -16,6 +16,7 @@ extension Store {
 
   /// Merges one group of neighbouring segments; returns false if there is none worth it.
   private func mergeOnce(isForced: Bool) throws(DatabaseError) -> Bool {
+    try finishMerge()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
     let begun: (state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail)? =
@@ -52,8 +53,16 @@ extension Store {
       }
       throw DatabaseError(error)
     }
-    try bringIn(output, inPlaceOf: begun.inputs)
+    maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
+    try finishMerge()
     return true
+  }
+
+  /// Brings in a merged segment, perhaps once more, if one is waiting for that.
+  func finishMerge() throws(DatabaseError) {
+    guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
+    try bringIn(output, inPlaceOf: inputs)
+    maintenance.state.withLock { $0.unfinished = nil }
   }
 
   /// Whether the index refers to a record.
@@ -103,7 +112,10 @@ extension Store {
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
       commits.replaceNewest(with: newest)
-      maintenance.state.withLock { $0.replaced.formUnion(inputs.map(\.file.name)) }
+      maintenance.state.withLock { 
+        // A merge of one segment has taken its input's name.
+        $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
+      }
     }
   }
 

@@ -41,7 +41,7 @@ final class Store: @unchecked Sendable {
     newest = opened.state
     refusal = opened.refusal
     commits = GroupCommit(opened.state, tail: opened.writer?.tail)
-    maintenance = Maintenance(opened.checkpoint)
+    maintenance = Maintenance(opened.checkpoint, replayedSize: opened.replayedSize)
   }
 
   deinit { lock?.release() }
@@ -100,6 +100,11 @@ extension Store {
     durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> (R, UInt64?) {
     guard let writer else { throw Store.closedError }
+    if writer.tail.isPoisoned {
+      // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+      commits.fail(
+        DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
+    }
     if let failure = commits.failure {
       throw DatabaseError(
         .writerStopped, "writing stopped after an earlier failure",

@@ -304,7 +304,9 @@ extension WriteTransaction {
     state.lastSequence = sequence
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !isDeleted {
-      if isDeleted { state.documentCount -= 1 } else { state.documentCount += 1 }
+      // A count from a file is believed, but never so far as to trap.
+      if isDeleted { state.documentCount -= min(1, state.documentCount) }
+      else { state.documentCount += 1 }
     }
     let entry = DocumentEntry(
       revision: revision, isDeleted: isDeleted, sequence: sequence,

@@ -10,6 +10,11 @@ package enum FormatVersion {
   package static let knownFeatures: UInt64 = 0
 }
 
+/// No number that counts up, and no offset, is larger than this in any file.
+///
+/// A reader refuses larger ones, so that whoever adds to what was read need not fear an overflow.
+package let counterLimit: UInt64 = 1 << 60
+
 /// What the first 64 bytes of every file of a store say, whatever its kind. FILE_FORMAT.md §2
 package struct FilePreamble: Equatable, Sendable {
   package enum Kind: UInt32, Sendable {

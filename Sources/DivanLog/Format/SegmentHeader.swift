@@ -144,6 +144,11 @@ extension SegmentHeader {
         releasedThrough: block.load(UInt64.self, at: 152), end: LogEnd.decode(block, at: 160),
         fileSize: block.load(UInt64.self, at: 184))
     }
+    let counters =
+      [64, 80, 96, 104, 120, 128, 136] + (merge == nil ? [] : [144, 152, 160, 168, 184])
+    for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {
+      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+    }
     return SegmentHeader(
       preamble: preamble, fileID: block.load(UInt64.self, at: 64), numbers: first...last,
       generation: block.load(UInt32.self, at: 88), predecessor: LogEnd.decode(block, at: 96),

@@ -112,6 +112,8 @@ package struct TransactionReader {
   private var frames: FrameReader
   /// The end of the last whole transaction.
   package private(set) var end: LogEnd
+  /// Whether what was broken lies before the frame that is read next.
+  private var isAtNextFrame = false
 
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     frames = FrameReader(segment, from: start, limit: limit)
@@ -133,12 +135,14 @@ package struct TransactionReader {
     var parts: [LoggedTransaction.Part] = []
     while true {
       let start = frames.offset
+      isAtNextFrame = false
       switch try frames.next() {
       case .frame(let header, let offset, let payload):
         let isExpected =
           header.kind == .transaction && header.commit == end.commit + 1
           && header.flags.contains(.first) == parts.isEmpty
         guard isExpected else {
+          isAtNextFrame = true
           return .broken(offset: start, reason: "a frame out of its order")
         }
         let isLast = header.flags.contains(.last)
@@ -147,6 +151,7 @@ package struct TransactionReader {
         parts.append(.init(offset: offset + FrameHeader.size, records: records))
         guard isLast else { continue }
         guard let trailer, Int(trailer.frameCount) == parts.count else {
+          isAtNextFrame = true
           return .broken(offset: start, reason: "a commit without its right trailer")
         }
         end = LogEnd(
@@ -154,6 +159,7 @@ package struct TransactionReader {
         return .transaction(
           LoggedTransaction(commit: header.commit, parts: parts, trailer: trailer, end: end))
       case .badPayload(_, let offset):
+        isAtNextFrame = true
         return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")
       case .noFrame(let reason):
         return .broken(offset: start, reason: reason)
@@ -172,7 +178,8 @@ extension TransactionReader {
   ///
   /// The transactions in between are lost.
   package mutating func resume() throws(LogError) -> Bool {
-    var start = max(frames.offset, Int(clamping: end.offset)) + FrameHeader.alignment
+    // Past a bad payload the reader stands at the next frame already; at what is no frame it stays.
+    var start = frames.offset + (isAtNextFrame ? 0 : FrameHeader.alignment)
     while try frames.resynchronize(from: start) {
       var probe = frames
       switch try probe.next() {

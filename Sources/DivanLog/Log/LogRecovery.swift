@@ -118,6 +118,12 @@ extension LogRecovery {
         reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
           + "but it can be read through commit \(end.commit) only")
     }
+    if UInt64(size) < end.offset {
+      // Reading began at a place that a checkpoint names, and the file ends before that.
+      return Damage(
+        path: segment.file.path, offset: size, size: Int(clamping: end.offset) - size,
+        reason: "the file is shorter than it was when the checkpoint was written")
+    }
     if segment.header.flushedSize > end.offset {
       return Damage(
         path: segment.file.path, offset: Int(end.offset),
@@ -143,7 +149,9 @@ extension LogRecovery {
     var start = range.lowerBound
     while budget > 0, try frames.resynchronize(from: start) {
       start = frames.offset + FrameHeader.alignment
-      guard case .frame(let header, _, let payload) = try frames.next() else { continue }
+      let item = try frames.next()
+      if case .badPayload(let header, _) = item { budget -= header.frameSize }
+      guard case .frame(let header, _, let payload) = item else { continue }
       budget -= header.frameSize
       guard header.kind == .transaction, header.flags.contains(.last),
         let trailer = CommitTrailer.decode(endOf: payload), trailer.flushedThrough > end.offset

@@ -39,13 +39,20 @@ extension StoreDirectory {
   ) throws(LogError) -> any OpenFile {
     let temporary = temporaryPath(of: name)
     let file = try create(temporary)
-    try write(file)
-    try attempt { () throws(SystemError) in try file.flush() }
-    try beforeRename()
-    try attempt { () throws(SystemError) in
-      try fileSystem.rename(temporary, to: path(of: name))
-      try fileSystem.flushDirectory(path)
+    do throws(LogError) {
+      try write(file)
+      try attempt { () throws(SystemError) in try file.flush() }
+      try beforeRename()
+      try attempt { () throws(SystemError) in
+        try fileSystem.rename(temporary, to: path(of: name))
+      }
+    } catch {
+      // Left behind, it would keep the space that may be lacking. If it cannot be removed either,
+      // the next writer does it.
+      try? fileSystem.remove(temporary)
+      throw error
     }
+    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
     return file
   }
 
