@@ -54,6 +54,9 @@ extension Database {
   /// The directory of the store.
   public var path: String { store.path }
 
+  /// A new ID for a document, from the configuration's generator.
+  public func newDocumentID() -> String { store.configuration.documentIDs.next() }
+
   /// What opening found, and what it did.
   public var openingReport: OpeningReport { store.report }
 
