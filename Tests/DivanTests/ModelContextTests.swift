@@ -39,7 +39,7 @@ struct ModelContextTests {
 
   @Test func `an unsaved model goes with its context`() throws {
     var context: ModelContext? = database.makeContext()
-    weak var todo = context.map { Todo(in: $0) }
+    weak let todo = context.map { Todo(in: $0) }
     #expect(todo != nil)
     context = nil
     #expect(todo == nil)
@@ -227,7 +227,7 @@ struct ModelContextTests {
     #expect(try database.read { try $0.get("t")?["list"] } == "l")
     todo.list = nil
     try todo.save()
-    #expect(try database.read { try $0.get("t")?["list"] } == "l" || todo.list == nil)
+    #expect(try database.read { try $0.get("t")?["list"] } == nil)
   }
 
   @Test func `a reference to an unsaved model is stored`() throws {
@@ -283,7 +283,8 @@ struct ModelContextTests {
     let all = try cursor.rest()
     #expect(all.map(\.id) == (0..<50).map { "t\($0)" }.sorted())
     #expect(all.contains { $0 === known })
-    #expect(all.map(\.priority).reduce(0, +) == 50 * 49 / 2 + 93)
+    let sum = all.map(\.priority).reduce(0, +)
+    #expect(sum == 1225 + 93)
   }
 
   @Test func `a class may be found by several threads at once`() async throws {
@@ -303,7 +304,7 @@ struct ModelContextTests {
       }
       for await sum in group { #expect(sum == 400) }
     }
-    #expect(try database.read { $0.count } == 800)
+    #expect(try database.snapshot().count == 800)
     var cursor = try database.snapshot().documents()
     #expect(try cursor.next()?["n"] == 4)
   }
@@ -331,6 +332,6 @@ struct ModelContextTests {
     todo.text = "sent"
     try await keeper.take(todo)
     #expect(await keeper.text == "sent")
-    #expect(try database.read { $0.count } == 1)
+    #expect(try database.snapshot().count == 1)
   }
 }

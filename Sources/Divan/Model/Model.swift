@@ -111,13 +111,13 @@ extension Model: Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-extension Model: PersistableOptional {
+extension Model: PersistableOptional {}
+
+extension PersistableOptional where Self: Model {
   /// Stored as the ID of the other model's document.
   public static var _optionalStorage: _PersistedStorage {
-    func make<M: Model>(_: M.Type) -> _PersistedStorage {
-      _PersistedStorage { ReferenceProperty<M>(place: $0) }
-    }
-    return make(self)
+    // Here `Self` is the class that the property declares; in `Model` it would be `Model`.
+    _PersistedStorage { ReferenceProperty<Self>(place: $0) }
   }
 }
 

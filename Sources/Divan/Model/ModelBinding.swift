@@ -142,7 +142,7 @@ enum ModelClassTable {
       var count = 16
       while count < 2 * all.count { count *= 2 }
       let mask = UInt(count - 1)
-      let table = unsafe UnsafeMutablePointer<Slot>.allocate(capacity: count + 1)
+      let table = UnsafeMutablePointer<Slot>.allocate(capacity: count + 1)
       unsafe table.initialize(repeating: Slot(type: 0, info: nil), count: count + 1)
       unsafe table[0].type = mask
       for (key, info) in all {

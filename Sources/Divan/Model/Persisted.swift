@@ -23,6 +23,40 @@ public struct Persisted<Value> {
   @usableFromInline var _index: UInt16
   @usableFromInline var _flags: UInt16
 
+  /// Reads and writes the property of a model. Called by the compiler.
+  ///
+  /// The key path of the wrapped property is not used, because making it would cost more than the
+  /// access; the other one is optimised away.
+  @inlinable
+  public static subscript<Owner: Model>(
+    _enclosingInstance model: Owner,
+    wrapped _: ReferenceWritableKeyPath<Owner, Value>,
+    storage storage: ReferenceWritableKeyPath<Owner, Persisted<Value>>
+  ) -> Value {
+    @inline(__always) get {
+      if _slowPath(model[keyPath: storage]._flags & PropertyFlags.slowToRead != 0) {
+        return _read(model, Int(model[keyPath: storage]._index))
+      }
+      return model[keyPath: storage]._value
+    }
+    @inline(__always) set {
+      if _fastPath(
+        model[keyPath: storage]._flags & PropertyFlags.decidesWrite == PropertyFlags.dirty)
+      {
+        model[keyPath: storage]._value = newValue
+      } else {
+        _write(newValue, model, Int(model[keyPath: storage]._index))
+      }
+    }
+    @inline(__always) _modify {
+      let isSlow =
+        model[keyPath: storage]._flags & PropertyFlags.decidesWrite != PropertyFlags.dirty
+      if _slowPath(isSlow) { _beginModify(model, Int(model[keyPath: storage]._index)) }
+      yield &model[keyPath: storage]._value
+      if _slowPath(isSlow) { _endModify(model, Int(model[keyPath: storage]._index)) }
+    }
+  }
+
   /// Never called: properties are reached through their model.
   @available(*, unavailable, message: "@Persisted can only be used on properties of Model subclasses")
   public var wrappedValue: Value {
@@ -67,40 +101,6 @@ public struct Persisted<Value> {
 // MARK: - Access
 
 extension Persisted {
-  /// Reads and writes the property of a model. Called by the compiler.
-  ///
-  /// The key path of the wrapped property is not used, because making it would cost more than the
-  /// access; the other one is optimised away.
-  @inlinable
-  public static subscript<Owner: Model>(
-    _enclosingInstance model: Owner,
-    wrapped _: ReferenceWritableKeyPath<Owner, Value>,
-    storage storage: ReferenceWritableKeyPath<Owner, Persisted<Value>>
-  ) -> Value {
-    @inline(__always) get {
-      if _slowPath(model[keyPath: storage]._flags & PropertyFlags.slowToRead != 0) {
-        return _read(model, Int(model[keyPath: storage]._index))
-      }
-      return model[keyPath: storage]._value
-    }
-    @inline(__always) set {
-      if _fastPath(
-        model[keyPath: storage]._flags & PropertyFlags.decidesWrite == PropertyFlags.dirty)
-      {
-        model[keyPath: storage]._value = newValue
-      } else {
-        _write(newValue, model, Int(model[keyPath: storage]._index))
-      }
-    }
-    @inline(__always) _modify {
-      let isSlow =
-        model[keyPath: storage]._flags & PropertyFlags.decidesWrite != PropertyFlags.dirty
-      if _slowPath(isSlow) { _beginModify(model, Int(model[keyPath: storage]._index)) }
-      yield &model[keyPath: storage]._value
-      if _slowPath(isSlow) { _endModify(model, Int(model[keyPath: storage]._index)) }
-    }
-  }
-
   @usableFromInline @inline(never)
   static func _read(_ model: Model, _ index: Int) -> Value {
     let property = model.property(index)
