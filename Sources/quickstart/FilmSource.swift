@@ -20,6 +20,9 @@ struct FilmSource {
   /// Reads a file.
   init(file path: String) throws(Failure) {
     name = path
+    guard FileManager.default.fileExists(atPath: path) else {
+      throw Failure("there is no file \(path)")
+    }
     do {
       bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
     } catch {

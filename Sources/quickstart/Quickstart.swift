@@ -16,7 +16,8 @@ struct Quickstart {
   func run() throws {
     let sources =
       options.files.isEmpty
-      ? [FilmSource()] : try options.files.map { path throws(Failure) in try FilmSource(file: path) }
+      ? [FilmSource()]
+      : try options.files.map { path throws(Failure) in try FilmSource(file: path) }
     try removeOldStore()
 
     var database = try Database(at: options.storePath)
@@ -49,14 +50,19 @@ extension Quickstart {
   private func removeOldStore() throws {
     guard FileManager.default.fileExists(atPath: options.storePath) else { return }
     do {
-      // Opened for writing, so that a store that is in use stays.
-      let old = try Database(at: options.storePath)
+      // Looked at without writing anything, because it may be somebody's.
+      var configuration = Configuration()
+      configuration.isReadOnly = true
+      let old = try Database(at: options.storePath, configuration: configuration)
       let isOurs = try old.snapshot().exists(Quickstart.markID)
       try old.close()
       guard isOurs else {
         throw Failure(
-          "\(options.storePath) was not made by quickstart, and is left alone. Give another --store")
+          "\(options.storePath) was not made by quickstart, and is left alone. Give another --store"
+        )
       }
+      // Opened for writing, because one that is in use must stay.
+      try Database(at: options.storePath).close()
       try FileManager.default.removeItem(atPath: options.storePath)
     } catch let error as DatabaseError {
       throw Failure("\(options.storePath) is there already, and is left alone: \(error)")
@@ -117,7 +123,10 @@ extension Quickstart {
     var decades: [Int: Int] = [:]
     films = try context.models(Film.self, in: .prefix(Film.prefix))
     while let film = try films.next() { decades[film.year / 10 * 10, default: 0] += 1 }
-    let counts = decades.sorted { $0.key < $1.key }.map { "\($0.key)s: \($0.value)" }
+    // A year that is no whole number reads as 0, and stays in the document as it is.
+    let counts = decades.sorted { $0.key < $1.key }.map {
+      ($0.key == 0 ? "no number" : "\($0.key)s") + ": \($0.value)"
+    }
     print("By decade: \(counts.joined(separator: ", "))")
   }
 
@@ -180,7 +189,7 @@ extension Quickstart {
       if attributes[.type] as? FileAttributeType == .typeDirectory {
         size += try sizeInBytes(of: path)
       } else {
-        size += (attributes[.size] as? Int) ?? (attributes[.size] as? UInt64).map { Int($0) } ?? 0
+        size += (attributes[.size] as? any BinaryInteger).map { Int($0) } ?? 0
       }
     }
     return size

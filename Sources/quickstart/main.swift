@@ -1,9 +1,9 @@
 #if canImport(Glibc)
-  @preconcurrency import Glibc
+  import Glibc
 #elseif canImport(Musl)
-  @preconcurrency import Musl
+  import Musl
 #else
-  @preconcurrency import Darwin
+  import Darwin
 #endif
 
 do {
@@ -15,7 +15,9 @@ do {
   }
 } catch {
   let failure = error as? Failure
-  let text = "quickstart: \(failure?.message ?? "\(error)")\n"
-  _ = unsafe fputs(failure?.isUsage == true ? text + Options.usage + "\n" : text, stderr)
+  var text = "quickstart: \(failure?.message ?? "\(error)")\n"
+  if failure?.isUsage == true { text += Options.usage + "\n" }
+  // The text is lent to the call, with as many bytes as it says.
+  _ = unsafe write(2, text, text.utf8.count)
   exit(failure?.isUsage == true ? 2 : 1)
 }

@@ -89,7 +89,11 @@ struct ModelContextTests {
     let todo = Todo(in: context, id: "t")
     todo.text = "a"
     try todo.save()
-    try database.write { try $0.update("t") { $0["text"] = "b"; $0["extra"] = 1 } }
+    try database.write {
+      try $0.update("t") {
+        $0["text"] = "b"; $0["extra"] = 1
+      }
+    }
     todo.done = true
     #expect(todo.text == "a")
     try todo.save()
@@ -135,7 +139,11 @@ struct ModelContextTests {
     todo.text = "a"
     todo.tags = ["x"]
     try todo.save()
-    try database.write { try $0.update("t") { $0["text"] = "b"; $0["tags"] = nil } }
+    try database.write {
+      try $0.update("t") {
+        $0["text"] = "b"; $0["tags"] = nil
+      }
+    }
     todo.priority = 9
     #expect(todo.text == "a" && todo.tags == ["x"])
     try context.refresh()
@@ -255,7 +263,8 @@ struct ModelContextTests {
   }
 
   @Test func `a new model of a document keeps everything in it`() throws {
-    guard case .object(let source) = try Value(json: #"{"done":null,"text":"x","year":1927,"z":{}}"#)
+    guard
+      case .object(let source) = try Value(json: #"{"done":null,"text":"x","year":1927,"z":{}}"#)
     else { return }
     let todo = try context.insert(Todo.self, document: Document(id: "t", source))
     #expect(todo.isNew && todo.text == "x" && todo.changedProperties == [])

@@ -236,8 +236,9 @@ struct ModelTests {
       let all = try #require(try database.makeContext().model(Everything.self, "d"))
       #expect(all.date.timeIntervalSince1970 == seconds, "\(text)")
     }
-    for text in ["", "2026", "2026-02-30T00:00:00Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00.Z"]
-    {
+    for text in [
+      "", "2026", "2026-02-30T00:00:00Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00.Z",
+    ] {
       try database.put("d", #"{"maybeDate":"\#(text)"}"#)
       let all = try #require(try database.makeContext().model(Everything.self, "d"))
       #expect(all.maybeDate == nil, "\(text)")

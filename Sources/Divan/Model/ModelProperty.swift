@@ -221,7 +221,9 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   func prepare(_ model: Model) {
-    if model.flags(at: place) & PropertyFlags.unloaded != 0 { load(model) } else {
+    if model.flags(at: place) & PropertyFlags.unloaded != 0 {
+      load(model)
+    } else {
       takeFromWrapper(model)
     }
   }

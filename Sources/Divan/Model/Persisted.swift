@@ -58,7 +58,9 @@ public struct Persisted<Value> {
   }
 
   /// Never called: properties are reached through their model.
-  @available(*, unavailable, message: "@Persisted can only be used on properties of Model subclasses")
+  @available(
+    *, unavailable, message: "@Persisted can only be used on properties of Model subclasses"
+  )
   public var wrappedValue: Value {
     get { _value }
     set { _value = newValue }

@@ -34,14 +34,22 @@ extension _PersistedStorage {
   // has to be told for elements of arrays.
 
   static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    guard let element = E.self as? any (StorableValue & PersistableElement).Type else { return unknown(E.self) }
-    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage { .of([S].self) }
+    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
+      return unknown(E.self)
+    }
+    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+      .of([S].self)
+    }
     return make(element)
   }
 
   static func ofOptionalArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    guard let element = E.self as? any (StorableValue & PersistableElement).Type else { return unknown(E.self) }
-    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage { .of([S]?.self) }
+    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
+      return unknown(E.self)
+    }
+    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+      .of([S]?.self)
+    }
     return make(element)
   }
 
