@@ -204,6 +204,14 @@ extension Model {
     return modelClass.properties[index]
   }
 
+  /// Makes a wrapper hold its value; returns whether it is to be taken out again.
+  @usableFromInline @inline(never)
+  final func _prepareToRead(_ index: Int) -> Bool {
+    let property = property(index)
+    property.prepareToRead(self)
+    return flags(at: modelClass.places[index]) & PropertyFlags.reference != 0
+  }
+
   /// Notes that a property became dirty.
   final func noteChange() {
     guard !isChanged else { return }

@@ -41,16 +41,19 @@ extension PersistedField {
 // MARK: - Reaching a wrapper
 
 extension Model {
-  /// Lends the wrapper at an offset.
+  /// Lends the value of the property at an offset.
   ///
-  /// - Precondition: the class has a field of this type there, as ``PersistedField`` told.
-  func withPersisted<Value, R>(
-    at offset: Int, of _: Value.Type, _ body: (inout Persisted<Value>) throws -> R
+  /// - Precondition: the class has a wrapper of this type there, as ``PersistedField`` told, and the
+  ///   value is the first thing in it, as `Persisted.place(at:)` made sure.
+  @inline(__always)
+  func withValue<Value, R>(
+    at offset: Int, of _: Value.Type, _ body: (inout Value) throws -> R
   ) rethrows -> R {
-    // The field is there and has this type; `self` is alive until the end of the call.
+    // The value is there and has this type; `self` is alive until the end of the call. Going through
+    // the wrapper's type would cost a search in the runtime's tables each time.
     let address = unsafe Unmanaged.passUnretained(self).toOpaque() + offset
-    let wrapper = unsafe address.assumingMemoryBound(to: Persisted<Value>.self)
-    return try unsafe body(&wrapper.pointee)
+    let value = unsafe address.assumingMemoryBound(to: Value.self)
+    return try unsafe body(&value.pointee)
   }
 
   /// The flags of a property.

@@ -8,7 +8,7 @@ struct PropertyPlace: Sendable {
   var key = ""
   /// The property's number in its class.
   var index = 0
-  /// From the beginning of the object to the wrapper.
+  /// From the beginning of the object to the wrapper, which begins with the value.
   let offset: Int
   /// From the beginning of the wrapper to its number and its flags.
   let indexOffset: Int
@@ -28,6 +28,7 @@ extension Persisted: PersistedWrapper where Value: PersistableValue {
     guard let indexOffset = MemoryLayout<Self>.offset(of: \._index),
       let flagsOffset = MemoryLayout<Self>.offset(of: \._flags)
     else { preconditionFailure("\(Self.self) has no stored properties") }
+    precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not in its place")
     let property = Value._storage.makeProperty(
       PropertyPlace(
         offset: offset, indexOffset: indexOffset, flagsOffset: flagsOffset, initialFlags: 0))
@@ -50,6 +51,8 @@ protocol ModelProperty: AnyObject, Sendable {
   /// Brings the value from the document into the model.
   func load(_ model: Model)
   /// Makes the wrapper hold the value.
+  ///
+  /// After that, and after reading it, `finishReading` is due if the property is a reference.
   func prepareToRead(_ model: Model)
   func finishReading(_ model: Model)
   /// Sets the value; does nothing if it is the same.
@@ -86,20 +89,14 @@ extension ModelProperty {
     if flags & PropertyFlags.dirty == 0 { model.noteChange() }
   }
 
-  /// What the document has for the property: a value, something else, or nothing.
-  func stored<V>(
-    in model: Model, _ decode: (Span<UInt8>, Range<Int>) -> V?
-  ) -> (value: V?, isThere: Bool) {
-    guard let body = model.body else { return (nil, false) }
+  /// Where the document has something for the property; nil if it has nothing.
+  func storedRange(in model: Model) -> Range<Int>? {
+    guard let body = model.body else { return nil }
     do throws(DatabaseError) {
-      let range = try keyBytes.withSpan { (key) throws(DatabaseError) in
-        try body.propertyRange(key)
-      }
-      guard let range else { return (nil, false) }
-      return (body.bytes.withSpan { decode($0, range) }, true)
+      return try keyBytes.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
     } catch {
       model.report(error)
-      return (nil, true)
+      return nil
     }
   }
 }
@@ -117,24 +114,25 @@ final class TypedProperty<V: StorableValue>: ModelProperty {
   var classFlags: UInt16 { V.isNormalizing ? PropertyFlags.normalizing : 0 }
 
   func load(_ model: Model) {
-    let (value, isThere) = stored(in: model, V.decode)
+    let range = storedRange(in: model)
     let flags = model.flags(at: place)
-    if let value {
-      model.withPersisted(at: place.offset, of: V.self) { $0._value = value }
+    if let range, let bytes = model.body?.bytes,
+      model.withValue(at: place.offset, of: V.self, { V.read(bytes, range, into: &$0) })
+    {
       model.setFlags(
         (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
         at: place)
       return
     }
     if flags & PropertyFlags.replaced != 0 {
-      let declared = model.modelClass.defaults.withPersisted(at: place.offset, of: V.self) {
-        $0._value
+      let declared = model.modelClass.defaults.withValue(at: place.offset, of: V.self) {
+        $0
       }
-      model.withPersisted(at: place.offset, of: V.self) { $0._value = declared }
+      model.withValue(at: place.offset, of: V.self) { $0 = declared }
     }
     model.setFlags(
       flags & ~(PropertyFlags.unloaded | PropertyFlags.unreadable | PropertyFlags.replaced)
-        | (isThere ? PropertyFlags.unreadable : 0), at: place)
+        | (range == nil ? 0 : PropertyFlags.unreadable), at: place)
   }
 
   func prepareToRead(_ model: Model) {
@@ -142,7 +140,7 @@ final class TypedProperty<V: StorableValue>: ModelProperty {
     if flags & PropertyFlags.unloaded != 0 {
       load(model)
     } else if flags & PropertyFlags.unrounded != 0 {
-      model.withPersisted(at: place.offset, of: V.self) { $0._value = V._normalized($0._value) }
+      model.withValue(at: place.offset, of: V.self) { $0 = V._normalized($0) }
       clear(PropertyFlags.unrounded, in: model)
     }
   }
@@ -154,15 +152,15 @@ final class TypedProperty<V: StorableValue>: ModelProperty {
     prepareToRead(model)
     let flags = model.flags(at: place)
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0 {
-      let isSame = model.withPersisted(at: place.offset, of: V.self) {
-        V.areSame($0._value, value)
+      let isSame = model.withValue(at: place.offset, of: V.self) {
+        V.areSame($0, value)
       }
       if isSame { return }
     }
     // What was there is released only after the access is over: that may run anybody's code.
-    let old = model.withPersisted(at: place.offset, of: V.self) { wrapper in
-      let old = wrapper._value
-      wrapper._value = value
+    let old = model.withValue(at: place.offset, of: V.self) { current in
+      let old = current
+      current = value
       return old
     }
     noteChange(in: model)
@@ -178,12 +176,12 @@ final class TypedProperty<V: StorableValue>: ModelProperty {
 
   func isAbsent(in model: Model) -> Bool {
     prepareToRead(model)
-    return model.withPersisted(at: place.offset, of: V.self) { $0._value.isAbsent }
+    return model.withValue(at: place.offset, of: V.self) { $0.isAbsent }
   }
 
   func encode(_ model: Model, into encoder: inout ValueEncoder) -> Bool {
     prepareToRead(model)
-    let value = model.withPersisted(at: place.offset, of: V.self) { $0._value }
+    let value = model.withValue(at: place.offset, of: V.self) { $0 }
     return value.encode(into: &encoder)
   }
 }
@@ -204,18 +202,21 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   var classFlags: UInt16 { PropertyFlags.reference }
 
   func load(_ model: Model) {
-    let (id, isThere) = stored(in: model, String.decode)
-    model.withPersisted(at: place.offset, of: Target?.self) { $0._value = nil }
+    let range = storedRange(in: model)
+    let id = range.flatMap { range in
+      model.body?.bytes.withSpan { String.decode($0, range) }
+    }
+    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
     model.references[place.index] = id.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    if id == nil, isThere { set(PropertyFlags.unreadable, in: model) }
+    if id == nil, range != nil { set(PropertyFlags.unreadable, in: model) }
   }
 
   /// The value that was declared, or given by the initializer, becomes a reference like any other.
   private func takeFromWrapper(_ model: Model) {
-    let target = model.withPersisted(at: place.offset, of: Target?.self) { wrapper in
-      defer { wrapper._value = nil }
-      return wrapper._value
+    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+      defer { current = nil }
+      return current
     }
     if let target { model.references[place.index] = model.reference(to: target) }
   }
@@ -232,11 +233,11 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     prepare(model)
     guard let reference = model.references[place.index] else { return }
     let target = reference.target as? Target ?? model.core?.target(reference.id, Target.self)
-    model.withPersisted(at: place.offset, of: Target?.self) { $0._value = target }
+    model.withValue(at: place.offset, of: Target?.self) { $0 = target }
   }
 
   func finishReading(_ model: Model) {
-    model.withPersisted(at: place.offset, of: Target?.self) { $0._value = nil }
+    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
   }
 
   func assign<T>(_ value: T, to model: Model) {
@@ -259,9 +260,9 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   func beginModifying(_ model: Model) { prepareToRead(model) }
 
   func endModifying(_ model: Model) {
-    let target = model.withPersisted(at: place.offset, of: Target?.self) { wrapper in
-      defer { wrapper._value = nil }
-      return wrapper._value
+    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+      defer { current = nil }
+      return current
     }
     // One that could not be found stays, unless another was assigned.
     if target == nil, let id = model.references[place.index]?.id,

@@ -35,7 +35,8 @@ public struct Persisted<Value> {
   ) -> Value {
     @inline(__always) get {
       if _slowPath(model[keyPath: storage]._flags & PropertyFlags.slowToRead != 0) {
-        return _read(model, Int(model[keyPath: storage]._index))
+        let index = Int(model[keyPath: storage]._index)
+        if model._prepareToRead(index) { return _readReference(model, index) }
       }
       return model[keyPath: storage]._value
     }
@@ -103,11 +104,11 @@ public struct Persisted<Value> {
 // MARK: - Access
 
 extension Persisted {
+  /// Takes the other model out of the wrapper, where it must not stay.
   @usableFromInline @inline(never)
-  static func _read(_ model: Model, _ index: Int) -> Value {
+  static func _readReference(_ model: Model, _ index: Int) -> Value {
     let property = model.property(index)
-    property.prepareToRead(model)
-    let value = model.withPersisted(at: property.place.offset, of: Value.self) { $0._value }
+    let value = model.withValue(at: property.place.offset, of: Value.self) { $0 }
     property.finishReading(model)
     return value
   }

@@ -10,6 +10,10 @@ import DivanLog
 protocol StorableValue: PersistableValue {
   /// The value that fills `range`, or nil if something else does.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Self?
+  /// Replaces `value` with the one that fills `range`; returns false if something else does.
+  ///
+  /// A requirement, so that the types have it compiled for themselves.
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool
   /// Adds the value; returns false if it cannot be stored.
   func encode(into encoder: inout ValueEncoder) -> Bool
   /// Whether the property is left out of the document.
@@ -21,6 +25,14 @@ protocol StorableValue: PersistableValue {
 }
 
 extension StorableValue {
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool {
+    bytes.withSpan { bytes in
+      guard let read = decode(bytes, range) else { return false }
+      value = read
+      return true
+    }
+  }
+
   var isAbsent: Bool { false }
   static var isNormalizing: Bool { false }
 }
