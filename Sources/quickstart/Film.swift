@@ -1,6 +1,6 @@
 import Divan
 
-/// A film. What else a document has is kept.
+/// A film; what else its document has is kept.
 final class Film: Model {
   @Persisted var title: String
   @Persisted var year: Int

@@ -130,7 +130,9 @@ extension Model {
   /// Whether there is no document of the model yet.
   public final var isNew: Bool { state == .new }
 
-  /// Whether the model's document was deleted. Its properties can still be read.
+  /// Whether the model's document was deleted.
+  ///
+  /// Its properties can still be read.
   public final var isDeleted: Bool { state == .deleted }
 
   /// Whether saving would store something: the model is new, or properties were changed.

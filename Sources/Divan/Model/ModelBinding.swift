@@ -105,7 +105,7 @@ enum ModelClassTable {
     var info: Unmanaged<ModelClass>?
   }
 
-  /// The address of the current table. Its first slot holds the number of the others, less one.
+  /// The address of the current table, whose first slot holds the number of the others, less one.
   private static let current = Atomic<UInt>(0)
   private static let all = Mutex<[(type: UInt, info: ModelClass)]>([])
 

@@ -10,8 +10,9 @@ import DivanLog
 public final class ModelContext {
   let core: ModelContextCore
 
-  /// Told of errors that reading a property cannot throw: damage, failures of the system, a closed
-  /// database. The property then reads as its declared value, and is not saved as that.
+  /// Told of errors that reading a property cannot throw: damage, failures of the system.
+  ///
+  /// The property then reads as its declared value, and is not saved as that.
   public var errorHandler: ((any Error) -> Void)?
 
   init(_ database: Database) {

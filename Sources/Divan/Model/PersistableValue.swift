@@ -4,7 +4,7 @@
   public import Foundation
 #endif
 
-/// The types of ``Persisted`` properties. Only Divan makes types conform.
+/// The types of ``Persisted`` properties; only Divan makes types conform.
 public protocol PersistableValue: SendableMetatype {
   /// The value as it will be after storing and reading it.
   static func _normalized(_ value: Self) -> Self
@@ -29,7 +29,7 @@ public protocol PersistableOptional: SendableMetatype {
   static var _optionalStorage: _PersistedStorage { get }
 }
 
-/// How values of a type are stored. Only Divan makes these.
+/// How values of a type are stored; only Divan makes these.
 public struct _PersistedStorage {
   /// Makes the property of a class.
   let makeProperty: (PropertyPlace) -> any ModelProperty

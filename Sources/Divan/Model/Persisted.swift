@@ -19,11 +19,11 @@
 @propertyWrapper
 public struct Persisted<Value> {
   @usableFromInline var _value: Value
-  /// Its number among the properties of its class. Before it is bound: what ``PropertyKeys`` says.
+  /// Its number among the properties of its class; before it is bound, what ``PropertyKeys`` says.
   @usableFromInline var _index: UInt16
   @usableFromInline var _flags: UInt16
 
-  /// Reads and writes the property of a model. Called by the compiler.
+  /// Reads and writes the property of a model, for the compiler.
   ///
   /// The key path of the wrapped property is not used, because making it would cost more than the
   /// access; the other one is optimised away.
@@ -53,8 +53,9 @@ public struct Persisted<Value> {
       let isSlow =
         model[keyPath: storage]._flags & PropertyFlags.decidesWrite != PropertyFlags.dirty
       if _slowPath(isSlow) { _beginModify(model, Int(model[keyPath: storage]._index)) }
+      // Deferred, because whoever changes the value may throw when it has been changed.
+      defer { if _slowPath(isSlow) { _endModify(model, Int(model[keyPath: storage]._index)) } }
       yield &model[keyPath: storage]._value
-      if _slowPath(isSlow) { _endModify(model, Int(model[keyPath: storage]._index)) }
     }
   }
 

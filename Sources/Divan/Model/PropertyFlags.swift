@@ -49,7 +49,7 @@ enum PropertyKeys {
   private static let lookers = Atomic<Int>(0)
   private static let keys = Mutex<[String]>([])
 
-  /// What stands for no key. No property has this number either.
+  /// What stands for no key; no property has this number either.
   @inlinable @inline(__always) static var none: UInt16 { .max }
 
   /// The number of a key, counted down from the greatest; `none` if nobody is looking.
