@@ -164,7 +164,8 @@ extension ModelContextCore {
   ///   - ownChanges: how many changes the context itself just made, which its models know of.
   ///   - rebasingChanged: whether changed models take over what was changed elsewhere. If not, they
   ///     keep what they were changed from, so that saving them finds conflicts.
-  func advance(ownChanges: Int = 0, rebasingChanged: Bool) throws {
+  /// - Throws: whatever reading throws.
+  private func advance(ownChanges: Int = 0, rebasingChanged: Bool) throws {
     let last = try requireSnapshot().sequence
     let newest = try database.snapshot()
     snapshot = newest
@@ -174,6 +175,15 @@ extension ModelContextCore {
       guard let model = known(change.id), model.state != .new else { continue }
       try update(
         model, change.isDeleted ? nil : change.document, rebasingChanged: rebasingChanged)
+    }
+  }
+
+  /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
+  func advance(ownChanges: Int) {
+    do {
+      try advance(ownChanges: ownChanges, rebasingChanged: false)
+    } catch {
+      handle?.errorHandler?(error)
     }
   }
 

@@ -46,7 +46,7 @@ extension ModelContextCore {
       try transaction.put(contentsOf: batch)
     }
     for result in saved { finish(result) }
-    try advance(ownChanges: saved.count, rebasingChanged: false)
+    advance(ownChanges: saved.count)
   }
 
   /// Makes a model clean that was saved.
@@ -87,7 +87,7 @@ extension ModelContextCore {
     }
     model.state = .deleted
     noteClean(model)
-    try advance(ownChanges: deleted, rebasingChanged: false)
+    advance(ownChanges: deleted)
   }
 }
 
