@@ -93,7 +93,7 @@ class DivanEngine: Engine, @unchecked Sendable {
 /// Divan reading into buffers, so that an error of the medium is thrown instead of ending the process.
 final class BufferedDivanEngine: DivanEngine, @unchecked Sendable {
   override class var name: String { "divan-buffered" }
-  override class var workloads: Set<Workload> { [.read, .scan, .open] }
+  override class var workloads: Set<Workload> { [.load, .read, .scan, .open] }
   override class var readMode: ReadMode { .buffered }
 }
 
