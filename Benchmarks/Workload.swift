@@ -20,8 +20,11 @@ struct Workload: Sendable {
   static let all =
     loading + committing + reading + scanning + opening + taking + converting
 
-  /// Whether `--only` names it.
+  /// Whether `--only` names it, or the beginning of its name where that is no other's whole name.
   func isChosen(by options: Options) -> Bool {
-    options.only.isEmpty || options.only.contains { name.hasPrefix($0) }
+    options.only.isEmpty
+      || options.only.contains { wanted in
+        name == wanted || name.hasPrefix(wanted) && !Workload.all.contains { $0.name == wanted }
+      }
   }
 }
