@@ -149,7 +149,7 @@ extension MergePolicy {
     let live: UInt64
     let total: UInt64
 
-    var deadShare: Double { total == 0 ? 1 : Double(total - live) / Double(total) }
+    var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
   /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.

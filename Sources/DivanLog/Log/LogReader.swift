@@ -109,6 +109,8 @@ package struct TransactionReader {
   private var frames: FrameReader
   /// The end of the last whole transaction.
   package private(set) var end: LogEnd
+  /// Where the next transaction may begin after a broken one.
+  private var resumption = 0
 
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     frames = FrameReader(segment, from: start, limit: limit)
@@ -136,6 +138,8 @@ package struct TransactionReader {
           header.kind == .transaction && header.commit == end.commit + 1
           && header.flags.contains(.first) == parts.isEmpty
         guard isExpected else {
+          // The frame may begin the next transaction, where it ends one that is not whole.
+          resumption = parts.isEmpty ? start + FrameHeader.alignment : start
           return .broken(offset: start, reason: "a frame out of its order")
         }
         let isLast = header.flags.contains(.last)
@@ -144,6 +148,7 @@ package struct TransactionReader {
         parts.append(.init(offset: offset + FrameHeader.size, records: records))
         guard isLast else { continue }
         guard let trailer, Int(trailer.frameCount) == parts.count else {
+          resumption = frames.offset
           return .broken(offset: start, reason: "a commit without its right trailer")
         }
         end = LogEnd(
@@ -151,10 +156,13 @@ package struct TransactionReader {
         return .transaction(
           LoggedTransaction(commit: header.commit, parts: parts, trailer: trailer, end: end))
       case .badPayload(_, let offset):
+        resumption = frames.offset
         return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")
       case .noFrame(let reason):
+        resumption = start + FrameHeader.alignment
         return .broken(offset: start, reason: reason)
       case .end:
+        resumption = start
         guard parts.isEmpty else {
           return .broken(offset: start, reason: "a transaction without its end")
         }
@@ -169,7 +177,7 @@ extension TransactionReader {
   ///
   /// The transactions in between are lost.
   package mutating func resume() throws(LogError) -> Bool {
-    var start = max(frames.offset, Int(clamping: end.offset)) + FrameHeader.alignment
+    var start = resumption
     while try frames.resynchronize(from: start) {
       var probe = frames
       switch try probe.next() {
