@@ -26,8 +26,10 @@ let package = Package(
       name: "DivanLogTests", dependencies: ["DivanLog", "Divan", "DivanTesting", "TestSupport"]),
     .testTarget(
       name: "DivanTests", dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport"]),
-    .testTarget(name: "logdumpTests", dependencies: ["logdump", "Divan", "TestSupport"]),
-    .testTarget(name: "TidyTests", dependencies: ["TestSupport"]),
+    .testTarget(
+      name: "logdumpTests",
+      dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "TestSupport"]),
+    .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6]
 )

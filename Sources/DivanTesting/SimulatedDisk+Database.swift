@@ -9,6 +9,7 @@ extension SimulatedDisk {
   /// ```
   ///
   /// - Parameter base: everything else that is to be configured.
+  /// - Returns: `base`, on this disk.
   public func configuration(_ base: Configuration = Configuration()) -> Configuration {
     var configuration = base
     configuration.fileSystem = fileSystem

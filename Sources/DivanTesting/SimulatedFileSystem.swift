@@ -8,7 +8,13 @@ import Synchronization
 package final class SimulatedFileSystem: FileSystem {
   let state: Mutex<SimulatedState>
   let control: Mutex<SimulatedControl>
-  private let observer = Mutex<(@Sendable (Int) -> Void)?>(nil)
+  private let observer = Mutex<Observer?>(nil)
+
+  /// A function in a type of its own: bare, it would be wrapped anew each time it is taken from the
+  /// lock, and be slower with every call.
+  private struct Observer: Sendable {
+    let body: @Sendable (Int) -> Void
+  }
 
   package convenience init(seed: UInt64 = 0) {
     self.init(SimulatedState(), SimulatedControl(seed: seed))
@@ -26,7 +32,7 @@ extension SimulatedFileSystem {
   /// From there, ``restarted(_:tearing:)`` tells what a loss of power just then would leave, so
   /// that one run is enough to try every moment of it.
   package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
-    observer.withLock { $0 = body }
+    observer.withLock { $0 = body.map(Observer.init) }
   }
 
   /// Makes a call: counts it, fails it if it is its turn, and else lets `body` do it.
@@ -47,7 +53,7 @@ extension SimulatedFileSystem {
     _ body: (inout SimulatedState, SimulatedFault?) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
     if verb.isChanging, let observer = observer.withLock({ $0 }) {
-      observer(changingCallCount + 1)
+      observer.body(changingCallCount + 1)
     }
     let (fault, evictions) = try control.withLock { (control) throws(SystemError) in
       (

@@ -83,7 +83,9 @@ extension OpenedLog {
     chain.segments[chain.segments.count - 1].end = found.end
   }
 
-  /// The newest checkpoint that can be used. One that cannot be read is none.
+  /// The newest checkpoint that can be used.
+  ///
+  /// One that cannot be read is none.
   private static func newestCheckpoint(
     among files: Set<FileName>, in directory: StoreDirectory
   ) throws(LogError) -> InspectedCheckpoint? {

@@ -77,7 +77,9 @@ extension Options {
     }
   }
 
-  /// What `--help` prints. It is the contract of the tool.
+  /// What `--help` prints.
+  ///
+  /// It is the contract of the tool.
   static let help = """
     logdump STORE [COMMAND] [--json]
 

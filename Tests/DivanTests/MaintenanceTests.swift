@@ -38,7 +38,8 @@ struct MaintenanceTests {
     try model.compare(with: database.snapshot())
   }
 
-  @Test func `a store that is overwritten again and again stays within two and a half times its size`()
+  @Test
+  func `a store that is overwritten again and again stays within two and a half times its size`()
     throws
   {
     let fileSystem = MemoryFileSystem()
@@ -130,5 +131,22 @@ struct MaintenanceTests {
     try database.compact()
     try model.compare(with: snapshot)
     try later.compare(with: database.snapshot())
+  }
+
+  @Test func `a segment in which nothing is left is not merged for its own sake`() throws {
+    // Once, an emptied segment counted as all dead, and was merged into another such for ever.
+    let fileSystem = MemoryFileSystem()
+    let database = try Database(at: "/store.divan", configuration: .small(on: fileSystem))
+    let text = Value.string(String(repeating: "x", count: 500))
+    for round in 0..<200 {
+      try database.write { transaction in
+        for number in 0..<3 {
+          _ = try transaction.overwrite("doc-\(number)", with: ["text": text, "n": .int(Int64(round))])
+        }
+      }
+    }
+    try database.compact()
+    #expect(try database.check().isSound)
+    #expect(try database.statistics.documentCount == 3)
   }
 }

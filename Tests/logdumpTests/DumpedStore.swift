@@ -73,6 +73,7 @@ extension DumpedStore {
     configuration.maintenance = .inline
     for round in 0..<3 {
       let database = try Database(at: store.path, configuration: configuration)
+      if round == 0 { try database.write { try $0.put(Document(id: "alone")) } }
       for number in 0..<25 {
         try database.write { transaction in
           try transaction.overwrite("document \((number * 7 + round) % 20)", with: [
@@ -100,6 +101,17 @@ extension DumpedStore {
 
   /// Runs the tool with just these arguments.
   func run(_ arguments: [String]) -> Run {
+    DumpedStore.run(arguments, on: fileSystem, configuration)
+  }
+
+  /// Exports a store that is on the machine's disk.
+  static func export(_ path: String) -> Run {
+    run([path, "export"], on: POSIXFileSystem(), Configuration())
+  }
+
+  private static func run(
+    _ arguments: [String], on fileSystem: any FileSystem, _ configuration: Configuration
+  ) -> Run {
     let (output, problems) = (Collector(), Collector())
     var tool = LogDump(
       fileSystem: fileSystem, output: output.output, problems: problems.output)

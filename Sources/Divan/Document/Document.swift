@@ -20,7 +20,9 @@ public struct Document: Sendable, Identifiable {
   public internal(set) var parentRevision: RevisionID?
   /// When the revision was stored, in the store's own order; 0 if it was not.
   public internal(set) var sequence: UInt64 = 0
-  /// Whether this revision says that the document is deleted. It may still have properties.
+  /// Whether this revision says that the document is deleted.
+  ///
+  /// It may still have properties.
   public internal(set) var isDeleted = false
   private var content: Content
 
@@ -84,7 +86,9 @@ extension Document {
     set { content = .edited(newValue) }
   }
 
-  /// The property of this name; nil if there is none. Assigning nil removes it.
+  /// The property of this name; nil if there is none.
+  ///
+  /// Assigning nil removes it.
   ///
   /// Reading a document as it came from the store decodes this property only.
   public subscript(name: String) -> Value? {

@@ -90,7 +90,9 @@ extension DatabaseError.Code {
   public static let inputOutput = Self("inputOutput")
   /// The system failed to flush: whether the commit is durable is unknown until the store is reopened.
   public static let outcomeUnknown = Self("outcomeUnknown")
-  /// The writer stopped after an earlier failure; reading goes on. Reopen the store to write.
+  /// The writer stopped after an earlier failure; reading goes on.
+  ///
+  /// Reopen the store to write.
   public static let writerStopped = Self("writerStopped")
 
   // What is in the files.

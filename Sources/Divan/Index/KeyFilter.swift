@@ -37,7 +37,9 @@ typealias FilterBlock = SIMD8<UInt64>
 struct KeyHash: Sendable {
   private let bits: UInt64
 
-  /// Hashes bytes, eight at a time, by multiplying and folding. The result is the same everywhere.
+  /// Hashes bytes, eight at a time, by multiplying and folding.
+  ///
+  /// The result is the same everywhere.
   init(_ key: LentBytes) {
     var hash = UInt64(key.count) &* 0x9E37_79B9_7F4A_7C15
     for position in stride(from: 0, to: key.count, by: 8) {
@@ -109,7 +111,8 @@ extension KeyFilterWriter {
 extension KeyFilter {
   /// Whether a key may be in the run whose filter this is.
   @inline(__always)
-  func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError) -> Bool
+  func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError)
+    -> Bool
   {
     guard blockCount > 0 else { return true }
     let index = hash.block(of: blockCount)

@@ -12,6 +12,8 @@ extension Database {
   ///   - path: where the copy goes; nothing may be there.
   ///   - progress: told the share that was done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
+  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `damaged`, `diskFull`,
+  ///   `inputOutput`, `cancelled` or `closed`.
   public func backup(to path: String, progress: ((Double) -> Bool)? = nil) throws {
     // Merging waits, so that every file that the copy needs stays.
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
@@ -41,8 +43,11 @@ extension Database {
     try source.close()
   }
 
-  /// Whether there is a store at a path. Looks at the directory only.
-  public static func exists(at path: String, configuration: Configuration = Configuration()) -> Bool {
+  /// Whether there is a store at a path.
+  ///
+  /// Looks at the directory only.
+  public static func exists(at path: String, configuration: Configuration = Configuration()) -> Bool
+  {
     let directory = StoreDirectory(path, on: configuration.fileSystem ?? POSIXFileSystem())
     guard let files = try? directory.listing().files else { return false }
     return files.contains { name in
@@ -53,11 +58,14 @@ extension Database {
     }
   }
 
-  /// Deletes a store with everything in it. It must not be open.
+  /// Deletes a store with everything in it.
+  ///
+  /// It must not be open.
   ///
   /// Files that are none of a store's are left, and then the directory too.
   /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`, `accessDenied`.
-  public static func delete(at path: String, configuration: Configuration = Configuration()) throws {
+  public static func delete(at path: String, configuration: Configuration = Configuration()) throws
+  {
     let directory = StoreDirectory(path, on: configuration.fileSystem ?? POSIXFileSystem())
     let fileSystem = directory.fileSystem
     try translating { () throws(LogError) in
@@ -66,8 +74,9 @@ extension Database {
         throw .foreign(path: path, reason: "the directory holds no store")
       }
       try attempt { () throws(SystemError) in
-        guard case .acquired(let lock) = try fileSystem.lock(
-          directory.path(of: .lock), note: "process \(processID())")
+        guard
+          case .acquired(let lock) = try fileSystem.lock(
+            directory.path(of: .lock), note: "process \(processID())")
         else { throw SystemError(call: "delete", path: path, code: .busy) }
         defer { lock.release() }
         // HEAD goes last but one: without it and with segments missing, nothing looks like a store.
@@ -85,7 +94,8 @@ extension Database {
     }
   }
 
-  private static func removeTree(_ path: String, on fileSystem: any FileSystem) throws(SystemError) {
+  private static func removeTree(_ path: String, on fileSystem: any FileSystem) throws(SystemError)
+  {
     // Two levels at most: `attachments/3f/3f9a…`.
     for name in try fileSystem.list(path) {
       let child = "\(path)/\(name)"

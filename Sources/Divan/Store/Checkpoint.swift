@@ -135,7 +135,21 @@ extension Checkpoint {
       }
       checkpoint.trees.append(runs)
     }
+    try checkpoint.checkNumbers(size: bytes.count)
     return checkpoint
+  }
+
+  /// Refuses what no writer wrote, so that nothing overflows later.
+  private func checkNumbers(size: Int) throws(ByteError) {
+    let numbers =
+      [
+        position.segmentNumber, position.fileID, position.end.offset, position.end.commit, time,
+        lastSequence, documentCount, highestFileID,
+      ] + members.flatMap { [$0.segment.fileID, $0.segment.numbers.upperBound, $0.usage.total] }
+    guard numbers.allSatisfy({ $0 <= counterLimit }),
+      members.allSatisfy({ $0.usage.dead <= $0.usage.total }),
+      members.contains(where: { $0.segment.numbers.contains(position.segmentNumber) })
+    else { throw ByteError(offset: size, reason: "numbers that cannot be") }
   }
 }
 
@@ -170,7 +184,8 @@ extension Checkpoint {
       } catch .system(let error) where error.code != .notFound {
         throw .system(error)
       } catch {
-        notes.append("Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
+        notes.append(
+          "Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
       }
     }
     return nil

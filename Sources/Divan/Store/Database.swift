@@ -75,6 +75,7 @@ extension Database {
   ///   - durability: how far the commit has got on return; the configuration's if nil.
   ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
   ///   - body: what to do, synchronously. Throwing rolls back.
+  /// - Returns: what `body` returns.
   /// - Throws: whatever `body` throws. ``DatabaseError`` with the codes `timedOut`, `nestedWrite`,
   ///   `closed`, `readOnly`, `diskFull`, `inputOutput` and `writerStopped` say that nothing was
   ///   committed; `outcomeUnknown` says that reopening the store will show whether it was.

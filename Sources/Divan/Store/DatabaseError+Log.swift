@@ -20,7 +20,8 @@ extension DatabaseError {
   init(_ damage: Damage) {
     self.init(
       .damaged, "bytes are not what was written: \(damage.reason)",
-      hint: "Everything that is not damaged can be read. See `logdump verify`, restore a backup, or "
+      hint:
+        "Everything that is not damaged can be read. See `logdump verify`, restore a backup, or "
         + "rescue the rest with `logdump salvage`",
       path: damage.path, offset: damage.offset)
   }

@@ -138,6 +138,9 @@ extension DocumentRecord {
       throw ByteError(offset: 1, reason: "a document without an ID")
     }
     let sequence = try reader.readVarint()
+    guard sequence <= counterLimit else {
+      throw ByteError(offset: reader.offset, reason: "a sequence number beyond all limits")
+    }
     let generation = try reader.readVarint()
     let digest = try RevisionID.Digest.decode(
       &reader, isForeign: flags.contains(.foreignRevision))

@@ -50,8 +50,11 @@ extension GroupCommit {
   }
 
   /// Takes up a version that differs from the newest in how it is kept only.
+  ///
+  /// Not after a failure: then the newest version holds commits that nobody may see.
   func replaceNewest(with version: StoreState) {
     state.withLock {
+      guard $0.failure == nil else { return }
       if let last = $0.waiting.popLast() {
         $0.waiting.append(Version(state: version, needsFlush: last.needsFlush))
       } else {

@@ -38,8 +38,10 @@ extension InspectedDocument {
     return revisions
   }
 
-  /// What is wrong with the record though its checksum holds: with the ID, the body, or the revision
-  /// ID, which is computed anew where it can be. Nil if nothing is.
+  /// What is wrong with the record though its checksum holds: with the ID, the body, or the
+  /// revision ID, which is computed anew where it can be.
+  ///
+  /// Nil if nothing is.
   package var problem: String? {
     do throws(DatabaseError) {
       try DocumentID.validate(id)
@@ -163,8 +165,9 @@ extension InspectedCheckpoint {
         } else if let key = left?.key, left?.value != right?.value {
           found.append("\(what) \(name(key)) is another one in the log")
         }
-        if let left, try left.key.withSpan({ (key) throws(PageError) in try pages.find(key) })
-          != left.value
+        if let left,
+          try left.key.withSpan({ (key) throws(PageError) in try pages.find(key) })
+            != left.value
         {
           found.append("\(what) \(name(left.key)) is found by a scan only")
         }

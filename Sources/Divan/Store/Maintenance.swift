@@ -16,6 +16,10 @@ final class Maintenance: Sendable {
     var isStopped = false
     /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
+    /// A merged segment that the index refers to in part only, since bringing it in failed.
+    ///
+    /// A checkpoint taken now would rest on it and its inputs both, so none is.
+    var unfinished: (output: Segment, inputs: [Segment])?
     /// Segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
     /// Why the last step failed, if it did.
@@ -27,8 +31,12 @@ final class Maintenance: Sendable {
   let state: Mutex<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
 
-  init(_ checkpoint: Checkpoint?) {
-    state = Mutex(State(checkpoint: checkpoint, lastNumber: checkpoint?.number ?? 0))
+  /// - Parameter replayedSize: bytes of log behind the checkpoint. They count, or a store that is never
+  ///   closed properly would open more slowly each time.
+  init(_ checkpoint: Checkpoint?, replayedSize: Int) {
+    state = Mutex(
+      State(
+        checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: checkpoint?.number ?? 0))
   }
 }
 
@@ -96,6 +104,9 @@ extension Maintenance {
     _ = waiter?.wait(timeout: .now() + 1)
   }
 
+  /// Whether the store is being closed, so that no long work should be begun.
+  var isStopped: Bool { state.withLock { $0.isStopped } }
+
   /// Waits for the step that runs, and lets no other begin.
   func stop() {
     state.withLock { $0.isStopped = true }
@@ -106,7 +117,9 @@ extension Maintenance {
   var isWorthACheckpoint: Bool { state.withLock { $0.pendingSize >= 1 << 20 } }
 
   /// Runs work in between steps.
-  func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+  func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
+    -> R
+  {
     // A step may be waiting for the turn, and this would wait for the step.
     guard !store.turn.isMine else {
       throw DatabaseError(

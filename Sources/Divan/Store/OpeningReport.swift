@@ -18,7 +18,9 @@ public struct OpeningReport: Sendable {
   public internal(set) var securedCommits = 0
   /// Bytes of an unfinished transaction at the end of the log that were left out.
   public internal(set) var discardedBytes = 0
-  /// What is damaged in what had to be read. If anything is, the store is open for reading only.
+  /// What is damaged in what had to be read.
+  ///
+  /// If anything is, the store is open for reading only.
   public internal(set) var damage: [DatabaseError] = []
   /// Whatever else is worth knowing, in sentences.
   public internal(set) var notes: [String] = []

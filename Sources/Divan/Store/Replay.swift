@@ -22,9 +22,8 @@ struct Replay: ~Copyable {
 extension Replay {
   /// Brings in a segment.
   ///
-  /// - Parameters:
-  ///   - start: where to begin; the first frame if nil.
-  ///   - progress: called now and then with the offset reached; stops when it returns false.
+  /// Begins at `start`, or at the first frame if that is nil. `progress` is called now and then with
+  /// the offset that was reached; when it returns false, this stops and returns false too.
   mutating func run(
     _ segment: Segment, from start: LogEnd?, progress: (Int) -> Bool
   ) throws(LogError) -> Bool {
@@ -86,7 +85,9 @@ extension Replay {
     }
   }
 
-  /// What the index holds for a document. Everything is in memory here, so nothing can fail.
+  /// What the index holds for a document.
+  ///
+  /// Everything is in memory here, so nothing can fail.
   private func present(_ key: Span<UInt8>) -> DocumentEntry? {
     guard let value = try? state.documents.find(key) else { return nil }
     return try? DocumentEntry.decode(value)

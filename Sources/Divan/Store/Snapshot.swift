@@ -15,7 +15,9 @@ extension Snapshot {
   /// The sequence number of the last change in this snapshot; 0 if there is none.
   public var sequence: UInt64 { view.state.lastSequence }
 
-  /// How many documents there are that are not deleted. Costs nothing.
+  /// How many documents there are that are not deleted.
+  ///
+  /// Costs nothing.
   public var count: Int { Int(clamping: view.state.documentCount) }
 
   /// The document of this ID; nil if there is none or it is deleted.
@@ -30,11 +32,14 @@ extension Snapshot {
   /// They are read in the order in which they lie, which is faster than one by one.
   public func get(_ ids: [String]) throws -> [Document?] { try view.documents(ids) }
 
-  /// Whether there is a document of this ID that is not deleted. Reads the index only.
+  /// Whether there is a document of this ID that is not deleted.
+  ///
+  /// Reads the index only.
   public func exists(_ id: String) throws -> Bool { try view.exists(id) }
 
-  /// The winning revision's ID, of a deleted document too; nil if there never was one. Reads the
-  /// index only.
+  /// The winning revision's ID, of a deleted document too; nil if there never was one.
+  ///
+  /// Reads the index only.
   public func revision(of id: String) throws -> RevisionID? { try view.entry(id)?.revision }
 
   /// The revision that says that a document is deleted, with the properties left in it; nil if there
@@ -67,8 +72,9 @@ extension Snapshot {
     DocumentCursor(view, range, descending: descending)
   }
 
-  /// The IDs in a range, in the order of their bytes, without those of deleted documents. Reads the
-  /// index only.
+  /// The IDs in a range, in the order of their bytes, without those of deleted documents.
+  ///
+  /// Reads the index only.
   public func ids(_ range: IDRange = .all, descending: Bool = false) -> IDCursor {
     IDCursor(view, range, descending: descending)
   }
@@ -79,7 +85,9 @@ extension Snapshot {
   }
 }
 
-/// Which document IDs are meant. IDs are in the order of their UTF-8 bytes.
+/// Which document IDs are meant.
+///
+/// IDs are in the order of their UTF-8 bytes.
 public struct IDRange: Sendable, Equatable {
   let lower: KeyBound
   let upper: KeyBound

@@ -41,7 +41,9 @@ public struct Statistics: Sendable {
 }
 
 extension Database {
-  /// What the store holds and takes. Costs a look at each of its files, not at documents.
+  /// What the store holds and takes.
+  ///
+  /// Costs a look at each of its files, not at documents.
   public var statistics: Statistics {
     get throws {
       let view = try store.view()

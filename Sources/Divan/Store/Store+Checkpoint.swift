@@ -6,6 +6,7 @@ extension Store {
   ///
   /// The turn to write is held at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
+    try finishMerge()
     guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
       return
     }
@@ -22,6 +23,8 @@ extension Store {
 
   /// The same for a caller whose turn it is.
   func writeCheckpointInTurn() throws(DatabaseError) {
+    // The next opening goes without, and drops the merge.
+    guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
     guard let begun = try beginCheckpoint() else { return }
     let written: WrittenCheckpoint
     do throws(DatabaseError) {
@@ -118,7 +121,8 @@ extension Store {
           merged.append(count)
           var places = Array((begun.previous?.trees[index] ?? []).dropFirst(count))
           do throws(DatabaseError) {
-            if let summary = try writeRun(tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
+            if let summary = try writeRun(
+              tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
             {
               places.insert(
                 Checkpoint.RunPlace(

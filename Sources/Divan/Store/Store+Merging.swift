@@ -5,7 +5,7 @@ extension Store {
   /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the
   /// inputs can go.
   func mergeWhatPays() throws(DatabaseError) {
-    while try mergeOnce(isForced: false) { try writeCheckpoint() }
+    while !maintenance.isStopped, try mergeOnce(isForced: false) { try writeCheckpoint() }
   }
 
   /// Merges everything that holds anything dead, and whatever is small.
@@ -16,6 +16,7 @@ extension Store {
 
   /// Merges one group of neighbouring segments; returns false if there is none worth it.
   private func mergeOnce(isForced: Bool) throws(DatabaseError) -> Bool {
+    try finishMerge()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
     let begun: (state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail)? =
@@ -52,8 +53,16 @@ extension Store {
       }
       throw DatabaseError(error)
     }
-    try bringIn(output, inPlaceOf: begun.inputs)
+    maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
+    try finishMerge()
     return true
+  }
+
+  /// Brings in a merged segment, perhaps once more, if one is waiting for that.
+  func finishMerge() throws(DatabaseError) {
+    guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
+    try bringIn(output, inPlaceOf: inputs)
+    maintenance.state.withLock { $0.unfinished = nil }
   }
 
   /// Whether the index refers to a record.
@@ -72,7 +81,8 @@ extension Store {
       let record = try DocumentRecord.decode(item.record.payload)
       return try StoreView(state: state, store: self).entry(record.idBytes)
     } catch let error as DatabaseError {
-      throw .damaged(Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
+      throw .damaged(
+        Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {
       throw .damaged(
         Damage(path: path, offset: Int(clamping: item.locator.offset), reason: "\(error)"))
@@ -102,7 +112,10 @@ extension Store {
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
       commits.replaceNewest(with: newest)
-      maintenance.state.withLock { $0.replaced.formUnion(inputs.map(\.file.name)) }
+      maintenance.state.withLock { 
+        // A merge of one segment has taken its input's name.
+        $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
+      }
     }
   }
 
@@ -149,13 +162,14 @@ extension MergePolicy {
     let live: UInt64
     let total: UInt64
 
+    /// Nothing is gained by merging a segment that is empty already, for its own sake.
     var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
   /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.
   ///
-  /// - Parameter position: only what a checkpoint covers is merged, so that what follows it is
-  ///   replayed as it was written.
+  /// Only what a checkpoint covers, up to `position`, is merged, so that what follows it is replayed
+  /// as it was written.
   func choose(
     from table: SegmentTable, activeFileID: UInt64?, through position: Checkpoint.Position,
     except damaged: Set<UInt64>

@@ -79,8 +79,10 @@ extension Store {
       .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 
-  /// What a leaf of the sequences' tree held, as far as it still counts: what the documents' tree has
-  /// of it. A number that was superseded since is hidden by the layers above, or not asked for.
+  /// What a leaf of the sequences' tree held, as far as it still counts: what the documents' tree
+  /// has of it.
+  ///
+  /// A number that was superseded since is hidden by the layers above, or not asked for.
   private func sequenceEntries(
     _ number: UInt32, of run: Run, in state: StoreState
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {

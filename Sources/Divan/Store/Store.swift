@@ -21,9 +21,13 @@ final class Store: @unchecked Sendable {
   /// Why nothing can be written, if so from the beginning.
   let refusal: DatabaseError?
 
-  /// Appends to the log; nil if the store cannot be written to. Guarded by ``turn``.
+  /// Appends to the log; nil if the store cannot be written to.
+  ///
+  /// Guarded by ``turn``.
   var writer: LogWriter?
-  /// The newest version, which the next transaction builds on. Guarded by ``turn``.
+  /// The newest version, which the next transaction builds on.
+  ///
+  /// Guarded by ``turn``.
   var newest: StoreState
 
   init(_ opened: OpenedStore, configuration: Configuration) {
@@ -37,7 +41,7 @@ final class Store: @unchecked Sendable {
     newest = opened.state
     refusal = opened.refusal
     commits = GroupCommit(opened.state, tail: opened.writer?.tail)
-    maintenance = Maintenance(opened.checkpoint)
+    maintenance = Maintenance(opened.checkpoint, replayedSize: opened.replayedSize)
   }
 
   deinit { lock?.release() }
@@ -96,6 +100,11 @@ extension Store {
     durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> (R, UInt64?) {
     guard let writer else { throw Store.closedError }
+    if writer.tail.isPoisoned {
+      // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+      commits.fail(
+        DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
+    }
     if let failure = commits.failure {
       throw DatabaseError(
         .writerStopped, "writing stopped after an earlier failure",
@@ -170,7 +179,8 @@ extension Store {
 
   private func scheduleFlush(after delay: Duration) {
     guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
+      [weak self] in
       guard let self else { return }
       self.flushIsScheduled.store(false, ordering: .releasing)
       // A failure is kept, and told to the next one who writes.

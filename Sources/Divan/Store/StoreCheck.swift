@@ -23,6 +23,8 @@ extension Database {
   ///
   /// - Parameter progress: told the share that was done, between 0 and 1; checking stops with
   ///   ``DatabaseError/Code/cancelled`` when it returns false.
+  /// - Returns: what was found; damage is in there, and is not thrown.
+  /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
     var check = StoreCheck(try store.view(), progress)
     try check.checkLog()

@@ -11,6 +11,8 @@ struct OpenedStore {
   var refusal: DatabaseError?
   var state: StoreState
   var checkpoint: Checkpoint?
+  /// Bytes of log behind the checkpoint.
+  var replayedSize = 0
 }
 
 /// Opens a store: finds out what is there, decides what counts, and reads it into the index.
@@ -63,15 +65,14 @@ extension StoreOpening {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
       return false
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       return try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
-          try fileSystem.flushDirectory(parentDirectory(of: path))
         }
         return true
       }
-    } catch where error.code == .notADirectory {
+    } catch  where error.code == .notADirectory {
       throw DatabaseError(
         .notAStore, "a store is a directory, and this is a file", hint: "Choose another path",
         path: path)
@@ -121,22 +122,46 @@ extension StoreOpening {
       }
       try fileSystem.flushDirectory(path)
     }
+    let hasSegments = try directory.listing().files.contains {
+      if case .segment = $0 { true } else { false }
+    }
+    if !hasSegments {
+      // Somebody made the directory, perhaps a process that ended just then: before the first commit
+      // its own name must be durable, too.
+      try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parentDirectory(of: path)) }
+    }
   }
 
   // MARK: For reading
 
   private func openForReading() throws(DatabaseError) -> OpenedStore {
-    // A file may vanish between its being listed and opened, when a merged one takes its place.
-    for _ in 0..<8 {
+    // A file may vanish between its being listed and opened, when a merged one takes its place, and
+    // HEAD may name a segment that came after the listing. So a verdict stands only if the directory
+    // and HEAD were the same before and after it.
+    for _ in 0..<16 {
+      let before = try translating { () throws(LogError) in try evidence() }
       do throws(LogError) {
-        return try read(lock: nil, isNew: false)
+        let opened = try read(lock: nil, isNew: false)
+        if opened.report.damage.isEmpty { return opened }
+        if try evidence() == before { return opened }
       } catch .system(let error) where error.code == .notFound && error.path != path {
         continue
       } catch {
-        throw DatabaseError(error)
+        let after = try translating { () throws(LogError) in try evidence() }
+        if after == before { throw DatabaseError(error) }
       }
     }
     return try translating { () throws(LogError) in try read(lock: nil, isNew: false) }
+  }
+
+  /// What a writer changes whenever it adds or removes a file.
+  private func evidence() throws(LogError) -> Evidence {
+    Evidence(files: try directory.listing().files, head: try directory.head().head)
+  }
+
+  private struct Evidence: Equatable {
+    let files: Set<FileName>
+    let head: Head?
   }
 
   // MARK: Both
@@ -204,8 +229,9 @@ extension StoreOpening {
         floors: floors)
     } else {
       recovery = LogRecovery(ofMerged: last)
-      if let head, head.segmentNumber > last.header.numbers.upperBound
-        || head.floor.commit > last.end.commit
+      if let head,
+        head.segmentNumber > last.header.numbers.upperBound
+          || head.floor.commit > last.end.commit
       {
         recovery.damage = Damage(
           path: path, offset: 0,
@@ -254,7 +280,6 @@ extension StoreOpening {
           if let active = made.active { chain.segments.append(active) }
           report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
         }
-        try removeLeftovers(chain, files, checkpoint?.checkpoint)
         writer = made
       }
     } else {
@@ -267,8 +292,12 @@ extension StoreOpening {
     var replay = Replay(
       onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
       isFromNothing: checkpoint == nil)
-    try run(&replay, chain, position)
+    let replayedSize = try run(&replay, chain, position)
     damage += replay.damage
+    if writer != nil, replay.damage.isEmpty {
+      // Not where anything is damaged: what stands for nothing may hold what is missing then.
+      try removeLeftovers(chain, files, checkpoint?.checkpoint)
+    }
     if refusal == nil || lock != nil, let first = replay.damage.first, writer != nil {
       writer = nil
       refusal = DatabaseError(
@@ -283,7 +312,8 @@ extension StoreOpening {
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
-      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint)
+      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint,
+      replayedSize: replayedSize)
   }
 
   private func opened(
@@ -372,9 +402,10 @@ extension StoreOpening {
     try directory.flush()
   }
 
+  /// Replays what the checkpoint does not cover; returns how many bytes that were.
   private func run(
     _ replay: inout Replay, _ chain: SegmentChain, _ position: Checkpoint.Position?
-  ) throws(LogError) {
+  ) throws(LogError) -> Int {
     var first =
       position.flatMap { position in
         chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
@@ -388,8 +419,11 @@ extension StoreOpening {
     for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
     let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
     var done = 0
+    var replayed = 0
     for segment in chain.segments[first...] {
       let start = position?.fileID == segment.fileID ? position?.end : nil
+      let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
+      replayed += max(0, Int(clamping: segment.end.offset) - begin)
       let goesOn = try replay.run(segment, from: start) { offset in
         configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
       }
@@ -398,5 +432,6 @@ extension StoreOpening {
         throw .system(SystemError(call: "open", path: path, code: .cancelled))
       }
     }
+    return replayed
   }
 }

@@ -1,6 +1,8 @@
 import DivanLog
 
-/// One version of everything a store knows. Copying it is the snapshot, in O(1).
+/// One version of everything a store knows.
+///
+/// Copying it is the snapshot, in O(1).
 struct StoreState: Sendable {
   /// Document ID → ``DocumentEntry``.
   var documents: LayeredTree

@@ -148,17 +148,22 @@ extension WriteTransaction {
     return try view.documents(ids)
   }
 
-  /// Whether there is a document of this ID that is not deleted. Reads the index only.
+  /// Whether there is a document of this ID that is not deleted.
+  ///
+  /// Reads the index only.
   public func exists(_ id: String) throws -> Bool {
     try check()
     return try view.exists(id)
   }
 
-  /// How many documents there are that are not deleted. Costs nothing.
+  /// How many documents there are that are not deleted.
+  ///
+  /// Costs nothing.
   public var count: Int { Int(clamping: state.documentCount) }
 
   /// The documents in an order, as they are now; later changes do not show.
-  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor {
+  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor
+  {
     try check()
     return DocumentCursor(view, range, descending: descending)
   }
@@ -183,7 +188,8 @@ extension WriteTransaction {
   func end() { isOver = true }
 
   /// Lends the buffer to the one who appends it to the log.
-  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R {
+  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
+  {
     try body(&buffer)
   }
 
@@ -298,7 +304,9 @@ extension WriteTransaction {
     state.lastSequence = sequence
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !isDeleted {
-      if isDeleted { state.documentCount -= 1 } else { state.documentCount += 1 }
+      // A count from a file is believed, but never so far as to trap.
+      if isDeleted { state.documentCount -= min(1, state.documentCount) }
+      else { state.documentCount += 1 }
     }
     let entry = DocumentEntry(
       revision: revision, isDeleted: isDeleted, sequence: sequence,

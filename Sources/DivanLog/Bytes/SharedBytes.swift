@@ -93,14 +93,18 @@ extension SharedBytes {
     return unsafe SharedBytes(unsafeBase: base + offset, count: count, owner: owner)
   }
 
-  /// The bytes from `offset` to the end. `offset` must be within the bytes.
+  /// The bytes from `offset` to the end.
+  ///
+  /// `offset` must be within the bytes.
   @inlinable
   package func suffix(from offset: Int) -> SharedBytes {
     precondition(offset >= 0 && offset <= count, "Offset outside the bytes")
     return unsafe SharedBytes(unsafeBase: base + offset, count: count - offset, owner: owner)
   }
 
-  /// The first `count` bytes. There must be as many.
+  /// The first `count` bytes.
+  ///
+  /// There must be as many.
   @inlinable
   package func prefix(_ count: Int) -> SharedBytes {
     precondition(count >= 0 && count <= self.count, "More bytes asked for than there are")
@@ -187,7 +191,8 @@ package func withUTF8<R, E: Error>(
 
 extension UInt64 {
   /// Lends the eight bytes of the number, the most significant first, which sort as numbers do.
-  package func withBigEndianBytes<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+  package func withBigEndianBytes<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R
+  {
     try unsafe Swift.withUnsafeBytes(of: bigEndian) { (bytes) throws(E) -> R in
       // The number lives on the stack until `body` returns.
       unsafe try body(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))

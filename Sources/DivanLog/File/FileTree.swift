@@ -200,6 +200,9 @@ extension FileTree {
   package mutating func apply(_ changes: [Change]) {
     for change in changes {
       directories[change.place.directory, default: [:]][change.place.name] = change.node
+      // This tree may go on by itself after a crash, and must not give a number to two directories.
+      guard case .directory(let directory) = change.node else { continue }
+      directoryCount = max(directoryCount, directory.number + 1)
     }
   }
 

@@ -62,7 +62,8 @@ extension FileName: CustomStringConvertible {
 
   /// Reads what ``digits(_:)`` wrote, and nothing else.
   private static func number(_ text: Substring) -> UInt64? {
-    guard let number = UInt64(text), number > 0, digits(number) == text else { return nil }
+    guard let number = UInt64(text), number > 0, number <= counterLimit, digits(number) == text
+    else { return nil }
     return number
   }
 }

@@ -4,9 +4,16 @@ package enum FormatVersion {
   package static let major: UInt16 = 1
   /// Files with a higher minor version can be read, but not everything in them is understood.
   package static let minor: UInt16 = 0
-  /// Features of which a reader must know every one, a bit each. None is defined yet.
+  /// Features of which a reader must know every one, a bit each.
+  ///
+  /// None is defined yet.
   package static let knownFeatures: UInt64 = 0
 }
+
+/// No number that counts up, and no offset, is larger than this in any file.
+///
+/// A reader refuses larger ones, so that whoever adds to what was read need not fear an overflow.
+package let counterLimit: UInt64 = 1 << 60
 
 /// What the first 64 bytes of every file of a store say, whatever its kind. FILE_FORMAT.md §2
 package struct FilePreamble: Equatable, Sendable {
@@ -17,7 +24,9 @@ package struct FilePreamble: Equatable, Sendable {
   }
 
   package var kind: Kind
-  /// Which store the file belongs to. A copy made by a backup is another store.
+  /// Which store the file belongs to.
+  ///
+  /// A copy made by a backup is another store.
   package var storeID: StoreID
   /// A random number that every frame's header checksum is seeded with, so that frames of another
   /// file, or of an earlier life of this one, never pass.

@@ -106,7 +106,8 @@ extension FrameHeader {
     let payloadSize = bytes.load(UInt32.self, at: 8)
     let flags = Flags(rawValue: bytes[5])
     guard let kind = Kind(rawValue: bytes[4]), Flags.known.isSuperset(of: flags),
-      bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit
+      bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit,
+      bytes.load(UInt64.self, at: 16) <= counterLimit
     else { return nil }
     return FrameHeader(
       kind: kind, flags: flags, payloadSize: Int(payloadSize),
@@ -170,10 +171,12 @@ extension CommitTrailer {
     writer.append(documentCount)
   }
 
-  /// Reads the trailer at the end of a payload; nil if that is too short.
+  /// Reads the trailer at the end of a payload; nil if that is too short, or no writer wrote it.
   package static func decode(endOf payload: SharedBytes) -> CommitTrailer? {
     guard payload.count >= size else { return nil }
     let at = payload.count - size
+    for offset in stride(from: 8, to: size, by: 8)
+    where payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }
     return CommitTrailer(
       frameCount: payload.load(UInt32.self, at: at),
       recordCount: payload.load(UInt32.self, at: at + 4),

@@ -50,6 +50,9 @@ extension Head {
     guard block.count == size else {
       throw .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size"))
     }
+    for offset in [64, 80, 88, 104, 112] where block.load(UInt64.self, at: offset) > counterLimit {
+      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
+    }
     return Head(
       preamble: preamble, segmentNumber: block.load(UInt64.self, at: 64),
       segmentSalt: block.load(UInt64.self, at: 72), floor: LogEnd.decode(block, at: 80),

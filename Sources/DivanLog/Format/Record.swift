@@ -13,7 +13,9 @@ package struct Record: Sendable {
   package let kind: Kind
   package let payload: SharedBytes
 
-  /// What a record is about. Unknown kinds are refused, unless their number is above 127.
+  /// What a record is about.
+  ///
+  /// Unknown kinds are refused, unless their number is above 127.
   package struct Kind: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }

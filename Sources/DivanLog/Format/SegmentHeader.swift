@@ -10,7 +10,9 @@ package struct SegmentHeader: Equatable, Sendable {
   package var numbers: ClosedRange<UInt64>
   /// Counts how often the contents were merged; 0 for a segment that commits were appended to.
   package var generation: UInt32
-  /// How the segment before this one ends. Whatever stands beyond that is ignored for ever.
+  /// How the segment before this one ends.
+  ///
+  /// Whatever stands beyond that is ignored for ever.
   package var predecessor: LogEnd
   /// The last sequence number handed out before this segment, or in a merged one, within it.
   package var lastSequence: UInt64
@@ -22,8 +24,9 @@ package struct SegmentHeader: Equatable, Sendable {
   package var merge: Merge?
 
   package struct Merge: Equatable, Sendable {
-    /// The commit of the index snapshot by which the merge judged what is live. That commit was
-    /// durable before the merged file got its name.
+    /// The commit of the index snapshot by which the merge judged what is live.
+    ///
+    /// That commit was durable before the merged file got its name.
     package var judgedAt: UInt64
     /// History up to and including this commit may be missing.
     package var releasedThrough: UInt64
@@ -140,6 +143,11 @@ extension SegmentHeader {
         judgedAt: block.load(UInt64.self, at: 144),
         releasedThrough: block.load(UInt64.self, at: 152), end: LogEnd.decode(block, at: 160),
         fileSize: block.load(UInt64.self, at: 184))
+    }
+    let counters =
+      [64, 80, 96, 104, 120, 128, 136] + (merge == nil ? [] : [144, 152, 160, 168, 184])
+    for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {
+      throw .damaged(Damage(path: path, offset: offset, reason: "a number beyond all limits"))
     }
     return SegmentHeader(
       preamble: preamble, fileID: block.load(UInt64.self, at: 64), numbers: first...last,

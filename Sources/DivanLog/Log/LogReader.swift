@@ -9,9 +9,8 @@ package struct FrameReader {
   /// The chain value that the next frame must carry.
   package private(set) var chain: UInt32
 
-  /// - Parameters:
-  ///   - start: where to begin: the end of the header or of some frame.
-  ///   - limit: where to stop, in bytes from the beginning of the file.
+  /// Begins at `start`, the end of the header or of some frame, and stops at `limit`, which is in
+  /// bytes from the beginning of the file.
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     self.segment = segment
     self.limit = limit
@@ -29,7 +28,9 @@ package struct FrameReader {
     case end
   }
 
-  /// The next frame. After anything but a frame or a bad payload, reading stays where it is.
+  /// The next frame.
+  ///
+  /// After anything but a frame or a bad payload, reading stays where it is.
   package mutating func next() throws(LogError) -> Item {
     guard offset < limit else { return .end }
     guard limit - offset >= FrameHeader.size else {
@@ -61,8 +62,10 @@ package struct FrameReader {
 }
 
 extension FrameReader {
-  /// Moves to the next place from `start` on where a frame header of this file stands, whatever came
-  /// before it. Returns false if there is none.
+  /// Moves to the next place from `start` on where a frame header of this file stands, whatever
+  /// came before it.
+  ///
+  /// Returns false if there is none.
   ///
   /// Headers are bound to their place by their checksum, so nothing else looks like one.
   package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {
@@ -132,6 +135,7 @@ package struct TransactionReader {
     var parts: [LoggedTransaction.Part] = []
     while true {
       let start = frames.offset
+      isAtNextFrame = false
       switch try frames.next() {
       case .frame(let header, let offset, let payload):
         let isExpected =

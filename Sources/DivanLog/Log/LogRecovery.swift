@@ -1,4 +1,6 @@
-/// Decides how the log ends: bytes in, decision out. It writes nothing.
+/// Decides how the log ends: bytes in, decision out.
+///
+/// It writes nothing.
 ///
 /// The last segment is read from a place that is known to be sound. Whole transactions count, one
 /// after the other. What stands after the last of them is a torn tail, and is ignored for ever, unless
@@ -56,9 +58,8 @@ extension LogRecovery {
 
   /// Examines the last segment.
   ///
-  /// - Parameters:
-  ///   - start: the place that reading may begin at; the first frame if nil.
-  ///   - floors: what else is known to have been durable.
+  /// Reading begins at `start`, or at the first frame if that is nil; `floors` are what else is known
+  /// to have been durable.
   package static func examine(
     _ segment: Segment, size: Int, from start: LogEnd?, floors: [Floor]
   ) throws(LogError) -> LogRecovery {
@@ -117,6 +118,12 @@ extension LogRecovery {
         reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
           + "but it can be read through commit \(end.commit) only")
     }
+    if UInt64(size) < end.offset {
+      // Reading began at a place that a checkpoint names, and the file ends before that.
+      return Damage(
+        path: segment.file.path, offset: size, size: Int(clamping: end.offset) - size,
+        reason: "the file is shorter than it was when the checkpoint was written")
+    }
     if segment.header.flushedSize > end.offset {
       return Damage(
         path: segment.file.path, offset: Int(end.offset),
@@ -142,7 +149,9 @@ extension LogRecovery {
     var start = range.lowerBound
     while budget > 0, try frames.resynchronize(from: start) {
       start = frames.offset + FrameHeader.alignment
-      guard case .frame(let header, _, let payload) = try frames.next() else { continue }
+      let item = try frames.next()
+      if case .badPayload(let header, _) = item { budget -= header.frameSize }
+      guard case .frame(let header, _, let payload) = item else { continue }
       budget -= header.frameSize
       guard header.kind == .transaction, header.flags.contains(.last),
         let trailer = CommitTrailer.decode(endOf: payload), trailer.flushedThrough > end.offset

@@ -63,7 +63,9 @@ package final class LogWriter {
   private let settings: Settings
   private let storeID: StoreID
   package let tail: LogTail
-  /// The segment that is appended to; its `end` is the end of the log. Nil until the first commit.
+  /// The segment that is appended to; its `end` is the end of the log.
+  ///
+  /// Nil until the first commit.
   package private(set) var active: Segment?
   /// The newest segment, and how the log ends if there is no active one.
   private var last: (number: UInt64, salt: UInt64, end: LogEnd)
@@ -276,7 +278,9 @@ extension LogWriter {
     return end
   }
 
-  /// Says in `HEAD` that the log was closed, unless it does already. Everything was flushed.
+  /// Says in `HEAD` that the log was closed, unless it does already.
+  ///
+  /// Everything was flushed.
   package func noteClosed() throws(LogError) {
     if !isHeadClosed { try replaceHead(isClosed: true) }
   }

@@ -31,8 +31,9 @@ package struct RecordScan {
     case nothing
   }
 
-  /// - Parameter start: the end of a transaction; the first frame if nil. A merged segment is always
-  ///   read from its first frame.
+  /// Begins at the end of some transaction, or at the first frame if `start` is nil.
+  ///
+  /// A merged segment is always read from its first frame.
   package init(_ segment: Segment, from start: LogEnd? = nil) {
     self.segment = segment
     let limit = Int(clamping: segment.end.offset)

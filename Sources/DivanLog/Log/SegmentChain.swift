@@ -33,9 +33,8 @@ package struct SegmentChain: Sendable {
 extension SegmentChain {
   /// Opens the segments among `files` and chooses those that make up the log.
   ///
-  /// - Parameter members: the segments that a checkpoint rests on. Then exactly those are used, and
-  ///   after them only segments that no merge has touched.
-  /// - Returns: nil if the members are not all there.
+  /// If `members` are given, the segments that a checkpoint rests on, exactly those are used, and
+  /// after them only segments that no merge has touched; nil is returned if they are not all there.
   package static func choose(
     from files: Set<FileName>, in directory: StoreDirectory, members: [Member]? = nil,
     isMapped: Bool
@@ -49,7 +48,8 @@ extension SegmentChain {
     if let members {
       let covered = members.map(\.numbers.upperBound).max() ?? 0
       for member in members {
-        guard ranges.contains(member.numbers), let file = try? SegmentFile(member.numbers, in: directory),
+        guard ranges.contains(member.numbers),
+          let file = try? SegmentFile(member.numbers, in: directory),
           file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
         else { return nil }
         opened.append(file)
@@ -86,7 +86,8 @@ extension SegmentChain {
         next = numbers.upperBound + 1
       }
     }
-    try chain.link(opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
+    try chain.link(
+      opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
       in: directory, isMapped: isMapped)
     return chain
   }
@@ -145,8 +146,9 @@ extension SegmentChain {
   ) throws(LogError) -> LogEnd {
     let size = UInt64(try file.size())
     if let merge = file.header.merge {
-      if let claim = successor?.predecessor, claim.commit != merge.end.commit
-        || claim.chain != merge.end.chain
+      if let claim = successor?.predecessor,
+        claim.commit != merge.end.commit
+          || claim.chain != merge.end.chain
       {
         damage.append(
           Damage(

@@ -42,11 +42,8 @@ extension SegmentMerge {
 
   /// Makes the merged segment.
   ///
-  /// - Parameters:
-  ///   - keep: whether a record is still wanted.
-  ///   - flushLog: makes the commit durable by which `keep` judged; called when the output is flushed
-  ///     and before it gets its name.
-  /// - Returns: the new segment.
+  /// `keep` says whether a record is still wanted. `flushLog` makes the commit durable by which `keep`
+  /// judged; it is called when the output is flushed and before it gets its name.
   package static func run(
     _ order: Order, in directory: StoreDirectory,
     keep: (RecordScan.Entry) throws(LogError) -> Bool,

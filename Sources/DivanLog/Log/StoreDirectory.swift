@@ -27,23 +27,32 @@ extension StoreDirectory {
     return (files, foreign)
   }
 
-  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed, renamed,
-  /// and the directory is flushed. Returns the file, still open.
+  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed,
+  /// renamed, and the directory is flushed.
   ///
-  /// - Parameter beforeRename: what must have happened before the name is taken.
+  /// Returns the file, still open.
+  ///
+  /// `beforeRename` does what must have happened before the name is taken.
   package func install(
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
     let temporary = temporaryPath(of: name)
     let file = try create(temporary)
-    try write(file)
-    try attempt { () throws(SystemError) in try file.flush() }
-    try beforeRename()
-    try attempt { () throws(SystemError) in
-      try fileSystem.rename(temporary, to: path(of: name))
-      try fileSystem.flushDirectory(path)
+    do throws(LogError) {
+      try write(file)
+      try attempt { () throws(SystemError) in try file.flush() }
+      try beforeRename()
+      try attempt { () throws(SystemError) in
+        try fileSystem.rename(temporary, to: path(of: name))
+      }
+    } catch {
+      // Left behind, it would keep the space that may be lacking. If it cannot be removed either,
+      // the next writer does it.
+      try? fileSystem.remove(temporary)
+      throw error
     }
+    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
     return file
   }
 
@@ -52,7 +61,7 @@ extension StoreDirectory {
     try attempt { () throws(SystemError) in
       do throws(SystemError) {
         return try fileSystem.open(temporary, .creating)
-      } catch where error.code == .exists {
+      } catch  where error.code == .exists {
         try fileSystem.remove(temporary)
         return try fileSystem.open(temporary, .creating)
       }
@@ -75,9 +84,9 @@ extension StoreDirectory {
     let bytes: SharedBytes
     do throws(SystemError) {
       bytes = try fileSystem.contents(of: path, limit: 1 << 16)
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       return (nil, nil)
-    } catch where error.code == .fileTooLarge {
+    } catch  where error.code == .fileTooLarge {
       return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size")))
     } catch {
       throw .system(error)

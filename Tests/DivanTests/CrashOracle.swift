@@ -1,0 +1,179 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import Synchronization
+
+@testable import Divan
+
+/// What is known of a store from outside its disk: every version it ever had or was about to have, and
+/// how far it has promised to keep them.
+///
+/// Each transaction of a ``CrashWriter`` also writes the number of its version into a document, so that
+/// what is found after a crash says which version it claims to be.
+struct CrashOracle: Sendable {
+  struct Entry: Equatable, Sendable {
+    var number: Int64
+    var size: Int
+    var revision: RevisionID?
+    var sequence: UInt64
+    var isDeleted: Bool
+  }
+
+  typealias Version = [String: Entry]
+
+  /// The versions in order; the first is that of an empty store.
+  private(set) var versions: [Version] = [[:]]
+  /// The newest version that must not be lost.
+  var secured = 0
+  /// The highest sequence number that anybody was told of.
+  private(set) var highestSequence: UInt64 = 0
+
+  /// Takes up the version that is about to be committed.
+  mutating func attempt(_ version: Version) { versions.append(version) }
+
+  /// Notes that a version was seen, so that its sequence numbers are spent.
+  mutating func noteSeen(_ index: Int) {
+    highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
+  }
+
+  /// Forgets versions that turned out not to have happened.
+  mutating func cut(after index: Int) {
+    versions.removeLast(versions.count - 1 - index)
+    secured = index
+    noteSeen(index)
+  }
+}
+
+extension CrashOracle {
+  static let clock = "clock"
+
+  struct Mismatch: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+  }
+
+  /// Finds out which version a store holds, and throws if that is none or one that it must not be.
+  func identify(_ snapshot: Snapshot) throws -> Int {
+    let clock = try snapshot.get(CrashOracle.clock)
+    let index = clock.map { $0["version"]?.intValue ?? -1 } ?? 0
+    guard index >= 0, index >= secured else {
+      throw Mismatch("version \(secured) was secured, and version \(index) is found")
+    }
+    guard index < versions.count else {
+      throw Mismatch("version \(index) is found, and \(versions.count - 1) is the last")
+    }
+    try compare(snapshot, with: versions[index], index)
+    return index
+  }
+
+  private func compare(_ snapshot: Snapshot, with version: Version, _ index: Int) throws {
+    var feed = snapshot.changes()
+    var seen: Version = [:]
+    var last: UInt64 = 0
+    while let change = try feed.next() {
+      guard change.sequence > last else { throw Mismatch("the feed is out of order") }
+      last = change.sequence
+      seen[change.id] = Entry(change.document)
+    }
+    guard seen == version else {
+      throw Mismatch("the feed of version \(index) is \(seen) instead of \(version)")
+    }
+    var documents = snapshot.documents()
+    var live = version.filter { !$0.value.isDeleted }
+    guard snapshot.count == live.count else {
+      throw Mismatch("version \(index) counts \(snapshot.count) instead of \(live.count)")
+    }
+    while let document = try documents.next() {
+      guard live.removeValue(forKey: document.id) == Entry(document) else {
+        throw Mismatch("\(document.id) of version \(index) is \(document.json)")
+      }
+    }
+    guard live.isEmpty else { throw Mismatch("\(live.keys) of version \(index) are missing") }
+  }
+}
+
+extension CrashOracle.Entry {
+  init(_ document: Document) {
+    self.init(
+      number: Int64(document["number"]?.intValue ?? document["version"]?.intValue ?? -1),
+      size: document["text"]?.stringValue?.utf8.count ?? 0, revision: document.revision,
+      sequence: document.sequence, isDeleted: document.isDeleted)
+  }
+}
+
+/// Works with a store as a program would, and keeps the oracle told.
+final class CrashWriter: Sendable {
+  let oracle: Mutex<CrashOracle>
+  private let random: Mutex<SeededGenerator>
+
+  init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
+    self.oracle = Mutex(oracle)
+    random = Mutex(SeededGenerator(seed: seed))
+  }
+
+  /// What a transaction does to one document.
+  enum Step: Sendable {
+    case put(String, size: Int)
+    case delete(String)
+  }
+
+  /// Commits some steps in one transaction.
+  func commit(
+    _ database: Database, _ steps: [Step], durability: Durability = .full
+  ) throws {
+    var version = oracle.withLock { $0.versions[$0.versions.count - 1] }
+    let index = oracle.withLock { $0.versions.count }
+    do {
+      try database.write(durability: durability) { transaction in
+        for step in steps {
+          switch step {
+          case .put(let id, let size):
+            let number = random.withLock { Int64(truncatingIfNeeded: $0.next() >> 40) }
+            let text = Value.string(String(repeating: "x", count: size))
+            let document = try transaction.overwrite(id, with: ["number": .int(number), "text": text])
+            version[id] = CrashOracle.Entry(document)
+          case .delete(let id):
+            guard let document = try transaction.get(id) else { continue }
+            version[id] = CrashOracle.Entry(try transaction.delete(document))
+          }
+        }
+        let clock = try transaction.overwrite(
+          CrashOracle.clock, with: ["version": .int(Int64(index))])
+        version[CrashOracle.clock] = CrashOracle.Entry(clock)
+        let attempted = version
+        oracle.withLock { $0.attempt(attempted) }
+      }
+    } catch {
+      // Whoever goes on after an error says what it left: see `oracle.cut(after:)`.
+      throw error
+    }
+    oracle.withLock {
+      $0.noteSeen(index)
+      if durability == .full { $0.secured = index }
+    }
+  }
+
+  /// Notes that everything so far was flushed.
+  func noteFlushed() { oracle.withLock { $0.secured = $0.versions.count - 1 } }
+}
+
+extension Configuration {
+  /// Tiny files, and salts and times that are the same in every run, but differ from one opening to
+  /// the next, as they do on a real machine.
+  static func crashing(on fileSystem: any FileSystem, life: Int) -> Configuration {
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.segmentSizeGoal = 8 << 10
+    configuration.mergedSizeLimit = 32 << 10
+    configuration.checkpointInterval = 4 << 10
+    configuration.maintenance = .inline
+    configuration.reserveSize = 4096
+    let generator = Mutex(SeededGenerator(seed: UInt64(life) &* 0x9E37_79B9))
+    configuration.random = { generator.withLock { $0.next() } }
+    configuration.now = { 1_700_000_000_000 }
+    return configuration
+  }
+}
+
+/// How much the heavy tests try: 1 unless the environment says otherwise.
+let testBudget = ProcessInfo.processInfo.environment["DIVAN_TEST_BUDGET"].flatMap(Double.init) ?? 1

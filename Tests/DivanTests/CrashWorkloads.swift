@@ -1,0 +1,252 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+import Testing
+
+@testable import Divan
+
+/// A short piece of work with a store, to be interrupted everywhere.
+struct CrashWorkload: Sendable, CustomTestStringConvertible {
+  let name: String
+  /// How the store came to be as it is when the work begins.
+  var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
+  /// What is interrupted.
+  let work: @Sendable (CrashBench) throws -> Void
+  /// Every so many losses are tried, of workloads whose files are large.
+  var stride = 1
+
+  var testDescription: String { name }
+}
+
+/// A disk with a store on it, and the one who works with it.
+final class CrashBench: Sendable {
+  static let path = "/store.divan"
+  let fileSystem: SimulatedFileSystem
+  let writer: CrashWriter
+  let isMapped: Bool
+  private let lives: Atomic<Int>
+
+  init(
+    _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
+  ) {
+    self.fileSystem = fileSystem
+    self.writer = writer
+    self.isMapped = isMapped
+    lives = Atomic(life)
+  }
+
+  func configuration() -> Configuration {
+    let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
+    var configuration = Configuration.crashing(on: fileSystem, life: life)
+    configuration.reads = isMapped ? .mapped : .buffered
+    return configuration
+  }
+
+  func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
+    var configuration = configuration()
+    change(&configuration)
+    return try Database(at: CrashBench.path, configuration: configuration)
+  }
+
+  func commit(
+    _ database: Database, _ steps: [CrashWriter.Step], durability: Durability = .full
+  ) throws {
+    try writer.commit(database, steps, durability: durability)
+  }
+
+  /// Commits some documents one by one.
+  func fill(
+    _ database: Database, _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
+  ) throws {
+    for number in numbers {
+      try commit(database, [.put("doc-\(number)", size: size)], durability: durability)
+    }
+  }
+}
+
+extension CrashWorkload {
+  /// Together these reach every call that changes something on the disk.
+  static let all = [
+    newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
+    unflushed, mixed, large, weakChurn,
+  ]
+
+  static let newStore = CrashWorkload(name: "a new store") { bench in
+    let database = try bench.open()
+    try bench.commit(database, [.put("a", size: 10), .put("b", size: 20)])
+    try bench.commit(database, [.put("a", size: 30), .delete("b")])
+    try database.close()
+  }
+
+  static let reopened = CrashWorkload(
+    name: "a closed store, opened again",
+    prepare: { bench in
+      let database = try bench.open()
+      try bench.fill(database, 0..<5)
+      try database.close()
+    }
+  ) { bench in
+    var database = try bench.open()
+    try bench.commit(database, [.put("doc-1", size: 50), .delete("doc-2")])
+    try database.close()
+    database = try bench.open()
+    try database.close()
+    database = try bench.open()
+    try bench.commit(database, [.delete("doc-1"), .put("doc-9", size: 700)])
+  }
+
+  static let rotating = CrashWorkload(
+    name: "segment after segment",
+    work: { bench in
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<9, size: 3000)
+      try database.close()
+    })
+
+  static let checkpointing = CrashWorkload(
+    name: "a base and deltas",
+    prepare: { bench in
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<40, size: 30, durability: .none)
+      try database.flush()
+      bench.writer.noteFlushed()
+      try database.store.writeCheckpoint()
+      try database.close()
+    }
+  ) { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    for round in 0..<4 {
+      try bench.commit(database, [.put("doc-\(round)", size: 40), .delete("doc-\(round + 10)")])
+      try database.store.writeCheckpoint()
+    }
+    try bench.commit(database, [.put("doc-1", size: 41)], durability: .none)
+    try database.store.writeCheckpoint()
+    bench.writer.noteFlushed()
+    try database.close()
+  }
+
+  static let overwriting = CrashWorkload(
+    name: "the same few documents over and over",
+    prepare: { bench in
+      let database = try bench.open()
+      try bench.fill(database, 0..<6)
+      try database.close()
+    }
+  ) { bench in
+    let database = try bench.open()
+    for round in 0..<14 {
+      try bench.commit(
+        database, [.put("doc-\(round % 4)", size: 900), .put("doc-\(round % 3 + 10)", size: 300)])
+    }
+    try database.close()
+  }
+
+  static let compacting = CrashWorkload(
+    name: "compacting what many sessions left",
+    prepare: { bench in
+      for session in 0..<5 {
+        let database = try bench.open { $0.maintenance = .manual }
+        try bench.fill(database, session..<session + 3)
+        try bench.commit(database, [.delete("doc-\(session)")])
+        try database.close()
+      }
+    }
+  ) { bench in
+    var database = try bench.open { $0.maintenance = .manual }
+    try database.compact()
+    try bench.commit(database, [.put("doc-3", size: 10)])
+    try database.compact()
+    try database.close()
+    database = try bench.open { $0.maintenance = .manual }
+    try database.compact()
+    try database.close()
+  }
+
+  /// Merges judged by commits that are not durable yet.
+  static let merging = CrashWorkload(
+    name: "merging in favour of commits that were not flushed",
+    prepare: { bench in
+      for session in 0..<4 {
+        let database = try bench.open { $0.maintenance = .manual }
+        try bench.fill(database, session * 2..<session * 2 + 3)
+        if session == 2 { try database.store.writeCheckpoint() }
+        try database.close()
+      }
+    }
+  ) { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.store.writeCheckpoint()
+    try bench.commit(
+      database, [.put("doc-1", size: 20), .put("doc-4", size: 20)], durability: .none)
+    try bench.commit(database, [.delete("doc-2")], durability: .none)
+    try database.compact()
+    try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
+    try database.compact()
+  }
+
+  static let interrupted = CrashWorkload(
+    name: "a store that was not closed",
+    prepare: { bench in
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<4)
+      try bench.fill(database, 2..<6, durability: .none)
+      // Nothing is closed or flushed: the process ends here.
+      bench.fileSystem.losePower(atCall: 0)
+    }
+  ) { bench in
+    var database = try bench.open()
+    try bench.commit(database, [.put("doc-3", size: 10)])
+    try database.close()
+    database = try bench.open()
+    try bench.commit(database, [.delete("doc-3")])
+  }
+
+  static let unflushed = CrashWorkload(name: "commits that nobody waits for") { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<12, size: 1500, durability: .none)
+    try database.flush()
+    bench.writer.noteFlushed()
+    try bench.fill(database, 3..<6, size: 100, durability: .none)
+    try database.close()
+    bench.writer.noteFlushed()
+  }
+
+  static let mixed = CrashWorkload(name: "all levels of durability in turn") { bench in
+    let database = try bench.open()
+    for round in 0..<5 {
+      try bench.commit(database, [.put("a", size: round * 100)], durability: .none)
+      try bench.commit(database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
+      if round % 3 == 0 { try bench.commit(database, [.delete("a"), .put("c", size: 700)]) }
+    }
+    try database.close()
+    bench.writer.noteFlushed()
+  }
+
+  /// A transaction of several frames, and a checkpoint at closing.
+  static let large = CrashWorkload(
+    name: "a transaction of several frames",
+    work: { bench in
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.commit(database, [.put("a", size: 10)])
+      try bench.commit(database, (0..<3).map { .put("large-\($0)", size: 400_000) })
+      try bench.commit(database, [.put("large-1", size: 10)], durability: .none)
+      try database.close()
+      bench.writer.noteFlushed()
+    }, stride: 12)
+
+  static let weakChurn = CrashWorkload(
+    name: "overwriting without waiting, with maintenance",
+    prepare: { bench in
+      let database = try bench.open()
+      try bench.fill(database, 0..<8)
+      try database.close()
+    }
+  ) { bench in
+    let database = try bench.open()
+    for round in 0..<18 {
+      try bench.commit(
+        database, [.put("doc-\(round % 5)", size: 800)], durability: .none)
+      if round % 7 == 6 { try bench.commit(database, [.delete("doc-\(round % 5)")], durability: .none) }
+    }
+  }
+}

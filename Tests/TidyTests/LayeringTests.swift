@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+/// The arrows between folders of one target, which the compiler does not keep.
+struct LayeringTests {
+  /// Each folder, and the folders of its target that it may use.
+  ///
+  /// This table is the rule.
+  static let allowed: [String: Set<String>] = [
+    "Sources/DivanLog/Bytes": [],
+    "Sources/DivanLog/File": ["Sources/DivanLog/Bytes"],
+    "Sources/DivanLog/Format": ["Sources/DivanLog/Bytes", "Sources/DivanLog/Log/LogError.swift"],
+    "Sources/DivanLog/Log": [
+      "Sources/DivanLog/Bytes", "Sources/DivanLog/File", "Sources/DivanLog/Format",
+    ],
+    "Sources/Divan/Errors": [],
+    "Sources/Divan/Document": ["Sources/Divan/Errors"],
+    "Sources/Divan/Index": ["Sources/Divan/Errors"],
+    "Sources/Divan/Store": [
+      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Index",
+    ],
+    "Sources/Divan/Query": [
+      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
+    ],
+    "Sources/Divan/Model": [
+      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
+      "Sources/Divan/Query",
+    ],
+  ]
+
+  /// The names of types that a file declares for others.
+  private static func declaredTypes(_ file: SourceTree.File) -> Set<String> {
+    var names: Set<String> = []
+    let pattern =
+      /^(?:@\w+ )?(?:(?:public|package|internal|open|final|nonisolated|indirect) )*(?:struct|class|enum|protocol|actor|typealias) (\w+)/
+      .anchorsMatchLineEndings()
+    for match in file.code.matches(of: pattern) { names.insert(String(match.output.1)) }
+    return names
+  }
+
+  @Test func `folders use only what lies below them`() {
+    let tree = SourceTree()
+    var declared: [String: Set<String>] = [:]
+    for folder in LayeringTests.allowed.keys {
+      declared[folder] = tree.files(in: folder).reduce(into: []) {
+        $0.formUnion(LayeringTests.declaredTypes($1))
+      }
+    }
+    var violations: [String] = []
+    for (folder, allowed) in LayeringTests.allowed {
+      let target = folder.split(separator: "/").prefix(2).joined(separator: "/")
+      let own = declared[folder] ?? []
+      var forbidden: [String: String] = [:]
+      for (other, names) in declared
+      where other != folder && !allowed.contains(other) && other.hasPrefix(target + "/") {
+        for name in names.subtracting(own) { forbidden[name] = other }
+      }
+      // A file that the table names may be used though its folder may not.
+      for path in allowed where path.hasSuffix(".swift") {
+        let parts = path.split(separator: "/")
+        let files = tree.files(in: parts.dropLast().joined(separator: "/"))
+        for file in files where file.path == path {
+          for name in LayeringTests.declaredTypes(file) { forbidden[name] = nil }
+        }
+      }
+      for file in tree.files(in: folder) {
+        for word in Set(file.code.matches(of: /\b[A-Z]\w*\b/).map { String($0.output) }) {
+          if let home = forbidden[word] {
+            violations.append("\(file.path) uses \(word) of \(home)")
+          }
+        }
+      }
+    }
+    #expect(violations.isEmpty, "\(violations.sorted().joined(separator: "\n"))")
+    #expect(declared.values.reduce(0) { $0 + $1.count } > 60, "the search finds no types any more")
+  }
+
+  @Test func `the log knows nothing of documents, and only the file system imports a C library`() {
+    let tree = SourceTree()
+    for file in tree.files(in: "Sources") + tree.files(in: "Benchmarks")
+    where !file.path.contains("Peers") {
+      let importsC = file.code.contains(/import (Glibc|Darwin|Musl)\b/)
+      let mayImportC = file.path.hasPrefix("Sources/DivanLog/File/POSIX")
+      #expect(!importsC || mayImportC, "\(file.path) imports a C library")
+    }
+    for file in tree.files(in: "Sources/DivanLog") {
+      #expect(!file.code.contains(/import Divan\b/), "\(file.path)")
+    }
+  }
+
+  @Test func `unsafe code stands only where it may`() {
+    let places = [
+      "Sources/DivanLog/Bytes/", "Sources/DivanLog/File/", "Sources/Divan/Index/Node",
+      "Sources/Divan/Index/Page", "Sources/Divan/Index/BTree", "Sources/Divan/Index/Run",
+      "Sources/Divan/Model/ModelBinding", "Sources/Divan/Model/Persisted",
+      // One word each, where Swift has no other way to say what is meant; the reason stands there.
+      "Sources/Divan/Store/Database.swift", "Sources/Divan/Store/StoreView.swift",
+      // A file system itself, whose protocol lends memory.
+      "Sources/DivanTesting/SimulatedFile.swift",
+    ]
+    let tree = SourceTree()
+    for folder in ["Sources", "Benchmarks"] {
+      for file in tree.files(in: folder) where !file.path.contains("Peers") {
+        guard !places.contains(where: { file.path.hasPrefix($0) }) else { continue }
+        let found = file.code.firstMatch(of: /\bunsafe\b|@unsafe\b|Unsafe\w*Pointer/)
+        let word = found.map { String($0.output) }
+        #expect(word == nil, "\(file.path)")
+      }
+    }
+  }
+
+  @Test func `nothing is left unfinished`() {
+    let tree = SourceTree()
+    for folder in ["Sources", "Benchmarks", "Tests"] {
+      for file in tree.files(in: folder) where !file.path.contains("TidyTests") {
+        let word = file.text.firstMatch(of: /\b(TODO|FIXME|XXX)\b/).map { String($0.output.0) }
+        #expect(word == nil, "\(file.path)")
+      }
+    }
+  }
+
+  @Test func `every link between the project's pages leads somewhere`() {
+    let tree = SourceTree()
+    let pages =
+      tree.files(in: "docs", extensions: ["md"])
+      + tree.files(in: ".", extensions: ["md"]).filter { $0.path.split(separator: "/").count == 2 }
+    #expect(!pages.isEmpty)
+    for page in pages {
+      for match in page.text.matches(of: /\]\(([^)#:\s]+)(#[^)]*)?\)/) {
+        let target = String(match.output.1)
+        let folder = page.path.split(separator: "/").dropLast().joined(separator: "/")
+        let url = tree.root.appending(path: folder).appending(path: target).standardizedFileURL
+        #expect((try? url.checkResourceIsReachable()) == true, "\(page.path) links to \(target)")
+      }
+    }
+  }
+}
