@@ -29,7 +29,9 @@ let package = Package(
     .testTarget(
       name: "DivanTests",
       dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport", "KilledWriter"]),
-    .testTarget(name: "logdumpTests", dependencies: ["logdump", "Divan", "TestSupport"]),
+    .testTarget(
+      name: "logdumpTests",
+      dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "TestSupport"]),
     .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6]

@@ -36,6 +36,9 @@ extension DumpedStore {
     return configuration
   }
 
+  /// What the clock said last.
+  func setClock(_ time: UInt64) { clock.store(time, ordering: .relaxed) }
+
   func open() throws -> Database { try Database(at: path, configuration: configuration) }
 
   /// A store with two segments, a changed, a deleted and a late document, closed.
@@ -59,17 +62,61 @@ extension DumpedStore {
     return store
   }
 
+  /// A store to which everything has happened: checkpoints, merged segments, a crash.
+  static func aged() throws -> DumpedStore {
+    let store = DumpedStore()
+    var configuration = store.configuration
+    configuration.segmentSizeGoal = 6000
+    configuration.checkpointInterval = 6000
+    configuration.mergedSizeLimit = 30_000
+    configuration.reserveSize = 4096
+    configuration.maintenance = .inline
+    for round in 0..<3 {
+      let database = try Database(at: store.path, configuration: configuration)
+      if round == 0 { try database.write { try $0.put(Document(id: "alone")) } }
+      for number in 0..<25 {
+        try database.write { transaction in
+          try transaction.overwrite("document \((number * 7 + round) % 20)", with: [
+            "round": .int(Int64(round)), "number": .int(Int64(number)),
+            "text": .string(String(repeating: "lorem ipsum ", count: 10)),
+          ])
+          if number % 10 == 9 { try transaction.delete(id: "document \(number - 5)") }
+        }
+      }
+      try database.close()
+    }
+    return store
+  }
+
+  func fileNames() throws -> [String] { try fileSystem.list(path) }
+
   /// Runs the tool with the store and these arguments.
   func dump(_ arguments: String..., path: String? = nil) -> Run {
     dumpAll(arguments, path: path)
   }
 
   func dumpAll(_ arguments: [String], path: String? = nil) -> Run {
+    run([path ?? self.path] + arguments)
+  }
+
+  /// Runs the tool with just these arguments.
+  func run(_ arguments: [String]) -> Run {
+    DumpedStore.run(arguments, on: fileSystem, configuration)
+  }
+
+  /// Exports a store that is on the machine's disk.
+  static func export(_ path: String) -> Run {
+    run([path, "export"], on: POSIXFileSystem(), Configuration())
+  }
+
+  private static func run(
+    _ arguments: [String], on fileSystem: any FileSystem, _ configuration: Configuration
+  ) -> Run {
     let (output, problems) = (Collector(), Collector())
     var tool = LogDump(
       fileSystem: fileSystem, output: output.output, problems: problems.output)
     tool.salvageConfiguration = configuration
-    let status = tool.run([path ?? self.path] + arguments)
+    let status = tool.run(arguments)
     return Run(status: status, output: output.text, problems: problems.text)
   }
 

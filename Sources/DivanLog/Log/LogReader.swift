@@ -112,8 +112,8 @@ package struct TransactionReader {
   private var frames: FrameReader
   /// The end of the last whole transaction.
   package private(set) var end: LogEnd
-  /// Whether what was broken lies before the frame that is read next.
-  private var isAtNextFrame = false
+  /// Where the next transaction may begin after a broken one.
+  private var resumption = 0
 
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     frames = FrameReader(segment, from: start, limit: limit)
@@ -142,7 +142,8 @@ package struct TransactionReader {
           header.kind == .transaction && header.commit == end.commit + 1
           && header.flags.contains(.first) == parts.isEmpty
         guard isExpected else {
-          isAtNextFrame = true
+          // The frame may begin the next transaction, where it ends one that is not whole.
+          resumption = parts.isEmpty ? start + FrameHeader.alignment : start
           return .broken(offset: start, reason: "a frame out of its order")
         }
         let isLast = header.flags.contains(.last)
@@ -151,7 +152,7 @@ package struct TransactionReader {
         parts.append(.init(offset: offset + FrameHeader.size, records: records))
         guard isLast else { continue }
         guard let trailer, Int(trailer.frameCount) == parts.count else {
-          isAtNextFrame = true
+          resumption = frames.offset
           return .broken(offset: start, reason: "a commit without its right trailer")
         }
         end = LogEnd(
@@ -159,11 +160,13 @@ package struct TransactionReader {
         return .transaction(
           LoggedTransaction(commit: header.commit, parts: parts, trailer: trailer, end: end))
       case .badPayload(_, let offset):
-        isAtNextFrame = true
+        resumption = frames.offset
         return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")
       case .noFrame(let reason):
+        resumption = start + FrameHeader.alignment
         return .broken(offset: start, reason: reason)
       case .end:
+        resumption = start
         guard parts.isEmpty else {
           return .broken(offset: start, reason: "a transaction without its end")
         }
@@ -178,8 +181,7 @@ extension TransactionReader {
   ///
   /// The transactions in between are lost.
   package mutating func resume() throws(LogError) -> Bool {
-    // Past a bad payload the reader stands at the next frame already; at what is no frame it stays.
-    var start = frames.offset + (isAtNextFrame ? 0 : FrameHeader.alignment)
+    var start = resumption
     while try frames.resynchronize(from: start) {
       var probe = frames
       switch try probe.next() {

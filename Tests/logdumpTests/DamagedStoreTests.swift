@@ -1,0 +1,198 @@
+import Divan
+import DivanLog
+import DivanTesting
+import Testing
+import logdump
+
+/// What the tool says of stores that are not what they were.
+struct DamagedStoreTests {
+  @Test(arguments: ["0000000001.segment", "0000000002.segment", "HEAD"])
+  func `verify notices every flipped byte of a closed store`(name: String) throws {
+    let store = try DumpedStore.films()
+    let sound = try store.bytes(name)
+    // Of the header's reserved zeros, which one checksum covers with the rest, some are enough.
+    for index in sound.indices where !(200..<4080).contains(index) || index % 16 == 0 {
+      var changed = sound
+      changed[index] ^= 1 << UInt8(index % 8)
+      let run = try store.withBytes(changed, in: name) { store.dump("verify") }
+      #expect(run.status == .damage, "byte \(index): \(run.output)")
+    }
+    #expect(store.dump("verify").status == .sound)
+  }
+
+  @Test(arguments: ["0000000001.segment", "0000000002.segment", "HEAD"])
+  func `verify notices every truncation of a closed store`(name: String) throws {
+    let store = try DumpedStore.films()
+    let sound = try store.bytes(name)
+    for size in sound.indices where size % 64 == 0 || size >= SegmentHeader.size || name == "HEAD" {
+      let run = try store.withBytes(Array(sound.prefix(size)), in: name) { store.dump("verify") }
+      #expect(run.status == .damage, "\(size) bytes: \(run.output)")
+    }
+  }
+
+  @Test func `verify notices flipped bytes of merged segments and checkpoints`() throws {
+    let store = try DumpedStore.aged()
+    #expect(store.dump("verify").output == store.dump("verify").output)
+    #expect(store.dump("verify").status == .sound, "\(store.dump("verify").output)")
+    let names = try store.fileNames().filter { $0.contains(".") }
+    #expect(names.contains { $0.hasSuffix(".checkpoint") })
+    #expect(names.contains { $0.contains("-") })
+    var random = SeededGenerator(seed: 20)
+    for name in names {
+      let sound = try store.bytes(name)
+      for _ in 0..<50 {
+        var changed = sound
+        let index = Int.random(in: changed.indices, using: &random)
+        changed[index] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        let run = try store.withBytes(changed, in: name) { store.dump("verify") }
+        #expect(run.status == .damage, "\(name), byte \(index): \(run.output)")
+      }
+    }
+  }
+
+  @Test func `a lost file is damage, unless it can be made again`() throws {
+    let store = try DumpedStore.aged()
+    for name in try store.fileNames() where name != "tmp" {
+      let sound = try store.bytes(name)
+      try store.fileSystem.remove("\(store.path)/\(name)")
+      let run = store.dump("verify")
+      let isNeeded = name == "HEAD" || name.hasSuffix(".segment")
+      #expect((run.status == .damage) == isNeeded, "\(name): \(run.output)")
+      try store.replace(name, with: sound)
+    }
+  }
+
+  @Test func `an unfinished transaction at the end is a torn tail`() throws {
+    let store = DumpedStore()
+    let database = try store.open()
+    try database.write { try $0.put(Document(id: "a", ["n": 1])) }
+    // Still open: as after a crash.
+    #expect(store.dump("verify").status == .sound)
+    #expect(store.dump("info").output.contains("not closed: open elsewhere, or interrupted"))
+    let name = "0000000001.segment"
+    let torn = try store.bytes(name) + [UInt8](repeating: 7, count: 100)
+    try store.withBytes(torn, in: name) {
+      for command in ["info", "verify", "export", "tx", "stats"] {
+        #expect(store.dump(command).status == .tornTail, "\(command)")
+      }
+      #expect(store.dump("info").output.contains("an unfinished transaction of 100 bytes"))
+      #expect(store.dump("export").lines.count == 1)
+    }
+    try database.close()
+  }
+
+  @Test func `a newer version is refused by name`() throws {
+    let store = try DumpedStore.films()
+    var newer = try store.bytes("0000000002.segment")
+    newer[8] = 2
+    newer.replaceSubrange(4092..<4096, with: checksum(newer.prefix(4092)))
+    try store.withBytes(newer, in: "0000000002.segment") {
+      for command in ["info", "ls", "frames", "tx", "stats", "verify", "export"] {
+        let run = store.dump(command)
+        #expect(run.status == .newerFormat, "\(command)")
+        #expect(run.problems.contains("2.0"))
+      }
+    }
+  }
+
+  private func checksum(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    let sum = CRC32C.checksum(SharedBytes(copying: Array(bytes)))
+    return (0..<4).map { UInt8(truncatingIfNeeded: sum >> (8 * $0)) }
+  }
+
+  @Test func `what is no store is unreadable`() throws {
+    let store = try DumpedStore.films()
+    #expect(store.dump(path: "/nowhere").status == .unreadable)
+    #expect(store.dump(path: "/films.divan/HEAD").status == .unreadable)
+    try store.fileSystem.makeDirectory("/other")
+    #expect(store.dump(path: "/other").status == .unreadable)
+    for command in ["ls", "frames", "tx", "stats", "verify", "export"] {
+      let run = store.dump(command, path: "/other")
+      #expect(run.status == .unreadable)
+      #expect(run.output == "")
+      #expect(run.problems != "")
+    }
+  }
+
+  @Test func `a damaged frame is shown, and what is behind it is still read`() throws {
+    let store = try DumpedStore.films()
+    var changed = try store.bytes("0000000001.segment")
+    changed[4200] ^= 4  // in the record of nosferatu, in the first commit
+    try store.replace("0000000001.segment", with: changed)
+    let frames = store.dump("frames", "1")
+    #expect(frames.status == .damage)
+    #expect(frames.lines[1].hasSuffix("commit 1 first last  PAYLOAD DAMAGED"))
+    #expect(frames.lines[2].hasSuffix("commit 2 first last"))
+    let transactions = store.dump("tx")
+    #expect(transactions.status == .damage)
+    #expect(transactions.lines.map { $0.prefix(8) } == ["damage: ", "commit 2", "commit 3"])
+    let export = store.dump("export")
+    #expect(export.status == .damage)
+    #expect(export.lines.count == 2)
+  }
+
+  @Test func `salvage takes every whole record, and says what was lost`() throws {
+    let store = try DumpedStore.films()
+    var changed = try store.bytes("0000000001.segment")
+    changed[4350] ^= 1  // the newest record of metropolis
+    try store.replace("0000000001.segment", with: changed)
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage)
+    #expect(
+      run.lines == [
+        "lost: /films.divan/0000000001.segment at byte 4336: 87 bytes that are no whole record",
+        "2 documents were put into /new.divan; not everything could be read.",
+      ])
+    let saved = store.dump("export", path: "/new.divan").lines
+    #expect(saved.count == 2)
+    // Of metropolis the revision before; nosferatu stays deleted, though it is in the same frame.
+    #expect(saved[1].hasSuffix(#""title":"Metropolis","year":1927}"#))
+  }
+
+  @Test func `salvage names the documents that a checkpoint knows and that are lost`() throws {
+    let store = try DumpedStore.aged()
+    let before = store.dump("export").lines
+    let name = try #require(try store.fileNames().first { $0.contains("-") })
+    var changed = try store.bytes(name)
+    for index in 4128..<5000 { changed[index] = 0 }
+    try store.replace(name, with: changed)
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage)
+    let after = store.dump("export", path: "/new.divan").lines
+    #expect(after.count == before.count - 1)
+    #expect(run.lines.contains("lost: alone"), "\(run.output)")
+  }
+
+  @Test(arguments: 0..<12)
+  func `no bytes make the tool trap or hang`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let store = try seed % 2 == 0 ? DumpedStore.films() : DumpedStore.aged()
+    for name in try store.fileNames() where name != "tmp" && name != "LOCK" {
+      guard Bool.random(using: &random) else { continue }
+      var bytes = try store.bytes(name)
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0:
+        for _ in 0..<20 { bytes[Int.random(in: bytes.indices, using: &random)] = random.byte() }
+      case 1: bytes.removeLast(Int.random(in: bytes.indices, using: &random))
+      case 2: bytes = (0..<Int.random(in: 0..<9000, using: &random)).map { _ in random.byte() }
+      default:
+        let start = Int.random(in: bytes.indices, using: &random)
+        bytes.insert(contentsOf: bytes[start...].prefix(500), at: start)
+      }
+      try store.replace(name, with: bytes)
+    }
+    let commands = ["info", "ls", "frames", "tx", "stats", "verify", "export", "att"]
+    for command in commands {
+      for form in [[], ["--json"]] {
+        let run = store.dumpAll([command] + form)
+        #expect(run.status != .usage, "seed \(seed), \(command)")
+      }
+    }
+    _ = store.dump("doc", "m", "--revs")
+    _ = store.dump("salvage", "--to", "/new.divan")
+  }
+}
+
+extension SeededGenerator {
+  fileprivate mutating func byte() -> UInt8 { UInt8.random(in: 0...255, using: &self) }
+}
