@@ -135,7 +135,6 @@ package struct TransactionReader {
     var parts: [LoggedTransaction.Part] = []
     while true {
       let start = frames.offset
-      isAtNextFrame = false
       switch try frames.next() {
       case .frame(let header, let offset, let payload):
         let isExpected =
