@@ -85,7 +85,7 @@ extension LogCheck {
         try add(segment, offset, reason)
         guard try reader.resume() else { return }
       case .end:
-        if reader.end != segment.end, !isLast || limit > SegmentHeader.size {
+        if !isLast, reader.end != segment.end {
           try add(
             segment, limit,
             "it ends at commit \(reader.end.commit) and byte \(reader.end.offset), where its "

@@ -80,7 +80,12 @@ extension OpenedLog {
     }
     let found = try recover(last)
     recovery = found
-    chain.segments[chain.segments.count - 1].end = found.end
+    let index = chain.segments.count - 1
+    chain.segments[index].end = found.end
+    if found.damage != nil {
+      // What stands behind damage is read as far as it can be.
+      chain.segments[index].end.offset = max(found.end.offset, UInt64(try last.file.size()))
+    }
   }
 
   /// The newest checkpoint that can be used.

@@ -19,13 +19,7 @@ struct Rescue {
   private(set) var losses: [Damage]
 
   init(_ log: OpenedLog) {
-    var segments = log.segments
-    // If the end of the log is damaged, nobody knows where it was.
-    if log.recovery?.damage != nil, let last = segments.indices.last {
-      let size = (try? segments[last].file.size()) ?? 0
-      segments[last].end.offset = max(segments[last].end.offset, UInt64(size))
-    }
-    self.segments = segments
+    segments = log.segments
     losses = log.damage
   }
 }

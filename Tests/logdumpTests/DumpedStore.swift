@@ -76,10 +76,12 @@ extension DumpedStore {
       if round == 0 { try database.write { try $0.put(Document(id: "alone")) } }
       for number in 0..<25 {
         try database.write { transaction in
-          try transaction.overwrite("document \((number * 7 + round) % 20)", with: [
-            "round": .int(Int64(round)), "number": .int(Int64(number)),
-            "text": .string(String(repeating: "lorem ipsum ", count: 10)),
-          ])
+          try transaction.overwrite(
+            "document \((number * 7 + round) % 20)",
+            with: [
+              "round": .int(Int64(round)), "number": .int(Int64(number)),
+              "text": .string(String(repeating: "lorem ipsum ", count: 10)),
+            ])
           if number % 10 == 9 { try transaction.delete(id: "document \(number - 5)") }
         }
       }

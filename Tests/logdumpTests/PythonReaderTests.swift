@@ -25,7 +25,8 @@ struct PythonReaderTests {
       for number in 0..<40 {
         try database.write { transaction in
           for _ in 0..<3 {
-            let id = "\(["é", "a", "漢", "\u{1}\""].randomElement(using: &random) ?? "")\(number % 17)"
+            let id =
+              "\(["é", "a", "漢", "\u{1}\""].randomElement(using: &random) ?? "")\(number % 17)"
             try transaction.overwrite(id, with: RandomValue.object(&random, depth: 3))
           }
           if number % 5 == 0 { try transaction.delete(id: "a\(number % 17)") }
@@ -67,7 +68,7 @@ struct PythonReaderTests {
   }
 
   @discardableResult
-  private func compare(_ path: String) throws -> ExitStatus {
+  private func compare(_ path: String) throws -> logdump.ExitStatus {
     let ours = DumpedStore.export(path)
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
       .deletingLastPathComponent()
@@ -92,8 +93,10 @@ struct PythonReaderTests {
 /// Values of every kind.
 private enum RandomValue {
   static func object(_ random: inout SeededGenerator, depth: Int) -> Value.Object {
-    let count = Int.random(in: 0..<(Int.random(in: 0..<8, using: &random) == 0 ? 40 : 6), using: &random)
-    return Value.Object((0..<count).map { ("k\($0)\(text(&random, 3))", value(&random, depth - 1)) })
+    let count = Int.random(
+      in: 0..<(Int.random(in: 0..<8, using: &random) == 0 ? 40 : 6), using: &random)
+    return Value.Object(
+      (0..<count).map { ("k\($0)\(text(&random, 3))", value(&random, depth - 1)) })
   }
 
   private static func value(_ random: inout SeededGenerator, _ depth: Int) -> Value {
@@ -112,7 +115,9 @@ private enum RandomValue {
       return .double(Double(Int.random(in: 1...99_999, using: &random)) * pow(10, exponent))
     case 8: return .string(text(&random, 6))
     case 9: return .string(text(&random, 90))
-    case 10: return .array((0..<Int.random(in: 0..<20, using: &random)).map { _ in value(&random, depth - 1) })
+    case 10:
+      return .array(
+        (0..<Int.random(in: 0..<20, using: &random)).map { _ in value(&random, depth - 1) })
     default: return .object(object(&random, depth: depth))
     }
   }

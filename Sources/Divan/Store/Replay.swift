@@ -56,7 +56,16 @@ extension Replay {
   }
 
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) {
-    guard item.record.kind == .document else { return }
+    guard item.record.kind == .document else {
+      // Later versions may add kinds from 128 on that need not be understood. FILE_FORMAT.md §6
+      if item.record.kind.rawValue < 128 {
+        damage.append(
+          Damage(
+            path: segment.file.path, offset: Int(clamping: item.locator.offset),
+            reason: "a record of the unknown kind \(item.record.kind.rawValue)"))
+      }
+      return
+    }
     let record: DocumentRecord
     do throws(ByteError) {
       record = try DocumentRecord.decode(item.record.payload)

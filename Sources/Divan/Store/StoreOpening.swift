@@ -252,6 +252,8 @@ extension StoreOpening {
     // What may not have been durable is made so, before anything is served.
     var tail = last
     tail.end = recovery.end
+    // What stands behind damage is read as far as it can be.
+    if recovery.damage != nil { tail.end.offset = max(tail.end.offset, UInt64(size)) }
     var start = LogWriter.Start(
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
       end: recovery.end,
