@@ -40,7 +40,7 @@ struct Quickstart {
     try showHistory(of: changed, in: database)
     try showStatistics(of: database)
     try database.close()
-    print("\nTo look further:\n  swift run logdump \(options.storePath)")
+    print("\nTo look further:\n  swift run logdump \(options.storePath) doc \(changed) --revs")
   }
 }
 
@@ -63,7 +63,7 @@ extension Quickstart {
       }
       // Opened for writing, because one that is in use must stay.
       try Database(at: options.storePath).close()
-      try FileManager.default.removeItem(atPath: options.storePath)
+      try Database.delete(at: options.storePath)
     } catch let error as DatabaseError {
       throw Failure("\(options.storePath) is there already, and is left alone: \(error)")
     }
@@ -125,7 +125,7 @@ extension Quickstart {
     while let film = try films.next() { decades[film.year / 10 * 10, default: 0] += 1 }
     // A year that is no whole number reads as 0, and stays in the document as it is.
     let counts = decades.sorted { $0.key < $1.key }.map {
-      ($0.key == 0 ? "no number" : "\($0.key)s") + ": \($0.value)"
+      ($0.key == 0 ? "no year" : "\($0.key)s") + ": \($0.value)"
     }
     print("By decade: \(counts.joined(separator: ", "))")
   }
@@ -161,11 +161,14 @@ extension Quickstart {
   }
 
   private func showStatistics(of database: Database) throws {
-    let snapshot = try database.snapshot()
-    let size = try sizeInBytes(of: options.storePath)
+    let statistics = try database.statistics
+    // One document is quickstart's own mark.
     print(
-      "The store has \(snapshot.count) documents, has seen \(snapshot.sequence) changes and takes \(size / 1024) KiB."
+      "The store has \(statistics.documentCount - 1) films and has seen \(statistics.sequence) changes."
     )
+    print(
+      "It takes \(statistics.directorySize / 1024) KiB: \(statistics.liveSize / 1024) KiB of current "
+        + "revisions, \(statistics.deadSize / 1024) KiB of old ones, and the rest is the index.")
   }
 }
 
@@ -179,19 +182,5 @@ extension Quickstart {
   private func milliseconds(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
-  }
-
-  private func sizeInBytes(of directory: String) throws -> Int {
-    var size = 0
-    for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
-      let path = directory + "/" + name
-      let attributes = try FileManager.default.attributesOfItem(atPath: path)
-      if attributes[.type] as? FileAttributeType == .typeDirectory {
-        size += try sizeInBytes(of: path)
-      } else {
-        size += (attributes[.size] as? any BinaryInteger).map { Int($0) } ?? 0
-      }
-    }
-    return size
   }
 }

@@ -1,10 +1,4 @@
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
+import Foundation
 
 do {
   let options = try Options(CommandLine.arguments.dropFirst())
@@ -17,7 +11,6 @@ do {
   let failure = error as? Failure
   var text = "quickstart: \(failure?.message ?? "\(error)")\n"
   if failure?.isUsage == true { text += Options.usage + "\n" }
-  // The text is lent to the call, with as many bytes as it says.
-  _ = unsafe write(2, text, text.utf8.count)
+  FileHandle.standardError.write(Data(text.utf8))
   exit(failure?.isUsage == true ? 2 : 1)
 }
