@@ -20,22 +20,26 @@ extension Workload {
       name: "commit-append", title: "a bare append and flush of as many bytes, median",
       unit: .microsecondsPerCommit
     ) { bench in
-      // What a commit of one document adds to the log besides the document.
-      let size = Samples.size(bench.samples.document(0)) + 64
-      let system = POSIXFileSystem()
-      let path = bench.directory + "/append-\(bench.repetition)"
-      if try system.exists(path) { try system.remove(path) }
-      let file = try system.open(path, .creating)
-      let bytes = SharedBytes(copying: [UInt8](repeating: 0x5A, count: size))
-      let times = try (0..<commitCount).map { index in
-        try seconds {
-          try file.write(bytes, at: index * size)
-          try file.flush()
-        } * 1e6
-      }
-      try file.close()
-      try system.remove(path)
+      let file = try BareFile(bench)
+      let times = try (0..<commitCount).map { _ in try seconds { try file.append() } * 1e6 }
+      try file.remove()
       return times.quantile(0.5)
+    },
+    Workload(
+      name: "commit-ratio", title: "a durable commit ÷ a bare append, taken in turns",
+      unit: .times, prepare: { try $0.load("commit-ratio") }
+    ) { bench in
+      let database = try bench.open("commit-ratio")
+      let file = try BareFile(bench)
+      var commits: [Double] = []
+      var appends: [Double] = []
+      for document in newDocuments(commitCount, bench, place: 3) {
+        commits.append(try seconds { try database.write { _ = try $0.put(document) } })
+        appends.append(try seconds { try file.append() })
+      }
+      try file.remove()
+      try database.close()
+      return commits.quantile(0.5) / appends.quantile(0.5)
     },
     Workload(
       name: "commit-threads", title: "durable commits from 8 threads at once",
@@ -75,5 +79,32 @@ extension Workload {
   private static func newDocuments(_ count: Int, _ bench: Bench, place: Int) -> [Document] {
     let first = bench.count + (place * 1000 + bench.repetition + 1) * 10_000
     return bench.samples.documents(first..<first + count)
+  }
+}
+
+/// A file to which as many bytes are appended as a commit of one document adds to the log.
+private final class BareFile {
+  private let system = POSIXFileSystem()
+  private let file: any OpenFile
+  private let bytes: SharedBytes
+  private var end = 0
+
+  init(_ bench: Bench) throws {
+    let path = bench.directory + "/append"
+    if try system.exists(path) { try system.remove(path) }
+    file = try system.open(path, .creating)
+    let size = Samples.size(bench.samples.document(0))
+    bytes = SharedBytes(copying: [UInt8](repeating: 0x5A, count: size))
+  }
+
+  func append() throws {
+    try file.write(bytes, at: end)
+    try file.flush()
+    end += bytes.count
+  }
+
+  func remove() throws {
+    try file.close()
+    try system.remove(file.path)
   }
 }
