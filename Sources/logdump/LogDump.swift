@@ -9,9 +9,7 @@ package struct LogDump {
   /// How `salvage` makes the new store; tests set its clock and its random numbers.
   package var salvageConfiguration = Configuration()
 
-  /// - Parameters:
-  ///   - output: where answers go.
-  ///   - problems: where everything goes that is no answer.
+  /// Answers go to `output`, and everything that is no answer to `problems`.
   package init(fileSystem: any FileSystem, output: Output, problems: Output) {
     self.fileSystem = fileSystem
     self.output = output

@@ -17,7 +17,7 @@ struct SegmentWalk {
   private var frames: FrameReader
   private var isAtEnd = false
 
-  /// - Parameter limit: where to stop, in bytes from the beginning of the file.
+  /// Stops at `limit`, in bytes from the beginning of the file.
   init(_ segment: Segment, limit: Int) {
     self.segment = segment
     self.limit = limit

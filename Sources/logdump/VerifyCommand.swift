@@ -117,11 +117,8 @@ final class Findings {
 
   func note(_ damage: Damage) throws { try tell(Finding(damage: damage, isNote: true)) }
 
-  /// Requires bytes to be zero that are reserved or padding.
-  ///
-  /// - Parameters:
-  ///   - ranges: which of `bytes`.
-  ///   - offset: where `bytes` begin in the file.
+  /// Requires bytes to be zero that are reserved or padding: `ranges` of `bytes`, which begin at
+  /// `offset` in the file.
   func requireZeros(
     _ bytes: SharedBytes, _ ranges: [Range<Int>], path: String, at offset: Int
   ) throws {

@@ -6,7 +6,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Many threads on one store. Run under the thread sanitizer by `.ci/run`.
+/// Many threads on one store.
+///
+/// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
 struct ConcurrencyTests {
   /// How long the long test runs: `DIVAN_TEST_SECONDS`, or some seconds.

@@ -141,7 +141,8 @@ struct MaintenanceTests {
     for round in 0..<200 {
       try database.write { transaction in
         for number in 0..<3 {
-          _ = try transaction.overwrite("doc-\(number)", with: ["text": text, "n": .int(Int64(round))])
+          _ = try transaction.overwrite(
+            "doc-\(number)", with: ["text": text, "n": .int(Int64(round))])
         }
       }
     }

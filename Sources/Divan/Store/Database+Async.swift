@@ -5,20 +5,27 @@ extension Database {
   private static let queue = DispatchQueue(
     label: "divan.async", attributes: .concurrent, autoreleaseFrequency: .workItem)
 
-  /// Makes changes that are committed together, or not at all: ``write(durability:timeout:_:)`` for
-  /// asynchronous callers, whose thread it does not block.
+  /// Makes changes that are committed together, or not at all: ``write(timeout:_:)`` for asynchronous
+  /// callers, whose thread it does not block.
   ///
   /// A task that is cancelled before `body` begins gets ``DatabaseError/Code/cancelled``, and nothing
   /// happened; later, the transaction completes.
   @discardableResult
   public func write<R: Sendable>(
-    durability: Durability? = nil, timeout: Duration? = nil,
+    timeout: Duration? = nil, _ body: @escaping @Sendable (WriteTransaction) throws -> R
+  ) async throws -> R {
+    try await write(durability: store.configuration.durability, timeout: timeout, body)
+  }
+
+  /// Makes changes that are committed together, or not at all: ``write(durability:timeout:_:)`` for
+  /// asynchronous callers, whose thread it does not block.
+  @discardableResult
+  public func write<R: Sendable>(
+    durability: Durability, timeout: Duration? = nil,
     _ body: @escaping @Sendable (WriteTransaction) throws -> R
   ) async throws -> R {
     try await Database.run { isCancelled in
-      try self.store.write(
-        durability: durability ?? self.store.configuration.durability, timeout: timeout
-      ) { transaction in
+      try self.store.write(durability: durability, timeout: timeout) { transaction in
         if isCancelled() { throw Database.cancelledError }
         return try body(transaction)
       }

@@ -69,13 +69,12 @@ extension Database {
   /// does nothing.
   public func close() throws { try store.close() }
 
-  /// Makes changes that are committed together, or not at all.
+  /// Makes changes that are committed together, or not at all, as durable as the configuration says.
   ///
   /// Waits until no other transaction runs, calls `body`, and commits what it did, unless it throws.
   /// Calls from several threads commit together, where they can share a flush.
   ///
   /// - Parameters:
-  ///   - durability: how far the commit has got on return; the configuration's if nil.
   ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
   ///   - body: what to do, synchronously. Throwing rolls back.
   /// - Returns: what `body` returns.
@@ -84,12 +83,27 @@ extension Database {
   ///   committed; `outcomeUnknown` says that reopening the store will show whether it was.
   @discardableResult
   public func write<R>(
-    durability: Durability? = nil, timeout: Duration? = nil,
+    timeout: Duration? = nil, _ body: (WriteTransaction) throws -> sending R
+  ) throws -> sending R {
+    try write(durability: store.configuration.durability, timeout: timeout, body)
+  }
+
+  /// Makes changes that are committed together, or not at all, and says how durable they are to be.
+  ///
+  /// - Parameters:
+  ///   - durability: how far the commit has got on return.
+  ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
+  ///   - body: what to do, synchronously. Throwing rolls back.
+  /// - Returns: what `body` returns.
+  /// - Throws: as ``write(timeout:_:)``.
+  @discardableResult
+  public func write<R>(
+    durability: Durability, timeout: Duration? = nil,
     _ body: (WriteTransaction) throws -> sending R
   ) throws -> sending R {
     // The result is the closure's own (`sending`), which the store's generic functions cannot say.
     nonisolated(unsafe) let result = try store.write(
-      durability: durability ?? store.configuration.durability, timeout: timeout, body)
+      durability: durability, timeout: timeout, body)
     return unsafe result
   }
 

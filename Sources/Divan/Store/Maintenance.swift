@@ -31,8 +31,9 @@ final class Maintenance: Sendable {
   let state: Mutex<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
 
-  /// - Parameter replayedSize: bytes of log behind the checkpoint. They count, or a store that is never
-  ///   closed properly would open more slowly each time.
+  /// Begins with the checkpoint that was opened, and so many bytes of log behind it.
+  ///
+  /// Those count, or a store that is never closed properly would open more slowly each time.
   init(_ checkpoint: Checkpoint?, replayedSize: Int) {
     state = Mutex(
       State(
