@@ -22,10 +22,13 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/TestSupport"),
+    .executableTarget(
+      name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
       name: "DivanLogTests", dependencies: ["DivanLog", "Divan", "DivanTesting", "TestSupport"]),
     .testTarget(
-      name: "DivanTests", dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport"]),
+      name: "DivanTests",
+      dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport", "KilledWriter"]),
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "TestSupport"]),

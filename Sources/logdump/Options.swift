@@ -59,7 +59,12 @@ extension Options {
 
   private mutating func take(_ words: [String]) throws(UsageError) {
     guard let first = words.first else { throw UsageError(reason: "which store?") }
-    store = first
+    var words = words
+    // `logdump verify STORE` means the same, unless there is a store of that name.
+    if words.count > 1, Options.isCommand(first), !Options.isCommand(words[1]) {
+      words.swapAt(0, 1)
+    }
+    store = words[0]
     guard words.count > 1 else { return }
     let name = words[1] == "log" ? "tx" : words[1]
     guard let command = Command(rawValue: name) else {
@@ -77,11 +82,15 @@ extension Options {
     }
   }
 
+  private static func isCommand(_ word: String) -> Bool {
+    word == "log" || Command(rawValue: word) != nil
+  }
+
   /// What `--help` prints.
   ///
   /// It is the contract of the tool.
   static let help = """
-    logdump STORE [COMMAND] [--json]
+    logdump STORE [COMMAND] [--json]        or: logdump COMMAND STORE
 
     Reads a Divan store: the directory, its files, its documents. It takes no lock and writes
     nothing to the store, which may be open elsewhere, or damaged.

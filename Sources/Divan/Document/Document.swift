@@ -56,6 +56,23 @@ extension Document {
     content = .stored(EncodedValue(body))
   }
 
+  /// A document of properties in their binary form, which were checked, changed from a revision.
+  init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
+    self.id = id
+    self.revision = revision
+    content = .stored(properties)
+  }
+
+  /// The properties in their binary form, checked against what can be stored.
+  func encoded() throws(DatabaseError) -> EncodedValue {
+    switch content {
+    case .stored(let bytes): return bytes
+    case .edited(let object):
+      try PropertyNames.validate(object)
+      return EncodedValue(try ValueCoding.encode(.object(object)))
+    }
+  }
+
   /// The same content as another revision, which was just stored.
   func stored(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool

@@ -72,3 +72,12 @@ public struct Configuration: Sendable {
   /// The usual configuration.
   public init() {}
 }
+
+extension Configuration {
+  /// Makes files so small that everything that happens to large stores happens soon.
+  package mutating func setFilesSmallForTests() {
+    segmentSizeGoal = 64 << 10
+    mergedSizeLimit = 512 << 10
+    checkpointInterval = 32 << 10
+  }
+}

@@ -56,6 +56,9 @@ extension Database {
   /// Thirty-two hexadecimal digits that no other store has, nor a backup of this one.
   public var storeID: String { "\(store.storeID)" }
 
+  /// A new ID for a document, from the configuration's generator.
+  public func newDocumentID() -> String { store.configuration.documentIDs.next() }
+
   /// What opening found, and what it did.
   public var openingReport: OpeningReport { store.report }
 

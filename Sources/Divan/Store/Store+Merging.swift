@@ -112,7 +112,7 @@ extension Store {
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
       commits.replaceNewest(with: newest)
-      maintenance.state.withLock { 
+      maintenance.state.withLock {
         // A merge of one segment has taken its input's name.
         $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
       }

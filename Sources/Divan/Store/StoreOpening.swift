@@ -128,7 +128,9 @@ extension StoreOpening {
     if !hasSegments {
       // Somebody made the directory, perhaps a process that ended just then: before the first commit
       // its own name must be durable, too.
-      try attempt { () throws(SystemError) in try fileSystem.flushDirectory(parentDirectory(of: path)) }
+      try attempt { () throws(SystemError) in
+        try fileSystem.flushDirectory(parentDirectory(of: path))
+      }
     }
   }
 

@@ -305,8 +305,11 @@ extension WriteTransaction {
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !isDeleted {
       // A count from a file is believed, but never so far as to trap.
-      if isDeleted { state.documentCount -= min(1, state.documentCount) }
-      else { state.documentCount += 1 }
+      if isDeleted {
+        state.documentCount -= min(1, state.documentCount)
+      } else {
+        state.documentCount += 1
+      }
     }
     let entry = DocumentEntry(
       revision: revision, isDeleted: isDeleted, sequence: sequence,

@@ -1,3 +1,4 @@
+import Divan
 import Foundation
 
 /// The documents of one run, written to a file once and mapped by every process.
@@ -80,12 +81,17 @@ final class Corpus: @unchecked Sendable {
   }
 
   /// Documents to write in one transaction; bodies may be taken from other documents.
-  func batch(_ indices: some Sequence<Int>, records: Bool, bodyShift: Int = 0) -> Batch {
+  func batch(_ indices: some Sequence<Int>, form: DocumentForm, bodyShift: Int = 0) -> Batch {
     Batch(
       documents: indices.map { index in
         let source = (index + bodyShift) % count
-        return Document(
-          id: id(index), body: body(source), record: records ? record(index, source) : nil)
+        var document = Document(id: id(index), body: body(source))
+        switch form {
+        case .json: break
+        case .record: document.record = record(index, source)
+        case .divan: document.divan = record(index, source).divanDocument
+        }
+        return document
       })
   }
 
@@ -93,8 +99,7 @@ final class Corpus: @unchecked Sendable {
   /// reading the list costs no cache misses.
   func randomIDs(among count: Int, sampleCount: Int, seed: UInt64) -> IDList {
     var random = SplitMix64(state: seed)
-    return IDList(
-      bytes: (0..<sampleCount).flatMap { _ in id(random.next(below: count)) }, count: sampleCount)
+    return IDList((0..<sampleCount).map { _ in id(random.next(below: count)) })
   }
 
   private func record(_ index: Int, _ source: Int) -> SampleDocument {
@@ -112,6 +117,8 @@ struct Document: @unchecked Sendable {
   var body: UnsafeRawBufferPointer
   /// The same document as a Swift value, for engines that ask for it.
   var record: SampleDocument?
+  /// The same document as Divan takes it.
+  var divan: Divan.Document?
 }
 
 /// Documents that are written in one transaction.
@@ -119,10 +126,16 @@ struct Batch: Sendable {
   var documents: [Document]
 }
 
-/// IDs to look up, side by side.
+/// IDs to look up, side by side: as bytes, and as text for stores whose API takes that.
 struct IDList: Sendable {
-  var bytes: [UInt8]
-  var count: Int
+  let bytes: [UInt8]
+  let strings: [String]
+  var count: Int { strings.count }
+
+  init(_ ids: [UnsafeRawBufferPointer]) {
+    bytes = ids.flatMap { $0 }
+    strings = ids.map { String(decoding: $0, as: UTF8.self) }
+  }
 
   /// Calls `body` with each ID.
   @inline(__always)

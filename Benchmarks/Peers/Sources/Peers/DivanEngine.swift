@@ -1,27 +1,111 @@
 import Divan
 import Foundation
 
-/// Divan, to be attached here.
+/// Divan, set up as it comes.
 ///
-/// Until then its ``workloads`` are empty, so that its rows and ratios stay blank. To attach it:
-/// open `directory + "/store.divan"` in ``init(directory:purpose:cacheBytes:)`` with durability
-/// `.full` for ``Purpose/durable`` and else `.none`; implement the six other methods; conform to ``RecordEngine`` for the workload of models; and list the workloads. A batch
-/// holds the documents as JSON, and with ``takesRecords`` as Swift values too; whichever is taken,
-/// turning it into what the store keeps belongs to the time measured. A subclass named
-/// `divan-buffered`, listed in ``allEngines``, can measure buffered reading beside mapped.
-final class DivanEngine: Engine {
-  static let name = "divan"
-  static let workloads: Set<Workload> = []
-  static let reads: [ReadKind] = []
-  static let scans: [ScanOrder] = []
+/// - Documents are given as Divan's own `Document` values, made before the clock starts, as the bytes
+///   of the JSON are for the stores that keep bytes, and records for those that have columns.
+///   Encoding them, and the SHA-256 that makes the revision ID, is measured.
+/// - A load is `put(contentsOf:)` in transactions of durability `.none`, and `flush()` at the end.
+///   Where documents may exist, each is stored by `overwrite`, which does not ask for the revision it
+///   replaces.
+/// - A durable commit is `write { put }` at `.full`.
+/// - All reads of a measurement are in one snapshot. Every read of Divan's checks the document's
+///   checksum; there is no bare read.
+/// - The cache size is not used: Divan maps what it reads, and its index comes in as it is touched.
+class DivanEngine: Engine, @unchecked Sendable {
+  class var name: String { "divan" }
+  class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records]) }
+  class var reads: [ReadKind] { [.verifiedValue, .property] }
+  class var scans: [ScanOrder] { [.id, .sequence] }
+  class var form: DocumentForm { .divan }
+  /// How segments and checkpoints are read.
+  class var readMode: ReadMode { .mapped }
 
-  init(directory: String, purpose: Purpose, cacheBytes: Int) throws { throw Self.notAttached }
-  func load(_ batch: Batch) throws { throw Self.notAttached }
-  func flush() throws { throw Self.notAttached }
-  func commit(_ document: Document) throws { throw Self.notAttached }
-  func read(_ ids: IDList, _ kind: ReadKind) throws -> UInt64 { throw Self.notAttached }
-  func scan(_ order: ScanOrder) throws -> (count: Int, sum: UInt64) { throw Self.notAttached }
-  func close() throws { throw Self.notAttached }
+  private let database: Database
+  private let purpose: Purpose
 
-  private static let notAttached = PeerError("Divan is not attached yet")
+  required init(directory: String, purpose: Purpose, cacheBytes: Int) throws {
+    self.purpose = purpose
+    var configuration = Configuration()
+    configuration.durability = purpose == .durable ? .full : .none
+    configuration.reads = Self.readMode
+    database = try Database(at: directory + "/store.divan", configuration: configuration)
+  }
+
+  func load(_ batch: Batch) throws {
+    try database.write { transaction in
+      if purpose == .bulk {
+        try transaction.put(contentsOf: batch.documents.lazy.compactMap(\.divan))
+      } else {
+        for case let document? in batch.documents.lazy.map(\.divan) {
+          try transaction.overwrite(document.id, with: document.properties)
+        }
+      }
+    }
+  }
+
+  func flush() throws { try database.flush() }
+
+  func commit(_ document: Document) throws {
+    guard let document = document.divan else { throw PeerError("no document given") }
+    try database.write { transaction in _ = try transaction.put(document) }
+  }
+
+  func read(_ ids: IDList, _ kind: ReadKind) throws -> UInt64 {
+    let snapshot = try database.snapshot()
+    var sum: UInt64 = 0
+    for id in ids.strings {
+      guard let document = try snapshot.get(id) else { throw PeerError("no document \(id)") }
+      sum &+= kind == .property ? Self.titleSize(document) : document.sequence
+    }
+    return sum
+  }
+
+  func scan(_ order: ScanOrder) throws -> (count: Int, sum: UInt64) {
+    let snapshot = try database.snapshot()
+    var result = (count: 0, sum: UInt64(0))
+    switch order {
+    case .id:
+      var documents = snapshot.documents()
+      while let document = try documents.next() {
+        result.count += 1
+        result.sum &+= Self.titleSize(document)
+      }
+    case .sequence:
+      var changes = snapshot.changes()
+      while let change = try changes.next() {
+        result.count += 1
+        result.sum &+= Self.titleSize(change.document)
+      }
+    }
+    return result
+  }
+
+  func close() throws { try database.close() }
+
+  private static func titleSize(_ document: Divan.Document) -> UInt64 {
+    guard case .string(let title) = document["title"] else { return 0 }
+    return UInt64(title.utf8.count)
+  }
+}
+
+/// Divan reading into buffers, so that an error of the medium is thrown instead of ending the process.
+final class BufferedDivanEngine: DivanEngine, @unchecked Sendable {
+  override class var name: String { "divan-buffered" }
+  override class var workloads: Set<Workload> { [.load, .read, .scan, .open] }
+  override class var readMode: ReadMode { .buffered }
+}
+
+extension SampleDocument {
+  /// The document as Divan takes it.
+  var divanDocument: Divan.Document {
+    Divan.Document(
+      id: id,
+      [
+        "title": .string(title), "year": .int(Int64(year)), "rating": .double(rating),
+        "done": .bool(done), "tags": .array(tags.map { .string($0) }), "note": .string(note),
+        "created": .string(created),
+      ])
+  }
 }

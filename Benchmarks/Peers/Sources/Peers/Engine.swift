@@ -15,8 +15,8 @@ protocol Engine: AnyObject, Sendable {
   static var reads: [ReadKind] { get }
   /// The orders of scanning that this store has.
   static var scans: [ScanOrder] { get }
-  /// Whether documents are given as Swift values too.
-  static var takesRecords: Bool { get }
+  /// The form in which documents are given to this store, made ready before the clock starts.
+  static var form: DocumentForm { get }
 
   /// Opens the store in `directory`, which exists, and creates it when there is none.
   init(directory: String, purpose: Purpose, cacheBytes: Int) throws
@@ -45,7 +45,7 @@ protocol Engine: AnyObject, Sendable {
 }
 
 extension Engine {
-  static var takesRecords: Bool { false }
+  static var form: DocumentForm { .json }
   func settle() throws {}
 }
 
@@ -57,6 +57,18 @@ protocol RecordEngine: Engine {
   func loadRecords() throws -> Int
   /// Loads the records with these IDs, one after the other, and returns the sum of one property.
   func loadRecords(ids: [String]) throws -> Int
+}
+
+/// The form in which a store takes documents.
+///
+/// Each store is given what its own API takes; turning that into what it keeps is measured.
+enum DocumentForm {
+  /// The bytes of the ID and of the JSON.
+  case json
+  /// ``SampleDocument`` besides, for stores that map properties to columns.
+  case record
+  /// Divan's `Document` besides.
+  case divan
 }
 
 /// What a store is opened for.
@@ -95,7 +107,8 @@ struct PeerError: Error, CustomStringConvertible {
 
 /// All engines, in the order of the tables.
 let allEngines: [any Engine.Type] = [
-  DivanEngine.self, SQLiteEngine.self, SQLiteColumnsEngine.self, GRDBEngine.self, LMDBEngine.self,
+  DivanEngine.self, BufferedDivanEngine.self, SQLiteEngine.self, SQLiteColumnsEngine.self,
+  GRDBEngine.self, LMDBEngine.self,
   RocksDBEngine.self, PlainRocksDBEngine.self, AppendEngine.self, PreallocatedAppendEngine.self,
 ]
 

@@ -21,7 +21,7 @@ final class GRDBEngine: RecordEngine, @unchecked Sendable {
   static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records]
   static let reads: [ReadKind] = [.property]
   static let scans: [ScanOrder] = [.id, .sequence]
-  static let takesRecords = true
+  static let form = DocumentForm.record
 
   private let pool: DatabasePool
 
@@ -64,8 +64,7 @@ final class GRDBEngine: RecordEngine, @unchecked Sendable {
   func read(_ ids: IDList, _ kind: ReadKind) throws -> UInt64 {
     try pool.read { database in
       var sum: UInt64 = 0
-      try ids.forEach { id in
-        let key = String(decoding: id, as: UTF8.self)
+      for key in ids.strings {
         guard let record = try SampleDocument.fetchOne(database, key: key) else {
           throw PeerError("no document \(key)")
         }

@@ -21,7 +21,7 @@ class SQLiteEngine: Engine, @unchecked Sendable {
   class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records]) }
   class var reads: [ReadKind] { [.value, .verifiedValue, .property] }
   class var scans: [ScanOrder] { [.id, .sequence] }
-  class var takesRecords: Bool { false }
+  class var form: DocumentForm { .json }
 
   /// The table, and the SQL that differs between this layout and the one with columns.
   class var createTable: String {
@@ -160,7 +160,7 @@ final class SQLiteColumnsEngine: SQLiteEngine, @unchecked Sendable {
   override class var name: String { "sqlite-columns" }
   override class var workloads: Set<Workload> { [.load, .read, .scan, .commit] }
   override class var reads: [ReadKind] { [.property] }
-  override class var takesRecords: Bool { true }
+  override class var form: DocumentForm { .record }
 
   override class var createTable: String {
     """

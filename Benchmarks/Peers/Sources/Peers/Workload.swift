@@ -87,7 +87,7 @@ extension ChildTask {
     var elapsed = 0.0
     for start in stride(from: 0, to: count, by: Self.transactionSize) {
       let batch = corpus.batch(
-        start..<min(start + Self.transactionSize, count), records: type.takesRecords)
+        start..<min(start + Self.transactionSize, count), form: type.form)
       elapsed += try seconds { try engine.load(batch) }
     }
     return try elapsed + seconds { try engine.flush() }
@@ -118,7 +118,7 @@ extension ChildTask {
   private func verifyReads(
     _ engine: any Engine, _ type: any Engine.Type, _ corpus: Corpus
   ) throws {
-    let ids = IDList(bytes: (0..<100).flatMap { corpus.id($0) }, count: 100)
+    let ids = IDList((0..<100).map { corpus.id($0) })
     let titles = titleSum(corpus, 100)
     guard try !type.reads.contains(.property) || engine.read(ids, .property) == titles else {
       throw PeerError("the properties read are not those written")
@@ -176,7 +176,7 @@ extension ChildTask {
     for transaction in 0..<20 {
       let indices = (0..<Self.transactionSize).map { _ in random.next(below: count) }
       try engine.load(
-        corpus.batch(indices, records: type.takesRecords, bodyShift: 1 + transaction))
+        corpus.batch(indices, form: type.form, bodyShift: 1 + transaction))
     }
     kill(getpid(), SIGKILL)
     return []
@@ -189,7 +189,7 @@ extension ChildTask {
     let first = count + repetition * perRepetition
     guard first + perRepetition <= corpus.count else { throw PeerError("too many repetitions") }
     let documents = corpus.batch(
-      first..<first + perRepetition, records: type.takesRecords
+      first..<first + perRepetition, form: type.form
     ).documents
     for document in documents.prefix(20) { try engine.commit(document) }
 
@@ -239,7 +239,7 @@ extension ChildTask {
     var maximum = bytesOnDisk(directory)
     while done < transactions, elapsed < limitSeconds / 2 {
       let indices = (0..<Self.transactionSize).map { _ in random.next(below: count) }
-      let batch = corpus.batch(indices, records: type.takesRecords, bodyShift: 1 + done)
+      let batch = corpus.batch(indices, form: type.form, bodyShift: 1 + done)
       elapsed += try seconds { try engine.load(batch) }
       done += 1
       if done % 10 == 0 { maximum = max(maximum, bytesOnDisk(directory)) }

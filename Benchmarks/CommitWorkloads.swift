@@ -1,0 +1,79 @@
+import Divan
+import DivanLog
+
+extension Workload {
+  /// Durable commits of one document, and what the system makes them cost.
+  static let committing = [
+    Workload(
+      name: "commit", title: "one durable commit, median", unit: .microsecondsPerCommit,
+      prepare: { try $0.load("commit") }
+    ) { bench in
+      let database = try bench.open("commit")
+      let documents = newDocuments(commitCount, bench, place: 0)
+      let times = try documents.map { document in
+        try seconds { try database.write { _ = try $0.put(document) } } * 1e6
+      }
+      try database.close()
+      return times.quantile(0.5)
+    },
+    Workload(
+      name: "commit-append", title: "a bare append and flush of as many bytes, median",
+      unit: .microsecondsPerCommit
+    ) { bench in
+      // What a commit of one document adds to the log besides the document.
+      let size = Samples.size(bench.samples.document(0)) + 64
+      let system = POSIXFileSystem()
+      let path = bench.directory + "/append-\(bench.repetition)"
+      if try system.exists(path) { try system.remove(path) }
+      let file = try system.open(path, .creating)
+      let bytes = SharedBytes(copying: [UInt8](repeating: 0x5A, count: size))
+      let times = try (0..<commitCount).map { index in
+        try seconds {
+          try file.write(bytes, at: index * size)
+          try file.flush()
+        } * 1e6
+      }
+      try file.close()
+      try system.remove(path)
+      return times.quantile(0.5)
+    },
+    Workload(
+      name: "commit-threads", title: "durable commits from 8 threads at once",
+      unit: .microsecondsPerCommit, prepare: { try $0.load("commit-threads") }
+    ) { bench in
+      let database = try bench.open("commit-threads")
+      let documents = newDocuments(threadCount * commitCount / 2, bench, place: 1)
+      let share = documents.count / threadCount
+      let elapsed = try seconds {
+        try runThreads(threadCount) { thread in
+          for document in documents[thread * share..<(thread + 1) * share] {
+            try database.write { _ = try $0.put(document) }
+          }
+        }
+      }
+      try database.close()
+      return elapsed * 1e6 / Double(documents.count)
+    },
+    Workload(
+      name: "commit-relaxed", title: "one commit that waits for no flush",
+      unit: .microsecondsPerCommit, prepare: { try $0.load("commit-relaxed") }
+    ) { bench in
+      let database = try bench.open("commit-relaxed", .none)
+      let documents = newDocuments(10 * commitCount, bench, place: 2)
+      let elapsed = try seconds {
+        for document in documents { try database.write { _ = try $0.put(document) } }
+      }
+      try database.close()
+      return elapsed * 1e6 / Double(documents.count)
+    },
+  ]
+
+  private static let commitCount = 200
+  private static let threadCount = 8
+
+  /// Documents that no store has: the warm-up, whose repetition is -1, has its own too.
+  private static func newDocuments(_ count: Int, _ bench: Bench, place: Int) -> [Document] {
+    let first = bench.count + (place * 1000 + bench.repetition + 1) * 10_000
+    return bench.samples.documents(first..<first + count)
+  }
+}

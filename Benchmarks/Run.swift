@@ -1,0 +1,66 @@
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// One run: every chosen workload, one after the other.
+struct Run {
+  private let options: Options
+  private let bench: Bench
+  private let workloads: [Workload]
+
+  /// Prepares a run, whose stores have a directory of their own.
+  init(_ options: Options) throws {
+    self.options = options
+    workloads = Workload.all.filter { $0.isChosen(by: options) }
+    guard !workloads.isEmpty else {
+      throw BenchmarkError("--only names no workload; see --list")
+    }
+    let parent =
+      options.directory.map { URL(filePath: $0) } ?? FileManager.default.temporaryDirectory
+    let directory = parent.appending(path: "divan-benchmarks-\(UInt32.random(in: 0 ... .max))")
+    bench = Bench(count: options.count, directory: directory.path)
+  }
+
+  /// Takes all samples, shows each figure when it is there, and removes the stores.
+  ///
+  /// - Returns: the figures, and whether any workload failed.
+  func measure() throws -> (figures: [Figure], hasFailed: Bool) {
+    try FileManager.default.createDirectory(
+      atPath: bench.directory, withIntermediateDirectories: true)
+    // What cannot be removed is in a temporary directory.
+    defer { try? FileManager.default.removeItem(atPath: bench.directory) }
+    print(Report.heading(options))
+    var figures: [Figure] = []
+    var hasFailed = false
+    for workload in workloads {
+      do {
+        let figure = Figure(
+          name: workload.name, title: workload.title, unit: workload.unit,
+          samples: try samples(of: workload))
+        figures.append(figure)
+        print(Report.line(figure))
+      } catch {
+        hasFailed = true
+        print("\(workload.name): \(error)")
+      }
+    }
+    return (figures, hasFailed)
+  }
+
+  private func samples(of workload: Workload) throws -> [Double] {
+    var samples: [Double] = []
+    for repetition in (workload.warmsUp ? -1 : 0)..<options.repetitions {
+      var bench = bench
+      bench.repetition = repetition
+      try workload.prepare(bench)
+      let sample =
+        workload.isApart
+        ? try ChildTask(workload: workload.name, bench: bench).run()
+        : try workload.measure(bench)
+      if repetition >= 0 { samples.append(sample) }
+    }
+    return samples
+  }
+}

@@ -1,0 +1,263 @@
+import DivanLog
+
+/// An object whose properties are stored in a document.
+///
+/// Subclass it, and wrap what is to be stored in ``Persisted``; other properties are the object's own
+/// business.
+///
+/// ```swift
+/// class Todo: Model {
+///   @Persisted var text: String
+///   @Persisted var done = false
+/// }
+///
+/// let context = database.makeContext()
+/// let todo = Todo(in: context)
+/// todo.text = "Buy milk"
+/// try todo.save()
+/// ```
+///
+/// A model stands for one document for its whole life, and a context has one object for each. What the
+/// document holds beyond the declared properties is kept when it is saved. A null, or a value of
+/// another type than declared, reads as the property's declared value, and stays in the document
+/// until the property is assigned.
+///
+/// Models belong to the task, thread or actor of their context, and the compiler makes sure of it.
+/// The initializer `init()` also runs when a model is loaded, and now and then for one that is only
+/// looked at: it should do nothing but set properties.
+///
+/// Invariants:
+/// - `body` is the document as it was when it was last read or saved; nil if it never was.
+/// - A property without ``PropertyFlags/dirty`` has the value that `body` says.
+/// - `isChanged` says whether any property is dirty.
+nonisolated open class Model {
+  final var modelClass: ModelClass = .none
+  /// The context's inner part; nil while the model is in none.
+  final var core: ModelContextCore?
+  final var body: EncodedValue?
+  /// The document's ID; empty as long as nobody asked for it.
+  final var documentID = ""
+  final var state = State.new
+  final var isChanged = false
+  /// Whether the context is to forget the model when it goes.
+  final var isKnown = false
+  /// Where the model stands among the unsaved ones of its context; 0 if it is none of them.
+  final var unsavedOrder: UInt64 = 0
+  /// What the properties that are references refer to, by their numbers.
+  final var references: [Int: ModelReference] = [:]
+
+  enum State {
+    /// There is no document yet.
+    case new
+    case stored
+    case deleted
+  }
+
+  /// Makes a new model that is in no context: see ``ModelContext/insert(_:)``.
+  public required init() {
+    modelClass = ModelClass.of(self)
+    for (index, place) in modelClass.places.enumerated() {
+      setIndex(UInt16(index), at: place)
+      setFlags(place.initialFlags, at: place)
+    }
+  }
+
+  /// Makes a new model in a context.
+  ///
+  /// - Parameters:
+  ///   - context: where the model belongs, and where it is saved.
+  ///   - id: the ID of its document; a new one is made if this is nil. If there is a document of this
+  ///     ID already, saving throws ``DatabaseError/Code/conflict``.
+  public convenience init(in context: ModelContext, id: String? = nil) {
+    self.init()
+    documentID = id ?? ""
+    context.core.insert(self)
+  }
+
+  deinit {
+    if isKnown { core?.forget(documentID) }
+  }
+
+  /// What is stored under `type` in new documents of this class; nil, which is the default, stores
+  /// nothing.
+  ///
+  /// A class that declares it is told apart from others in one database:
+  /// ``ModelContext/models(_:in:)`` gives only its documents.
+  open class var documentType: String? { nil }
+
+  static let typeKey = "type"
+}
+
+@available(*, unavailable)
+extension Model: Sendable {}
+
+extension Model: Identifiable {
+  /// The ID of the model's document, which never changes.
+  ///
+  /// A model that is in no context gets one when it is first asked for.
+  public final var id: String {
+    if documentID.isEmpty {
+      documentID = core?.database.newDocumentID() ?? DocumentIDGenerator.timeOrdered.next()
+    }
+    return documentID
+  }
+}
+
+extension Model: Hashable {
+  /// Whether both are the same object.
+  public static func == (a: Model, b: Model) -> Bool { a === b }
+
+  /// Feeds the object's identity into the hasher.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension Model: PersistableOptional {}
+
+extension PersistableOptional where Self: Model {
+  /// Stored as the ID of the other model's document.
+  public static var _optionalStorage: _PersistedStorage {
+    // Here `Self` is the class that the property declares; in `Model` it would be `Model`.
+    _PersistedStorage { ReferenceProperty<Self>(place: $0) }
+  }
+}
+
+// MARK: - State
+
+extension Model {
+  /// The context that the model is in; nil if it is in none, or the context is gone.
+  public final var context: ModelContext? { core?.handle }
+
+  /// Whether there is no document of the model yet.
+  public final var isNew: Bool { state == .new }
+
+  /// Whether the model's document was deleted.
+  ///
+  /// Its properties can still be read.
+  public final var isDeleted: Bool { state == .deleted }
+
+  /// Whether saving would store something: the model is new, or properties were changed.
+  public final var needsSave: Bool { state == .new || state == .stored && isChanged }
+
+  /// The names of the properties that were changed and not saved yet, in the order of declaration.
+  ///
+  /// A property that was changed in place counts, even if its value is what it was.
+  public final var changedProperties: [String] {
+    isChanged ? modelClass.properties.filter { $0.isDirty(in: self) }.map(\.name) : []
+  }
+}
+
+// MARK: - Saving and the like
+
+extension Model {
+  /// Stores what was changed, in a transaction of its own; see ``ModelContext/saveModels(_:)``.
+  public final func save() throws {
+    try requireCore().save([self])
+  }
+
+  /// Deletes the model's document.
+  ///
+  /// The model stays readable, and is never saved again. A model that was not saved yet is only
+  /// forgotten by its context. Does nothing if the model was deleted already.
+  /// - Throws: ``DatabaseError/Code/conflict`` if the document was changed elsewhere since it was read;
+  ///   refresh the context, and delete again.
+  public final func delete() throws {
+    guard state != .deleted else { return }
+    try requireCore().delete(self)
+  }
+
+  /// Takes back what was changed and not saved.
+  ///
+  /// A new model gets the values that its class declares.
+  public final func revert() {
+    for place in modelClass.places {
+      setFlags(
+        flags(at: place) & PropertyFlags.replaced | place.initialFlags | PropertyFlags.unloaded,
+        at: place)
+    }
+    references.removeAll()
+    isChanged = false
+    if state != .new { core?.noteClean(self) }
+  }
+
+  private func requireCore() throws(DatabaseError) -> ModelContextCore {
+    guard let core else {
+      throw DatabaseError(
+        .notInContext, "the model is in no context", hint: "Insert it into one first")
+    }
+    return core
+  }
+}
+
+extension DatabaseError.Code {
+  /// The model is in no context, or in another one.
+  public static let notInContext = Self("notInContext")
+  /// The context has a model of another class for this document.
+  public static let otherModelClass = Self("otherModelClass")
+}
+
+// MARK: - What properties ask for
+
+extension Model {
+  final func property(_ index: Int) -> any ModelProperty {
+    precondition(
+      index < modelClass.properties.count,
+      "\(type(of: self)) does not know its properties: was it compiled with -disable-reflection-metadata?"
+    )
+    return modelClass.properties[index]
+  }
+
+  /// Makes a wrapper hold its value; returns whether it is to be taken out again.
+  @usableFromInline @inline(never)
+  final func _prepareToRead(_ index: Int) -> Bool {
+    let property = property(index)
+    property.prepareToRead(self)
+    return flags(at: modelClass.places[index]) & PropertyFlags.reference != 0
+  }
+
+  /// Notes that a property became dirty.
+  final func noteChange() {
+    guard !isChanged else { return }
+    isChanged = true
+    if state != .deleted { core?.noteUnsaved(self) }
+  }
+
+  /// Tells the context of an error that reading a property cannot throw.
+  final func report(_ error: DatabaseError) {
+    var error = error
+    error.documentID = documentID
+    core?.handle?.errorHandler?(error)
+  }
+
+  /// Makes a reference to another model, which comes into the same context if it is in none.
+  final func reference(to target: Model) -> ModelReference {
+    guard let core else { return ModelReference(id: target.id, target: target) }
+    if target.core == nil { core.insert(target) }
+    return ModelReference(id: target.id, target: nil)
+  }
+
+  /// Makes the model stand for a document: everything is read from it, when it is asked for.
+  final func attach(_ body: EncodedValue, state: State) {
+    self.body = body
+    self.state = state
+    isChanged = false
+    if !references.isEmpty { references.removeAll() }
+    for place in modelClass.places {
+      setFlags(
+        flags(at: place) & PropertyFlags.replaced | place.initialFlags | PropertyFlags.unloaded,
+        at: place)
+    }
+  }
+
+  /// Takes over what the document is now; what was changed and not saved stays.
+  final func rebase(on body: EncodedValue) {
+    self.body = body
+    state = .stored
+    for property in modelClass.properties where !property.isDirty(in: self) {
+      property.set(PropertyFlags.unloaded, in: self)
+      property.clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: self)
+      if property.place.initialFlags & PropertyFlags.reference != 0 {
+        references[property.place.index] = nil
+      }
+    }
+  }
+}

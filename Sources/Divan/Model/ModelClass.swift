@@ -1,0 +1,96 @@
+import DivanLog
+import Synchronization
+
+/// What is known of a class of models, found once for each.
+///
+/// Invariants: `properties` are in the order of their declaration, those of superclasses first, and
+/// each one's number is its index; `encodingOrder` are their numbers in the order of their keys.
+final class ModelClass: Sendable {
+  let type: Model.Type
+  let properties: [any ModelProperty]
+  /// Where the properties are, for passing over all of them without any reference counting.
+  let places: [PropertyPlace]
+  let encodingOrder: [Int]
+  let documentType: String?
+  private let prototype = Mutex<ModelPrototype?>(nil)
+
+  private init(_ type: Model.Type, _ properties: [any ModelProperty]) {
+    self.type = type
+    self.properties = properties
+    places = properties.map(\.place)
+    encodingOrder = properties.indices.sorted {
+      compareUTF8(properties[$0].key, properties[$1].key) < 0
+    }
+    documentType = type.documentType
+    for (a, b) in zip(encodingOrder, encodingOrder.dropFirst()) {
+      precondition(
+        !haveSameUTF8(properties[a].key, properties[b].key),
+        "\(type) has two @Persisted properties that are stored under \"\(properties[a].key)\"")
+    }
+    for property in properties {
+      precondition(
+        property.key.utf8.first != UInt8(ascii: "_") && !property.key.isEmpty,
+        "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another with @Persisted(key:)"
+      )
+      precondition(
+        documentType == nil || property.key != Model.typeKey,
+        "\(type) declares a document type, so that \(property.name) cannot be stored under \"\(Model.typeKey)\""
+      )
+    }
+  }
+}
+
+extension ModelClass {
+  /// What is known of no class in particular, for models that are being made.
+  static let none = ModelClass(Model.self, [])
+
+  /// What is known of the class of a model that is being made.
+  static func of(_ model: Model) -> ModelClass {
+    let type = Swift.type(of: model)
+    return ModelClassTable.find(type) ?? discover(type, from: model)
+  }
+
+  /// What is known of a class.
+  static func of(_ type: Model.Type) -> ModelClass {
+    if let known = ModelClassTable.find(type) { return known }
+    // Making one makes its class known.
+    return type.init().modelClass
+  }
+
+  /// The model from which the declared values of properties are taken.
+  var defaults: Model {
+    if let made = prototype.withLock({ $0 }) { return made.model }
+    // Not made under the lock: it runs the client's initializer.
+    let made = ModelPrototype(model: type.init())
+    return prototype.withLock { known in
+      if let known { return known.model }
+      known = made
+      return made.model
+    }
+  }
+
+  private static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
+    let fields = PersistedField.all(of: type)
+    precondition(fields.count < PropertyKeys.propertyLimit, "\(type) has too many properties")
+    var properties: [any ModelProperty] = []
+    for (index, field) in fields.enumerated() {
+      var place = field.type.place(at: field.offset)
+      place.index = index
+      place.name = field.name
+      place.key = field.name
+      if model.flags(at: place) & PropertyFlags.keyed != 0 {
+        guard let key = PropertyKeys.key(model.index(at: place)) else {
+          // The keys are known only to wrappers that are made while somebody looks.
+          PropertyKeys.whileLooking { _ = type.init() }
+          guard let info = ModelClassTable.find(type) else {
+            preconditionFailure("\(type).init() made no \(type)")
+          }
+          return info
+        }
+        place.key = key
+      }
+      properties.append(field.type.makeProperty(place))
+    }
+    return ModelClassTable.insert(ModelClass(type, properties), for: type)
+  }
+}

@@ -1,0 +1,146 @@
+import DivanLog
+
+/// Where models live: one object for each document, as the database was at one moment.
+///
+/// A context and its models belong to the task, thread or actor that made it; several contexts may be
+/// used side by side. It reads from one snapshot, until ``refresh()`` or saving moves it to the newest.
+///
+/// Models that are new or changed are held until they are saved; others go when nobody holds them, and
+/// are made again when they are asked for. Unsaved models that nobody else holds go with the context.
+public final class ModelContext {
+  let core: ModelContextCore
+
+  /// Told of errors that reading a property cannot throw: damage, failures of the system.
+  ///
+  /// The property then reads as its declared value, and is not saved as that.
+  public var errorHandler: ((any Error) -> Void)?
+
+  init(_ database: Database) {
+    core = ModelContextCore(database)
+    core.setHandle(self)
+  }
+
+  deinit { core.close() }
+}
+
+@available(*, unavailable)
+extension ModelContext: Sendable {}
+
+extension Database {
+  /// Makes a context for models, which belongs to the caller.
+  public func makeContext() -> sending ModelContext { ModelContext(self) }
+}
+
+extension ModelContext {
+  /// The database that the models are in.
+  public var database: Database { core.database }
+
+  /// The database as the models see it.
+  public var snapshot: Snapshot { get throws { try core.requireSnapshot() } }
+
+  /// The models that are to be saved, in the order in which they were made or first changed.
+  public var unsavedModels: [Model] { core.unsavedModels }
+
+  /// Puts in a model that was made without a context, and those in none that it refers to.
+  ///
+  /// Does nothing if the model is in this context.
+  /// - Precondition: The model is in no other context.
+  public func insert(_ model: Model) { core.insert(model) }
+
+  /// Makes a new model of a document that is not stored yet.
+  ///
+  /// Everything in the document is kept as it is, but for properties that are then changed.
+  ///
+  /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the document
+  ///   cannot be stored.
+  public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
+    let model = M()
+    model.documentID = document.id
+    model.attach(try document.encoded(), state: .new)
+    core.insert(model)
+    return model
+  }
+
+  /// The model of a document: the same object for as long as it lives.
+  ///
+  /// New models are found, too.
+  ///
+  /// - Returns: nil if there is no such document, or it is deleted.
+  /// - Throws: ``DatabaseError/Code/otherModelClass`` if the document's model is of another class, and
+  ///   whatever reading throws.
+  public func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
+    try core.model(type, id)
+  }
+
+  /// The models of the documents in a range, one after the other, in the order of their IDs.
+  ///
+  /// Of a class that declares a ``Model/documentType``, those documents only that have it as their
+  /// `type`. Models that were not saved yet are not among them.
+  public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
+    ModelCursor(core, try core.requireSnapshot().documents(range))
+  }
+
+  /// Stores what was changed in these models, in one transaction: all of it, or nothing.
+  ///
+  /// A new model becomes a document with all of its properties but those that are nil. Of others, what
+  /// was changed is written over the document as it is now. Models without changes are passed over.
+  ///
+  /// If an error is thrown all models are as they were, with their changes. References to new models
+  /// are stored, even if those are not saved with them.
+  ///
+  /// - Throws: ``DatabaseError`` with the codes
+  ///   - `conflict` if a property was changed here and elsewhere, and not to the same value; if a
+  ///     changed model's document was deleted elsewhere; or if there is a document of a new model's
+  ///     ID. After ``refresh()`` what was changed here wins; ``Model/revert()`` gives it up.
+  ///   - `notFound` if a changed model is deleted.
+  ///   - `invalidValue` if a property cannot be stored, such as a number that is not finite.
+  ///   - `notInContext` if a model is in another context or in none.
+  ///   - those of ``Database/write(durability:timeout:_:)``.
+  public func saveModels(_ models: some Sequence<Model>) throws { try core.save(models) }
+
+  /// Stores everything that was made or changed in this context, in one transaction.
+  ///
+  /// - Throws: as ``saveModels(_:)``.
+  public func saveAllModels() throws { try core.save(core.unsavedModels) }
+
+  /// Moves to the newest snapshot.
+  ///
+  /// Properties that were not changed here are read again; those that were keep their values, and will
+  /// be written over what the document has now.
+  public func refresh() throws { try core.refresh() }
+}
+
+/// Models one after the other: `while let todo = try cursor.next() { … }`.
+public struct ModelCursor<M: Model> {
+  private let core: ModelContextCore
+  private var documents: DocumentCursor
+  private let documentType: String?
+
+  init(_ core: ModelContextCore, _ documents: DocumentCursor) {
+    self.core = core
+    self.documents = documents
+    documentType = M.documentType
+  }
+
+  /// The next model; nil at the end.
+  public mutating func next() throws -> M? {
+    while let document = try documents.next() {
+      if let documentType {
+        guard document[Model.typeKey]?.stringValue == documentType else { continue }
+      }
+      let model = try core.model(M.self, of: document)
+      if !model.isDeleted { return model }
+    }
+    return nil
+  }
+
+  /// All that are left, as an array.
+  public mutating func rest() throws -> [M] {
+    var all: [M] = []
+    while let model = try next() { all.append(model) }
+    return all
+  }
+}
+
+@available(*, unavailable)
+extension ModelCursor: Sendable {}

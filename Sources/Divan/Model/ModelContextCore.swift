@@ -1,0 +1,206 @@
+import DivanLog
+
+/// What a ``ModelContext`` is inside, and what its models hold on to.
+///
+/// It holds the unsaved models, and they hold it: that circle is cut when the `ModelContext` goes, so
+/// that models which nobody else holds go with it, saved or not.
+///
+/// Invariants:
+/// - `live` has at most one model for each ID; models take themselves out when they go.
+/// - `unsaved` has the models that are new or changed and not deleted, as long as `handle` lives.
+/// - Models that are not changed say what `snapshot` says, but for those in `outdated`.
+final class ModelContextCore {
+  let database: Database
+  private(set) weak var handle: ModelContext?
+  var snapshot: Snapshot?
+  /// Why there is no snapshot.
+  let openingError: (any Error)?
+  private var live: [String: WeakModel] = [:]
+  private(set) var unsaved: [UInt64: Model] = [:]
+  private var lastOrder: UInt64 = 0
+  /// Changed models whose documents were changed elsewhere; `refresh` looks at them again.
+  var outdated: Set<String> = []
+
+  private struct WeakModel {
+    weak var model: Model?
+  }
+
+  init(_ database: Database) {
+    self.database = database
+    do {
+      snapshot = try database.snapshot()
+      openingError = nil
+    } catch {
+      openingError = error
+    }
+  }
+
+  func setHandle(_ handle: ModelContext) { self.handle = handle }
+
+  func requireSnapshot() throws -> Snapshot {
+    if let snapshot { return snapshot }
+    if let openingError { throw openingError }
+    throw DatabaseError(.closed, "the context was never opened")
+  }
+}
+
+// MARK: - Which models there are
+
+extension ModelContextCore {
+  /// The live model of this ID.
+  func known(_ id: String) -> Model? { live[id]?.model }
+
+  private func register(_ model: Model) {
+    // The ID may be taken if the client gave it; saving then finds the conflict.
+    guard known(model.id) == nil else { return }
+    live[model.id] = WeakModel(model: model)
+    model.isKnown = true
+  }
+
+  /// Takes out a model that is going.
+  func forget(_ id: String) {
+    // Another may have been made meanwhile.
+    if let index = live.index(forKey: id), live[index].value.model == nil { live.remove(at: index) }
+  }
+
+  /// Puts in a new model, and those that it refers to.
+  func insert(_ model: Model) {
+    guard model.core !== self else { return }
+    precondition(model.core == nil, "A model stays in the context that it was inserted into")
+    model.core = self
+    register(model)
+    if model.state == .new || model.isChanged { noteUnsaved(model) }
+    for property in model.modelClass.properties
+    where property.place.initialFlags & PropertyFlags.reference != 0 {
+      _ = property.isAbsent(in: model)
+      guard let reference = model.references[property.place.index] else { continue }
+      if let target = reference.target, target.core == nil { insert(target) }
+      model.references[property.place.index] = ModelReference(id: reference.id, target: nil)
+    }
+  }
+
+  /// Holds a model until it is saved.
+  func noteUnsaved(_ model: Model) {
+    guard model.unsavedOrder == 0, handle != nil else { return }
+    lastOrder += 1
+    model.unsavedOrder = lastOrder
+    unsaved[lastOrder] = model
+  }
+
+  /// Lets go of a model that was saved, reverted or deleted.
+  func noteClean(_ model: Model) {
+    unsaved[model.unsavedOrder] = nil
+    model.unsavedOrder = 0
+  }
+
+  /// The unsaved models, in the order in which they became so.
+  var unsavedModels: [Model] { unsaved.sorted { $0.key < $1.key }.map(\.value) }
+
+  /// Lets go of all models, when the context goes.
+  func close() {
+    for model in unsaved.values { model.unsavedOrder = 0 }
+    unsaved.removeAll()
+  }
+}
+
+// MARK: - Loading
+
+extension ModelContextCore {
+  /// The model of a document.
+  func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
+    if let known = known(document.id) { return try cast(known) }
+    let model = M()
+    model.core = self
+    model.documentID = document.id
+    model.attach(try document.encoded(), state: .stored)
+    register(model)
+    return model
+  }
+
+  /// The model of an ID; nil if there is no such document and no new model.
+  func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
+    if let known = known(id) { return known.isDeleted ? nil : try cast(known) }
+    guard let document = try requireSnapshot().get(id) else { return nil }
+    return try model(type, of: document)
+  }
+
+  /// What a reference refers to; nil if it is not there, or is of another class.
+  func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
+    if let known = known(id) { return known.isDeleted ? nil : known as? M }
+    do {
+      return try model(type, id)
+    } catch {
+      handle?.errorHandler?(error)
+      return nil
+    }
+  }
+
+  private func cast<M: Model>(_ model: Model) throws(DatabaseError) -> M {
+    guard let cast = model as? M else {
+      throw DatabaseError(
+        .otherModelClass, "the context has a \(type(of: model)) for it, not a \(M.self)",
+        documentID: model.id)
+    }
+    return cast
+  }
+}
+
+// MARK: - Moving on
+
+extension ModelContextCore {
+  /// Moves to the newest snapshot, and the models with it.
+  func refresh() throws {
+    try advance(rebasingChanged: true)
+    for id in outdated {
+      guard let model = known(id) else { continue }
+      try update(model, requireSnapshot().get(id), rebasingChanged: true)
+    }
+    outdated.removeAll()
+  }
+
+  /// Moves to the newest snapshot.
+  ///
+  /// - Parameters:
+  ///   - ownChanges: how many changes the context itself just made, which its models know of.
+  ///   - rebasingChanged: whether changed models take over what was changed elsewhere. If not, they
+  ///     keep what they were changed from, so that saving them finds conflicts.
+  /// - Throws: whatever reading throws.
+  private func advance(ownChanges: Int = 0, rebasingChanged: Bool) throws {
+    let last = try requireSnapshot().sequence
+    let newest = try database.snapshot()
+    snapshot = newest
+    guard newest.sequence != last + UInt64(ownChanges), !live.isEmpty else { return }
+    var changes = newest.changes(since: last)
+    while let change = try changes.next() {
+      guard let model = known(change.id), model.state != .new else { continue }
+      try update(
+        model, change.isDeleted ? nil : change.document, rebasingChanged: rebasingChanged)
+    }
+  }
+
+  /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
+  func advance(ownChanges: Int) {
+    do {
+      try advance(ownChanges: ownChanges, rebasingChanged: false)
+    } catch {
+      handle?.errorHandler?(error)
+    }
+  }
+
+  private func update(_ model: Model, _ document: Document?, rebasingChanged: Bool) throws {
+    guard let document else {
+      model.state = .deleted
+      noteClean(model)
+      return
+    }
+    let body = try document.encoded()
+    guard body.bytes != model.body?.bytes || model.isDeleted else { return }
+    if model.isChanged && !rebasingChanged {
+      outdated.insert(model.id)
+    } else {
+      let wasDeleted = model.isDeleted
+      model.rebase(on: body)
+      if wasDeleted, model.isChanged { noteUnsaved(model) }
+    }
+  }
+}

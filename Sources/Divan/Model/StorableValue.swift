@@ -1,0 +1,210 @@
+import DivanLog
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// A type of properties, with its way into documents and out of them.
+protocol StorableValue: PersistableValue {
+  /// The value that fills `range`, or nil if something else does.
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Self?
+  /// Replaces `value` with the one that fills `range`; returns false if something else does.
+  ///
+  /// A requirement, so that the types have it compiled for themselves.
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool
+  /// Adds the value; returns false if it cannot be stored.
+  func encode(into encoder: inout ValueEncoder) -> Bool
+  /// Whether the property is left out of the document.
+  var isAbsent: Bool { get }
+  /// Whether both have the same stored form.
+  static func areSame(_ a: Self, _ b: Self) -> Bool
+  /// Whether assigned values may have to be rounded.
+  static var isNormalizing: Bool { get }
+}
+
+extension StorableValue {
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool {
+    bytes.withSpan { bytes in
+      guard let read = decode(bytes, range) else { return false }
+      value = read
+      return true
+    }
+  }
+
+  var isAbsent: Bool { false }
+  static var isNormalizing: Bool { false }
+}
+
+extension _PersistedStorage {
+  static func of<V: StorableValue>(_: V.Type) -> _PersistedStorage {
+    _PersistedStorage { TypedProperty<V>(place: $0) }
+  }
+
+  // All types that conform to the public protocols conform to the internal one, too; the compiler
+  // has to be told for elements of arrays.
+
+  static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
+      return unknown(E.self)
+    }
+    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+      .of([S].self)
+    }
+    return make(element)
+  }
+
+  static func ofOptionalArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
+      return unknown(E.self)
+    }
+    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+      .of([S]?.self)
+    }
+    return make(element)
+  }
+
+  private static func unknown(_ type: Any.Type) -> _PersistedStorage {
+    preconditionFailure("\(type) was made PersistableElement, which only Divan can do")
+  }
+}
+
+extension Bool: StorableValue {
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool? {
+    guard range.count == 1 else { return nil }
+    return switch bytes[range.lowerBound] {
+    case ValueFormat.Tag.no: false
+    case ValueFormat.Tag.yes: true
+    default: nil
+    }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    encoder.add(self)
+    return true
+  }
+
+  static func areSame(_ a: Bool, _ b: Bool) -> Bool { a == b }
+}
+
+extension Int: StorableValue {
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
+    ValueFormat.int64(bytes, range).flatMap { Int(exactly: $0) }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    encoder.add(Int64(self))
+    return true
+  }
+
+  static func areSame(_ a: Int, _ b: Int) -> Bool { a == b }
+}
+
+extension Double: StorableValue {
+  /// Whole numbers are read, too, because other programs write `2` for `2.0`.
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
+    guard ValueFormat.skip(bytes, at: range.lowerBound, end: range.upperBound) == range.upperBound
+    else { return nil }
+    if let number = ValueFormat.double(bytes, at: range.lowerBound) { return number }
+    return ValueFormat.int64(bytes, range).map { Double($0) }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    guard isFinite else { return false }
+    encoder.add(self)
+    return true
+  }
+
+  static func areSame(_ a: Double, _ b: Double) -> Bool { a.bitPattern == b.bitPattern }
+}
+
+extension String: StorableValue {
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String? {
+    ValueFormat.text(bytes, range).flatMap { String(utf8: bytes.extracting($0)) }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    DivanLog.withUTF8(of: self) { encoder.add(text: $0) }
+    return true
+  }
+
+  static func areSame(_ a: String, _ b: String) -> Bool { haveSameUTF8(a, b) }
+}
+
+extension Date: StorableValue {
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Date? {
+    ValueFormat.text(bytes, range).flatMap { ISO8601Date.date(of: bytes.extracting($0)) }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    guard let text = ISO8601Date.text(of: self) else { return false }
+    encoder.add(text: text.span)
+    return true
+  }
+
+  static func areSame(_ a: Date, _ b: Date) -> Bool { a == b }
+  static var isNormalizing: Bool { true }
+}
+
+extension Array: StorableValue where Element: StorableValue & PersistableElement {
+  /// An array with an element of another type is no array of this type.
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Element]? {
+    guard !range.isEmpty, bytes[range.lowerBound] & 0xF0 == ValueFormat.Tag.array,
+      let array = ValueFormat.container(bytes, at: range.lowerBound, end: range.upperBound)
+    else { return nil }
+    var elements: [Element] = []
+    // Every element has at least a byte.
+    elements.reserveCapacity(Swift.min(array.count ?? 4, array.end - array.start))
+    var position = array.start
+    while position < array.end {
+      guard let next = ValueFormat.skip(bytes, at: position, end: array.end),
+        let element = Element.decode(bytes, position..<next)
+      else { return nil }
+      elements.append(element)
+      position = next
+    }
+    return elements
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    encoder.beginArray()
+    for element in self {
+      guard element.encode(into: &encoder) else { return false }
+    }
+    encoder.endArray()
+    return true
+  }
+
+  static func areSame(_ a: [Element], _ b: [Element]) -> Bool {
+    a.count == b.count && zip(a, b).allSatisfy { Element.areSame($0, $1) }
+  }
+
+  static var isNormalizing: Bool { Element.isNormalizing }
+}
+
+extension Optional: StorableValue where Wrapped: StorableValue & PersistableOptional {
+  static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Wrapped?? {
+    Wrapped.decode(bytes, range).map { .some($0) }
+  }
+
+  func encode(into encoder: inout ValueEncoder) -> Bool {
+    guard let self else {
+      encoder.addNull()
+      return true
+    }
+    return self.encode(into: &encoder)
+  }
+
+  var isAbsent: Bool { self == nil }
+
+  static func areSame(_ a: Wrapped?, _ b: Wrapped?) -> Bool {
+    switch (a, b) {
+    case (nil, nil): true
+    case (let a?, let b?): Wrapped.areSame(a, b)
+    default: false
+    }
+  }
+
+  static var isNormalizing: Bool { Wrapped.isNormalizing }
+}

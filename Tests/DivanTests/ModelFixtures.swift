@@ -1,0 +1,59 @@
+import Divan
+import DivanLog
+import Foundation
+
+/// A model with a property of every type.
+class Everything: Model {
+  @Persisted var flag: Bool
+  @Persisted var count: Int
+  @Persisted var ratio: Double
+  @Persisted var text: String
+  @Persisted var date = Date(timeIntervalSince1970: 0)
+  @Persisted var maybeFlag: Bool?
+  @Persisted var maybeCount: Int?
+  @Persisted var maybeRatio: Double?
+  @Persisted var maybeText: String?
+  @Persisted var maybeDate: Date?
+  @Persisted var flags: [Bool]
+  @Persisted var counts: [Int]
+  @Persisted var ratios: [Double]
+  @Persisted var texts: [String]
+  @Persisted var dates: [Date]
+  @Persisted var maybeTexts: [String]?
+  @Persisted var other: Everything?
+}
+
+class TodoList: Model {
+  @Persisted var title: String
+  @Persisted var first: Todo?
+}
+
+class Todo: Model {
+  @Persisted var text: String = ""
+  @Persisted(key: "due_date") var due: Date?
+  @Persisted var done = false
+  @Persisted var priority = 3
+  @Persisted var tags: [String]
+  @Persisted var list: TodoList?
+  var isSelected = false
+}
+
+final class UrgentTodo: Todo {
+  @Persisted var escalation = 1
+}
+
+class Person: Model {
+  @Persisted(key: "full name") var name: String
+  override class var documentType: String? { "person" }
+}
+
+extension Database {
+  /// The JSON of a document.
+  func json(_ id: String) throws -> String? { try read { try $0.get(id)?.json } }
+
+  /// Stores a document of this JSON.
+  func put(_ id: String, _ json: String) throws {
+    guard case .object(let object) = try Value(json: json) else { return }
+    try write { _ = try $0.overwrite(id, with: object) }
+  }
+}

@@ -1,0 +1,274 @@
+import Divan
+import Foundation
+import Testing
+
+struct ModelTests {
+  let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  @Test func `a value of every type comes back equal`() throws {
+    let now = Date(timeIntervalSince1970: 1_772_366_400.1239)
+    let rounded = Date(timeIntervalSince1970: 1_772_366_400.124)
+    do {
+      let context = database.makeContext()
+      let all = Everything(in: context, id: "all")
+      all.flag = true
+      all.count = .min
+      all.ratio = 0.1
+      all.text = "Dīvān 🛋"
+      all.date = now
+      #expect(all.date == rounded)
+      all.maybeFlag = false
+      all.maybeCount = 0
+      all.maybeRatio = -0.0
+      all.maybeText = ""
+      all.maybeDate = now
+      #expect(all.maybeDate == rounded)
+      all.flags = [true, false]
+      all.counts = Array(-20..<20)
+      all.ratios = [1, 2.5]
+      all.texts = ["a", ""]
+      all.dates = [now]
+      #expect(all.dates == [rounded])
+      all.maybeTexts = ["x"]
+      all.other = all
+      try all.save()
+      #expect(!all.needsSave && !all.isNew)
+      #expect(all.changedProperties == [])
+      #expect(all.count == .min)
+    }
+    let context = database.makeContext()
+    let all = try #require(try context.model(Everything.self, "all"))
+    #expect(all.flag)
+    #expect(all.count == .min)
+    #expect(all.ratio == 0.1)
+    #expect(all.text == "Dīvān 🛋")
+    #expect(all.date == rounded)
+    #expect(all.maybeFlag == false)
+    #expect(all.maybeCount == 0)
+    #expect(all.maybeRatio?.sign == .minus)
+    #expect(all.maybeText == "")
+    #expect(all.maybeDate == rounded)
+    #expect(all.flags == [true, false])
+    #expect(all.counts == Array(-20..<20))
+    #expect(all.ratios == [1, 2.5])
+    #expect(all.texts == ["a", ""])
+    #expect(all.dates == [rounded])
+    #expect(all.maybeTexts == ["x"])
+    #expect(all.other === all)
+    #expect(!all.needsSave)
+    #expect(try database.read { try $0.get("all")?["date"] } == "2026-03-01T12:00:00.124Z")
+  }
+
+  @Test func `a new model stores what its class declares, without what is nil`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context, id: "t")
+    #expect(todo.isNew && todo.needsSave && todo.changedProperties == [])
+    try todo.save()
+    #expect(
+      try database.json("t") == #"{"done":false,"priority":3,"tags":[],"text":""}"#)
+    let all = Everything(in: context, id: "e")
+    try all.save()
+    #expect(
+      try database.json("e")
+        == #"{"count":0,"counts":[],"date":"1970-01-01T00:00:00.000Z","dates":[],"flag":false,"flags":[],"ratio":0.0,"ratios":[],"text":"","texts":[]}"#
+    )
+  }
+
+  @Test func `nil removes the property, and keys of their own are used`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context, id: "t")
+    todo.due = Date(timeIntervalSince1970: 1)
+    try todo.save()
+    #expect(
+      try database.read { try $0.get("t")?["due_date"] } == "1970-01-01T00:00:01.000Z")
+    todo.due = nil
+    #expect(todo.changedProperties == ["due"])
+    try todo.save()
+    #expect(try database.read { try $0.get("t")?["due_date"] } == nil)
+  }
+
+  @Test func `what is missing, null or of another type reads as declared and stays`() throws {
+    let json = #"{"done":null,"extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
+    try database.put("t", json)
+    let context = database.makeContext()
+    let todo = try #require(try context.model(Todo.self, "t"))
+    #expect(!todo.done && todo.priority == 3 && todo.tags == [] && todo.text == "")
+    #expect(todo.due == nil && todo.list == nil)
+    #expect(!todo.needsSave)
+    todo.due = Date(timeIntervalSince1970: 0)
+    try todo.save()
+    #expect(
+      try database.json("t")
+        == #"{"done":null,"due_date":"1970-01-01T00:00:00.000Z","extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
+    )
+    // Assigning what it reads as is a change, because the document says something else.
+    todo.priority = 3
+    todo.done = false
+    #expect(todo.changedProperties == ["done", "priority"])
+    try todo.save()
+    #expect(try database.read { try $0.get("t")?["priority"] } == 3)
+    #expect(try database.read { try $0.get("t")?["done"] } == false)
+    #expect(try database.read { try $0.get("t")?["text"] } == 7)
+  }
+
+  @Test func `setting an equal value changes nothing`() throws {
+    try database.put("t", #"{"done":true,"tags":["a"],"text":"x"}"#)
+    let context = database.makeContext()
+    let todo = try #require(try context.model(Todo.self, "t"))
+    todo.text = "x"
+    todo.tags = ["a"]
+    todo.done = true
+    todo.due = nil
+    todo.list = nil
+    #expect(!todo.needsSave)
+    todo.text = "e\u{301}"
+    try todo.save()
+    todo.text = "\u{E9}"
+    #expect(todo.changedProperties == ["text"])
+  }
+
+  @Test func `changing in place is noticed, and linear`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context, id: "t")
+    try todo.save()
+    todo.tags.append("a")
+    #expect(todo.changedProperties == ["tags"])
+    try todo.save()
+    let start = ContinuousClock.now
+    for index in 0..<100_000 { todo.tags.append("\(index)") }
+    // Copying at each append would take minutes.
+    #expect(ContinuousClock.now - start < .seconds(10))
+    todo.priority += 1
+    #expect(todo.changedProperties == ["priority", "tags"])
+    try todo.save()
+    let again = try #require(try database.makeContext().model(Todo.self, "t"))
+    #expect(again.tags.count == 100_001 && again.priority == 4)
+  }
+
+  @Test func `a change in place counts even if it ends in an error`() throws {
+    func change(_ texts: inout [String], _ list: inout TodoList?) throws {
+      texts.append("changed")
+      list = TodoList()
+      throw CancellationError()
+    }
+    let context = database.makeContext()
+    let todo = Todo(in: context)
+    try todo.save()
+    #expect(throws: CancellationError.self) { try change(&todo.tags, &todo.list) }
+    #expect(todo.changedProperties == ["tags", "list"])
+    #expect(todo.tags == ["changed"] && todo.list != nil)
+  }
+
+  @Test func `dates changed in place are rounded when they are read`() throws {
+    let all = Everything(in: database.makeContext())
+    all.dates.append(Date(timeIntervalSince1970: 1.00049))
+    all.date += 0.00049
+    #expect(all.dates == [Date(timeIntervalSince1970: 1)])
+    #expect(all.date == Date(timeIntervalSince1970: 0))
+  }
+
+  @Test func `classes inherit, and may be private, generic or have no properties`() throws {
+    final class Plain: Model {}
+    final class Box<Element: PersistableElement>: Model {
+      @Persisted var elements: [Element]
+      @Persisted private var secret = 5
+      var opened: Int { secret }
+    }
+    let context = database.makeContext()
+    let urgent = UrgentTodo(in: context, id: "u")
+    urgent.text = "now"
+    urgent.escalation = 2
+    #expect(urgent.changedProperties == ["text", "escalation"])
+    let box = Box<Int>(in: context, id: "b")
+    box.elements = [1, 2]
+    let texts = Box<String>(in: context, id: "s")
+    texts.elements = ["x"]
+    let plain = Plain(in: context, id: "p")
+    try context.saveAllModels()
+    #expect(!plain.isNew && box.opened == 5)
+    #expect(
+      try database.json("u")
+        == #"{"done":false,"escalation":2,"priority":3,"tags":[],"text":"now"}"#)
+    #expect(try database.json("b") == #"{"elements":[1,2],"secret":5}"#)
+    #expect(try database.json("s") == #"{"elements":["x"],"secret":5}"#)
+    #expect(try database.json("p") == "{}")
+    // A model is found as what it is, and as what it inherits from.
+    #expect(try context.model(Todo.self, "u") === urgent)
+    #expect(throws: DatabaseError.self) { try context.model(TodoList.self, "u") }
+  }
+
+  @Test func `a document type is written where a class declares one`() throws {
+    let context = database.makeContext()
+    let person = Person(in: context, id: "p")
+    person.name = "Anna"
+    try person.save()
+    #expect(try database.json("p") == #"{"full name":"Anna","type":"person"}"#)
+    try database.put("q", #"{"full name":"Otto","type":"cat"}"#)
+    try database.put("r", #"{"full name":"Eve","type":"person"}"#)
+    try context.refresh()
+    var people = try context.models(Person.self)
+    #expect(try people.rest().map(\.name) == ["Anna", "Eve"])
+    var all = try context.models(Todo.self, in: .prefix("q"))
+    #expect(try all.rest().count == 1)
+  }
+
+  @Test func `values that cannot be stored are refused by name`() throws {
+    let context = database.makeContext()
+    let all = Everything(in: context)
+    all.ratios = [.nan]
+    let error = #expect(throws: DatabaseError.self) { try all.save() }
+    #expect(error?.code == .invalidValue)
+    #expect(error?.message.contains("Everything.ratios") == true)
+    #expect(all.isNew && all.changedProperties == ["ratios"])
+    all.ratios = []
+    all.date = Date(timeIntervalSince1970: 1e15)
+    #expect(throws: DatabaseError.self) { try all.save() }
+    all.date = Date(timeIntervalSince1970: 253_402_300_799.999)
+    try all.save()
+    #expect(try database.read { $0.count } == 1)
+  }
+
+  @Test func `dates read and write as ISO 8601`() throws {
+    for (text, seconds) in [
+      ("2000-02-29T23:59:59.999Z", 951_868_799.999), ("1969-12-31T23:59:59.001Z", -0.999),
+      ("0000-01-01T00:00:00.000Z", -62_167_219_200), ("2026-03-01T12:00:00.000Z", 1_772_366_400),
+    ] {
+      try database.put("d", #"{"date":"\#(text)"}"#)
+      let context = database.makeContext()
+      let all = try #require(try context.model(Everything.self, "d"))
+      #expect(abs(all.date.timeIntervalSince1970 - seconds) < 0.0001, "\(text)")
+      all.maybeDate = all.date
+      try all.save()
+      #expect(try database.read { try $0.get("d")?["maybeDate"] } == .string(text))
+    }
+    for (text, seconds) in [
+      ("2026-03-01T13:00:00+01:00", 1_772_366_400), ("2026-03-01T11:30:00.5-0030", 1_772_366_400.5),
+    ] {
+      try database.put("d", #"{"date":"\#(text)"}"#)
+      let all = try #require(try database.makeContext().model(Everything.self, "d"))
+      #expect(all.date.timeIntervalSince1970 == seconds, "\(text)")
+    }
+    for text in [
+      "", "2026", "2026-02-30T00:00:00Z", "2026-03-01T12:00:00", "2026-03-01T12:00:00.Z",
+    ] {
+      try database.put("d", #"{"maybeDate":"\#(text)"}"#)
+      let all = try #require(try database.makeContext().model(Everything.self, "d"))
+      #expect(all.maybeDate == nil, "\(text)")
+    }
+    // Foundation's formatter reckons dates before October 1582 in the Julian calendar; ISO 8601 does not.
+    let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    for step in 0..<2000 {
+      let date = Date(timeIntervalSince1970: -12_200_000_000 + Double(step) * 132_801_150.39371)
+      let all = Everything()
+      all.date = date
+      #expect(abs(all.date.timeIntervalSince(date)) <= 0.0006)
+      let context = database.makeContext()
+      context.insert(all)
+      try all.save()
+      let text = try database.read { try $0.get(all.id)?["date"]?.stringValue } ?? ""
+      #expect(try abs(style.parse(text).timeIntervalSince(all.date)) < 0.0001, "\(text)")
+    }
+  }
+}
