@@ -163,6 +163,30 @@ struct DamagedStoreTests {
     #expect(run.lines.contains("lost: alone"), "\(run.output)")
   }
 
+  @Test func `no number in a file's name or header is too large`() throws {
+    let store = try DumpedStore.films()
+    let sound = store.dump("export").output
+    for name in ["0000000001-18446744073709551615.segment", "18446744073709551615.segment"] {
+      try store.replace(name, with: try store.bytes("0000000001.segment"))
+    }
+    #expect(store.dump("export").output == sound)
+    // The largest commit number before the segment's first, and in HEAD.
+    var segment = try store.bytes("0000000001.segment")
+    segment.replaceSubrange(104..<112, with: [UInt8](repeating: 0xFF, count: 8))
+    segment.replaceSubrange(4092..<4096, with: checksum(segment.prefix(4092)))
+    try store.replace("0000000001.segment", with: segment)
+    var head = try store.bytes("HEAD")
+    for range in [64..<72, 88..<96, 104..<120] {
+      head.replaceSubrange(range, with: [UInt8](repeating: 0xFF, count: range.count))
+    }
+    head.replaceSubrange(252..<256, with: checksum(head.prefix(252)))
+    try store.replace("HEAD", with: head)
+    for command in ["info", "ls", "frames", "tx", "stats", "verify", "export"] {
+      _ = store.dump(command)
+    }
+    #expect(store.dump("verify").status == .damage)
+  }
+
   @Test(arguments: 0..<12)
   func `no bytes make the tool trap or hang`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

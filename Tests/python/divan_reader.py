@@ -26,6 +26,7 @@ FRAME_TYPES = {1, 3, 4, 5, 6}
 FIRST, LAST = 1, 2
 DOCUMENT, COMMIT_MARK = 1, 2
 DEPTH_LIMIT = 100
+COUNTER_LIMIT = 1 << 60
 
 
 class Damage(Exception):
@@ -109,6 +110,11 @@ def decode_text(data):
         raise Damage("text that is not UTF-8") from None
 
 
+def check_counters(*numbers):
+    if max(numbers) > COUNTER_LIMIT:
+        raise Damage("a number beyond all limits")
+
+
 # §2
 
 
@@ -168,11 +174,14 @@ class Segment:
         if (self.first, self.last) != (first, last):
             raise Damage("the header belongs to another name")
         self.is_merged = bool(flags & 1)
+        counters = struct.unpack_from("<QQQ", block, 64) + struct.unpack_from("<QQ", block, 96)
+        check_counters(*counters, *struct.unpack_from("<QQQ", block, 120))
         self.predecessor = Place.read(block, 96)
         (self.flushed_size,) = struct.unpack_from("<Q", block, 136)
         if self.is_merged:
             self.merged_end = Place.read(block, 160)
             (self.file_size,) = struct.unpack_from("<Q", block, 184)
+            check_counters(*struct.unpack_from("<QQQQ", block, 144), self.file_size)
 
 
 # §4
@@ -197,6 +206,7 @@ class Frame:
             or self.flags & ~3
             or reserved
             or size > PAYLOAD_LIMIT
+            or self.commit > COUNTER_LIMIT
         ):
             raise Damage("no frame stands here")
         padded = (size + 7) & ~7
@@ -230,9 +240,10 @@ def find_frame(segment, start, limit):
 
 class Trailer:
     def __init__(self, payload):
-        (self.frame_count, self.record_count, _, _, self.flushed_through, _, _) = struct.unpack(
+        (self.frame_count, _, last, bound, self.flushed_through, time, documents) = struct.unpack(
             "<IIQQQQQ", payload[-TRAILER_SIZE:]
         )
+        self.counters = (last, bound, self.flushed_through, time, documents)
 
 
 class Transaction:
@@ -262,6 +273,7 @@ def read_transaction(segment, place, limit):
         if len(frame.payload) < TRAILER_SIZE:
             raise Damage("a commit without a trailer")
         trailer = Trailer(frame.payload)
+        check_counters(*trailer.counters)
         payloads.append(frame.payload[:-TRAILER_SIZE])
         if trailer.frame_count != len(payloads):
             raise Damage("a commit without its right trailer")
@@ -306,6 +318,7 @@ class Document:
         if not self.id:
             raise Damage("a document without an ID")
         self.sequence = reader.varint()
+        check_counters(self.sequence)
         generation = reader.varint()
         if not 1 <= generation < 1 << 63:
             raise Damage("an impossible generation")
@@ -423,7 +436,7 @@ def segment_numbers(name):
     if not match:
         return None
     for digits in match.groups():
-        if digits and (int(digits) == 0 or (len(digits) > 10 and digits[0] == "0")):
+        if digits and (not 0 < int(digits) <= COUNTER_LIMIT or (len(digits) > 10 and digits[0] == "0")):
             return None
     first = int(match[1])
     last = int(match[2] or first)
@@ -482,7 +495,10 @@ class Log:
                 block = file.read(HEAD_SIZE + 1)
             if len(block) != HEAD_SIZE:
                 raise Damage("HEAD has the wrong size")
-            return Preamble(block, HEAD_SIZE, kind=3).block
+            block = Preamble(block, HEAD_SIZE, kind=3).block
+            check_counters(struct.unpack_from("<Q", block, 64)[0])
+            check_counters(*struct.unpack_from("<QQ", block, 80), *struct.unpack_from("<QQ", block, 104))
+            return block
         except (Damage, Foreign):
             return None
 
@@ -605,7 +621,8 @@ class Log:
             if frame.payload is None or frame.type != TRANSACTION or not frame.flags & LAST:
                 continue
             if len(frame.payload) >= TRAILER_SIZE:
-                if Trailer(frame.payload).flushed_through > end.offset:
+                trailer = Trailer(frame.payload)
+                if max(trailer.counters) <= COUNTER_LIMIT and trailer.flushed_through > end.offset:
                     return True
         return False
 
