@@ -259,6 +259,10 @@ extension StoreOpening {
     // What may not have been durable is made so, before anything is served.
     var tail = last
     tail.end = recovery.end
+    if recovery.damage != nil, last.header.merge == nil {
+      tail.end = try LogRecovery.readableEnd(
+        of: last, size: size, from: position?.fileID == last.fileID ? position?.end : nil)
+    }
     var start = LogWriter.Start(
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
       end: recovery.end,
@@ -315,7 +319,9 @@ extension StoreOpening {
       onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
       isFromNothing: checkpoint == nil)
     let replayedSize = try run(&replay, chain, position)
-    damage += replay.damage
+    damage += replay.damage.filter { found in
+      !damage.contains { $0.path == found.path && $0.offset == found.offset }
+    }
     if writer != nil, replay.damage.isEmpty {
       // Not where anything is damaged: what stands for nothing may hold what is missing then.
       try removeLeftovers(chain, files, checkpoint?.checkpoint)
