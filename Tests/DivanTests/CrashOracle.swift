@@ -130,7 +130,8 @@ final class CrashWriter: Sendable {
           case .put(let id, let size):
             let number = random.withLock { Int64(truncatingIfNeeded: $0.next() >> 40) }
             let text = Value.string(String(repeating: "x", count: size))
-            let document = try transaction.overwrite(id, with: ["number": .int(number), "text": text])
+            let document = try transaction.overwrite(
+              id, with: ["number": .int(number), "text": text])
             version[id] = CrashOracle.Entry(document)
           case .delete(let id):
             guard let document = try transaction.get(id) else { continue }

@@ -73,7 +73,9 @@ extension CrashExplorer {
     try workload.work(bench)
     fileSystem.observeChangingCalls(nil)
     // And at the very end.
-    for loss in CrashLoss.all(subject, 0) { attempt(subject, loss, writer.oracle.withLock { $0 }, 0) }
+    for loss in CrashLoss.all(subject, 0) {
+      attempt(subject, loss, writer.oracle.withLock { $0 }, 0)
+    }
   }
 
   private func attempt(
@@ -136,7 +138,8 @@ extension CrashExplorer {
   }
 
   private func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
-    CrashBench(disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
+    CrashBench(
+      disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
   private func check(_ database: Database) throws {
@@ -160,7 +163,9 @@ extension CrashExplorer {
           try check(database)
           _ = try oracle.identify(database.snapshot())
         } catch {
-          problem.withLock { $0 = $0 ?? CrashOracle.Mismatch("in recovery, call \(call), \(loss): \(error)") }
+          problem.withLock {
+            $0 = $0 ?? CrashOracle.Mismatch("in recovery, call \(call), \(loss): \(error)")
+          }
         }
       }
     }

@@ -215,7 +215,8 @@ extension CrashWorkload {
     let database = try bench.open()
     for round in 0..<5 {
       try bench.commit(database, [.put("a", size: round * 100)], durability: .none)
-      try bench.commit(database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
+      try bench.commit(
+        database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
       if round % 3 == 0 { try bench.commit(database, [.delete("a"), .put("c", size: 700)]) }
     }
     try database.close()
@@ -246,7 +247,9 @@ extension CrashWorkload {
     for round in 0..<18 {
       try bench.commit(
         database, [.put("doc-\(round % 5)", size: 800)], durability: .none)
-      if round % 7 == 6 { try bench.commit(database, [.delete("doc-\(round % 5)")], durability: .none) }
+      if round % 7 == 6 {
+        try bench.commit(database, [.delete("doc-\(round % 5)")], durability: .none)
+      }
     }
   }
 }

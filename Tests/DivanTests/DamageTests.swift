@@ -53,7 +53,9 @@ struct DamageTests {
       let others = contents.filter { $0.0 != path }.map(\.2)
       let noise = (0..<size).map { _ in UInt8(truncatingIfNeeded: random.next()) }
       let text = Array(String(repeating: "not a store\n", count: size / 12 + 1).utf8.prefix(size))
-      for (index, other) in (others + [noise, text, [UInt8](repeating: 0, count: size)]).enumerated() {
+      for (index, other) in (others + [noise, text, [UInt8](repeating: 0, count: size)])
+        .enumerated()
+      {
         let disk = original.disk.restarted(.processEnd)
         try disk.truncate(path, toSize: 0)
         try disk.overwrite(path, atOffset: 0, with: other)
@@ -64,7 +66,8 @@ struct DamageTests {
         let disk = original.disk.restarted(.processEnd)
         let count = min(512, size - offset)
         let source = (offset + 4096) % max(1, size - count)
-        let patch = offset % 2 == 0
+        let patch =
+          offset % 2 == 0
           ? [UInt8](repeating: 0, count: count) : Array(bytes[source..<source + count])
         try disk.overwrite(path, atOffset: offset, with: patch)
         try original.examine(disk, "\(path) patched at \(offset)", isMapped: offset % 2 == 0)
@@ -86,7 +89,9 @@ struct DamageTests {
   }
 
   @Test(arguments: [ReadMode.mapped, .buffered])
-  func `a damaged leaf of the index is rebuilt from the log when it is touched`(reads: ReadMode) throws {
+  func `a damaged leaf of the index is rebuilt from the log when it is touched`(reads: ReadMode)
+    throws
+  {
     let original = try DamagedStore.checkpointed.make()
     let checkpoint = try #require(original.files.first { $0.path.hasSuffix(".checkpoint") })
     var repaired = 0
@@ -101,13 +106,17 @@ struct DamageTests {
     #expect(repaired >= 2)
   }
 
-  @Test func `damage before the checkpoint shows when the document is read, and nowhere else`() throws {
+  @Test func `damage before the checkpoint shows when the document is read, and nowhere else`()
+    throws
+  {
     let original = try DamagedStore.checkpointed.make()
     let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
     let disk = original.disk.restarted(.processEnd)
     // Within the text of the first document.
     try disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
-    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }
+    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
     var damaged: [DatabaseError] = []
@@ -146,6 +155,60 @@ struct DamageTests {
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
   }
 
+  @Test func `rot that a later commit proves is damage, also in a log that was not closed`() throws
+  {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    let path = "\(CrashBench.path)/0000000001.segment"
+    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    for number in 0..<4 {
+      let text = Array("doc-\(number)".utf8)
+      let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try disk.corrupt(path, atOffset: place + 40, mask: 1)
+      let opened = try CrashBench(disk, bench.writer, life: 9).open { $0.maintenance = .manual }
+      // The last commit cannot be told from one that was torn.
+      #expect(opened.openingReport.damage.isEmpty == (number == 3), "\(number)")
+      #expect(opened.openingReport.damage.allSatisfy { $0.path == path && $0.offset != nil })
+    }
+  }
+
+  @Test func `what was logged again is known to have been durable`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<4, size: 200, durability: .none)
+      bench.fileSystem.losePower(atCall: 0)
+    }
+    let disk = bench.fileSystem.restarted(.processEnd)
+    let again = CrashBench(disk, bench.writer, life: 9)
+    let database = try again.open { $0.maintenance = .manual }
+    #expect(database.openingReport.securedCommits == 4)
+    let left = disk.restarted(.strict)
+    let path = "\(CrashBench.path)/0000000002.segment"
+    // Nothing but the segment's own header says so.
+    try left.vanish("\(CrashBench.path)/HEAD")
+    try left.truncate(path, toSize: try left.status(path).size - 8)
+    let opened = try CrashBench(left, bench.writer, life: 19).open { $0.maintenance = .manual }
+    #expect(opened.openingReport.damage.first?.path == path)
+  }
+
+  @Test func `a log that ends before the checkpoint's position is damaged from the start`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    try database.store.writeCheckpoint()
+    let disk = bench.fileSystem.restarted(.strict)
+    let path = "\(CrashBench.path)/0000000001.segment"
+    try disk.truncate(path, toSize: try disk.status(path).size - 100)
+    let opened = try CrashBench(disk, bench.writer, life: 19).open { $0.maintenance = .manual }
+    #expect(opened.openingReport.damage.first?.path == path)
+    // Written to, it would be found damaged the next time, with what was written behind the damage.
+    #expect(throws: DatabaseError.self) { try opened.write { _ in } }
+    #expect(try opened.snapshot().get("doc-0") != nil)
+  }
+
   @Test func `forged frames do not make the search for proof slow`() throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
@@ -162,7 +225,8 @@ struct DamageTests {
     // Every frame claims all the bytes up to the end for its own.
     for offset in stride(from: 0, to: size - 64, by: 32) {
       let frame = FrameHeader(
-        kind: .transaction, flags: [.last], payloadSize: size - offset - 32, payloadChecksum: 1,
+        kind: .transaction, flags: [.last], payloadSize: max(0, size - offset - 256),
+        payloadChecksum: 1,
         commit: 9, chain: 7)
       writer.appendZeros(32)
       _ = frame.encode(
@@ -260,7 +324,9 @@ extension DamagedStore.Original {
           let isKnown = oracle.versions.contains { $0[id] == CrashOracle.Entry(document) }
           #expect(isKnown, "\(what): \(id) never was like this")
         }
-        for error in database.openingReport.damage { #expect(error.path != nil, "\(what): \(error)") }
+        for error in database.openingReport.damage {
+          #expect(error.path != nil, "\(what): \(error)")
+        }
       }
     } catch let error as DatabaseError {
       #expect([.damaged, .notAStore, .newerFormat].contains(error.code), "\(what): \(error)")

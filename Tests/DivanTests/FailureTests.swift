@@ -117,10 +117,15 @@ struct FailureTests {
   @Test func `what cannot be stored is refused, and takes nothing with it`() throws {
     try withStore { database, _ in
       func refused(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {
-        code { try database.write { try $0.delete(id: "film"); try body($0) } }
+        code {
+          try database.write {
+            try $0.delete(id: "film"); try body($0)
+          }
+        }
       }
       for id in ["", "_design", String(repeating: "x", count: 5000)] {
-        #expect(refused { try $0.overwrite(id, with: [:]) } == .invalidDocumentID, "\(id.prefix(9))")
+        #expect(
+          refused { try $0.overwrite(id, with: [:]) } == .invalidDocumentID, "\(id.prefix(9))")
       }
       #expect(refused { try $0.overwrite("a", with: ["n": .double(.nan)]) } == .invalidValue)
       #expect(refused { try $0.overwrite("a", with: ["n": .double(.infinity)]) } == .invalidValue)
@@ -139,7 +144,8 @@ struct FailureTests {
     let error = code {
       try database.write { transaction in
         for number in 0..<100 {
-          try transaction.overwrite("doc-\(number)", with: ["x": .string(String(repeating: "x", count: 500))])
+          try transaction.overwrite(
+            "doc-\(number)", with: ["x": .string(String(repeating: "x", count: 500))])
         }
       }
     }

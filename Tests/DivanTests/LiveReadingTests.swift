@@ -10,7 +10,9 @@ import Testing
 /// A store that is opened for reading while somebody writes to it.
 struct LiveReadingTests {
   @Test(arguments: [true, false])
-  func `a reader sees a whole commit, no older than the last acknowledged one`(isMapped: Bool) throws {
+  func `a reader sees a whole commit, no older than the last acknowledged one`(isMapped: Bool)
+    throws
+  {
     let fileSystem = MemoryFileSystem()
     var configuration = Configuration.crashing(on: fileSystem, life: 1)
     configuration.reads = isMapped ? .mapped : .buffered
@@ -24,7 +26,10 @@ struct LiveReadingTests {
           // Three documents that always say the same, and some weight.
           for id in ["a", "b", "c"] {
             try transaction.overwrite(
-              id, with: ["round": .int(Int64(round)), "text": .string(String(repeating: "x", count: 300))])
+              id,
+              with: [
+                "round": .int(Int64(round)), "text": .string(String(repeating: "x", count: 300)),
+              ])
           }
           if round % 5 == 0 { try transaction.overwrite("x-\(round % 7)", with: [:]) }
         }
@@ -66,7 +71,9 @@ struct LiveReadingTests {
     let problems = Recorder<String>()
     let subject = bench.fileSystem
     subject.observeChangingCalls { call in
-      guard subject.names(in: CrashBench.path).contains(where: { $0.hasSuffix(".segment") }) else { return }
+      guard subject.names(in: CrashBench.path).contains(where: { $0.hasSuffix(".segment") }) else {
+        return
+      }
       do {
         let reader = try bench.open {
           $0.isReadOnly = true

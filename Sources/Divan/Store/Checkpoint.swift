@@ -179,7 +179,8 @@ extension Checkpoint {
       } catch .system(let error) where error.code != .notFound {
         throw .system(error)
       } catch {
-        notes.append("Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
+        notes.append(
+          "Checkpoint \(number) cannot be read and was not used: \(DatabaseError(error))")
       }
     }
     return nil

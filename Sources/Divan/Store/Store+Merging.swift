@@ -81,7 +81,8 @@ extension Store {
       let record = try DocumentRecord.decode(item.record.payload)
       return try StoreView(state: state, store: self).entry(record.id)
     } catch let error as DatabaseError {
-      throw .damaged(Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
+      throw .damaged(
+        Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {
       throw .damaged(
         Damage(path: path, offset: Int(clamping: item.locator.offset), reason: "\(error)"))
@@ -111,7 +112,7 @@ extension Store {
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
       commits.replaceNewest(with: newest)
-      maintenance.state.withLock { 
+      maintenance.state.withLock {
         // A merge of one segment has taken its input's name.
         $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
       }
@@ -161,7 +162,7 @@ extension MergePolicy {
     let live: UInt64
     let total: UInt64
 
-    var deadShare: Double { total == 0 ? 1 : Double(total - live) / Double(total) }
+    var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
   /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.

@@ -172,7 +172,8 @@ extension Store {
 
   private func scheduleFlush(after delay: Duration) {
     guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
+      [weak self] in
       guard let self else { return }
       self.flushIsScheduled.store(false, ordering: .releasing)
       // A failure is kept, and told to the next one who writes.

@@ -69,13 +69,13 @@ extension StoreOpening {
       guard try fileSystem.status(path).kind == .directory else {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
         }
       }
-    } catch where error.code == .notADirectory {
+    } catch  where error.code == .notADirectory {
       throw DatabaseError(
         .notAStore, "a store is a directory, and this is a file", hint: "Choose another path",
         path: path)
@@ -239,8 +239,9 @@ extension StoreOpening {
         floors: floors)
     } else {
       recovery = LogRecovery(ofMerged: last)
-      if let head, head.segmentNumber > last.header.numbers.upperBound
-        || head.floor.commit > last.end.commit
+      if let head,
+        head.segmentNumber > last.header.numbers.upperBound
+          || head.floor.commit > last.end.commit
       {
         recovery.damage = Damage(
           path: path, offset: 0,
@@ -296,7 +297,9 @@ extension StoreOpening {
             report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
           } catch .system(let error) where error.isLackOfSpace {
             // A segment that is in its place already is the log's end, even if HEAD does not say so.
-            if let active = made.active { chain.segments.append(active) } else {
+            if let active = made.active {
+              chain.segments.append(active)
+            } else {
               chain.segments[chain.segments.count - 1] = whole
             }
             // Everything can be read, as by a read-only opening; it is made durable another time.

@@ -158,7 +158,8 @@ extension WriteTransaction {
   public var count: Int { Int(clamping: state.documentCount) }
 
   /// The documents in an order, as they are now; later changes do not show.
-  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor {
+  public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor
+  {
     try check()
     return DocumentCursor(view, range, descending: descending)
   }
@@ -183,7 +184,8 @@ extension WriteTransaction {
   func end() { isOver = true }
 
   /// Lends the buffer to the one who appends it to the log.
-  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R {
+  func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
+  {
     try body(&buffer)
   }
 
@@ -282,8 +284,11 @@ extension WriteTransaction {
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !isDeleted {
       // A count from a file is believed, but never so far as to trap.
-      if isDeleted { state.documentCount -= min(1, state.documentCount) }
-      else { state.documentCount += 1 }
+      if isDeleted {
+        state.documentCount -= min(1, state.documentCount)
+      } else {
+        state.documentCount += 1
+      }
     }
     let entry = DocumentEntry(
       revision: revision, isDeleted: isDeleted, sequence: sequence,

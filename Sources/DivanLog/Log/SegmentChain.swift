@@ -43,7 +43,8 @@ extension SegmentChain {
     if let members {
       let covered = members.map(\.numbers.upperBound).max() ?? 0
       for member in members {
-        guard ranges.contains(member.numbers), let file = try? SegmentFile(member.numbers, in: directory),
+        guard ranges.contains(member.numbers),
+          let file = try? SegmentFile(member.numbers, in: directory),
           file.header.fileID == member.fileID, file.header.preamble.salt == member.salt
         else { return nil }
         opened.append(file)
@@ -80,7 +81,8 @@ extension SegmentChain {
         next = numbers.upperBound + 1
       }
     }
-    try chain.link(opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
+    try chain.link(
+      opened.sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound },
       in: directory, isMapped: isMapped)
     return chain
   }
@@ -139,8 +141,9 @@ extension SegmentChain {
   ) throws(LogError) -> LogEnd {
     let size = UInt64(try file.size())
     if let merge = file.header.merge {
-      if let claim = successor?.predecessor, claim.commit != merge.end.commit
-        || claim.chain != merge.end.chain
+      if let claim = successor?.predecessor,
+        claim.commit != merge.end.commit
+          || claim.chain != merge.end.chain
       {
         damage.append(
           Damage(

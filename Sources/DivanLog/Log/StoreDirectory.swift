@@ -59,7 +59,7 @@ extension StoreDirectory {
     try attempt { () throws(SystemError) in
       do throws(SystemError) {
         return try fileSystem.open(temporary, .creating)
-      } catch where error.code == .exists {
+      } catch  where error.code == .exists {
         try fileSystem.remove(temporary)
         return try fileSystem.open(temporary, .creating)
       }
@@ -82,9 +82,9 @@ extension StoreDirectory {
     let bytes: SharedBytes
     do throws(SystemError) {
       bytes = try fileSystem.contents(of: path, limit: 1 << 16)
-    } catch where error.code == .notFound {
+    } catch  where error.code == .notFound {
       return (nil, nil)
-    } catch where error.code == .fileTooLarge {
+    } catch  where error.code == .fileTooLarge {
       return (nil, .damaged(Damage(path: path, offset: 0, reason: "HEAD has the wrong size")))
     } catch {
       throw .system(error)
