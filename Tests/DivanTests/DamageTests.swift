@@ -219,7 +219,7 @@ struct DamageTests {
     let disk = bench.fileSystem.restarted(.processEnd)
     let path = "\(CrashBench.path)/0000000001.segment"
     let header = try SegmentFile(1...1, in: StoreDirectory(CrashBench.path, on: disk)).header
-    let size = 256 << 10
+    let size = 768 << 10
     let start = try disk.contents(of: path, limit: 1 << 20).count + 8
     var writer = ByteWriter(capacity: size)
     // Every frame claims all the bytes up to the end for its own.
@@ -239,7 +239,7 @@ struct DamageTests {
     let duration = try clock.measure {
       _ = try CrashBench(disk, bench.writer, life: 9).open { $0.isReadOnly = true }
     }
-    // Eight thousand frames of 128 KiB each would take minutes.
+    // Twenty-four thousand frames of 384 KiB each would take minutes.
     #expect(duration < .seconds(5))
   }
 
