@@ -197,7 +197,7 @@ struct CrashLoss: Sendable, CustomStringConvertible {
     all.append(CrashLoss(loss: .everything))
     let seed = UInt64(call &* 64)
     let remainders = SimulatedDisk.Tearing.Remainder.allCases
-    let rounds = max(1, Int(2 * testBudget))
+    let rounds = max(1, Int(3 * testBudget))
     for round in 0..<rounds {
       let seed = seed &+ UInt64(round)
       let tearing = SimulatedDisk.Tearing(

@@ -179,6 +179,10 @@ extension CrashWorkload {
     try bench.commit(
       database, [.put("doc-1", size: 20), .put("doc-4", size: 20)], durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
+    try bench.commit(
+      database, [5, 6, 7, 8, 0, 3].map { .put("doc-\($0)", size: 20) }, durability: .none)
+    // Not after a checkpoint, which would flush the log itself.
+    try database.store.mergeWhatPays()
     try database.compact()
     try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
     try database.compact()

@@ -40,6 +40,8 @@ public final class Database: Sendable {
   public static func inMemory(configuration: Configuration = Configuration()) throws -> Database {
     var configuration = configuration
     configuration.fileSystem = configuration.fileSystem ?? MemoryFileSystem()
+    // Memory that is set aside helps nobody.
+    configuration.reserveSize = 0
     return try Database(at: "/memory.divan", configuration: configuration)
   }
 

@@ -15,6 +15,11 @@ struct OpenedStore {
   var replayedSize = 0
 }
 
+extension SystemError {
+  /// Whether it says that there is no room, of the medium or of the user's share.
+  var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
+}
+
 /// Opens a store: finds out what is there, decides what counts, and reads it into the index.
 ///
 /// In the order of FILE_FORMAT.md §8. Nothing that exists is changed: what was left in doubt is logged
@@ -45,12 +50,12 @@ extension StoreOpening {
   // MARK: For writing
 
   private func openForWriting() throws(DatabaseError) -> OpenedStore {
-    let isNew = try makeDirectory()
+    try makeDirectory()
     let lock = try takeLock()
     do throws(DatabaseError) {
       return try translating { () throws(LogError) in
         try prepareDirectory()
-        return try read(lock: lock, isNew: isNew)
+        return try read(lock: lock)
       }
     } catch {
       lock.release()
@@ -58,19 +63,17 @@ extension StoreOpening {
     }
   }
 
-  /// Makes the store's directory if there is none, and says whether it did.
-  private func makeDirectory() throws(DatabaseError) -> Bool {
+  /// Makes the store's directory if there is none.
+  private func makeDirectory() throws(DatabaseError) {
     do throws(SystemError) {
       guard try fileSystem.status(path).kind == .directory else {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
-      return false
     } catch  where error.code == .notFound {
-      return try translating { () throws(LogError) in
+      try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
           try fileSystem.makeDirectory(path)
         }
-        return true
       }
     } catch  where error.code == .notADirectory {
       throw DatabaseError(
@@ -143,7 +146,7 @@ extension StoreOpening {
     for _ in 0..<16 {
       let before = try translating { () throws(LogError) in try evidence() }
       do throws(LogError) {
-        let opened = try read(lock: nil, isNew: false)
+        let opened = try read(lock: nil)
         if opened.report.damage.isEmpty { return opened }
         if try evidence() == before { return opened }
       } catch .system(let error) where error.code == .notFound && error.path != path {
@@ -153,7 +156,7 @@ extension StoreOpening {
         if after == before { throw DatabaseError(error) }
       }
     }
-    return try translating { () throws(LogError) in try read(lock: nil, isNew: false) }
+    return try translating { () throws(LogError) in try read(lock: nil) }
   }
 
   /// What a writer changes whenever it adds or removes a file.
@@ -168,7 +171,7 @@ extension StoreOpening {
 
   // MARK: Both
 
-  private func read(lock: (any FileLock)?, isNew: Bool) throws(LogError) -> OpenedStore {
+  private func read(lock: (any FileLock)?) throws(LogError) -> OpenedStore {
     let isWriter = lock != nil
     var report = OpeningReport()
     let (files, foreign) = try directory.listing()
@@ -186,7 +189,8 @@ extension StoreOpening {
         throw .damaged(
           Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
       }
-      report.ending = isWriter && isNew ? .created : (isWriter ? .created : .closed)
+      report.ending = isWriter ? .created : .closed
+      if isWriter { makeReserve(files) }
       return opened(
         StoreState(nodeSize: configuration.nodeSize), .empty,
         storeID: StoreID(high: configuration.random(), low: configuration.random()),
@@ -252,8 +256,10 @@ extension StoreOpening {
     // What may not have been durable is made so, before anything is served.
     var tail = last
     tail.end = recovery.end
-    // What stands behind damage is read as far as it can be.
-    if recovery.damage != nil { tail.end.offset = max(tail.end.offset, UInt64(size)) }
+    if recovery.damage != nil, last.header.merge == nil {
+      tail.end = try LogRecovery.readableEnd(
+        of: last, size: size, from: position?.fileID == last.fileID ? position?.end : nil)
+    }
     var start = LogWriter.Start(
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
       end: recovery.end,
@@ -276,15 +282,30 @@ extension StoreOpening {
           underlying: DatabaseError(first))
       } else {
         let made = makeWriter(last.header.preamble.storeID, start)
+        writer = made
         if mustRelog {
           var whole = tail
           whole.end = recovery.end
-          try relog(
-            LogWriter.Relog(segment: whole, proven: recovery.proven, end: recovery.end), made)
-          if let active = made.active { chain.segments.append(active) }
-          report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
+          do throws(LogError) {
+            try relog(
+              LogWriter.Relog(segment: whole, proven: recovery.proven, end: recovery.end), made)
+            if let active = made.active { chain.segments.append(active) }
+            report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
+          } catch .system(let error) where error.isLackOfSpace {
+            // A segment that is in its place already is the log's end, even if HEAD does not say so.
+            if let active = made.active {
+              chain.segments.append(active)
+            } else {
+              chain.segments[chain.segments.count - 1] = whole
+            }
+            // Everything can be read, as by a read-only opening; it is made durable another time.
+            writer = nil
+            refusal = DatabaseError(
+              .readOnly, "the store is open for reading only, because the disk is full",
+              hint: "Make space, and open it again", path: path, underlying: DatabaseError(error))
+            report.notes.append("The disk is full, so the store is open for reading only")
+          }
         }
-        writer = made
       }
     } else {
       refusal = DatabaseError(
@@ -297,10 +318,13 @@ extension StoreOpening {
       onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
       isFromNothing: checkpoint == nil)
     let replayedSize = try run(&replay, chain, position)
-    damage += replay.damage
+    damage += replay.damage.filter { found in
+      !damage.contains { $0.path == found.path && $0.offset == found.offset }
+    }
     if writer != nil, replay.damage.isEmpty {
       // Not where anything is damaged: what stands for nothing may hold what is missing then.
       try removeLeftovers(chain, files, checkpoint?.checkpoint)
+      makeReserve(files)
     }
     if refusal == nil || lock != nil, let first = replay.damage.first, writer != nil {
       writer = nil
@@ -387,10 +411,35 @@ extension StoreOpening {
   private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
       try writer.begin(after: relog.proven, relogging: relog)
-    } catch .system(let error) where error.code == .noSpace || error.code == .quotaExceeded {
-      try directory.remove(.reserve)
-      try writer.begin(after: relog.proven, relogging: relog)
+    } catch .system(let error) where error.isLackOfSpace {
+      // If it cannot be removed, there is no more room than before, and the next error says so.
+      try? directory.remove(.reserve)
+      if writer.active == nil {
+        try writer.begin(after: relog.proven, relogging: relog)
+      } else {
+        // The segment is in its place, and must not be made twice; only HEAD is behind.
+        try writer.replaceHead(isClosed: false)
+      }
     }
+  }
+
+  /// Makes the file that is released when the disk is full, unless it is there.
+  ///
+  /// It holds bytes that no file system compresses or leaves out. Without space for it the store is
+  /// as good as with it, until it is needed.
+  private func makeReserve(_ files: Set<FileName>) {
+    guard configuration.reserveSize > 0, !files.contains(.reserve) else { return }
+    var state = configuration.random()
+    var writer = ByteWriter(capacity: configuration.reserveSize)
+    while writer.count < configuration.reserveSize {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      writer.append(state ^ state >> 29)
+    }
+    let bytes = writer.sharedCopy
+    let file = try? directory.install(.reserve) { (file) throws(LogError) in
+      try attempt { () throws(SystemError) in try file.write(bytes, at: 0) }
+    }
+    try? file?.close()
   }
 
   /// Deletes files that stand for nothing, so that no later opening takes them for something.

@@ -74,6 +74,22 @@ extension LogRecovery {
     return recovery
   }
 
+  /// Where the last whole transaction ends, wherever damage stands before it: what comes after damage
+  /// is read as far as it is sound.
+  package static func readableEnd(
+    of segment: Segment, size: Int, from start: LogEnd?
+  ) throws(LogError) -> LogEnd {
+    var reader = TransactionReader(segment, from: start, limit: size)
+    var end = reader.end
+    while true {
+      switch try reader.next() {
+      case .transaction(let transaction): end = transaction.end
+      case .broken: guard try reader.resume() else { return end }
+      case .end: return end
+      }
+    }
+  }
+
   private static func read(
     _ segment: Segment, size: Int, from start: LogEnd?
   ) throws(LogError) -> LogRecovery {

@@ -1,0 +1,338 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Files that are not what was written. What is read is what was stored, or an error says that it is
+/// not; nothing changes silently, and nothing traps or hangs.
+struct DamageTests {
+  @Test(arguments: DamagedStore.all)
+  func `a flipped bit anywhere is harmless or reported`(store: DamagedStore) throws {
+    let original = try store.make()
+    var tried = 0
+    for (path, size) in original.files {
+      for offset in stride(from: tried % 7, to: size, by: step(size, 260)) {
+        tried += 1
+        let disk = original.disk.restarted(.processEnd)
+        try disk.corrupt(path, atOffset: offset, mask: 1 << UInt8((offset / 3 + tried) % 8))
+        try original.examine(disk, "bit flip in \(path) at \(offset)", isMapped: tried % 2 == 0)
+      }
+    }
+    print("\(store.name): \(original.files.count) files, \(tried) flips")
+  }
+
+  @Test(arguments: DamagedStore.all)
+  func `a file cut off anywhere is harmless or reported`(store: DamagedStore) throws {
+    let original = try store.make()
+    for (path, size) in original.files {
+      for length in stride(from: 0, to: size, by: step(size, 60)) {
+        let disk = original.disk.restarted(.processEnd)
+        try disk.truncate(path, toSize: length)
+        try original.examine(disk, "\(path) cut to \(length) of \(size)", isMapped: length % 2 == 0)
+      }
+    }
+  }
+
+  @Test(arguments: DamagedStore.all)
+  func `a file that is gone, doubled, blank, noise or foreign is harmless or reported`(
+    store: DamagedStore
+  ) throws {
+    let original = try store.make()
+    let contents = try original.files.map { path, size in
+      (path, size, Array(try original.disk.contents(of: path, limit: size).array))
+    }
+    var random = SeededGenerator(seed: 9)
+    for (path, size, bytes) in contents {
+      let gone = original.disk.restarted(.processEnd)
+      try gone.vanish(path)
+      // Without HEAD and the newest segment, or the whole store, nothing can be noticed.
+      try original.examine(gone, "\(path) gone", isMapped: true)
+      let others = contents.filter { $0.0 != path }.map(\.2)
+      let noise = (0..<size).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+      let text = Array(String(repeating: "not a store\n", count: size / 12 + 1).utf8.prefix(size))
+      for (index, other) in (others + [noise, text, [UInt8](repeating: 0, count: size)])
+        .enumerated()
+      {
+        let disk = original.disk.restarted(.processEnd)
+        try disk.truncate(path, toSize: 0)
+        try disk.overwrite(path, atOffset: 0, with: other)
+        try original.examine(disk, "\(path) holds other bytes \(index)", isMapped: index % 2 == 0)
+      }
+      // Parts of it: zeros, and what belongs elsewhere in it.
+      for offset in stride(from: 0, to: size, by: step(size, 40)) {
+        let disk = original.disk.restarted(.processEnd)
+        let count = min(512, size - offset)
+        let source = (offset + 4096) % max(1, size - count)
+        let patch =
+          offset % 2 == 0
+          ? [UInt8](repeating: 0, count: count) : Array(bytes[source..<source + count])
+        try disk.overwrite(path, atOffset: offset, with: patch)
+        try original.examine(disk, "\(path) patched at \(offset)", isMapped: offset % 2 == 0)
+      }
+    }
+  }
+
+  @Test func `names that no store would count to are left alone`() throws {
+    let original = try DamagedStore.checkpointed.make()
+    for name in [
+      "18446744073709551615.segment", "0000000001-18446744073709551615.segment",
+      "18446744073709551615.checkpoint", "1.segment", "0000000000.segment", "0000000009.segments",
+    ] {
+      let disk = original.disk.restarted(.processEnd)
+      let file = try disk.open("\(CrashBench.path)/\(name)", .creating)
+      try file.write(SharedBytes(copying: [1, 2, 3]), at: 0)
+      try original.examine(disk, name, isMapped: true)
+    }
+  }
+
+  @Test(arguments: [ReadMode.mapped, .buffered])
+  func `a damaged leaf of the index is rebuilt from the log when it is touched`(reads: ReadMode)
+    throws
+  {
+    let original = try DamagedStore.checkpointed.make()
+    let checkpoint = try #require(original.files.first { $0.path.hasSuffix(".checkpoint") })
+    var repaired = 0
+    for page in 0..<(checkpoint.size / 4096 - 1) {
+      let disk = original.disk.restarted(.processEnd)
+      try disk.corrupt(checkpoint.path, atOffset: 4096 * (page + 1) + 1000, mask: 4)
+      let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: reads == .mapped, life: 70)
+      let database = try bench.open { $0.maintenance = .manual }
+      #expect(try original.oracle.identify(database.snapshot()) == original.version)
+      if database.openingReport.notes.isEmpty { repaired += 1 }
+    }
+    #expect(repaired >= 2)
+  }
+
+  @Test func `damage before the checkpoint shows when the document is read, and nowhere else`()
+    throws
+  {
+    let original = try DamagedStore.checkpointed.make()
+    let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
+    let disk = original.disk.restarted(.processEnd)
+    // Within the text of the first document.
+    try disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
+    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
+    #expect(database.openingReport.damage.isEmpty)
+    let snapshot = try database.snapshot()
+    var damaged: [DatabaseError] = []
+    for id in original.oracle.versions[original.version].keys {
+      do { _ = try snapshot.get(id) } catch let error as DatabaseError { damaged.append(error) }
+    }
+    #expect(damaged.count == 1)
+    #expect(damaged.first?.code == .damaged)
+    #expect(damaged.first?.documentID == "doc-0")
+    #expect(damaged.first?.path == segment.path)
+    #expect(damaged.first?.offset != nil)
+    // Writing goes on, and compaction leaves the evidence as it is.
+    try database.write { try $0.overwrite("new", with: [:]) }
+    #expect(throws: DatabaseError.self) { try database.compact() }
+    #expect(throws: DatabaseError.self) { try snapshot.get("doc-0") }
+    #expect(try database.snapshot().get("doc-1") != nil)
+  }
+
+  @Test func `the transaction after a damaged one is read`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<4, size: 200)
+      try database.close()
+    }
+    // The payload of the second transaction; its header is whole.
+    let path = "\(CrashBench.path)/0000000001.segment"
+    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    let text = Array("doc-1".utf8)
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+    try bench.fileSystem.corrupt(path, atOffset: place + 40, mask: 1)
+    let database = try bench.open()
+    #expect(!database.openingReport.damage.isEmpty)
+    let snapshot = try database.snapshot()
+    for number in [0, 2, 3] { #expect(try snapshot.get("doc-\(number)") != nil, "doc-\(number)") }
+    #expect(throws: DatabaseError.self) { try database.write { _ in } }
+  }
+
+  @Test func `rot that a later commit proves is damage, also in a log that was not closed`() throws
+  {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    let path = "\(CrashBench.path)/0000000001.segment"
+    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    for number in 0..<4 {
+      let text = Array("doc-\(number)".utf8)
+      let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try disk.corrupt(path, atOffset: place + 40, mask: 1)
+      let opened = try CrashBench(disk, bench.writer, life: 9).open { $0.maintenance = .manual }
+      // The last commit cannot be told from one that was torn.
+      #expect(opened.openingReport.damage.isEmpty == (number == 3), "\(number)")
+      #expect(opened.openingReport.damage.allSatisfy { $0.path == path && $0.offset != nil })
+    }
+  }
+
+  @Test func `what was logged again is known to have been durable`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<4, size: 200, durability: .none)
+      bench.fileSystem.losePower(atCall: 0)
+    }
+    let disk = bench.fileSystem.restarted(.processEnd)
+    let again = CrashBench(disk, bench.writer, life: 9)
+    let database = try again.open { $0.maintenance = .manual }
+    #expect(database.openingReport.securedCommits == 4)
+    let left = disk.restarted(.strict)
+    let path = "\(CrashBench.path)/0000000002.segment"
+    // Nothing but the segment's own header says so.
+    try left.vanish("\(CrashBench.path)/HEAD")
+    try left.truncate(path, toSize: try left.status(path).size - 8)
+    let opened = try CrashBench(left, bench.writer, life: 19).open { $0.maintenance = .manual }
+    #expect(opened.openingReport.damage.first?.path == path)
+  }
+
+  @Test func `a log that ends before the checkpoint's position is damaged from the start`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    try database.store.writeCheckpoint()
+    let disk = bench.fileSystem.restarted(.strict)
+    let path = "\(CrashBench.path)/0000000001.segment"
+    try disk.truncate(path, toSize: try disk.status(path).size - 100)
+    let opened = try CrashBench(disk, bench.writer, life: 19).open { $0.maintenance = .manual }
+    #expect(opened.openingReport.damage.first?.path == path)
+    // Written to, it would be found damaged the next time, with what was written behind the damage.
+    #expect(throws: DatabaseError.self) { try opened.write { _ in } }
+    #expect(try opened.snapshot().get("doc-0") != nil)
+  }
+
+  @Test func `forged frames do not make the search for proof slow`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.commit(database, [.put("a", size: 10)])
+      bench.fileSystem.losePower(atCall: 0)
+    }
+    let disk = bench.fileSystem.restarted(.processEnd)
+    let path = "\(CrashBench.path)/0000000001.segment"
+    let header = try SegmentFile(1...1, in: StoreDirectory(CrashBench.path, on: disk)).header
+    let size = 768 << 10
+    let start = try disk.contents(of: path, limit: 1 << 20).count + 8
+    var writer = ByteWriter(capacity: size)
+    // Every frame claims all the bytes up to the end for its own.
+    for offset in stride(from: 0, to: size - 64, by: 32) {
+      let frame = FrameHeader(
+        kind: .transaction, flags: [.last], payloadSize: max(0, size - offset - 256),
+        payloadChecksum: 1,
+        commit: 9, chain: 7)
+      writer.appendZeros(32)
+      _ = frame.encode(
+        into: &writer, at: writer.count - 32, offset: (start + 7) / 8 * 8 + offset,
+        salt: header.preamble.salt)
+    }
+    try disk.truncate(path, toSize: (start + 7) / 8 * 8)
+    try disk.overwrite(path, atOffset: (start + 7) / 8 * 8, with: writer.array + [0, 0])
+    let clock = ContinuousClock()
+    let duration = try clock.measure {
+      _ = try CrashBench(disk, bench.writer, life: 9).open { $0.isReadOnly = true }
+    }
+    // Twenty-four thousand frames of 384 KiB each would take minutes.
+    #expect(duration < .seconds(5))
+  }
+
+  private func step(_ size: Int, _ count: Int) -> Int {
+    max(1, Int(Double(size) / (Double(count) * testBudget))) | 1
+  }
+}
+
+/// A small store that was closed, to be damaged.
+struct DamagedStore: Sendable, CustomTestStringConvertible {
+  let name: String
+  let fill: @Sendable (CrashBench) throws -> Void
+  var testDescription: String { name }
+
+  static let all = [plain, checkpointed, merged]
+
+  static let plain = DamagedStore(name: "a log of two segments") { bench in
+    for session in 0..<2 {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 4, size: 200)
+      try bench.commit(database, [.delete("doc-\(session)")])
+      try database.close()
+    }
+  }
+
+  static let checkpointed = DamagedStore(name: "a checkpoint and a log after it") { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("doc-0", size: 500)])
+    try bench.fill(database, 1..<30, size: 20)
+    try database.store.writeCheckpoint()
+    try bench.commit(database, [.put("doc-3", size: 30), .delete("doc-4")])
+    try database.close()
+  }
+
+  static let merged = DamagedStore(name: "merged segments") { bench in
+    for session in 0..<3 {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 4, size: 100)
+      if session == 1 { try database.compact() }
+      try database.close()
+    }
+  }
+
+  struct Original {
+    let disk: SimulatedFileSystem
+    let oracle: CrashOracle
+    let files: [(path: String, size: Int)]
+    var version: Int { oracle.versions.count - 1 }
+  }
+
+  func make() throws -> Original {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    try fill(bench)
+    let disk = bench.fileSystem
+    let names = try disk.list(CrashBench.path).filter { !["LOCK", "tmp", "RESERVE"].contains($0) }
+    let files = try names.map { name in
+      let path = "\(CrashBench.path)/\(name)"
+      return (path: path, size: try disk.status(path).size)
+    }
+    return Original(disk: disk, oracle: bench.writer.oracle.withLock { $0 }, files: files)
+  }
+}
+
+extension DamagedStore.Original {
+  /// Opens and reads everything: it must be what was stored, or an error must say why not.
+  func examine(_ disk: SimulatedFileSystem, _ what: String, isMapped: Bool) throws {
+    let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+    let clock = ContinuousClock()
+    let start = clock.now
+    defer { #expect(clock.now - start < .seconds(10), "\(what)") }
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      if database.openingReport.damage.isEmpty {
+        let found = try oracle.identify(database.snapshot())
+        #expect(found == version, "\(what): version \(found) of \(version) without a word")
+      } else {
+        // What can still be read is no invention.
+        let snapshot = try database.snapshot()
+        var ids = snapshot.ids()
+        while let id = try ids.next() {
+          guard let document = try? snapshot.get(id) else { continue }
+          let isKnown = oracle.versions.contains { $0[id] == CrashOracle.Entry(document) }
+          #expect(isKnown, "\(what): \(id) never was like this")
+        }
+        for error in database.openingReport.damage {
+          #expect(error.path != nil, "\(what): \(error)")
+        }
+      }
+    } catch let error as DatabaseError {
+      #expect([.damaged, .notAStore, .newerFormat].contains(error.code), "\(what): \(error)")
+      #expect(error.path != nil, "\(what): \(error)")
+    } catch let mismatch as CrashOracle.Mismatch {
+      Issue.record("\(what): \(mismatch)")
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import DivanLog
+import DivanTesting
+import Dispatch
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// What callers, other programs and the machine do wrong: a clear error each time, and nothing lost.
+struct FailureTests {
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as DatabaseError {
+      #expect(!error.message.isEmpty)
+      return error.code
+    } catch {
+      Issue.record("not an error of Divan: \(error)")
+      return nil
+    }
+  }
+
+  /// A store with one document, which each failure leaves as it is.
+  private func withStore(_ body: (Database, SimulatedFileSystem) throws -> Void) throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open()
+    try database.write { try $0.overwrite("film", with: ["title": "Metropolis"]) }
+    try body(database, fileSystem)
+    try database.close()
+    let reopened = try bench.open()
+    let snapshot = try reopened.snapshot()
+    #expect(snapshot.count == 1)
+    #expect(try snapshot.get("film")?["title"] == "Metropolis")
+  }
+
+  @Test func `without permission nothing is opened, and later everything is there`() throws {
+    for (failure, expected) in [
+      (SystemError.Code.noAccess, DatabaseError.Code.accessDenied), (.notPermitted, .accessDenied),
+      (.readOnlyFileSystem, .readOnly), (.tooManyOpenFiles, .resourceExhausted),
+    ] {
+      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+      let first = try bench.open()
+      try bench.commit(first, [.put("a", size: 1)])
+      try first.close()
+      bench.fileSystem.fail(.lock, with: failure, isLasting: true)
+      #expect(code { _ = try bench.open() } == expected)
+      // A medium that can only be read can be read.
+      let reader = try bench.open { $0.isReadOnly = true }
+      #expect(try reader.snapshot().get("a") != nil)
+      bench.fileSystem.stopFailing()
+      let again = try bench.open()
+      #expect(try again.snapshot().get("a") != nil)
+    }
+  }
+
+  @Test func `a store is a directory, and not among other files`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let file = try fileSystem.open("/file", .creating)
+    try file.write(SharedBytes(copying: [1]), at: 0)
+    var configuration = Configuration.crashing(on: fileSystem, life: 1)
+    #expect(code { _ = try Database(at: "/file", configuration: configuration) } == .notAStore)
+    try fileSystem.makeDirectory("/other")
+    _ = try fileSystem.open("/other/letter.txt", .creating)
+    #expect(code { _ = try Database(at: "/other", configuration: configuration) } == .notAStore)
+    #expect(fileSystem.names(in: "/other") == ["letter.txt"])
+    #expect(code { _ = try Database(at: "/no/where", configuration: configuration) } == .notFound)
+    configuration.isReadOnly = true
+    #expect(code { _ = try Database(at: "/nothing", configuration: configuration) } == .notFound)
+    #expect(code { _ = try Database(at: "/file", configuration: configuration) } != nil)
+  }
+
+  @Test func `a store that is open says who holds it`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/store.divan"
+    let database = try Database(at: path)
+    try database.write { try $0.overwrite("a", with: [:]) }
+    do {
+      _ = try Database(at: path)
+      Issue.record("opened twice")
+    } catch let error as DatabaseError {
+      #expect(error.code == .storeInUse)
+      #expect(error.message.contains("in this process"))
+      #expect(error.hint != nil)
+    }
+    try makeSymbolicLink(at: directory.path + "/alias", to: path)
+    #expect(code { _ = try Database(at: directory.path + "/alias") } == .storeInUse)
+    var configuration = Configuration()
+    configuration.isReadOnly = true
+    let reader = try Database(at: path, configuration: configuration)
+    #expect(try reader.snapshot().exists("a"))
+    #expect(code { try reader.write { _ in } } == .readOnly)
+    try database.close()
+    #expect(try Database(at: path).snapshot().view.state.documentCount == 1)
+  }
+
+  @Test func `after closing every call says so`() throws {
+    try withStore { database, _ in
+      let snapshot = try database.snapshot()
+      var cursor = snapshot.documents()
+      var feed = snapshot.changes()
+      try database.close()
+      try database.close()
+      #expect(code { _ = try snapshot.get("film") } == .closed)
+      #expect(code { _ = try snapshot.exists("film") } == .closed)
+      #expect(code { _ = try cursor.next() } == .closed)
+      #expect(code { _ = try feed.next() } == .closed)
+      #expect(code { _ = try database.snapshot() } == .closed)
+      #expect(code { try database.write { _ in } } == .closed)
+      #expect(code { try database.flush() } == .closed)
+      #expect(code { try database.compact() } == .closed)
+    }
+  }
+
+  @Test func `what cannot be stored is refused, and takes nothing with it`() throws {
+    try withStore { database, _ in
+      func refused(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {
+        code {
+          try database.write {
+            try $0.delete(id: "film"); try body($0)
+          }
+        }
+      }
+      for id in ["", "_design", String(repeating: "x", count: 5000)] {
+        #expect(
+          refused { try $0.overwrite(id, with: [:]) } == .invalidDocumentID, "\(id.prefix(9))")
+      }
+      #expect(refused { try $0.overwrite("a", with: ["n": .double(.nan)]) } == .invalidValue)
+      #expect(refused { try $0.overwrite("a", with: ["n": .double(.infinity)]) } == .invalidValue)
+      var deep = Value.int(1)
+      for _ in 0..<5000 { deep = .array([deep]) }
+      #expect(refused { try $0.overwrite("a", with: ["deep": deep]) } == .documentTooLarge)
+      let huge = Value.string(String(repeating: "x", count: 17 << 20))
+      #expect(refused { try $0.overwrite("a", with: ["huge": huge]) } == .documentTooLarge)
+    }
+  }
+
+  @Test func `a transaction has a bound`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.transactionSizeLimit = 10_000 }
+    try bench.commit(database, [.put("a", size: 100)])
+    let error = code {
+      try database.write { transaction in
+        for number in 0..<100 {
+          try transaction.overwrite(
+            "doc-\(number)", with: ["x": .string(String(repeating: "x", count: 500))])
+        }
+      }
+    }
+    #expect(error == .transactionTooLarge)
+    #expect(try database.snapshot().count == 2)
+  }
+
+  @Test func `writing within writing is an error and no deadlock`() throws {
+    try withStore { database, _ in
+      try database.write { _ in
+        #expect(code { try database.write { _ in } } == .nestedWrite)
+        #expect(code { try database.close() } == .nestedWrite)
+      }
+      var kept: WriteTransaction?
+      try database.write { kept = $0 }
+      #expect(code { _ = try kept?.get("film") } == .closed)
+      #expect(code { try kept?.delete(id: "film") } == .closed)
+    }
+  }
+
+  @Test func `whoever waits too long for the turn is told so`() throws {
+    try withStore { database, _ in
+      let begun = DispatchSemaphore(value: 0)
+      let end = DispatchSemaphore(value: 0)
+      let ended = DispatchSemaphore(value: 0)
+      DispatchQueue(label: "writer").async {
+        try? database.write { _ in
+          begun.signal()
+          end.wait()
+        }
+        ended.signal()
+      }
+      begun.wait()
+      #expect(code { try database.write(timeout: .milliseconds(20)) { _ in } } == .timedOut)
+      end.signal()
+      ended.wait()
+      try database.write(timeout: .seconds(5)) { _ in }
+    }
+  }
+
+  @Test func `an opening that is cancelled changes nothing`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<9)
+      bench.fileSystem.losePower(atCall: 0)
+    }
+    let after = CrashBench(bench.fileSystem.restarted(.processEnd), bench.writer, life: 9)
+    for _ in 0..<2 {
+      #expect(code { _ = try after.open { $0.openingProgress = { _ in false } } } == .cancelled)
+    }
+    let progress = Recorder<Double>()
+    let database = try after.open {
+      $0.openingProgress = {
+        progress.append($0)
+        return true
+      }
+    }
+    _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+    #expect(progress.all.allSatisfy { (0...1).contains($0) })
+    #expect(progress.all.last == 1)
+  }
+}

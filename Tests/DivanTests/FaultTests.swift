@@ -1,0 +1,251 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Calls that fail, each kind of error at each call: never a trap, an honest error, and a store that
+/// is what the oracle knows it can be.
+struct FaultTests {
+  static let workloads: [CrashWorkload] = [
+    .newStore, .reopened, .checkpointing, .compacting, .merging, .interrupted, .mixed,
+  ]
+
+  @Test(arguments: workloads)
+  func `whichever call fails, nothing that was acknowledged is lost`(workload: CrashWorkload) throws
+  {
+    let calls = try countCalls(of: workload)
+    let kinds = SimulatedDisk.Failure.allCases
+    var tried = 0
+    let step = max(1, Int(Double(calls * kinds.count * 2) / (36 * testBudget)))
+    for number in stride(from: 0, to: calls * kinds.count * 2, by: step) {
+      let failure = kinds[(number / 2) % kinds.count]
+      let call = number / 2 / kinds.count + 1
+      tried += 1
+      do {
+        try run(
+          workload, failing: call, with: failure, isLasting: number % 2 == 1,
+          isMapped: tried % 2 == 0)
+      } catch {
+        Issue.record(
+          "\(workload.name): call \(call), \(failure), lasting \(number % 2 == 1): \(error)")
+        break
+      }
+    }
+    print("\(workload.name): \(calls) calls, \(tried) faults")
+  }
+
+  @Test func `a failed flush stops writing but not reading, and reopening finds a whole state`()
+    throws
+  {
+    let behaviors: [SimulatedDisk.FailedFlush] = [
+      .keepsNewBytes, .revertsToOldBytes(afterCalls: 0), .revertsToOldBytes(afterCalls: 7),
+    ]
+    for behavior in behaviors {
+      for durability in [Durability.full, .none] {
+        let fileSystem = SimulatedFileSystem()
+        let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+        let database = try bench.open { $0.maintenance = .manual }
+        try bench.fill(database, 0..<4)
+        try bench.commit(database, [.put("doc-1", size: 5)], durability: durability)
+        fileSystem.failFlush(behavior)
+        let error = #expect(throws: DatabaseError.self) {
+          try bench.commit(database, [.put("doc-2", size: 7)])
+        }
+        #expect(error?.code == .outcomeUnknown)
+        let later = #expect(throws: DatabaseError.self) {
+          try database.write { try $0.overwrite("doc-3", with: [:]) }
+        }
+        #expect(later?.code == .writerStopped)
+        let oracle = bench.writer.oracle.withLock { $0 }
+        if durability == .full {
+          // Readers see what was durable before, and not what may be lost.
+          #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 2)
+        }
+        try database.close()
+        let same = CrashBench(fileSystem.restarted(.processEnd), bench.writer, life: 100)
+        let reopened = try same.open { $0.maintenance = .manual }
+        #expect(reopened.openingReport.damage.isEmpty)
+        var served = oracle
+        served.secured = try oracle.identify(reopened.snapshot())
+        // What was served is durable now, though the flush had failed.
+        let after = CrashBench(same.fileSystem.restarted(.strict), bench.writer, life: 200)
+        let last = try after.open()
+        _ = try served.identify(last.snapshot())
+      }
+    }
+  }
+
+  @Test func `a flush that fails for a checkpoint stops the writer, too`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("a", size: 5)])
+    try bench.commit(database, [.put("a", size: 6)], durability: .none)
+    // The checkpoint's own file is flushed first, then the log.
+    fileSystem.failFlush(atCall: 2, .keepsNewBytes)
+    #expect(throws: DatabaseError.self) { try database.store.writeCheckpoint() }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
+    }
+    #expect(error?.code == .writerStopped)
+    #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
+  }
+
+  @Test func `after a failure maintenance shows readers nothing that was not durable`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("a", size: 5)])
+    fileSystem.failFlush(.keepsNewBytes)
+    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 6)]) }
+    // As the end of a checkpoint or a merge does, which began before.
+    database.store.commits.replaceNewest(with: database.store.newest)
+    #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 5)
+  }
+
+  @Test func `when the disk is full deletes still work, and when there is space writing goes on`()
+    throws
+  {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.reserveSize = 32 << 10
+    }
+    try bench.fill(database, 0..<6)
+    #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+    fileSystem.capacityBytes = fileSystem.usedBytes + 1000
+    var oracle = bench.writer.oracle.withLock { $0 }
+    let error = #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("doc-0", size: 3000)])
+    }
+    #expect(error?.code == .diskFull)
+    #expect(!fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+    // Nothing happened.
+    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+    oracle.cut(after: oracle.versions.count - 1)
+    let writer = CrashWriter(oracle, seed: 2)
+    try writer.commit(database, [.delete("doc-0"), .delete("doc-1")])
+    fileSystem.capacityBytes = fileSystem.usedBytes
+    #expect(throws: DatabaseError.self) {
+      try database.write {
+        try $0.overwrite("x", with: ["y": .string(String(repeating: "z", count: 5000))])
+      }
+    }
+    fileSystem.capacityBytes = nil
+    try writer.commit(database, [.put("doc-9", size: 3000)])
+    try database.close()
+    let reopened = try bench.open()
+    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
+  }
+
+  @Test
+  func `a full disk never keeps a store from being read, nor holds what could not be completed`()
+    throws
+  {
+    for free in stride(from: 0, through: 30_000, by: 1111) {
+      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+      do {
+        let database = try bench.open { $0.maintenance = .manual }
+        try bench.fill(database, 0..<5)
+        try bench.fill(database, 0..<4, durability: .none)
+        bench.fileSystem.losePower(atCall: 0)
+      }
+      let disk = bench.fileSystem.restarted(.processEnd)
+      disk.capacityBytes = disk.usedBytes + free
+      let after = CrashBench(disk, bench.writer, life: 50)
+      let database = try after.open { $0.maintenance = .manual }
+      let oracle = bench.writer.oracle.withLock { $0 }
+      #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+      do {
+        try database.write { try $0.delete(id: "doc-1") }
+      } catch let error as DatabaseError {
+        #expect([.readOnly, .diskFull].contains(error.code), "\(error)")
+      }
+      #expect(disk.names(in: CrashBench.path + "/tmp").isEmpty)
+      try database.close()
+      disk.capacityBytes = nil
+      let later = try after.open()
+      #expect(later.openingReport.damage.isEmpty, "\(free): \(later.openingReport)")
+      try later.write { try $0.overwrite("x", with: [:]) }
+    }
+  }
+}
+
+extension FaultTests {
+  private func prepared(_ workload: CrashWorkload, isMapped: Bool) throws -> CrashBench {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+    try workload.prepare(bench)
+    guard bench.fileSystem.hasLostPower else { return bench }
+    return CrashBench(
+      bench.fileSystem.restarted(.processEnd), bench.writer, isMapped: isMapped, life: 20)
+  }
+
+  /// How many calls of any kind a workload makes: about three for each that changes something.
+  private func countCalls(of workload: CrashWorkload) throws -> Int {
+    let bench = try prepared(workload, isMapped: true)
+    let before = bench.fileSystem.changingCallCount
+    try workload.work(bench)
+    return 3 * (bench.fileSystem.changingCallCount - before)
+  }
+
+  private func run(
+    _ workload: CrashWorkload, failing call: Int, with failure: SimulatedDisk.Failure,
+    isLasting: Bool, isMapped: Bool
+  ) throws {
+    let bench = try prepared(workload, isMapped: isMapped)
+    let disk = bench.fileSystem
+    disk.fail(nil, atCall: call, with: failure.systemCode, isLasting: isLasting)
+    do {
+      try workload.work(bench)
+    } catch let error as DatabaseError {
+      guard FaultTests.sensible.contains(error.code) else {
+        throw CrashOracle.Mismatch("an error without sense: \(error)")
+      }
+    }
+    disk.stopFailing()
+    for left in [disk.restarted(.processEnd), disk.restarted(.strict)] {
+      // What is found may be any version since the last one that was acknowledged.
+      var oracle = bench.writer.oracle.withLock { $0 }
+      let after = CrashBench(left, bench.writer, isMapped: isMapped, life: 50)
+      let database = try after.open { $0.maintenance = .manual }
+      if let damage = database.openingReport.damage.first { throw damage }
+      oracle.cut(after: try oracle.identify(database.snapshot()))
+      let writer = CrashWriter(oracle, seed: 5)
+      try writer.commit(database, [.put("afterwards", size: 3)])
+      try database.compact()
+      try database.close()
+      let reopened = try after.open()
+      if let damage = reopened.openingReport.damage.first { throw damage }
+      _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    }
+  }
+
+  /// What a failing call may be reported as.
+  private static let sensible: Set<DatabaseError.Code> = [
+    .inputOutput, .diskFull, .accessDenied, .resourceExhausted, .readOnly, .outcomeUnknown,
+    .writerStopped,
+  ]
+}
+
+extension SimulatedFileSystem {
+  /// The names in a directory; none if it is not there.
+  func names(in path: String) -> [String] { (try? list(path)) ?? [] }
+}
+
+extension SimulatedDisk.Failure {
+  fileprivate var systemCode: SystemError.Code {
+    switch self {
+    case .inputOutput: .inputOutput
+    case .noSpace: .noSpace
+    case .quotaExceeded: .quotaExceeded
+    case .noAccess: .noAccess
+    case .tooManyOpenFiles: .tooManyOpenFiles
+    case .readOnly: .readOnlyFileSystem
+    }
+  }
+}
