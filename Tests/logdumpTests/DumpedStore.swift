@@ -24,6 +24,7 @@ struct Run {
 extension DumpedStore {
   var configuration: Configuration {
     var configuration = Configuration()
+    configuration.reserveSize = 0
     configuration.fileSystem = fileSystem
     configuration.maintenance = .manual
     configuration.reads = .buffered

@@ -429,7 +429,7 @@ extension StoreOpening {
   /// as good as with it, until it is needed.
   private func makeReserve(_ files: Set<FileName>) {
     guard configuration.reserveSize > 0, !files.contains(.reserve) else { return }
-    var state = configuration.random()
+    var state = 0x9E37_79B9_7F4A_7C15 as UInt64
     var writer = ByteWriter(capacity: configuration.reserveSize)
     while writer.count < configuration.reserveSize {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
