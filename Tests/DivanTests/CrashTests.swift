@@ -108,6 +108,7 @@ extension CrashExplorer {
     let database = try bench.open { $0.maintenance = .manual }
     try check(database)
     let index = try oracle.identify(database.snapshot())
+    try checkNames(disk)
     guard number % 3 == 0 else { return }
     // What was served is kept, whatever happens.
     oracle.cut(after: index)
@@ -140,6 +141,21 @@ extension CrashExplorer {
   private func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
     CrashBench(
       disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
+
+  /// After an opening for writing nothing is left that stands for what another file stands for.
+  private func checkNames(_ disk: SimulatedFileSystem) throws {
+    var numbers: [ClosedRange<UInt64>] = []
+    for case .segment(let range)? in disk.names(in: CrashBench.path).map({ FileName($0) }) {
+      numbers.append(range)
+    }
+    numbers.sort { $0.lowerBound < $1.lowerBound }
+    for (one, next) in zip(numbers, numbers.dropFirst()) where one.overlaps(next) {
+      throw CrashOracle.Mismatch("segments \(one) and \(next) were both left")
+    }
+    guard disk.names(in: "\(CrashBench.path)/tmp").isEmpty else {
+      throw CrashOracle.Mismatch("a temporary file was left")
+    }
   }
 
   private func check(_ database: Database) throws {

@@ -68,7 +68,7 @@ extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
   static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
-    unflushed, mixed, large, weakChurn,
+    unflushed, mixed, large, weakChurn, mergingOne,
   ]
 
   static let newStore = CrashWorkload(name: "a new store") { bench in
@@ -186,6 +186,24 @@ extension CrashWorkload {
     try database.compact()
     try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
     try database.compact()
+  }
+
+  /// A merge of one segment takes its place at once, so nothing else holds what it left out.
+  static let mergingOne = CrashWorkload(
+    name: "merging one segment in favour of commits that were not flushed",
+    prepare: { bench in
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<9)
+      try database.store.writeCheckpoint()
+      try database.close()
+    }
+  ) { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.store.writeCheckpoint()
+    try bench.commit(
+      database, (0..<9).map { .put("doc-\($0)", size: 20) }, durability: .none)
+    try bench.commit(database, [.delete("doc-2")], durability: .none)
+    try database.store.mergeWhatPays()
   }
 
   static let interrupted = CrashWorkload(

@@ -230,15 +230,27 @@ struct RuleTests {
   }
 
   @Test func `a merge that cannot be brought in leaves a store that opens`() throws {
-    for call in 1...60 {
+    for call in 1...12 {
       let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<30, size: 300)
       try bench.fill(database, 0..<12, size: 20)
       try database.store.writeCheckpoint()
-      bench.fileSystem.fail(.read, atCall: call, with: .inputOutput)
+      let disk = bench.fileSystem
+      let isArmed = Mutex(false)
+      // From when the merged segment has its name until the index refers to it.
+      disk.observeChangingCalls { _ in
+        guard disk.names(in: CrashBench.path).contains(where: { $0.contains("-") }) else { return }
+        guard
+          isArmed.withLock({ wasArmed in
+            defer { wasArmed = true }; return !wasArmed
+          })
+        else { return }
+        disk.fail(.read, atCall: call, with: .inputOutput)
+      }
       _ = try? database.compact()
-      bench.fileSystem.stopFailing()
+      disk.observeChangingCalls(nil)
+      disk.stopFailing()
       try bench.commit(database, [.put("doc-3", size: 5)])
       try database.store.writeCheckpoint()
       try database.close()
