@@ -15,14 +15,14 @@ import Foundation
 /// - The cache size is not used: Divan maps what it reads, and its index comes in as it is touched.
 class DivanEngine: Engine, @unchecked Sendable {
   class var name: String { "divan" }
-  class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records]) }
+  class var workloads: Set<Workload> { Set(Workload.allCases) }
   class var reads: [ReadKind] { [.verifiedValue, .property] }
   class var scans: [ScanOrder] { [.id, .sequence] }
   class var form: DocumentForm { .divan }
   /// How segments and checkpoints are read.
   class var readMode: ReadMode { .mapped }
 
-  private let database: Database
+  let database: Database
   private let purpose: Purpose
 
   required init(directory: String, purpose: Purpose, cacheBytes: Int) throws {
