@@ -38,22 +38,30 @@ extension LayeredTree {
 
   /// The value of `key`, or nil.
   ///
-  /// The bytes are lent by the index's memory or file, which stays as long as they are kept.
-  func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
+  /// The bytes are lent by the index's memory or file, which stays as long as they are kept. A key
+  /// that is probably there is looked for in the oldest run without asking its filter, which would
+  /// say yes.
+  func find(
+    _ key: Span<UInt8>, isProbablyThere: Bool = true
+  ) throws(PageError) -> SharedBytes? {
+    try LentBytes.lend(key) { (key) throws(PageError) in
+      try find(key, isProbablyThere: isProbablyThere)
+    }
   }
 
   /// Whether there is a value for `key`.
   func contains(_ key: Span<UInt8>) throws(PageError) -> Bool { try find(key) != nil }
 
-  private func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
+  private func find(
+    _ key: LentBytes, isProbablyThere: Bool
+  ) throws(PageError) -> SharedBytes? {
     if !overlay.isEmpty, let value = overlay.find(key) { return value.isEmpty ? nil : value }
     if let value = frozen?.find(key) { return value.isEmpty ? nil : value }
-    guard let newest = runs.first else { return nil }
-    let hash = newest.isFiltered ? KeyHash(key) : nil
-    for run in runs {
-      if let hash, !run.mayContain(hash) { continue }
-      if let value = try run.find(key) { return value.isEmpty ? nil : value }
+    let filteredCount = isProbablyThere ? runs.count - 1 : runs.count
+    let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
+    for index in runs.indices {
+      if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
+      if let value = try runs[index].find(key) { return value.isEmpty ? nil : value }
     }
     return nil
   }

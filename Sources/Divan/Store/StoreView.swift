@@ -18,11 +18,13 @@ struct StoreView: Sendable {
 
 extension StoreView {
   /// What the index knows of a document.
-  func entry(_ id: String) throws(DatabaseError) -> DocumentEntry? {
+  func entry(
+    _ id: String, isProbablyThere: Bool = true
+  ) throws(DatabaseError) -> DocumentEntry? {
     guard !id.isEmpty else { return nil }
     let value = try repairing { (state) throws(PageError) in
       try withUTF8(of: id) { (key: Span<UInt8>) throws(PageError) in
-        try state.documents.find(key)
+        try state.documents.find(key, isProbablyThere: isProbablyThere)
       }
     }
     guard let value else { return nil }
@@ -105,7 +107,11 @@ extension StoreView {
       throw DatabaseError(
         Damage(path: store.path, offset: 0, reason: "segment file \(locator.fileID) is missing"))
     }
-    let record = try translating { () throws(LogError) in try segment.record(at: locator) }
+    let record = try translating { () throws(LogError) in
+      let bytes = try segment.recordBytes(at: locator)
+      _ = bytes.touchEachCacheLine()
+      return try segment.record(bytes, at: locator)
+    }
     guard record.kind == .document else { throw mismatch(locator, nil) }
     return record.payload
   }

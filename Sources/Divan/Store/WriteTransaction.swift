@@ -47,7 +47,7 @@ extension WriteTransaction {
   public func put(_ document: Document) throws -> Document {
     try check()
     let id = try id(for: document)
-    let current = try entry(of: id)
+    let current = try entry(of: id, isProbablyThere: document.revision != nil)
     try requireUnchanged(document, id: id, current: current)
     return try store(document, id: id, isDeleted: false, over: current)
   }
@@ -207,8 +207,10 @@ extension WriteTransaction {
     return document.id
   }
 
-  private func entry(of id: String) throws(DatabaseError) -> DocumentEntry? {
-    try view.entry(id)
+  private func entry(
+    of id: String, isProbablyThere: Bool = true
+  ) throws(DatabaseError) -> DocumentEntry? {
+    try view.entry(id, isProbablyThere: isProbablyThere)
   }
 
   private func requireUnchanged(
@@ -248,7 +250,7 @@ extension WriteTransaction {
     var currents: [DocumentEntry?] = []
     currents.reserveCapacity(batch.items.count)
     for item in batch.items {
-      let current = try entry(of: item.id)
+      let current = try entry(of: item.id, isProbablyThere: item.document.revision != nil)
       try requireUnchanged(item.document, id: item.id, current: current)
       currents.append(current)
     }

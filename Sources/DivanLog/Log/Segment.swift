@@ -70,8 +70,8 @@ extension Segment {
     return try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
   }
 
-  /// The record at a place, checked against its checksum.
-  package func record(at locator: RecordLocator) throws(LogError) -> Record {
+  /// The bytes of the record at a place, as yet unchecked.
+  package func recordBytes(at locator: RecordLocator) throws(LogError) -> SharedBytes {
     // A locator comes from an index page, which was checked; the size still bounds the allocation.
     guard let offset = Int(exactly: locator.offset), locator.size <= Record.sizeLimit else {
       throw .damaged(Damage(path: file.path, offset: 0, reason: "a locator outside the file"))
@@ -80,6 +80,13 @@ extension Segment {
     guard bytes.count == Int(locator.size) else {
       throw .damaged(Damage(path: file.path, offset: offset, reason: "the file ends too early"))
     }
+    return bytes
+  }
+
+  /// The record that these bytes of the segment are, checked against its checksum.
+  package func record(
+    _ bytes: SharedBytes, at locator: RecordLocator
+  ) throws(LogError) -> Record {
     do throws(ByteError) {
       let (record, size) = try Record.decode(bytes)
       guard size == bytes.count else {
@@ -88,7 +95,14 @@ extension Segment {
       return record
     } catch {
       throw .damaged(
-        Damage(path: file.path, offset: offset, size: bytes.count, reason: error.reason))
+        Damage(
+          path: file.path, offset: Int(clamping: locator.offset), size: bytes.count,
+          reason: error.reason))
     }
+  }
+
+  /// The record at a place, checked against its checksum.
+  package func record(at locator: RecordLocator) throws(LogError) -> Record {
+    try record(try recordBytes(at: locator), at: locator)
   }
 }
