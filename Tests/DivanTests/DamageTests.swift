@@ -6,7 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Files that are not what was written. What is read is what was stored, or an error says that it is
+/// Files that are not what was written.
+///
+/// What is read is what was stored, or an error says that it is
 /// not; nothing changes silently, and nothing traps or hangs.
 struct DamageTests {
   @Test(arguments: DamagedStore.all)
