@@ -6,9 +6,9 @@ import Synchronization
 /// It keeps apart what is read, what is on the disk and what is on the way there: per file the
 /// writes since its last flush, and for names the changes since the last flush of their directory.
 package final class SimulatedFileSystem: FileSystem {
-  let state: Mutex<SimulatedState>
-  let control: Mutex<SimulatedControl>
-  private let observer = Mutex<Observer?>(nil)
+  let state: Guarded<SimulatedState>
+  let control: Guarded<SimulatedControl>
+  private let observer = Guarded<Observer?>(nil)
 
   /// A function in a type of its own: bare, it would be wrapped anew each time it is taken from the
   /// lock, and be slower with every call.
@@ -21,8 +21,8 @@ package final class SimulatedFileSystem: FileSystem {
   }
 
   init(_ state: SimulatedState, _ control: SimulatedControl) {
-    self.state = Mutex(state)
-    self.control = Mutex(control)
+    self.state = Guarded(state)
+    self.control = Guarded(control)
   }
 }
 

@@ -1,3 +1,4 @@
+internal import DivanLog
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -38,7 +39,7 @@ extension DocumentIDGenerator {
     millisecondsSince1970: @escaping @Sendable () -> UInt64,
     random: @escaping @Sendable () -> UInt64
   ) -> DocumentIDGenerator {
-    let last = Mutex(TimeOrderedID(high: 0, low: 0))
+    let last = Guarded(TimeOrderedID(high: 0, low: 0))
     return DocumentIDGenerator {
       let time = millisecondsSince1970() & (1 << 48 - 1)
       let random = random()

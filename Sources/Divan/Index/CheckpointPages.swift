@@ -7,9 +7,9 @@ import Synchronization
 /// needed. Whoever still uses one keeps it.
 final class CheckpointPages: PageSource {
   private let file: CheckpointFile
-  private let pages = Mutex<[UInt32: Page]>([:])
+  private let pages = Guarded<[UInt32: Page]>([:])
   /// Pages of filters, of which there are few; they stay.
-  private let filterPages = Mutex<[UInt32: SharedBytes]>([:])
+  private let filterPages = Guarded<[UInt32: SharedBytes]>([:])
 
   /// How many pages are kept: 64 MiB of them.
   private static let budget = (64 << 20) / CheckpointHeader.pageFrameSize

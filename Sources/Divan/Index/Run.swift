@@ -13,7 +13,7 @@ final class Run: Sendable {
   /// The commit through which the run says what there is, for those who rebuild a page from the log.
   let commit: UInt64
   /// Pages that stand in for damaged ones; consulted only once there is one.
-  private let replacements = Mutex<[UInt32: Page]>([:])
+  private let replacements = Guarded<[UInt32: Page]>([:])
   private let hasReplacements = Atomic<Bool>(false)
 
   /// Opens a run.

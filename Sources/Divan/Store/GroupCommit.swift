@@ -22,11 +22,11 @@ final class GroupCommit: Sendable {
     var failure: DatabaseError?
   }
 
-  private let state: Mutex<State>
+  private let state: Guarded<State>
   private let tail: LogTail?
 
   init(_ initial: StoreState, tail: LogTail?) {
-    state = Mutex(State(visible: initial, durableCommit: initial.commit))
+    state = Guarded(State(visible: initial, durableCommit: initial.commit))
     self.tail = tail
   }
 }

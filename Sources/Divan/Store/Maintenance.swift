@@ -28,14 +28,14 @@ final class Maintenance: Sendable {
     var lastNumber: UInt64 = 0
   }
 
-  let state: Mutex<State>
+  let state: Guarded<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
 
   /// Begins with the checkpoint that was opened, and so many bytes of log behind it.
   ///
   /// Those count, or a store that is never closed properly would open more slowly each time.
   init(_ checkpoint: Checkpoint?, replayedSize: Int) {
-    state = Mutex(
+    state = Guarded(
       State(
         checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: checkpoint?.number ?? 0))
   }

@@ -15,7 +15,7 @@ final class WriteTurn: Sendable {
     let semaphore: DispatchSemaphore
   }
 
-  private let state = Mutex(State())
+  private let state = Guarded(State())
 }
 
 extension WriteTurn {

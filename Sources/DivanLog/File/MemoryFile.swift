@@ -64,7 +64,7 @@ final class MemoryContents: Sendable {
     var isLocked = false
   }
 
-  private let state = Mutex(State())
+  private let state = Guarded(State())
 }
 
 extension MemoryContents {

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// It begins with an empty root directory. Flushing does nothing.
 package final class MemoryFileSystem: FileSystem {
-  private let tree = Mutex(FileTree<MemoryContents>())
+  private let tree = Guarded(FileTree<MemoryContents>())
 
   package init() {}
 }

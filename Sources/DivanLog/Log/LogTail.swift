@@ -19,10 +19,10 @@ package final class LogTail: Sendable {
     var isPoisoned = false
   }
 
-  private let state: Mutex<State>
+  private let state: Guarded<State>
 
   package init(sequenceBound: UInt64) {
-    state = Mutex(State(sequenceBound: sequenceBound))
+    state = Guarded(State(sequenceBound: sequenceBound))
   }
 }
 
