@@ -362,7 +362,8 @@ extension StoreOpening {
       directory, storeID: storeID,
       settings: LogWriter.Settings(
         segmentSizeGoal: configuration.segmentSizeGoal,
-        isMapped: configuration.reads == .mapped, now: configuration.now,
+        isMapped: configuration.reads == .mapped,
+        sequenceReserve: configuration.sequenceReserve, now: configuration.now,
         random: configuration.random),
       continuing: start)
   }
