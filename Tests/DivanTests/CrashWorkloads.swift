@@ -193,7 +193,8 @@ extension CrashWorkload {
     name: "merging one segment in favour of commits that were not flushed",
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, 0..<9)
+      // So few that they stand in one segment.
+      try bench.fill(database, 0..<4)
       try database.store.writeCheckpoint()
       try database.close()
     }
@@ -201,7 +202,7 @@ extension CrashWorkload {
     let database = try bench.open { $0.maintenance = .manual }
     try database.store.writeCheckpoint()
     try bench.commit(
-      database, (0..<9).map { .put("doc-\($0)", size: 20) }, durability: .none)
+      database, (0..<4).map { .put("doc-\($0)", size: 20) }, durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
     try database.store.mergeWhatPays()
   }

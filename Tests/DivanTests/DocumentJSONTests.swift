@@ -79,8 +79,45 @@ struct DocumentJSONTests {
       [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22],
       [0x22, 0xE2, 0x98, 0x22], [0x22, 0xF5, 0x80, 0x80, 0x80, 0x22], [0x22, 0xE2],
     ] as [[UInt8]] {
-      #expect { try Value(json: bytes) } throws: { ($0 as? DatabaseError)?.offset == 1 }
+      func check(_ error: any Error) -> Bool {
+        guard let error = error as? DatabaseError else { return false }
+        return error.code == .invalidJSON && error.offset == 1
+      }
+      let shared = SharedBytes(copying: bytes)
+      #expect { try Value(json: bytes) } throws: { check($0) }
+      #expect { try ValueCoding.encode(json: shared) } throws: { check($0) }
+      #expect {
+        var elements = JSON.elements(of: shared)
+        _ = try elements.next()
+      } throws: {
+        check($0)
+      }
     }
+    // Also behind what is sound, in a key, and outside of texts.
+    for (bytes, offset) in [
+      (Array("{\"a\":[1,\"é".utf8) + [0x80, 0x22, 0x5D, 0x7D], 11),
+      ([0x7B, 0x22, 0xFE, 0x22, 0x3A, 0x31, 0x7D], 2), ([0x31, 0x20, 0xC2], 2),
+    ] as [([UInt8], Int)] {
+      let error = #expect(throws: DatabaseError.self) { try Value(json: bytes) }
+      #expect(error?.code == .invalidJSON && error?.offset == offset)
+    }
+  }
+
+  @Test func `what is not UTF-8 cannot get into a store through texts either`() throws {
+    // A Swift text made of such bytes has replacement characters in their place, and is stored so.
+    let text = String(decoding: [0x61, 0xFF, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self)
+    #expect(text.unicodeScalars.contains("\u{FFFD}"))
+    let fileSystem = MemoryFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    let database = try Database(at: "/texts.divan", configuration: configuration)
+    try database.write { try $0.overwrite(text, with: [text: .string(text)]) }
+    let document = try #require(try database.snapshot().get(text))
+    #expect(document.id == text)
+    #expect(document.properties == [text: .string(text)])
+    let stored = try Value.object([text: .string(text)]).stored
+    try EncodedValue(stored).validate()
+    #expect(try Value(json: document.json) == .object(document.properties))
   }
 
   @Test func `nesting ends at one hundred levels, in every direction`() throws {

@@ -143,6 +143,46 @@ struct FaultTests {
     #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
   }
 
+  @Test func `a reserve that was given up is made again once there is room`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let reserve = "\(CrashBench.path)/RESERVE"
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.reserveSize = 32 << 10
+    }
+    try bench.fill(database, 0..<6)
+    fileSystem.capacityBytes = fileSystem.usedBytes + 1000
+    var oracle = bench.writer.oracle.withLock { $0 }
+    #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("doc-0", size: 3000)])
+    }
+    #expect(try !fileSystem.exists(reserve))
+    oracle.cut(after: oracle.versions.count - 1)
+    let writer = CrashWriter(oracle, seed: 2)
+    // Room for a checkpoint, but not for the reserve: nothing of it is left in the way.
+    fileSystem.capacityBytes = fileSystem.usedBytes + (32 << 10)
+    try database.store.writeCheckpoint()
+    #expect(try !fileSystem.exists(reserve))
+    #expect(fileSystem.names(in: CrashBench.path + "/tmp").isEmpty)
+    try writer.commit(database, [.delete("doc-0")])
+    fileSystem.capacityBytes = nil
+    try database.store.writeCheckpoint()
+    #expect(try fileSystem.status(reserve).size == 32 << 10)
+    // It serves its purpose again.
+    fileSystem.capacityBytes = fileSystem.usedBytes + 1000
+    #expect(throws: DatabaseError.self) {
+      try database.write {
+        try $0.overwrite("x", with: ["y": .string(String(repeating: "z", count: 5000))])
+      }
+    }
+    try writer.commit(database, [.delete("doc-1")])
+    try database.close()
+    fileSystem.capacityBytes = nil
+    let reopened = try bench.open()
+    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+  }
+
   @Test
   func `a full disk never keeps a store from being read, nor holds what could not be completed`()
     throws

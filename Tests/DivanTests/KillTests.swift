@@ -67,4 +67,40 @@ struct KillTests {
     #expect(acknowledged > KillTests.kills)
     #expect(interrupted == KillTests.kills)
   }
+
+  @Test func `a store that another process writes to says which, until that one ends`() throws {
+    let program = try #require(KillTests.program, "KilledWriter was not built")
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/shared.divan"
+    let process = Process()
+    process.executableURL = program
+    process.arguments = [path]
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    defer {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+    // It holds the store when it has said something.
+    #expect(!pipe.fileHandleForReading.availableData.isEmpty)
+    for _ in 0..<2 {
+      let error = #expect(throws: DatabaseError.self) { try Database(at: path) }
+      #expect(error?.code == .storeInUse)
+      let message = error?.message ?? ""
+      #expect(message.hasSuffix("process \(process.processIdentifier)"), "\(message)")
+    }
+    let deletion = #expect(throws: DatabaseError.self) { try Database.delete(at: path) }
+    #expect(deletion?.code == .storeInUse)
+    // Who only reads needs no lock.
+    var configuration = Configuration()
+    configuration.isReadOnly = true
+    let reader = try Database(at: path, configuration: configuration)
+    #expect(try reader.snapshot().exists("round"))
+    kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+    let database = try Database(at: path)
+    #expect(database.openingReport.ending == .interrupted)
+    try database.close()
+  }
 }

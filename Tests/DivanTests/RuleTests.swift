@@ -11,11 +11,11 @@ import Testing
 /// ``CrashTests`` prove the rules of order: flushes before renames, merges judged by durable commits,
 /// checkpoints behind the log, inputs that outlive their merge.
 struct RuleTests {
-  private func bench() -> CrashBench {
+  func bench() -> CrashBench {
     CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   }
 
-  private func restarted(_ bench: CrashBench, _ loss: SimulatedDisk.Loss) -> CrashBench {
+  func restarted(_ bench: CrashBench, _ loss: SimulatedDisk.Loss) -> CrashBench {
     CrashBench(bench.fileSystem.restarted(loss), bench.writer, life: 500)
   }
 

@@ -131,7 +131,8 @@ class Preamble:
                 raise Damage("the first bytes are damaged")
             if block[:8] != MAGIC:
                 raise Foreign("no file of Divan")
-            if is_whole or major < 256:
+            # A store can be read without HEAD, so it must be whole to say no.
+            if is_whole or (major < 256 and kind == 1):
                 raise Newer(f"format version {major}")
         if not is_whole:
             raise Damage("the header's checksum is wrong")

@@ -19,6 +19,8 @@ extension Store {
     }
     try withTurn { () throws(DatabaseError) in bringIn(written) }
     try deleteWhatIsReplaced()
+    // Where a checkpoint had room, a reserve that was given up may have room again.
+    directory.makeReserve(size: configuration.reserveSize)
   }
 
   /// The same for a caller whose turn it is.

@@ -190,7 +190,7 @@ extension StoreOpening {
           Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
       }
       report.ending = isWriter ? .created : .closed
-      if isWriter { makeReserve(files) }
+      if isWriter { directory.makeReserve(size: configuration.reserveSize) }
       return opened(
         StoreState(nodeSize: configuration.nodeSize), .empty,
         storeID: StoreID(high: configuration.random(), low: configuration.random()),
@@ -324,7 +324,8 @@ extension StoreOpening {
     if writer != nil, replay.damage.isEmpty {
       // Not where anything is damaged: what stands for nothing may hold what is missing then.
       try removeLeftovers(chain, files, checkpoint?.checkpoint)
-      makeReserve(files)
+      // If it was given up just now, there is no room to make it again.
+      if !files.contains(.reserve) { directory.makeReserve(size: configuration.reserveSize) }
     }
     if refusal == nil || lock != nil, let first = replay.damage.first, writer != nil {
       writer = nil
@@ -361,7 +362,8 @@ extension StoreOpening {
       directory, storeID: storeID,
       settings: LogWriter.Settings(
         segmentSizeGoal: configuration.segmentSizeGoal,
-        isMapped: configuration.reads == .mapped, now: configuration.now,
+        isMapped: configuration.reads == .mapped,
+        sequenceReserve: configuration.sequenceReserve, now: configuration.now,
         random: configuration.random),
       continuing: start)
   }
@@ -421,25 +423,6 @@ extension StoreOpening {
         try writer.replaceHead(isClosed: false)
       }
     }
-  }
-
-  /// Makes the file that is released when the disk is full, unless it is there.
-  ///
-  /// It holds bytes that no file system compresses or leaves out. Without space for it the store is
-  /// as good as with it, until it is needed.
-  private func makeReserve(_ files: Set<FileName>) {
-    guard configuration.reserveSize > 0, !files.contains(.reserve) else { return }
-    var state = 0x9E37_79B9_7F4A_7C15 as UInt64
-    var writer = ByteWriter(capacity: configuration.reserveSize)
-    while writer.count < configuration.reserveSize {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      writer.append(state ^ state >> 29)
-    }
-    let bytes = writer.sharedCopy
-    let file = try? directory.install(.reserve) { (file) throws(LogError) in
-      try attempt { () throws(SystemError) in try file.write(bytes, at: 0) }
-    }
-    try? file?.close()
   }
 
   /// Deletes files that stand for nothing, so that no later opening takes them for something.

@@ -106,9 +106,10 @@ extension FilePreamble {
     let features = block.load(UInt64.self, at: 16)
     let checksum = CRC32C.checksum(block.prefix(block.count - 4))
     let isWhole = checksum == block.load(UInt32.self, at: block.count - 4)
-    // Only a whole header is believed, or one whose version is newer and whose layout is therefore
-    // unknown but plausible.
-    if major > FormatVersion.major, isWhole || major < 256 {
+    // Only a whole header is believed; or, of a segment, one whose version is newer and whose layout
+    // is therefore unknown but plausible. Without the others a store can be opened, so that their
+    // damage must not keep it from that.
+    if major > FormatVersion.major, isWhole || major < 256 && expected == .segment {
       throw .newerFormat(path: path, version: "\(major).\(block.load(UInt16.self, at: 10))")
     }
     guard isWhole else {

@@ -12,16 +12,19 @@ package final class LogWriter {
     /// A segment gets a successor once it has grown to this many bytes.
     package var segmentSizeGoal: Int
     package var isMapped: Bool
+    /// How many sequence numbers are reserved ahead.
+    package var sequenceReserve: UInt64
     /// Milliseconds since 1970.
     package var now: @Sendable () -> UInt64
     package var random: @Sendable () -> UInt64
 
     package init(
-      segmentSizeGoal: Int, isMapped: Bool, now: @escaping @Sendable () -> UInt64,
-      random: @escaping @Sendable () -> UInt64
+      segmentSizeGoal: Int, isMapped: Bool, sequenceReserve: UInt64,
+      now: @escaping @Sendable () -> UInt64, random: @escaping @Sendable () -> UInt64
     ) {
       self.segmentSizeGoal = segmentSizeGoal
       self.isMapped = isMapped
+      self.sequenceReserve = sequenceReserve
       self.now = now
       self.random = random
     }
@@ -79,8 +82,6 @@ package final class LogWriter {
   package private(set) var lastSequence: UInt64
   private var lastTime: UInt64
 
-  /// How many sequence numbers are reserved ahead.
-  package static let sequenceReserve: UInt64 = 1 << 16
   /// The active segment is mapped anew when it has grown by so many bytes.
   private static let mappingStep = 1 << 20
 
@@ -134,7 +135,7 @@ extension LogWriter {
     lastTime = max(lastTime, settings.now())
     let trailer = CommitTrailer(
       frameCount: 0, recordCount: 0, lastSequence: lastSequence,
-      sequenceBound: max(tail.sequenceBound, lastSequence + LogWriter.sequenceReserve),
+      sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
       time: lastTime, documentCount: documentCount)
     let end = buffer.seal(
@@ -168,7 +169,7 @@ extension LogWriter {
   /// Makes sure that sequence numbers up to `sequence` may be used: that the bound is durable.
   private func reserveSequences(through sequence: UInt64) throws(LogError) {
     guard sequence > tail.sequenceBound else { return }
-    try replaceHead(isClosed: false, sequenceBound: sequence + LogWriter.sequenceReserve)
+    try replaceHead(isClosed: false, sequenceBound: sequence + settings.sequenceReserve)
   }
 
   /// Flushes the active segment and begins its successor.
@@ -202,7 +203,7 @@ extension LogWriter {
         kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
       fileID: nextFileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
-      sequenceBound: max(tail.sequenceBound, lastSequence + LogWriter.sequenceReserve),
+      sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
       flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)

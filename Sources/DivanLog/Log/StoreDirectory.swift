@@ -68,6 +68,26 @@ extension StoreDirectory {
     }
   }
 
+  /// Makes the file that is released when the disk is full, unless it is there.
+  ///
+  /// It holds bytes that no file system compresses or leaves out. Without space for it the store is
+  /// as good as with it, until it is needed.
+  package func makeReserve(size: Int) {
+    // Where nothing is known of it, a call that might fail is not worth making.
+    guard size > 0, (try? fileSystem.exists(path(of: .reserve))) == false else { return }
+    var state = 0x9E37_79B9_7F4A_7C15 as UInt64
+    var writer = ByteWriter(capacity: size)
+    while writer.count < size {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      writer.append(state ^ state >> 29)
+    }
+    let bytes = writer.sharedCopy
+    let file = try? install(.reserve) { (file) throws(LogError) in
+      try attempt { () throws(SystemError) in try file.write(bytes, at: 0) }
+    }
+    try? file?.close()
+  }
+
   /// Replaces `HEAD`.
   package func replaceHead(_ head: Head) throws(LogError) {
     let file = try install(.head) { (file) throws(LogError) in

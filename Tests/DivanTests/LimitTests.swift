@@ -1,0 +1,178 @@
+import DivanLog
+import DivanTesting
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Numbers in files that no writer wrote, under checksums that are right: whoever adds to what was
+/// read would trap.
+struct LimitTests {
+  private static let preamble = FilePreamble(
+    kind: .head, storeID: StoreID(high: 1, low: 2), salt: 3, createdAt: 4)
+  private static let end = LogEnd(offset: 4096, commit: 1, chain: 5)
+
+  /// Expects `isRead` to hold with the highest number that is allowed, and not above it.
+  private func expectLimit(_ index: Int, _ isRead: (UInt64) -> Bool) {
+    #expect(isRead(counterLimit), "number \(index)")
+    for number in [counterLimit + 1, .max] { #expect(!isRead(number), "number \(index)") }
+  }
+
+  @Test func `HEAD names no number beyond all limits`() {
+    let head = Head(
+      preamble: LimitTests.preamble, segmentNumber: 1, segmentSalt: 1, floor: LimitTests.end,
+      lastSequence: 1, sequenceBound: 1, isClosed: true)
+    let changes: [(inout Head, UInt64) -> Void] = [
+      { $0.segmentNumber = $1 }, { $0.floor.offset = $1 }, { $0.floor.commit = $1 },
+      { $0.lastSequence = $1 }, { $0.sequenceBound = $1 },
+    ]
+    for (index, change) in changes.enumerated() {
+      expectLimit(index) { number in
+        var head = head
+        change(&head, number)
+        return (try? Head.decode(head.encode(), path: "HEAD")) == head
+      }
+    }
+  }
+
+  @Test func `the header of a segment names none`() {
+    var header = SegmentHeader(
+      preamble: LimitTests.preamble, fileID: 1, numbers: 1...1, generation: 1,
+      predecessor: LimitTests.end, lastSequence: 1, sequenceBound: 1, flushedSize: 4096,
+      merge: SegmentHeader.Merge(
+        judgedAt: 1, releasedThrough: 1, end: LimitTests.end, fileSize: 4096))
+    header.preamble.kind = .segment
+    let changes: [(inout SegmentHeader, UInt64) -> Void] = [
+      { $0.fileID = $1 }, { $0.numbers = 1...$1 }, { $0.predecessor.offset = $1 },
+      { $0.predecessor.commit = $1 }, { $0.lastSequence = $1 }, { $0.sequenceBound = $1 },
+      { $0.flushedSize = $1 }, { $0.merge?.judgedAt = $1 }, { $0.merge?.releasedThrough = $1 },
+      { $0.merge?.end.offset = $1 }, { $0.merge?.end.commit = $1 }, { $0.merge?.fileSize = $1 },
+    ]
+    for (index, change) in changes.enumerated() {
+      expectLimit(index) { number in
+        var header = header
+        change(&header, number)
+        return (try? SegmentHeader.decode(header.encode(), path: "segment")) == header
+      }
+    }
+  }
+
+  @Test func `frames and trailers name none`() {
+    expectLimit(0) { number in
+      var writer = ByteWriter()
+      writer.appendZeros(FrameHeader.size)
+      let header = FrameHeader(
+        kind: .transaction, flags: .first, payloadSize: 8, payloadChecksum: 0, commit: number,
+        chain: 0)
+      _ = header.encode(into: &writer, at: 0, offset: 4096, salt: 1)
+      return FrameHeader.decode(writer.sharedCopy, offset: 4096, salt: 1) == header
+    }
+    let trailer = CommitTrailer(
+      frameCount: 1, recordCount: 1, lastSequence: 1, sequenceBound: 1, flushedThrough: 1, time: 1,
+      documentCount: 1)
+    let changes: [(inout CommitTrailer, UInt64) -> Void] = [
+      { $0.lastSequence = $1 }, { $0.sequenceBound = $1 }, { $0.flushedThrough = $1 },
+      { $0.time = $1 }, { $0.documentCount = $1 },
+    ]
+    for (index, change) in changes.enumerated() {
+      expectLimit(index) { number in
+        var trailer = trailer
+        change(&trailer, number)
+        var writer = ByteWriter()
+        trailer.encode(to: &writer)
+        return CommitTrailer.decode(endOf: writer.sharedCopy) == trailer
+      }
+    }
+  }
+
+  @Test func `the directory of a checkpoint names none`() {
+    let checkpoint = Checkpoint(
+      number: 1, position: .init(segmentNumber: 1, fileID: 1, end: LimitTests.end), time: 1,
+      lastSequence: 1, documentCount: 1, highestFileID: 1,
+      members: [
+        .init(
+          segment: .init(numbers: 1...counterLimit, fileID: 1, salt: 1),
+          usage: .init(total: 9, dead: 1))
+      ], trees: [])
+    let changes: [(inout Checkpoint, UInt64) -> Void] = [
+      { $0.position.segmentNumber = $1 }, { $0.position.fileID = $1 },
+      { $0.position.end.offset = $1 }, { $0.position.end.commit = $1 }, { $0.time = $1 },
+      { $0.lastSequence = $1 }, { $0.documentCount = $1 }, { $0.highestFileID = $1 },
+      { $0.members[0].segment.numbers = 1...$1 }, { $0.members[0].segment.fileID = $1 },
+      { $0.members[0].usage.total = $1 },
+    ]
+    func isRead(_ checkpoint: Checkpoint) -> Bool {
+      var writer = ByteWriter()
+      checkpoint.encode(to: &writer)
+      return (try? Checkpoint.decode(writer.sharedCopy, number: 1)) != nil
+    }
+    for (index, change) in changes.enumerated() {
+      expectLimit(index) { number in
+        var checkpoint = checkpoint
+        change(&checkpoint, number)
+        return isRead(checkpoint)
+      }
+    }
+    // What is dead is a part of all, and the position is within some segment.
+    var other = checkpoint
+    other.members[0].usage.dead = 10
+    #expect(!isRead(other))
+    other = checkpoint
+    other.members[0].segment.numbers = 2...3
+    #expect(!isRead(other))
+  }
+
+  @Test func `a document's sequence is none`() {
+    expectLimit(0) { number in
+      let record = DocumentRecord(
+        idBytes: SharedBytes(copying: [0x61]), sequence: number,
+        revision: RevisionID(generation: 1, digest: .own(1, 2)),
+        isDeleted: false, ancestors: .none, superseded: nil, body: .empty)
+      var writer = ByteWriter()
+      record.encode(to: &writer)
+      return (try? DocumentRecord.decode(writer.sharedCopy))?.sequence == number
+    }
+  }
+
+  @Test func `a count that is too low does not trap when documents are deleted`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<30, size: 20)
+      try database.store.writeCheckpoint()
+      // Nothing is committed after the checkpoint, which would say the right count again.
+      try database.close()
+    }
+    let disk = bench.fileSystem
+    let directory = StoreDirectory(CrashBench.path, on: disk)
+    let file = try CheckpointFile.open(1, in: directory, isMapped: false)
+    var checkpoint = try Checkpoint.decode(file.directory(), number: 1)
+    checkpoint.documentCount = 0
+    // The same pages with another directory.
+    let forged = try disk.open("/forged", .creating)
+    var writer = CheckpointFileWriter(
+      forged, preamble: file.header.preamble, commit: checkpoint.position.end.commit)
+    for number in 0..<file.header.pageCount {
+      try file.page(number).withSpan { (page: Span<UInt8>) throws(LogError) in
+        _ = try writer.append(page: page)
+      }
+    }
+    var bytes = ByteWriter()
+    checkpoint.encode(to: &bytes)
+    _ = try writer.finish(number: 1, directory: bytes)
+    try disk.rename("/forged", to: directory.path(of: .checkpoint(1)))
+    try disk.vanish(directory.path(of: .head))
+    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
+    #expect(database.openingReport.notes.isEmpty, "\(database.openingReport)")
+    try database.write { transaction in
+      for number in 5..<12 {
+        let wasThere = try transaction.delete(id: "doc-\(number)")
+        #expect(wasThere)
+      }
+    }
+    #expect(try database.snapshot().get("doc-5") == nil)
+    #expect(try database.snapshot().get("doc-20") != nil)
+  }
+}
