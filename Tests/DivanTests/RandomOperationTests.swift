@@ -12,13 +12,28 @@ struct RandomOperationTests {
     seed: UInt64, reads: ReadMode
   ) throws {
     print("seed \(seed)")
-    var random = SeededGenerator(seed: seed)
     var configuration = Configuration.small(on: MemoryFileSystem())
     configuration.reads = reads
+    try agree(seed: seed, at: "/store.divan", configuration, rounds: 300)
+  }
+
+  @Test(arguments: [11, 12] as [UInt64], [ReadMode.mapped, .buffered])
+  func `the same on the machine's disk`(seed: UInt64, reads: ReadMode) throws {
+    print("seed \(seed)")
+    let directory = try TemporaryDirectory()
+    var configuration = Configuration.small(on: POSIXFileSystem())
+    configuration.reads = reads
+    try agree(seed: seed, at: directory.path + "/store.divan", configuration, rounds: 120)
+  }
+
+  private func agree(
+    seed: UInt64, at path: String, _ configuration: Configuration, rounds: Int
+  ) throws {
+    var random = SeededGenerator(seed: seed)
     var model = PlainStore()
-    var database = try Database(at: "/store.divan", configuration: configuration)
+    var database = try Database(at: path, configuration: configuration)
     var held: [(snapshot: Snapshot, model: PlainStore)] = []
-    for round in 0..<300 {
+    for round in 0..<rounds {
       switch Int.random(in: 0..<100, using: &random) {
       case 0..<80:
         let changed = try database.write { transaction in
@@ -42,7 +57,7 @@ struct RandomOperationTests {
       default:
         held = []
         try database.close()
-        database = try Database(at: "/store.divan", configuration: configuration)
+        database = try Database(at: path, configuration: configuration)
         #expect(database.openingReport.ending == .closed)
       }
       if round % 20 == 0 {
@@ -52,7 +67,7 @@ struct RandomOperationTests {
     }
     try model.compare(with: database.snapshot())
     try database.close()
-    let reopened = try Database(at: "/store.divan", configuration: configuration)
+    let reopened = try Database(at: path, configuration: configuration)
     try model.compare(with: reopened.snapshot())
   }
 }
