@@ -1,0 +1,306 @@
+import DivanLog
+
+/// Opens the log of a store: decides what counts, makes durable what was left in doubt, and reads it
+/// into the index.
+///
+/// The steps follow each other in ``open()``; each leaves what the next one needs.
+struct LogOpening {
+  private let directory: StoreDirectory
+  private let configuration: Configuration
+  private let files: Set<FileName>
+  private let head: Head?
+  /// Held by a writer; nil for an opening that only reads.
+  private let lock: (any FileLock)?
+  private var report: OpeningReport
+
+  private let checkpoint: Checkpoint.Usable?
+  private var chain: SegmentChain
+  /// The last segment, and how the log ends in it.
+  private let last: Segment
+  private var recovery: LogRecovery
+  private var isClosed = false
+  private var damage: [Damage]
+  private var writer: LogWriter?
+  private var refusal: DatabaseError?
+
+  init(
+    _ directory: StoreDirectory, _ configuration: Configuration, files: Set<FileName>, head: Head?,
+    lock: (any FileLock)?, report: OpeningReport
+  ) throws(LogError) {
+    self.directory = directory
+    self.configuration = configuration
+    self.files = files
+    self.head = head
+    self.lock = lock
+    self.report = report
+    checkpoint = try Checkpoint.newestUsable(
+      among: files, in: directory, configuration: configuration, notes: &self.report.notes)
+    var chosen = checkpoint?.chain
+    if chosen == nil {
+      chosen = try SegmentChain.choose(
+        from: files, in: directory, isMapped: configuration.reads == .mapped)
+    }
+    guard let chosen, let last = chosen.segments.last else {
+      throw .damaged(
+        Damage(
+          path: directory.path, offset: 0, reason: "no segment of the store can be read"))
+    }
+    chain = chosen
+    damage = chosen.damage
+    self.last = last
+    recovery = LogRecovery(ofMerged: last)
+  }
+}
+
+extension LogOpening {
+  /// Takes all steps.
+  mutating func open() throws(LogError) -> OpenedStore {
+    try findEnd()
+    let start = try start()
+    try prepareWriting(start)
+    return try replay(onto: start)
+  }
+
+  /// The place that the checkpoint covers the log through, if it lies in the last segment.
+  private var positionInLast: LogEnd? {
+    checkpoint?.checkpoint.position.fileID == last.fileID
+      ? checkpoint?.checkpoint.position.end : nil
+  }
+
+  // MARK: How does the log end?
+
+  private mutating func findEnd() throws(LogError) {
+    var tail = last
+    if last.header.merge == nil {
+      let size = try last.file.size()
+      recovery = try LogRecovery.examine(last, size: size, from: positionInLast, floors: floors)
+      tail.end = recovery.end
+      if recovery.damage != nil {
+        // What stands behind damage is read as far as it can be.
+        tail.end = try LogRecovery.readableEnd(of: last, size: size, from: positionInLast)
+      }
+    } else if let head,
+      head.segmentNumber > last.header.numbers.upperBound || head.floor.commit > last.end.commit
+    {
+      recovery.damage = Damage(
+        path: directory.path, offset: 0,
+        reason: "HEAD shows that the log was durable through commit \(head.floor.commit)")
+    }
+    chain.segments[chain.segments.count - 1] = tail
+    if let found = recovery.damage { damage.append(found) }
+    isClosed =
+      head.map {
+        $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
+          && ($0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+      } ?? false
+    report.ending = isClosed ? .closed : .interrupted
+    report.discardedBytes = recovery.damage == nil ? recovery.discarded?.count ?? 0 : 0
+  }
+
+  /// What shows, besides the log itself, how far it was durable.
+  private var floors: [LogRecovery.Floor] {
+    var floors: [LogRecovery.Floor] = []
+    if let head { floors.append(floor(head)) }
+    if let position = checkpoint?.checkpoint.position {
+      floors.append(
+        LogRecovery.Floor(
+          commit: position.end.commit, offset: positionInLast?.offset ?? 0,
+          witness: "the checkpoint"))
+    }
+    return floors
+  }
+
+  private func floor(_ head: Head) -> LogRecovery.Floor {
+    let isOfLast =
+      head.segmentNumber == last.header.numbers.upperBound
+      && head.segmentSalt == last.header.preamble.salt
+    return LogRecovery.Floor(
+      // A newer segment than the last one was there once, even if nothing was in it yet.
+      commit: head.segmentNumber > last.header.numbers.upperBound
+        ? max(head.floor.commit, last.header.predecessor.commit) + 1 : head.floor.commit,
+      offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
+  }
+
+  // MARK: Where does writing go on?
+
+  private func start() throws(LogError) -> LogWriter.Start {
+    let bound = max(
+      recovery.sequenceBound, chain.segments.map(\.header.sequenceBound).max() ?? 0,
+      head?.sequenceBound ?? 0)
+    let used = max(
+      recovery.lastTrailer?.lastSequence ?? 0,
+      chain.segments.map(\.header.lastSequence).max() ?? 0, head?.lastSequence ?? 0,
+      checkpoint?.checkpoint.lastSequence ?? 0)
+    return LogWriter.Start(
+      segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
+      end: recovery.end, nextFileID: try highestFileID() + 1,
+      // What was lost in a crash may have used any number up to the bound.
+      lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound, time: 0,
+      isClosed: isClosed)
+  }
+
+  private func highestFileID() throws(LogError) -> UInt64 {
+    var highest = chain.segments.map(\.fileID).max() ?? 0
+    // Leftovers had numbers too, which locators of the checkpoint may still name.
+    for case .segment(let numbers) in chain.leftovers {
+      if let file = try? SegmentFile(numbers, in: directory) {
+        highest = max(highest, file.header.fileID)
+      }
+    }
+    return max(highest, checkpoint?.checkpoint.highestFileID ?? 0)
+  }
+
+  /// Makes the writer, and makes durable what may not have been, before anything is served.
+  private mutating func prepareWriting(_ start: LogWriter.Start) throws(LogError) {
+    guard lock != nil else {
+      refusal = DatabaseError(
+        .readOnly, "the database was opened for reading only",
+        hint: "Open it without `isReadOnly` to write", path: directory.path)
+      return
+    }
+    if let first = damage.first { return refuse(because: first) }
+    let made = LogWriter(
+      directory, storeID: last.header.preamble.storeID, configuration, continuing: start)
+    writer = made
+    guard !isClosed, recovery.proven != recovery.end else { return }
+    var proven = last
+    proven.end = recovery.proven
+    var whole = last
+    whole.end = recovery.end
+    do throws(LogError) {
+      try relog(
+        LogWriter.Relog(segment: whole, proven: recovery.proven, end: recovery.end), made)
+      chain.segments[chain.segments.count - 1] = proven
+      if let active = made.active { chain.segments.append(active) }
+      report.securedCommits = Int(clamping: recovery.end.commit - recovery.proven.commit)
+    } catch .system(let error) where error.isLackOfSpace {
+      // A segment that is in its place already is the log's end, even if HEAD does not say so.
+      if let active = made.active {
+        chain.segments[chain.segments.count - 1] = proven
+        chain.segments.append(active)
+      }
+      // Everything can be read, as by a read-only opening; it is made durable another time.
+      writer = nil
+      refusal = DatabaseError(
+        .readOnly, "the store is open for reading only, because the disk is full",
+        hint: "Make space, and open it again", path: directory.path,
+        underlying: DatabaseError(error))
+      report.notes.append("The disk is full, so the store is open for reading only")
+    }
+  }
+
+  private mutating func refuse(because damage: Damage) {
+    writer = nil
+    refusal = DatabaseError(
+      .readOnly, "the store is open for reading only, because it is damaged",
+      hint: "Rescue what is sound with `logdump salvage`, or restore a backup",
+      path: directory.path, underlying: DatabaseError(damage))
+  }
+
+  /// Logs again what was left in doubt; if the disk is full, with the reserve released.
+  private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
+    do throws(LogError) {
+      try writer.begin(after: relog.proven, relogging: relog)
+    } catch .system(let error) where error.isLackOfSpace {
+      // If it cannot be removed, there is no more room than before, and the next error says so.
+      try? directory.remove(.reserve)
+      if writer.active == nil {
+        try writer.begin(after: relog.proven, relogging: relog)
+      } else {
+        // The segment is in its place, and must not be made twice; only HEAD is behind.
+        try writer.replaceHead(isClosed: false)
+      }
+    }
+  }
+
+  // MARK: What does the log say?
+
+  private mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
+    var replay = Replay(
+      onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
+      isFromNothing: checkpoint == nil)
+    let replayedSize = try run(&replay)
+    damage += replay.damage.filter { found in
+      !damage.contains { $0.path == found.path && $0.offset == found.offset }
+    }
+    if writer != nil {
+      if let first = replay.damage.first {
+        refuse(because: first)
+      } else {
+        // Not where anything is damaged: what stands for nothing may hold what is missing then.
+        try removeLeftovers()
+        // If it was given up just now, there is no room to make it again.
+        if !files.contains(.reserve) { directory.makeReserve(size: configuration.reserveSize) }
+      }
+    }
+    report.damage = damage.map { DatabaseError($0) }
+    report.replayedCommits = replay.commitCount
+    var state = replay.state
+    state.lastSequence = max(state.lastSequence, start.lastSequence)
+    writer?.resume(time: state.time)
+    return OpenedStore(
+      directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
+      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint,
+      replayedSize: replayedSize)
+  }
+
+  /// Deletes files that stand for nothing, so that no later opening takes them for something.
+  private func removeLeftovers() throws(LogError) {
+    var leftovers = chain.leftovers
+    for case .checkpoint(let number) in files {
+      if checkpoint?.checkpoint.rests(on: number) != true { leftovers.append(.checkpoint(number)) }
+    }
+    guard !leftovers.isEmpty else { return }
+    for name in leftovers { try directory.remove(name) }
+    try directory.flush()
+  }
+
+  /// Replays what the checkpoint does not cover; returns how many bytes that were.
+  private func run(_ replay: inout Replay) throws(LogError) -> Int {
+    let position = checkpoint?.checkpoint.position
+    var first =
+      position.flatMap { position in
+        chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
+      } ?? 0
+    if let position, chain.segments[first].header.merge != nil,
+      chain.segments[first].fileID == position.fileID
+    {
+      // The checkpoint covers a merged segment as a whole.
+      first += 1
+    }
+    for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
+    let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
+    var done = 0
+    var replayed = 0
+    for segment in chain.segments[first...] {
+      let start = position?.fileID == segment.fileID ? position?.end : nil
+      let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
+      replayed += max(0, Int(clamping: segment.end.offset) - begin)
+      let goesOn = try replay.run(segment, from: start) { offset in
+        configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
+      }
+      done += Int(clamping: segment.end.offset)
+      guard goesOn, configuration.openingProgress?(Double(done) / Double(total)) ?? true else {
+        throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
+      }
+    }
+    return replayed
+  }
+}
+
+extension LogWriter {
+  /// A writer as the configuration has it.
+  convenience init(
+    _ directory: StoreDirectory, storeID: StoreID, _ configuration: Configuration,
+    continuing start: Start
+  ) {
+    self.init(
+      directory, storeID: storeID,
+      settings: Settings(
+        segmentSizeGoal: configuration.segmentSizeGoal,
+        isMapped: configuration.reads == .mapped,
+        sequenceReserve: configuration.sequenceReserve, now: configuration.now,
+        random: configuration.random),
+      continuing: start)
+  }
+}
