@@ -11,6 +11,7 @@ enum Unit: String, Codable, Sendable {
   case microsecondsPerDocument = "µs/document"
   case nanosecondsPerDocument = "ns/document"
   case microsecondsPerCommit = "µs/commit"
+  case nanoseconds = "ns"
   case milliseconds = "ms"
   case bytesPerDocument = "bytes/document"
   case megabytes = "MB"

@@ -1,0 +1,128 @@
+import Divan
+
+/// The benchmark's document as a model.
+final class SampleModel: Model {
+  @Persisted var title = ""
+  @Persisted var year = 0
+  @Persisted var rating = 0.0
+  @Persisted var done = false
+  @Persisted var tags: [String]
+  @Persisted var note = ""
+  @Persisted var created = ""
+}
+
+/// The same as a class that nothing keeps, for comparison.
+final class PlainModel {
+  var year = 0
+}
+
+extension Workload {
+  /// Models and their properties.
+  ///
+  /// A property is read and written through a call that is not inlined; what that costs shows where the
+  /// same is done with a class that is no model.
+  static let modelling = [
+    Workload(
+      name: "model-save", title: "make models and save them, one transaction",
+      unit: .microsecondsPerDocument
+    ) { bench in
+      let database = try Database.inMemory()
+      let documents = modelDocuments(bench)
+      let context = database.makeContext()
+      let elapsed = try seconds {
+        let models = try documents.map { document in
+          let model = SampleModel(in: context, id: document.id)
+          guard let title = document["title"]?.stringValue, let year = document["year"]?.intValue,
+            let note = document["note"]?.stringValue
+          else { throw BenchmarkError("no sample document") }
+          model.title = title
+          model.year = year
+          model.note = note
+          return model
+        }
+        try context.saveModels(models)
+      }
+      return elapsed * 1e6 / Double(documents.count)
+    },
+    Workload(
+      name: "model-load", title: "load models, one property each", unit: .nanosecondsPerDocument,
+      prepare: { try $0.load() }
+    ) { bench in
+      let database = try bench.open("loaded")
+      defer { try? database.close() }
+      let context = database.makeContext()
+      var sum = 0
+      let elapsed = try seconds {
+        var models = try context.models(SampleModel.self)
+        while let model = try models.next() { sum += model.year }
+      }
+      guard sum > 0 else { throw BenchmarkError("models without years") }
+      return elapsed * 1e9 / Double(bench.count)
+    },
+    Workload(name: "property-read", title: "read a model's property again", unit: .nanoseconds) {
+      _ in
+      let model = SampleModel()
+      model.year = 1927
+      return try measureAccesses { sum, _ in sum &+= readYear(model) }
+    },
+    Workload(
+      name: "property-read-plain", title: "the same of a class that is no model",
+      unit: .nanoseconds
+    ) { _ in
+      let model = PlainModel()
+      model.year = 1927
+      return try measureAccesses { sum, _ in sum &+= readYear(model) }
+    },
+    Workload(name: "property-write", title: "write a model's property again", unit: .nanoseconds) {
+      _ in
+      let model = SampleModel()
+      model.year = 1927
+      return try measureAccesses { sum, index in
+        writeYear(model, index)
+        sum &+= index
+      }
+    },
+    Workload(
+      name: "property-write-plain", title: "the same of a class that is no model",
+      unit: .nanoseconds
+    ) { _ in
+      let model = PlainModel()
+      return try measureAccesses { sum, index in
+        writeYear(model, index)
+        sum &+= index
+      }
+    },
+    Workload(
+      name: "property-first-change", title: "first change of a saved model", unit: .nanoseconds
+    ) { bench in
+      let database = try Database.inMemory()
+      let context = database.makeContext()
+      let models = modelDocuments(bench).map { SampleModel(in: context, id: $0.id) }
+      for model in models { model.year = 1 }
+      try context.saveModels(models)
+      let elapsed = seconds { for model in models { writeYear(model, 2) } }
+      return elapsed * 1e9 / Double(models.count)
+    },
+  ]
+
+  private static func modelDocuments(_ bench: Bench) -> [Document] {
+    bench.samples.documents(0..<min(bench.count, 100_000))
+  }
+
+  private static func measureAccesses(_ body: (inout Int, Int) -> Void) throws -> Double {
+    let count = 5_000_000
+    var sum = 0
+    let elapsed = seconds { for index in 1...count { body(&sum, index) } }
+    guard sum > 0 else { throw BenchmarkError("nothing was read") }
+    return elapsed * 1e9 / Double(count)
+  }
+
+  @inline(never)
+  private static func readYear(_ model: SampleModel) -> Int { model.year }
+  @inline(never)
+  private static func readYear(_ model: PlainModel) -> Int { model.year }
+  @inline(never)
+  private static func writeYear(_ model: SampleModel, _ year: Int) { model.year = year }
+  @inline(never)
+  private static func writeYear(_ model: PlainModel, _ year: Int) { model.year = year }
+}
