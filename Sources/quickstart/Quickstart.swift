@@ -168,7 +168,8 @@ extension Quickstart {
     )
     print(
       "It takes \(statistics.directorySize / 1024) KiB: \(statistics.liveSize / 1024) KiB of current "
-        + "revisions, \(statistics.deadSize / 1024) KiB of old ones; the rest is the index and a reserve.")
+        + "revisions, \(statistics.deadSize / 1024) KiB of old ones; the rest is the index and a reserve."
+    )
   }
 }
 
