@@ -22,16 +22,23 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/TestSupport"),
+    .target(
+      name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
+      path: "Tests/ProofKit"),
+    .executableTarget(name: "Proofs", dependencies: ["ProofKit"], path: "Tests/Proofs"),
     .executableTarget(
       name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
-      name: "DivanLogTests", dependencies: ["DivanLog", "Divan", "DivanTesting", "TestSupport"]),
+      name: "DivanLogTests",
+      dependencies: ["DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(
       name: "DivanTests",
-      dependencies: ["Divan", "DivanLog", "DivanTesting", "TestSupport", "KilledWriter"]),
+      dependencies: [
+        "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport", "KilledWriter",
+      ]),
     .testTarget(
       name: "logdumpTests",
-      dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "TestSupport"]),
+      dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6]

@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import TestSupport
 import Testing
 

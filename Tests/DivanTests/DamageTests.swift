@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 
@@ -200,7 +201,7 @@ struct DamageTests {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     let database = try bench.open { $0.maintenance = .manual }
     try bench.fill(database, 0..<4, size: 200)
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     let disk = bench.fileSystem.restarted(.strict)
     let path = "\(CrashBench.path)/0000000001.segment"
     try disk.truncate(path, toSize: try disk.status(path).size - 100)
@@ -250,91 +251,16 @@ struct DamageTests {
   }
 }
 
-/// A small store that was closed, to be damaged.
-struct DamagedStore: Sendable, CustomTestStringConvertible {
-  let name: String
-  let fill: @Sendable (CrashBench) throws -> Void
-  var testDescription: String { name }
-
-  static let all = [plain, checkpointed, merged]
-
-  static let plain = DamagedStore(name: "a log of two segments") { bench in
-    for session in 0..<2 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 4, size: 200)
-      try bench.commit(database, [.delete("doc-\(session)")])
-      try database.close()
-    }
-  }
-
-  static let checkpointed = DamagedStore(name: "a checkpoint and a log after it") { bench in
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("doc-0", size: 500)])
-    try bench.fill(database, 1..<30, size: 20)
-    try database.store.writeCheckpoint()
-    try bench.commit(database, [.put("doc-3", size: 30), .delete("doc-4")])
-    try database.close()
-  }
-
-  static let merged = DamagedStore(name: "merged segments") { bench in
-    for session in 0..<3 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 4, size: 100)
-      if session == 1 { try database.compact() }
-      try database.close()
-    }
-  }
-
-  struct Original {
-    let disk: SimulatedFileSystem
-    let oracle: CrashOracle
-    let files: [(path: String, size: Int)]
-    var version: Int { oracle.versions.count - 1 }
-  }
-
-  func make() throws -> Original {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
-    try fill(bench)
-    let disk = bench.fileSystem
-    let names = try disk.list(CrashBench.path).filter { !["LOCK", "tmp", "RESERVE"].contains($0) }
-    let files = try names.map { name in
-      let path = "\(CrashBench.path)/\(name)"
-      return (path: path, size: try disk.status(path).size)
-    }
-    return Original(disk: disk, oracle: bench.writer.oracle.withLock { $0 }, files: files)
-  }
-}
-
 extension DamagedStore.Original {
-  /// Opens and reads everything: it must be what was stored, or an error must say why not.
+  /// Records as an issue what was neither harmless nor reported.
   func examine(_ disk: SimulatedFileSystem, _ what: String, isMapped: Bool) throws {
-    let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
     let clock = ContinuousClock()
     let start = clock.now
     defer { #expect(clock.now - start < .seconds(10), "\(what)") }
     do {
-      let database = try bench.open { $0.maintenance = .manual }
-      if database.openingReport.damage.isEmpty {
-        let found = try oracle.identify(database.snapshot())
-        #expect(found == version, "\(what): version \(found) of \(version) without a word")
-      } else {
-        // What can still be read is no invention.
-        let snapshot = try database.snapshot()
-        var ids = snapshot.ids()
-        while let id = try ids.next() {
-          guard let document = try? snapshot.get(id) else { continue }
-          let isKnown = oracle.versions.contains { $0[id] == CrashOracle.Entry(document) }
-          #expect(isKnown, "\(what): \(id) never was like this")
-        }
-        for error in database.openingReport.damage {
-          #expect(error.path != nil, "\(what): \(error)")
-        }
-      }
-    } catch let error as DatabaseError {
-      #expect([.damaged, .notAStore, .newerFormat].contains(error.code), "\(what): \(error)")
-      #expect(error.path != nil, "\(what): \(error)")
-    } catch let mismatch as CrashOracle.Mismatch {
-      Issue.record("\(what): \(mismatch)")
+      try check(disk, isMapped: isMapped)
+    } catch {
+      Issue.record("\(what): \(error)")
     }
   }
 }

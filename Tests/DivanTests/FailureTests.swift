@@ -2,6 +2,7 @@ import DivanLog
 import DivanTesting
 import Dispatch
 import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 

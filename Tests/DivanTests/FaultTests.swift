@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 
@@ -86,7 +87,7 @@ struct FaultTests {
     try bench.commit(database, [.put("a", size: 6)], durability: .none)
     // The checkpoint's own file is flushed first, then the log.
     fileSystem.failFlush(atCall: 2, .keepsNewBytes)
-    #expect(throws: DatabaseError.self) { try database.store.writeCheckpoint() }
+    #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
     let error = #expect(throws: DatabaseError.self) {
       try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
     }
@@ -162,12 +163,12 @@ struct FaultTests {
     let writer = CrashWriter(oracle, seed: 2)
     // Room for a checkpoint, but not for the reserve: nothing of it is left in the way.
     fileSystem.capacityBytes = fileSystem.usedBytes + (32 << 10)
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     #expect(try !fileSystem.exists(reserve))
     #expect(fileSystem.names(in: CrashBench.path + "/tmp").isEmpty)
     try writer.commit(database, [.delete("doc-0")])
     fileSystem.capacityBytes = nil
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     #expect(try fileSystem.status(reserve).size == 32 << 10)
     // It serves its purpose again.
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
@@ -270,11 +271,6 @@ extension FaultTests {
     .inputOutput, .diskFull, .accessDenied, .resourceExhausted, .readOnly, .outcomeUnknown,
     .writerStopped,
   ]
-}
-
-extension SimulatedFileSystem {
-  /// The names in a directory; none if it is not there.
-  func names(in path: String) -> [String] { (try? list(path)) ?? [] }
 }
 
 extension SimulatedDisk.Failure {

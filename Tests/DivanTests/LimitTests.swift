@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import TestSupport
 import Testing
 
@@ -139,7 +140,7 @@ struct LimitTests {
     do {
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<30, size: 20)
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       // Nothing is committed after the checkpoint, which would say the right count again.
       try database.close()
     }

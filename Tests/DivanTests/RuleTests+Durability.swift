@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 
@@ -20,7 +21,7 @@ extension RuleTests {
         $0.segmentSizeGoal = 1 << 20
       }
       try bench.fill(database, session * 4..<session * 4 + 4)
-      if session == inputCount - 1 { try database.store.writeCheckpoint() }
+      if session == inputCount - 1 { try database.writeCheckpoint() }
       try database.close()
     }
     let database = try bench.open {
@@ -49,7 +50,7 @@ extension RuleTests {
         problems.append("call \(call): \(error)")
       }
     }
-    try database.store.mergeWhatPays()
+    try database.mergeWhatPays()
     disk.observeChangingCalls(nil)
     #expect(problems.all.isEmpty, "\(problems.all.prefix(3))")
     let numbers = 1...UInt64(inputCount)

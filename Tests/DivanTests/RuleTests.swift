@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 
@@ -187,7 +188,7 @@ struct RuleTests {
     for session in 0..<3 {
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, session..<session + 3, size: 100)
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       try database.close()
     }
     let disk = bench.fileSystem.restarted(.processEnd)
@@ -235,7 +236,7 @@ struct RuleTests {
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<30, size: 300)
       try bench.fill(database, 0..<12, size: 20)
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       let disk = bench.fileSystem
       let isArmed = Mutex(false)
       // From when the merged segment has its name until the index refers to it.
@@ -252,7 +253,7 @@ struct RuleTests {
       disk.observeChangingCalls(nil)
       disk.stopFailing()
       try bench.commit(database, [.put("doc-3", size: 5)])
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       try database.close()
       let reopened = try bench.open { $0.maintenance = .manual }
       #expect(reopened.openingReport.damage.isEmpty, "\(call): \(reopened.openingReport)")

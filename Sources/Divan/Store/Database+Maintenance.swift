@@ -14,3 +14,11 @@ extension Database {
     }
   }
 }
+
+extension Database {
+  /// Writes a checkpoint now, for tests that must know when.
+  package func writeCheckpoint() throws { try store.writeCheckpoint() }
+
+  /// Merges now what the policy finds worth it, for tests that must know when.
+  package func mergeWhatPays() throws { try store.mergeWhatPays() }
+}

@@ -1,32 +1,30 @@
 import DivanLog
-import DivanTesting
+package import DivanTesting
 import Synchronization
-import Testing
 
-@testable import Divan
+package import Divan
 
 /// A short piece of work with a store, to be interrupted everywhere.
-struct CrashWorkload: Sendable, CustomTestStringConvertible {
-  let name: String
+package struct CrashWorkload: Sendable {
+  package let name: String
   /// How the store came to be as it is when the work begins.
-  var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
+  package var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
   /// What is interrupted.
-  let work: @Sendable (CrashBench) throws -> Void
+  package let work: @Sendable (CrashBench) throws -> Void
   /// Every so many losses are tried, of workloads whose files are large.
-  var stride = 1
+  package var stride = 1
 
-  var testDescription: String { name }
 }
 
 /// A disk with a store on it, and the one who works with it.
-final class CrashBench: Sendable {
-  static let path = "/store.divan"
-  let fileSystem: SimulatedFileSystem
-  let writer: CrashWriter
-  let isMapped: Bool
+package final class CrashBench: Sendable {
+  package static let path = "/store.divan"
+  package let fileSystem: SimulatedFileSystem
+  package let writer: CrashWriter
+  package let isMapped: Bool
   private let lives: Atomic<Int>
 
-  init(
+  package init(
     _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
   ) {
     self.fileSystem = fileSystem
@@ -35,27 +33,27 @@ final class CrashBench: Sendable {
     lives = Atomic(life)
   }
 
-  func configuration() -> Configuration {
+  package func configuration() -> Configuration {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     var configuration = Configuration.crashing(on: fileSystem, life: life)
     configuration.reads = isMapped ? .mapped : .buffered
     return configuration
   }
 
-  func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
+  package func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
     var configuration = configuration()
     change(&configuration)
     return try Database(at: CrashBench.path, configuration: configuration)
   }
 
-  func commit(
+  package func commit(
     _ database: Database, _ steps: [CrashWriter.Step], durability: Durability = .full
   ) throws {
     try writer.commit(database, steps, durability: durability)
   }
 
   /// Commits some documents one by one.
-  func fill(
+  package func fill(
     _ database: Database, _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
   ) throws {
     for number in numbers {
@@ -66,19 +64,19 @@ final class CrashBench: Sendable {
 
 extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
-  static let all = [
+  package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne,
   ]
 
-  static let newStore = CrashWorkload(name: "a new store") { bench in
+  package static let newStore = CrashWorkload(name: "a new store") { bench in
     let database = try bench.open()
     try bench.commit(database, [.put("a", size: 10), .put("b", size: 20)])
     try bench.commit(database, [.put("a", size: 30), .delete("b")])
     try database.close()
   }
 
-  static let reopened = CrashWorkload(
+  package static let reopened = CrashWorkload(
     name: "a closed store, opened again",
     prepare: { bench in
       let database = try bench.open()
@@ -95,7 +93,7 @@ extension CrashWorkload {
     try bench.commit(database, [.delete("doc-1"), .put("doc-9", size: 700)])
   }
 
-  static let rotating = CrashWorkload(
+  package static let rotating = CrashWorkload(
     name: "segment after segment",
     work: { bench in
       let database = try bench.open { $0.maintenance = .manual }
@@ -103,29 +101,29 @@ extension CrashWorkload {
       try database.close()
     })
 
-  static let checkpointing = CrashWorkload(
+  package static let checkpointing = CrashWorkload(
     name: "a base and deltas",
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<40, size: 30, durability: .none)
       try database.flush()
       bench.writer.noteFlushed()
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       try database.close()
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
     for round in 0..<4 {
       try bench.commit(database, [.put("doc-\(round)", size: 40), .delete("doc-\(round + 10)")])
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
     }
     try bench.commit(database, [.put("doc-1", size: 41)], durability: .none)
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     bench.writer.noteFlushed()
     try database.close()
   }
 
-  static let overwriting = CrashWorkload(
+  package static let overwriting = CrashWorkload(
     name: "the same few documents over and over",
     prepare: { bench in
       let database = try bench.open()
@@ -141,7 +139,7 @@ extension CrashWorkload {
     try database.close()
   }
 
-  static let compacting = CrashWorkload(
+  package static let compacting = CrashWorkload(
     name: "compacting what many sessions left",
     prepare: { bench in
       for session in 0..<5 {
@@ -163,51 +161,51 @@ extension CrashWorkload {
   }
 
   /// Merges judged by commits that are not durable yet.
-  static let merging = CrashWorkload(
+  package static let merging = CrashWorkload(
     name: "merging in favour of commits that were not flushed",
     prepare: { bench in
       for session in 0..<4 {
         let database = try bench.open { $0.maintenance = .manual }
         try bench.fill(database, session * 2..<session * 2 + 3)
-        if session == 2 { try database.store.writeCheckpoint() }
+        if session == 2 { try database.writeCheckpoint() }
         try database.close()
       }
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     try bench.commit(
       database, [.put("doc-1", size: 20), .put("doc-4", size: 20)], durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
     try bench.commit(
       database, [5, 6, 7, 8, 0, 3].map { .put("doc-\($0)", size: 20) }, durability: .none)
     // Not after a checkpoint, which would flush the log itself.
-    try database.store.mergeWhatPays()
+    try database.mergeWhatPays()
     try database.compact()
     try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
     try database.compact()
   }
 
   /// A merge of one segment takes its place at once, so nothing else holds what it left out.
-  static let mergingOne = CrashWorkload(
+  package static let mergingOne = CrashWorkload(
     name: "merging one segment in favour of commits that were not flushed",
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
       // So few that they stand in one segment.
       try bench.fill(database, 0..<4)
-      try database.store.writeCheckpoint()
+      try database.writeCheckpoint()
       try database.close()
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
-    try database.store.writeCheckpoint()
+    try database.writeCheckpoint()
     try bench.commit(
       database, (0..<4).map { .put("doc-\($0)", size: 20) }, durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
-    try database.store.mergeWhatPays()
+    try database.mergeWhatPays()
   }
 
-  static let interrupted = CrashWorkload(
+  package static let interrupted = CrashWorkload(
     name: "a store that was not closed",
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
@@ -224,7 +222,7 @@ extension CrashWorkload {
     try bench.commit(database, [.delete("doc-3")])
   }
 
-  static let unflushed = CrashWorkload(name: "commits that nobody waits for") { bench in
+  package static let unflushed = CrashWorkload(name: "commits that nobody waits for") { bench in
     let database = try bench.open { $0.maintenance = .manual }
     try bench.fill(database, 0..<12, size: 1500, durability: .none)
     try database.flush()
@@ -234,7 +232,7 @@ extension CrashWorkload {
     bench.writer.noteFlushed()
   }
 
-  static let mixed = CrashWorkload(name: "all levels of durability in turn") { bench in
+  package static let mixed = CrashWorkload(name: "all levels of durability in turn") { bench in
     let database = try bench.open()
     for round in 0..<5 {
       try bench.commit(database, [.put("a", size: round * 100)], durability: .none)
@@ -247,7 +245,7 @@ extension CrashWorkload {
   }
 
   /// A transaction of several frames, and a checkpoint at closing.
-  static let large = CrashWorkload(
+  package static let large = CrashWorkload(
     name: "a transaction of several frames",
     work: { bench in
       let database = try bench.open { $0.maintenance = .manual }
@@ -258,7 +256,7 @@ extension CrashWorkload {
       bench.writer.noteFlushed()
     }, stride: 12)
 
-  static let weakChurn = CrashWorkload(
+  package static let weakChurn = CrashWorkload(
     name: "overwriting without waiting, with maintenance",
     prepare: { bench in
       let database = try bench.open()

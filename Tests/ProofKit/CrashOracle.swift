@@ -1,43 +1,43 @@
-import DivanLog
+package import DivanLog
 import DivanTesting
 import Foundation
-import Synchronization
+package import Synchronization
 
-@testable import Divan
+package import Divan
 
 /// What is known of a store from outside its disk: every version it ever had or was about to have, and
 /// how far it has promised to keep them.
 ///
 /// Each transaction of a ``CrashWriter`` also writes the number of its version into a document, so that
 /// what is found after a crash says which version it claims to be.
-struct CrashOracle: Sendable {
-  struct Entry: Equatable, Sendable {
-    var number: Int64
-    var size: Int
-    var revision: RevisionID?
-    var sequence: UInt64
-    var isDeleted: Bool
+package struct CrashOracle: Sendable {
+  package struct Entry: Equatable, Sendable {
+    package var number: Int64
+    package var size: Int
+    package var revision: RevisionID?
+    package var sequence: UInt64
+    package var isDeleted: Bool
   }
 
-  typealias Version = [String: Entry]
+  package typealias Version = [String: Entry]
 
   /// The versions in order; the first is that of an empty store.
-  private(set) var versions: [Version] = [[:]]
+  package private(set) var versions: [Version] = [[:]]
   /// The newest version that must not be lost.
-  var secured = 0
+  package var secured = 0
   /// The highest sequence number that anybody was told of.
-  private(set) var highestSequence: UInt64 = 0
+  package private(set) var highestSequence: UInt64 = 0
 
   /// Takes up the version that is about to be committed.
-  mutating func attempt(_ version: Version) { versions.append(version) }
+  package mutating func attempt(_ version: Version) { versions.append(version) }
 
   /// Notes that a version was seen, so that its sequence numbers are spent.
-  mutating func noteSeen(_ index: Int) {
+  package mutating func noteSeen(_ index: Int) {
     highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
   }
 
   /// Forgets versions that turned out not to have happened.
-  mutating func cut(after index: Int) {
+  package mutating func cut(after index: Int) {
     versions.removeLast(versions.count - 1 - index)
     secured = index
     noteSeen(index)
@@ -45,15 +45,15 @@ struct CrashOracle: Sendable {
 }
 
 extension CrashOracle {
-  static let clock = "clock"
+  package static let clock = "clock"
 
-  struct Mismatch: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
+  package struct Mismatch: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = description }
   }
 
   /// Finds out which version a store holds, and throws if that is none or one that it must not be.
-  func identify(_ snapshot: Snapshot) throws -> Int {
+  package func identify(_ snapshot: Snapshot) throws -> Int {
     let clock = try snapshot.get(CrashOracle.clock)
     let index = clock.map { $0["version"]?.intValue ?? -1 } ?? 0
     guard index >= 0, index >= secured else {
@@ -93,7 +93,7 @@ extension CrashOracle {
 }
 
 extension CrashOracle.Entry {
-  init(_ document: Document) {
+  package init(_ document: Document) {
     self.init(
       number: Int64(document["number"]?.intValue ?? document["version"]?.intValue ?? -1),
       size: document["text"]?.stringValue?.utf8.count ?? 0, revision: document.revision,
@@ -102,23 +102,23 @@ extension CrashOracle.Entry {
 }
 
 /// Works with a store as a program would, and keeps the oracle told.
-final class CrashWriter: Sendable {
-  let oracle: Mutex<CrashOracle>
+package final class CrashWriter: Sendable {
+  package let oracle: Mutex<CrashOracle>
   private let random: Mutex<SeededGenerator>
 
-  init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
+  package init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
     self.oracle = Mutex(oracle)
     random = Mutex(SeededGenerator(seed: seed))
   }
 
   /// What a transaction does to one document.
-  enum Step: Sendable {
+  package enum Step: Sendable {
     case put(String, size: Int)
     case delete(String)
   }
 
   /// Commits some steps in one transaction.
-  func commit(
+  package func commit(
     _ database: Database, _ steps: [Step], durability: Durability = .full
   ) throws {
     var version = oracle.withLock { $0.versions[$0.versions.count - 1] }
@@ -155,13 +155,13 @@ final class CrashWriter: Sendable {
   }
 
   /// Notes that everything so far was flushed.
-  func noteFlushed() { oracle.withLock { $0.secured = $0.versions.count - 1 } }
+  package func noteFlushed() { oracle.withLock { $0.secured = $0.versions.count - 1 } }
 }
 
 extension Configuration {
   /// Tiny files, and salts and times that are the same in every run, but differ from one opening to
   /// the next, as they do on a real machine.
-  static func crashing(on fileSystem: any FileSystem, life: Int) -> Configuration {
+  package static func crashing(on fileSystem: any FileSystem, life: Int) -> Configuration {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
     configuration.segmentSizeGoal = 8 << 10
@@ -177,4 +177,5 @@ extension Configuration {
 }
 
 /// How much the heavy tests try: 1 unless the environment says otherwise.
-let testBudget = ProcessInfo.processInfo.environment["DIVAN_TEST_BUDGET"].flatMap(Double.init) ?? 1
+package let testBudget =
+  ProcessInfo.processInfo.environment["DIVAN_TEST_BUDGET"].flatMap(Double.init) ?? 1

@@ -1,0 +1,97 @@
+import Divan
+import DivanLog
+package import DivanTesting
+import Synchronization
+
+/// A small store that was closed, to be damaged.
+package struct DamagedStore: Sendable {
+  package let name: String
+  package let fill: @Sendable (CrashBench) throws -> Void
+
+  package static let all = [plain, checkpointed, merged]
+
+  package static let plain = DamagedStore(name: "a log of two segments") { bench in
+    for session in 0..<2 {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 4, size: 200)
+      try bench.commit(database, [.delete("doc-\(session)")])
+      try database.close()
+    }
+  }
+
+  package static let checkpointed = DamagedStore(name: "a checkpoint and a log after it") { bench in
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("doc-0", size: 500)])
+    try bench.fill(database, 1..<30, size: 20)
+    try database.writeCheckpoint()
+    try bench.commit(database, [.put("doc-3", size: 30), .delete("doc-4")])
+    try database.close()
+  }
+
+  package static let merged = DamagedStore(name: "merged segments") { bench in
+    for session in 0..<3 {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 4, size: 100)
+      if session == 1 { try database.compact() }
+      try database.close()
+    }
+  }
+
+  package struct Original {
+    package let disk: SimulatedFileSystem
+    package let oracle: CrashOracle
+    package let files: [(path: String, size: Int)]
+    package var version: Int { oracle.versions.count - 1 }
+  }
+
+  package func make() throws -> Original {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    try fill(bench)
+    let disk = bench.fileSystem
+    let names = try disk.list(CrashBench.path).filter { !["LOCK", "tmp", "RESERVE"].contains($0) }
+    let files = try names.map { name in
+      let path = "\(CrashBench.path)/\(name)"
+      return (path: path, size: try disk.status(path).size)
+    }
+    return Original(disk: disk, oracle: bench.writer.oracle.withLock { $0 }, files: files)
+  }
+}
+
+extension DamagedStore.Original {
+  /// Opens a damaged copy and reads everything.
+  ///
+  /// It must be what was stored, or an error must say why not; throws if it is neither.
+  package func check(_ disk: SimulatedFileSystem, isMapped: Bool) throws {
+    let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      if database.openingReport.damage.isEmpty {
+        let found = try oracle.identify(database.snapshot())
+        guard found == version else {
+          throw CrashOracle.Mismatch("version \(found) of \(version) without a word")
+        }
+      } else {
+        try checkRest(database)
+      }
+    } catch let error as DatabaseError {
+      guard [.damaged, .notAStore, .newerFormat].contains(error.code), error.path != nil else {
+        throw CrashOracle.Mismatch("an error without sense: \(error)")
+      }
+    }
+  }
+
+  /// What can still be read is no invention.
+  private func checkRest(_ database: Database) throws {
+    let snapshot = try database.snapshot()
+    var ids = snapshot.ids()
+    while let id = try ids.next() {
+      guard let document = try? snapshot.get(id) else { continue }
+      guard oracle.versions.contains(where: { $0[id] == CrashOracle.Entry(document) }) else {
+        throw CrashOracle.Mismatch("\(id) never was like this")
+      }
+    }
+    for error in database.openingReport.damage where error.path == nil {
+      throw CrashOracle.Mismatch("damage without a place: \(error)")
+    }
+  }
+}
