@@ -1,6 +1,14 @@
 package import DivanLog
 import Synchronization
 
+/// A call that is about to be made of a simulated disk.
+package struct SimulatedCall: Sendable {
+  package let verb: SimulatedDisk.Verb
+  package let path: String
+  /// One more than the number of calls before it that changed something or flushed.
+  package let changingNumber: Int
+}
+
 /// The file system of a ``SimulatedDisk``.
 ///
 /// It keeps apart what is read, what is on the disk and what is on the way there: per file the
@@ -13,7 +21,7 @@ package final class SimulatedFileSystem: FileSystem {
   /// A function in a type of its own: bare, it would be wrapped anew each time it is taken from the
   /// lock, and be slower with every call.
   private struct Observer: Sendable {
-    let body: @Sendable (Int) -> Void
+    let body: @Sendable (SimulatedCall) -> Void
   }
 
   package convenience init(seed: UInt64 = 0) {
@@ -27,12 +35,20 @@ package final class SimulatedFileSystem: FileSystem {
 }
 
 extension SimulatedFileSystem {
+  /// Calls `body` before each call of any kind.
+  package func observeCalls(_ body: (@Sendable (SimulatedCall) -> Void)?) {
+    observer.withLock { $0 = body.map(Observer.init) }
+  }
+
   /// Calls `body` before each call that changes something or flushes, with that call's number.
   ///
   /// From there, ``restarted(_:tearing:)`` tells what a loss of power just then would leave, so
   /// that one run is enough to try every moment of it.
   package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
-    observer.withLock { $0 = body.map(Observer.init) }
+    guard let body else { return observeCalls(nil) }
+    observeCalls { call in
+      if call.verb.isChanging { body(call.changingNumber) }
+    }
   }
 
   /// Makes a call: counts it, fails it if it is its turn, and else lets `body` do it.
@@ -52,8 +68,9 @@ extension SimulatedFileSystem {
     _ verb: SimulatedDisk.Verb, _ path: String, offset: Int, count: Int,
     _ body: (inout SimulatedState, SimulatedFault?) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
-    if verb.isChanging, let observer = observer.withLock({ $0 }) {
-      observer.body(changingCallCount + 1)
+    if let observer = observer.withLock({ $0 }) {
+      observer.body(
+        SimulatedCall(verb: verb, path: path, changingNumber: changingCallCount + 1))
     }
     let (fault, evictions) = try control.withLock { (control) throws(SystemError) in
       (

@@ -1,8 +1,8 @@
 import DivanLog
-package import DivanTesting
+import DivanTesting
 import Synchronization
 
-package import Divan
+import Divan
 
 /// A short piece of work with a store, to be interrupted everywhere.
 package struct CrashWorkload: Sendable {
@@ -16,52 +16,6 @@ package struct CrashWorkload: Sendable {
 
 }
 
-/// A disk with a store on it, and the one who works with it.
-package final class CrashBench: Sendable {
-  package static let path = "/store.divan"
-  package let fileSystem: SimulatedFileSystem
-  package let writer: CrashWriter
-  package let isMapped: Bool
-  private let lives: Atomic<Int>
-
-  package init(
-    _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
-  ) {
-    self.fileSystem = fileSystem
-    self.writer = writer
-    self.isMapped = isMapped
-    lives = Atomic(life)
-  }
-
-  package func configuration() -> Configuration {
-    let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
-    var configuration = Configuration.crashing(on: fileSystem, life: life)
-    configuration.reads = isMapped ? .mapped : .buffered
-    return configuration
-  }
-
-  package func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
-    var configuration = configuration()
-    change(&configuration)
-    return try Database(at: CrashBench.path, configuration: configuration)
-  }
-
-  package func commit(
-    _ database: Database, _ steps: [CrashWriter.Step], durability: Durability = .full
-  ) throws {
-    try writer.commit(database, steps, durability: durability)
-  }
-
-  /// Commits some documents one by one.
-  package func fill(
-    _ database: Database, _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
-  ) throws {
-    for number in numbers {
-      try commit(database, [.put("doc-\(number)", size: size)], durability: durability)
-    }
-  }
-}
-
 extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
   package static let all = [
@@ -73,7 +27,7 @@ extension CrashWorkload {
     let database = try bench.open()
     try bench.commit(database, [.put("a", size: 10), .put("b", size: 20)])
     try bench.commit(database, [.put("a", size: 30), .delete("b")])
-    try database.close()
+    try bench.close(database)
   }
 
   package static let reopened = CrashWorkload(
@@ -81,14 +35,14 @@ extension CrashWorkload {
     prepare: { bench in
       let database = try bench.open()
       try bench.fill(database, 0..<5)
-      try database.close()
+      try bench.close(database)
     }
   ) { bench in
     var database = try bench.open()
     try bench.commit(database, [.put("doc-1", size: 50), .delete("doc-2")])
-    try database.close()
+    try bench.close(database)
     database = try bench.open()
-    try database.close()
+    try bench.close(database)
     database = try bench.open()
     try bench.commit(database, [.delete("doc-1"), .put("doc-9", size: 700)])
   }
@@ -98,7 +52,7 @@ extension CrashWorkload {
     work: { bench in
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<9, size: 3000)
-      try database.close()
+      try bench.close(database)
     })
 
   package static let checkpointing = CrashWorkload(
@@ -106,21 +60,21 @@ extension CrashWorkload {
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<40, size: 30, durability: .none)
-      try database.flush()
+      try bench.flush(database)
       bench.writer.noteFlushed()
-      try database.writeCheckpoint()
-      try database.close()
+      try bench.checkpoint(database)
+      try bench.close(database)
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
     for round in 0..<4 {
       try bench.commit(database, [.put("doc-\(round)", size: 40), .delete("doc-\(round + 10)")])
-      try database.writeCheckpoint()
+      try bench.checkpoint(database)
     }
     try bench.commit(database, [.put("doc-1", size: 41)], durability: .none)
-    try database.writeCheckpoint()
+    try bench.checkpoint(database)
     bench.writer.noteFlushed()
-    try database.close()
+    try bench.close(database)
   }
 
   package static let overwriting = CrashWorkload(
@@ -128,7 +82,7 @@ extension CrashWorkload {
     prepare: { bench in
       let database = try bench.open()
       try bench.fill(database, 0..<6)
-      try database.close()
+      try bench.close(database)
     }
   ) { bench in
     let database = try bench.open()
@@ -136,7 +90,7 @@ extension CrashWorkload {
       try bench.commit(
         database, [.put("doc-\(round % 4)", size: 900), .put("doc-\(round % 3 + 10)", size: 300)])
     }
-    try database.close()
+    try bench.close(database)
   }
 
   package static let compacting = CrashWorkload(
@@ -146,18 +100,18 @@ extension CrashWorkload {
         let database = try bench.open { $0.maintenance = .manual }
         try bench.fill(database, session..<session + 3)
         try bench.commit(database, [.delete("doc-\(session)")])
-        try database.close()
+        try bench.close(database)
       }
     }
   ) { bench in
     var database = try bench.open { $0.maintenance = .manual }
-    try database.compact()
+    try bench.compact(database)
     try bench.commit(database, [.put("doc-3", size: 10)])
-    try database.compact()
-    try database.close()
+    try bench.compact(database)
+    try bench.close(database)
     database = try bench.open { $0.maintenance = .manual }
-    try database.compact()
-    try database.close()
+    try bench.compact(database)
+    try bench.close(database)
   }
 
   /// Merges judged by commits that are not durable yet.
@@ -167,23 +121,23 @@ extension CrashWorkload {
       for session in 0..<4 {
         let database = try bench.open { $0.maintenance = .manual }
         try bench.fill(database, session * 2..<session * 2 + 3)
-        if session == 2 { try database.writeCheckpoint() }
-        try database.close()
+        if session == 2 { try bench.checkpoint(database) }
+        try bench.close(database)
       }
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
-    try database.writeCheckpoint()
+    try bench.checkpoint(database)
     try bench.commit(
       database, [.put("doc-1", size: 20), .put("doc-4", size: 20)], durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
     try bench.commit(
       database, [5, 6, 7, 8, 0, 3].map { .put("doc-\($0)", size: 20) }, durability: .none)
     // Not after a checkpoint, which would flush the log itself.
-    try database.mergeWhatPays()
-    try database.compact()
+    try bench.merge(database)
+    try bench.compact(database)
     try bench.commit(database, [.put("doc-2", size: 30)], durability: .none)
-    try database.compact()
+    try bench.compact(database)
   }
 
   /// A merge of one segment takes its place at once, so nothing else holds what it left out.
@@ -193,16 +147,16 @@ extension CrashWorkload {
       let database = try bench.open { $0.maintenance = .manual }
       // So few that they stand in one segment.
       try bench.fill(database, 0..<4)
-      try database.writeCheckpoint()
-      try database.close()
+      try bench.checkpoint(database)
+      try bench.close(database)
     }
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
-    try database.writeCheckpoint()
+    try bench.checkpoint(database)
     try bench.commit(
       database, (0..<4).map { .put("doc-\($0)", size: 20) }, durability: .none)
     try bench.commit(database, [.delete("doc-2")], durability: .none)
-    try database.mergeWhatPays()
+    try bench.merge(database)
   }
 
   package static let interrupted = CrashWorkload(
@@ -217,7 +171,7 @@ extension CrashWorkload {
   ) { bench in
     var database = try bench.open()
     try bench.commit(database, [.put("doc-3", size: 10)])
-    try database.close()
+    try bench.close(database)
     database = try bench.open()
     try bench.commit(database, [.delete("doc-3")])
   }
@@ -225,10 +179,10 @@ extension CrashWorkload {
   package static let unflushed = CrashWorkload(name: "commits that nobody waits for") { bench in
     let database = try bench.open { $0.maintenance = .manual }
     try bench.fill(database, 0..<12, size: 1500, durability: .none)
-    try database.flush()
+    try bench.flush(database)
     bench.writer.noteFlushed()
     try bench.fill(database, 3..<6, size: 100, durability: .none)
-    try database.close()
+    try bench.close(database)
     bench.writer.noteFlushed()
   }
 
@@ -240,7 +194,7 @@ extension CrashWorkload {
         database, [.put("b", size: 500)], durability: .relaxed(maxDelay: .seconds(900)))
       if round % 3 == 0 { try bench.commit(database, [.delete("a"), .put("c", size: 700)]) }
     }
-    try database.close()
+    try bench.close(database)
     bench.writer.noteFlushed()
   }
 
@@ -252,7 +206,7 @@ extension CrashWorkload {
       try bench.commit(database, [.put("a", size: 10)])
       try bench.commit(database, (0..<3).map { .put("large-\($0)", size: 400_000) })
       try bench.commit(database, [.put("large-1", size: 10)], durability: .none)
-      try database.close()
+      try bench.close(database)
       bench.writer.noteFlushed()
     }, stride: 12)
 
@@ -261,7 +215,7 @@ extension CrashWorkload {
     prepare: { bench in
       let database = try bench.open()
       try bench.fill(database, 0..<8)
-      try database.close()
+      try bench.close(database)
     }
   ) { bench in
     let database = try bench.open()

@@ -1,0 +1,62 @@
+import DivanLog
+package import DivanTesting
+
+/// A place in the work with a store where the disk is called: what was being done, and what is asked
+/// of which kind of file.
+package struct CallSite: Hashable, Sendable {
+  /// What the user of the store was doing.
+  package enum Phase: String, CaseIterable, Sendable {
+    case open, commit, read, flush, checkpoint, merge, compact, backup, close, other
+  }
+
+  /// What the call is about.
+  package enum File: String, CaseIterable, Sendable {
+    case lock = "LOCK"
+    case head = "HEAD"
+    case reserve = "RESERVE"
+    case segment, merged, checkpoint
+    case storeDirectory = "store"
+    case temporaries = "tmp"
+    case other
+  }
+
+  package let phase: Phase
+  package let verb: SimulatedDisk.Verb
+  package let file: File
+  /// Whether the file is one that is being made.
+  package let isTemporary: Bool
+
+  package init(_ phase: Phase, _ call: SimulatedCall) {
+    self.phase = phase
+    verb = call.verb
+    var parts = call.path.split(separator: "/")
+    let name = parts.popLast().map(String.init) ?? ""
+    isTemporary = parts.last == "tmp"
+    file = File(name: name)
+  }
+}
+
+extension CallSite: CustomStringConvertible {
+  package var description: String {
+    "\(phase.rawValue): \(verb.rawValue) \(isTemporary ? "tmp/" : "")\(file.rawValue)"
+  }
+}
+
+extension CallSite.File {
+  /// By the last part of a path.
+  init(name: String) {
+    if name.hasSuffix(".divan") {
+      self = .storeDirectory
+      return
+    }
+    switch FileName(name) {
+    case .lock: self = .lock
+    case .head: self = .head
+    case .reserve: self = .reserve
+    case .temporaries: self = .temporaries
+    case .segment(let numbers): self = numbers.count == 1 ? .segment : .merged
+    case .checkpoint: self = .checkpoint
+    case .attachments, nil: self = .other
+    }
+  }
+}
