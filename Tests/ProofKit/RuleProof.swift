@@ -28,6 +28,7 @@ package struct RuleCase: Sendable {
 
   package static let all: [RuleCase] =
     order + merging + segments + opening + checkpoints + failures + frames
+    + promises
 }
 
 /// Throws unless something is so.
