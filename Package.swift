@@ -26,6 +26,7 @@ let package = Package(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
     .executableTarget(name: "Proofs", dependencies: ["ProofKit"], path: "Tests/Proofs"),
+    .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
       name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
@@ -39,7 +40,7 @@ let package = Package(
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
-    .testTarget(name: "TidyTests"),
+    .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]
 )
