@@ -65,6 +65,16 @@ extension RuleCase {
       try bench.expectNewest(try left.openQuiet())
       try left.expectTidy()
     },
+    RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<5, size: 3000)
+      try bench.fill(database, 0..<5, size: 3000)
+      try database.writeCheckpoint()
+      try expect(bench.segmentNames.count > 3, "too few segments")
+      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
+      try bench.expectNewest(try bench.restarted(.strict, life: 190).openQuiet())
+    },
     RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is touched") {
       for isMapped in [true, false] {
         let original = try DamagedStore.checkpointed.make()
@@ -91,6 +101,7 @@ extension RuleCase {
       do {
         let database = try bench.openQuiet()
         try bench.fill(database, 0..<30, size: 20)
+        try bench.fill(database, 10..<20, size: 10)
         try database.writeCheckpoint()
         try database.close()
       }
@@ -107,6 +118,7 @@ extension RuleCase {
       let snapshot = try database.snapshot()
       try bench.commit(database, [.put("doc-3", size: 5), .delete("doc-4"), .put("new", size: 1)])
       // The pages are touched only now, when the log holds more than they did.
+      try expect(try database.snapshot().get("doc-20") != nil)
       try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
       try bench.expectNewest(database)
     },

@@ -320,10 +320,33 @@ extension RuleCase {
         try bench.commit(database, steps, durability: .none)
         try bench.expectNewest(database)
       }
+      // Some in a run of their own, above the others.
+      try bench.commit(database, (0..<40).map { .put(id($0), size: 2) })
+      try database.writeCheckpoint()
+      try bench.expectNewest(database)
       for key in bench.oracle.versions.last.map({ Array($0) }) ?? [] {
         let document = try database.snapshot().get(key.key)
         try expect((document == nil) == key.value.isDeleted, "\(key.key.prefix(8))")
       }
+    },
+    RuleCase(name: "an index of several levels holds what a plain dictionary holds") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet {
+        $0.segmentSizeGoal = 64 << 20
+        $0.mergedSizeLimit = 64 << 20
+      }
+      var random = SeededGenerator(seed: 9)
+      // So many that inner nodes are split, and emptied again.
+      let ids = (0..<6000).map { "\($0)-" + String(repeating: "k", count: 160) }.shuffled(
+        using: &random)
+      for start in stride(from: 0, to: ids.count, by: 1000) {
+        try bench.commit(
+          database, ids[start..<start + 1000].map { .put($0, size: 1) }, durability: .none)
+      }
+      try bench.expectNewest(database)
+      for id in ids { try expect(try database.snapshot().exists(id), "\(id.prefix(6)) is lost") }
+      try bench.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
+      try bench.expectNewest(database)
     },
     RuleCase(name: "one edit has one revision ID, however it came about") {
       let bench = CrashBench.fresh()
@@ -331,7 +354,7 @@ extension RuleCase {
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {
         try database.write { try $0.overwrite(id, with: properties).revision }
       }
-      let one = try revision("one", ["a": .int(1), "b": .int(2), "c": .string("x")])
+      let one = try revision("one", ["b": .int(2), "c": .string("x"), "a": .int(1)])
       var object = Value.Object()
       for (key, value) in [("c", Value.string("x")), ("b", .int(2)), ("a", .int(1))] {
         object[key] = value
