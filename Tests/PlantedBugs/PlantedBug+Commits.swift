@@ -172,11 +172,18 @@ extension PlantedBug {
       killedBy: .rules("one edit has one revision ID")),
     PlantedBug(
       "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
-      in: Place.document + "Value+Object.swift",
-      find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
-      plant:
-        "let sorted = PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
-      killedBy: .rules("one edit has one revision ID")),
+      edits: [
+        Edit(
+          Place.document + "Value+Object.swift",
+          find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
+          plant: """
+            let sorted =
+              PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }
+            """),
+        Edit(
+          Place.document + "ValueEncoder.swift",
+          find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
+      ], killedBy: .rules("one edit has one revision ID")),
   ]
 
   static let bytes: [PlantedBug] = [

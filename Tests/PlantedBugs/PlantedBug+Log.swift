@@ -219,7 +219,7 @@ extension PlantedBug {
       find: "var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }",
       plant:
         "var deadShare: Double { total == 0 ? PLANTED ? 1 : 0 : Double(total - live) / Double(total) }",
-      killedBy: .rules("a segment with nothing left in it"), symptom: .hang),
+      killedBy: .rules("a segment with nothing left in it")),
   ]
 
   static let segments: [PlantedBug] = [

@@ -345,6 +345,6 @@ extension PlantedBug {
       find: "superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }",
       plant:
         "if !PLANTED { superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) } }",
-      killedBy: .crash("compacting what many sessions left")),
+      killedBy: .rules("rule 2: an index rebuilt from nothing misses")),
   ]
 }

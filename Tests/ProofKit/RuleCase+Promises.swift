@@ -229,21 +229,23 @@ extension RuleCase {
     },
     RuleCase(name: "promise 6: after a failure maintenance shows nothing that was not durable") {
       let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
+      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       try bench.fill(database, 0..<6)
       let oracle = bench.oracle
       let isDone = Atomic(false)
+      let failures = Recorder<any Error>()
       // A commit fails while a checkpoint is written.
       bench.fileSystem.observeCalls { call in
         guard call.verb == .write, call.path.hasSuffix(".checkpoint"),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
         bench.fileSystem.failFlush(.keepsNewBytes)
-        _ = try? bench.commit(database, [.put("doc-3", size: 1)])
+        do { try bench.commit(database, [.put("doc-3", size: 1)]) } catch { failures.append(error) }
       }
-      _ = try? database.writeCheckpoint()
+      do { try database.writeCheckpoint() } catch { failures.append(error) }
       bench.fileSystem.observeCalls(nil)
       try expect(isDone.load(ordering: .relaxed), "no checkpoint was written")
+      try expect(failures.all.count == 2, "\(failures.all)")
       try expect(
         try oracle.identify(database.snapshot()) == oracle.versions.count - 1, "another version")
     },
