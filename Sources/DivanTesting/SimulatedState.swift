@@ -78,6 +78,8 @@ struct SimulatedState: Sendable {
   var files: [SimulatedContents] = []
   var changeCount = 0
   var capacityBytes: Int?
+  /// Decides what noise looks like; kept by forks.
+  var noiseSeed: UInt64 = 0
 }
 
 extension SimulatedState {
