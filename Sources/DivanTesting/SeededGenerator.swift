@@ -55,7 +55,7 @@ struct StableHash: Sendable {
   }
 
   private static func mix(_ value: inout UInt64, _ word: UInt64) {
-    // Different in each step, since equal words in other places must not cancel each other.
+    // Both halves of the product, so that every bit of a word reaches every bit of the hash.
     let product = (value ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
     value = (product.high ^ product.low) &+ 0xD6E8_FEB8_6659_FD93
   }

@@ -47,7 +47,8 @@ extension Ruin {
     var word: UInt64 = 0
     for place in offset..<offset + count {
       if place % 8 == 0 || place == offset {
-        var generator = SeededGenerator(seed: noiseSeed ^ UInt64(place / 8) &* 0xD6E8_FEB8_6659_FD93)
+        var generator = SeededGenerator(
+          seed: noiseSeed ^ UInt64(place / 8) &* 0xD6E8_FEB8_6659_FD93)
         word = generator.next() >> (8 * UInt64(place % 8))
       }
       bytes.append(UInt8(truncatingIfNeeded: word))

@@ -22,13 +22,13 @@ package struct CrashEffort: Sendable {
   /// What a budget allows.
   package init(_ budget: Budget) {
     cuts = budget.choose(
-      test: [3, 1, 1, 1], ci: [12, 8, 8, 4], night: [4096, 64, 32, 8],
+      test: [3, 1, 1, 1], ci: [20, 12, 8, 4], night: [4096, 64, 32, 8],
       release: [4096, 512, 64, 8])
     olderCuts = budget.choose(test: 0, ci: 1, night: 3, release: 8)
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
-    seeds = budget.choose(test: 1, ci: 4, night: 8, release: 32)
-    recoveryStride = budget.choose(test: 150, ci: 100, night: 200, release: 100)
-    secondRecoveryStride = budget.choose(test: 10, ci: 10, night: 10, release: 8)
+    seeds = budget.choose(test: 1, ci: 5, night: 8, release: 32)
+    recoveryStride = budget.choose(test: 150, ci: 400, night: 200, release: 100)
+    secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 10, release: 8)
     heavyStride = budget.choose(test: 160, ci: 12, night: 8, release: 4)
   }
 }

@@ -76,6 +76,7 @@ extension CrashExplorer {
     }
     // After so many failures it is known that something is wrong.
     guard failures.all.count < 20 else { return }
+    disk.rememberHashes()
     let changes = disk.unflushedChanges
     let last = lastChange.withLock { last in
       defer { last = changes.last?.number ?? last }

@@ -42,7 +42,8 @@ extension CrashLoss {
       CrashLoss(.dataFirst(seed: 0)),
     ]
     for remainder in remainders {
-      losses.append(CrashLoss(.sizeFirst(seed: 0), .init(granularityBytes: 1, remainder: remainder)))
+      losses.append(
+        CrashLoss(.sizeFirst(seed: 0), .init(granularityBytes: 1, remainder: remainder)))
     }
     for granularity in granularities {
       for remainder in remainders {

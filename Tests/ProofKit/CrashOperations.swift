@@ -128,7 +128,9 @@ extension CrashOperation {
       disk.capacityBytes = disk.usedBytes + 1500
       var isFull = false
       for round in 0..<8 where !isFull {
-        isFull = try session.tryWithFullDisk { try session.commit(.put("full-\(round)", size: 400)) }
+        isFull = try session.tryWithFullDisk {
+          try session.commit(.put("full-\(round)", size: 400))
+        }
       }
       // The reserve was released, so that there is room for this.
       _ = try session.tryWithFullDisk { try session.commit(.delete("full-0")) }

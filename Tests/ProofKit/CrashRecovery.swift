@@ -26,6 +26,7 @@ extension CrashExplorer {
     let look: @Sendable (CallSite?) -> Void = { [self] site in
       trial.call += 1
       counts.withLock { counts in if let site { counts.recoverySites[site, default: 0] += 1 } }
+      twin.rememberHashes()
       let seed = seed &+ UInt64(number &* 1000 &+ trial.call &* 8)
       let losses = CrashLoss.inRecovery(twin, after: trial.lastChange, seed: seed)
       trial.lastChange = twin.unflushedChanges.last?.number ?? trial.lastChange
@@ -41,7 +42,9 @@ extension CrashExplorer {
       }
     }
     bench.watch(
-      Watcher { _, call in if call.verb.isChanging { look(bench.site(of: call)) } } atMoment: { _ in
+      Watcher { _, call in
+        if call.verb.isChanging { look(bench.site(of: call)) }
+      } atMoment: { _ in
       })
     let database = try bench.open { $0.maintenance = .manual }
     bench.watch(nil)
