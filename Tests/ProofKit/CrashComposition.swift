@@ -29,32 +29,38 @@ extension CrashWorkload {
         // What is still open is not closed: nobody looks at that.
         bench.watch(nil)
         bench.fileSystem.losePower(atCall: 0)
-      }, isHeavy: operations.contains(where: \.isHeavy))
+      }, isHeavy: operations.contains(where: \.isHeavy), isOneOfMany: operations.count > 1)
   }
 
-  /// Every start with nothing and with each operation; from night on with each two, and with some
-  /// of three.
+  /// Every start with nothing and with each operation, and some with two; from night on with each
+  /// two, and some with three.
   package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    let starts = CrashStart.all
     let operations = CrashOperation.all
     var workloads: [CrashWorkload] = []
-    for start in CrashStart.all {
+    for start in starts {
       workloads.append(composed(start, []))
       workloads += operations.map { composed(start, [$0]) }
     }
     if budget == .test {
       return workloads.enumerated().filter { $0.offset % 8 == 3 }.map(\.element)
     }
-    guard budget != .ci else { return workloads }
-    for start in CrashStart.all {
+    var random = SeededGenerator(seed: seed &+ 3)
+    func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
+    if budget == .ci {
+      for _ in 0..<240 {
+        workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
+      }
+      return workloads
+    }
+    for start in starts {
       for first in operations {
         workloads += operations.map { composed(start, [first, $0]) }
       }
     }
-    var random = SeededGenerator(seed: seed &+ 3)
     for _ in 0..<budget.choose(test: 0, ci: 0, night: 800, release: 8000) {
-      let start = CrashStart.all[Int(random.next() % UInt64(CrashStart.all.count))]
-      let three = (0..<3).map { _ in operations[Int(random.next() % UInt64(operations.count))] }
-      workloads.append(composed(start, three))
+      let three = (0..<3).map { _ in choose(operations) }
+      workloads.append(composed(choose(starts), three))
     }
     return workloads
   }

@@ -6,8 +6,8 @@ import Synchronization
 extension CrashExplorer {
   /// Opens what is left, compares it with what it may be, and with some states goes on.
   ///
-  /// - Parameter keepsAll: whether everything is left that was handed to the disk.
-  /// - Returns: the version that was found.
+  /// Finds the version that is there. `keepsAll` says that everything is left that was handed to the
+  /// disk.
   func examine(
     _ disk: SimulatedFileSystem, _ oracle: CrashOracle, keepsAll: Bool, _ image: UInt64
   ) throws -> Int {

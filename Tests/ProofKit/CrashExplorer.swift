@@ -84,8 +84,8 @@ extension CrashExplorer {
     }
     let seed = seed &+ UInt64(call) &* 64
     let losses = CrashLoss.all(disk, after: last, effort, seed: seed)
-    for (index, loss) in losses.enumerated()
-    where !workload.isHeavy || (index + call) % effort.heavyStride == 0 {
+    let stride = workload.isHeavy ? effort.heavyStride : effort.stride
+    for (index, loss) in losses.enumerated() where (index + call) % stride == 0 {
       attempt(disk, loss, oracle, call, site)
     }
   }

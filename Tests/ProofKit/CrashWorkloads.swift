@@ -13,6 +13,8 @@ package struct CrashWorkload: Sendable {
   package let work: @Sendable (CrashBench) throws -> Void
   /// Whether its files are so large that less of it is tried.
   package var isHeavy = false
+  /// Whether there are so many like it that less of each is tried.
+  package var isOneOfMany = false
 }
 
 extension CrashWorkload {
