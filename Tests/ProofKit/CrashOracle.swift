@@ -73,7 +73,9 @@ extension CrashOracle {
     while let change = try feed.next() {
       guard change.sequence > last else { throw Mismatch("the feed is out of order") }
       last = change.sequence
-      seen[change.id] = Entry(change.document)
+      guard seen.updateValue(Entry(change.document), forKey: change.id) == nil else {
+        throw Mismatch("the feed of version \(index) has \(change.id) twice")
+      }
     }
     guard seen == version else {
       throw Mismatch("the feed of version \(index) is \(seen) instead of \(version)")
