@@ -142,7 +142,8 @@ extension GoldenStores {
     let database = try bench.open()
     try bench.commit(
       database,
-      (0..<260).map { (String(repeating: "\($0 % 10)", count: 60) + "-\($0)", ["n": .int(Int64($0))])
+      (0..<260).map {
+        (String(repeating: "\($0 % 10)", count: 60) + "-\($0)", ["n": .int(Int64($0))])
       })
     try database.writeCheckpoint()
     try database.close()
@@ -213,7 +214,10 @@ extension GoldenStores {
       [
         ("integers", ["list": .array(integers.map { .int($0) }), "max": .integer(UInt64.max)]),
         ("doubles", ["list": .array(doubles.map { .double($0) })]),
-        ("others", ["yes": true, "no": false, "nothing": .null, "empty": "", "none": [], "no one": [:]]),
+        (
+          "others",
+          ["yes": true, "no": false, "nothing": .null, "empty": "", "none": [], "no one": [:]]
+        ),
         (
           "texts",
           ["list": .array([0, 1, 62, 63, 64, 65, 255, 256, 300].map { .string(text($0, $0)) })]

@@ -54,7 +54,7 @@ package enum FuzzSeeds {
     var position = SegmentHeader.size
     while let frame = FramePlace(bytes, at: position), frame.isWhole {
       RecordPlace.forEach(in: bytes, of: frame) { record in
-        if records.count < 8 << 10 { records += bytes[record.offset..<record.content.upperBound] }
+        if records.count < 3 << 10 { records += bytes[record.offset..<record.content.upperBound] }
       }
       position = frame.end
     }

@@ -52,7 +52,9 @@ enum FuzzValues {
       for (key, part) in object {
         let found = try encoded.property(key)
         try expect(try found?.decode() == part, "property \(key) is another one by itself")
-        if let number = found?.int { try expect(part.intValue == Int(number), "\(key) as a number") }
+        if let number = found?.int {
+          try expect(part.intValue == Int(number), "\(key) as a number")
+        }
         if let text = found?.string { try expect(part.stringValue == text, "\(key) as a text") }
       }
       try expect(

@@ -214,7 +214,8 @@ extension Mutation {
     switch below(12) {
     case 0: files.remove(at: index)
     case 1 where files[index].bytes.count + 6 <= room:
-      files.append(PackedStore.File(name: files[below(files.count)].name, bytes: files[index].bytes))
+      files.append(
+        PackedStore.File(name: files[below(files.count)].name, bytes: files[index].bytes))
     case 2:
       files.swapAt(index, below(files.count))
       let other = below(files.count)

@@ -11,6 +11,8 @@ struct StoreReading: Equatable, CustomStringConvertible {
   var documents: [String] = []
   /// A line for each change, and for what keeps the feed from going on.
   var changes: [String] = []
+  /// Whether it was checked.
+  var isChecked = false
   /// What ``Database/check(progress:)`` found wrong.
   var problems: [String] = []
 
@@ -25,7 +27,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
   private init() {}
 
   /// Opens files for reading only, and reads everything.
-  init(_ files: ByteFiles, _ reads: ReadMode) throws {
+  init(_ files: ByteFiles, _ reads: ReadMode, isChecked: Bool) throws {
     self.init()
     var configuration = Configuration()
     configuration.fileSystem = files
@@ -41,11 +43,12 @@ struct StoreReading: Equatable, CustomStringConvertible {
       refusal = "\(error)"
       return
     }
-    self = try StoreReading(database)
+    self = try StoreReading(database, isChecked: isChecked)
   }
 
   /// Reads everything of a store that is open.
-  init(_ database: Database) throws {
+  init(_ database: Database, isChecked: Bool = true) throws {
+    self.isChecked = isChecked
     for error in database.openingReport.damage {
       try expect(error.code == .damaged && error.path != nil, "damage without a place: \(error)")
       damage.append("\(error)")
@@ -57,7 +60,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
       case .success(let id):
         let line = try StoreReading.guarded {
           let document = try snapshot.get(id)
-          let revisions = try snapshot.revisions(of: id)
+          let revisions = isChecked ? try snapshot.revisions(of: id) : []
           return "\(document?.sequence ?? 0) \(revisions) \(document?.json ?? "none")"
         }
         documents.append("\(id) \(line)")
@@ -72,7 +75,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
       case .failure(let error): changes.append("! \(error)")
       }
     }
-    problems = try database.check().problems.map { "\($0)" }
+    if isChecked { problems = try database.check().problems.map { "\($0)" } }
   }
 
   /// Calls `body` with each element; after some failures no more are asked for.
