@@ -56,13 +56,13 @@ package final class LogWriter {
       self.isClosed = isClosed
     }
 
-    /// The start of a log of which nothing exists.
     /// Whether there are enough numbers left to go on with.
     package var isWithinLimits: Bool {
       [segmentNumber, end.offset, end.commit, nextFileID, lastSequence, sequenceBound]
         .allSatisfy { $0 <= LogWriter.startLimit }
     }
 
+    /// The start of a log of which nothing exists.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
       lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)

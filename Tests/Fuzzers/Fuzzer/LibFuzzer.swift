@@ -7,6 +7,7 @@ private func libFuzzerMutate(
   _ bytes: UnsafeMutablePointer<UInt8>?, _ size: Int, _ limit: Int
 ) -> Int
 
+/// Called once, before the corpus is read.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
   _ count: UnsafeMutablePointer<CInt>?,
@@ -16,12 +17,14 @@ public func initialize(
   return 0
 }
 
+/// Called with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
   Fuzzer.run(unsafe Array(UnsafeBufferPointer(start: bytes, count: size)))
   return 0
 }
 
+/// Called to change an input in place; returns its new size, which is at most `limit`.
 @_cdecl("LLVMFuzzerCustomMutator")
 public func mutate(
   _ bytes: UnsafeMutablePointer<UInt8>?, _ size: Int, _ limit: Int, _ seed: UInt32

@@ -6,7 +6,7 @@ import DivanLog
 /// The input is pages of the same size, and at its end ``tailSize`` bytes that say how large they are
 /// and where the root is.
 enum FuzzPages {
-  /// page size (1), root (1), level (1), filter page (1), filter blocks (2), and two without meaning
+  // Page size (1), root (1), level (1), filter page (1), filter blocks (2), and two without meaning.
   static let tailSize = 8
   static let pageSizes = [256, 512, 1024, CheckpointHeader.pageSize]
 
