@@ -240,7 +240,7 @@ extension FaultTests {
   ) throws {
     let bench = try prepared(workload, isMapped: isMapped)
     let disk = bench.fileSystem
-    disk.fail(nil, atCall: call, with: failure.systemCode, isLasting: isLasting)
+    disk.fail(nil, atCall: call, with: failure.code, isLasting: isLasting)
     do {
       try workload.work(bench)
     } catch let error as DatabaseError {
@@ -271,17 +271,4 @@ extension FaultTests {
     .inputOutput, .diskFull, .accessDenied, .resourceExhausted, .readOnly, .outcomeUnknown,
     .writerStopped,
   ]
-}
-
-extension SimulatedDisk.Failure {
-  fileprivate var systemCode: SystemError.Code {
-    switch self {
-    case .inputOutput: .inputOutput
-    case .noSpace: .noSpace
-    case .quotaExceeded: .quotaExceeded
-    case .noAccess: .noAccess
-    case .tooManyOpenFiles: .tooManyOpenFiles
-    case .readOnly: .readOnlyFileSystem
-    }
-  }
 }
