@@ -176,8 +176,10 @@ extension SimulatedFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
-    let (file, heldNote) = try perform(.lock, path) {
-      (state) throws(SystemError) -> (SimulatedFileID, String?) in
+    let (file, heldNote) = try perform(.lock, path, offset: 0, count: 0) {
+      (state, fault) throws(SystemError) -> (SimulatedFileID, String?) in
+      // Nobody ends up with a lock of which an error was reported: it goes with its descriptor.
+      if let error = fault?.error("lock", path) { throw error }
       var file: SimulatedFileID
       if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
         file = try state.create(path)

@@ -28,14 +28,14 @@ package struct FaultProof: Proof {
       trials = plan.everything
     } else {
       trials = plan.chosen(
-        perPlace: run.budget.choose(test: 1, ci: 3, night: 200, release: 2000), seed: run.seed)
+        perPlace: run.budget.choose(test: 1, ci: 2, night: 200, release: 2000), seed: run.seed)
       if run.budget == .test {
         // A slice, every so many of them.
         trials = trials.enumerated().filter { $0.offset % 40 == 0 }.map(\.element)
       }
     }
     trials += plan.compound(
-      run.budget.choose(test: 20, ci: 2000, night: 200_000, release: 2_000_000), seed: run.seed)
+      run.budget.choose(test: 20, ci: 1500, night: 200_000, release: 2_000_000), seed: run.seed)
 
     let counts = Mutex<[Key: Int]>([:])
     run.forEach(trials, name: \.name) { trial in
