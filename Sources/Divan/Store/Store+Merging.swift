@@ -81,6 +81,8 @@ extension Store {
       let record = try DocumentRecord.decode(item.record.payload)
       return try StoreView(state: state, store: self).entry(record.idBytes)
     } catch let error as DatabaseError {
+      // What the system failed to read may be as sound as ever.
+      if let error = error.underlying as? SystemError { throw .system(error) }
       throw .damaged(
         Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {

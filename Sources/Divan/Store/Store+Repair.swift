@@ -8,8 +8,7 @@ extension Store {
     let number: UInt32
     switch error {
     case .damaged(let page, _): number = page
-    case .unreadable(_, let reason):
-      throw DatabaseError(.inputOutput, "a page of the index cannot be read: \(reason)", path: path)
+    case .unreadable(_, let error): throw DatabaseError(error)
     case .entryTooLong:
       throw DatabaseError(.damaged, "an entry of the index is too long", path: path)
     }
