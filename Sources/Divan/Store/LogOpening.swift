@@ -159,6 +159,7 @@ extension LogOpening {
       return
     }
     if let first = damage.first { return refuse(because: first) }
+    guard start.isWithinLimits else { return refuseForLackOfNumbers() }
     let made = LogWriter(
       directory, storeID: last.header.preamble.storeID, configuration, continuing: start)
     writer = made
@@ -197,6 +198,13 @@ extension LogOpening {
       path: directory.path, underlying: DatabaseError(damage))
   }
 
+  private mutating func refuseForLackOfNumbers() {
+    writer = nil
+    refusal = DatabaseError(
+      .readOnly, "the store is open for reading only, because its numbers are used up",
+      hint: "Export its documents, and import them into a new store", path: directory.path)
+  }
+
   /// Logs again what was left in doubt; if the disk is full, with the reserve released.
   private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
@@ -226,6 +234,10 @@ extension LogOpening {
     if writer != nil {
       if let first = replay.damage.first {
         refuse(because: first)
+      } else if replay.state.lastSequence > LogWriter.startLimit
+        || replay.state.commit > LogWriter.startLimit
+      {
+        refuseForLackOfNumbers()
       } else {
         // Not where anything is damaged: what stands for nothing may hold what is missing then.
         try removeLeftovers()
