@@ -171,51 +171,114 @@ extension SimulatedDisk {
 
   /// Why a call fails.
   public enum Failure: CaseIterable, Hashable, Sendable {
-    /// The medium failed.
+    /// The medium failed (`EIO`).
     case inputOutput
-    /// No space is left.
+    /// No space is left (`ENOSPC`).
     case noSpace
-    /// The user's share of the space is used up.
+    /// The user's share of the space is used up (`EDQUOT`).
     case quotaExceeded
-    /// Access is refused.
+    /// Access is refused (`EACCES`).
     case noAccess
-    /// Too many files are open.
+    /// It is not permitted (`EPERM`).
+    case notPermitted
+    /// Too many files are open in this process (`EMFILE`).
     case tooManyOpenFiles
-    /// The medium can be read only.
+    /// Too many files are open on this machine (`ENFILE`).
+    case tooManyOpenFilesInSystem
+    /// The medium can be read only (`EROFS`).
     case readOnly
+    /// A signal arrived, and nobody asked again (`EINTR`).
+    case interrupted
+    /// The file is gone from its server (`ESTALE`).
+    case staleHandle
+    /// The file is not there, though it was a moment ago (`ENOENT`).
+    case notFound
+    /// The system has no memory for it (`ENOMEM`).
+    case outOfMemory
 
-    var code: SystemError.Code {
+    package var code: SystemError.Code {
       switch self {
       case .inputOutput: .inputOutput
       case .noSpace: .noSpace
       case .quotaExceeded: .quotaExceeded
       case .noAccess: .noAccess
+      case .notPermitted: .notPermitted
       case .tooManyOpenFiles: .tooManyOpenFiles
+      case .tooManyOpenFilesInSystem: .tooManyOpenFilesInSystem
       case .readOnly: .readOnlyFileSystem
+      case .interrupted: .interrupted
+      case .staleHandle: .staleHandle
+      case .notFound: .notFound
+      case .outOfMemory: .outOfMemory
       }
     }
   }
 
+  /// How much of a call is done that fails.
+  public enum Completion: CaseIterable, Hashable, Sendable {
+    /// Nothing.
+    case nothing
+    /// Some of the bytes of a write, and nothing of any other call.
+    case part
+    /// Everything: the error is all that is wrong, as when an answer is lost on the way.
+    case everything
+  }
+
   /// How a system behaves that failed to flush a file.
   ///
-  /// In each case the bytes never reach the disk.
+  /// In each case but the first two the bytes never reach the disk.
   public enum FailedFlush: Hashable, Sendable {
-    /// Reading goes on to give the new bytes, until the power is lost.
+    /// Nothing happened, and the next flush may well succeed.
+    case staysDirty
+    /// The bytes are on the disk, and only the error is wrong.
+    case takesEffect
+    /// The error is reported once. Reading goes on to give the new bytes, until the power is lost.
     case keepsNewBytes
     /// After so many more calls, reading gives the old bytes again, or zeros past the old end.
     case revertsToOldBytes(afterCalls: Int)
     /// This flush reports success; the next one of the same file reports the error.
     case reportsAtNextFlush
+    /// This flush reports success; the next write, flush or closing of the same file reports the
+    /// error.
+    case reportsAtNextCall
+  }
+
+  /// What a disk says that it did, and did not.
+  ///
+  /// Reading gives what was asked for, as the page cache holds it, until the power is lost or the
+  /// cache forgets it.
+  public enum Lie: Hashable, Sendable {
+    /// A write never reaches the disk, not even by a flush.
+    case lostWrite
+    /// A write hits another place, as far as there is something: in the same file if `path` is nil.
+    case misdirectedWrite(path: String?, offset: Int)
+    /// A flush of a file leaves everything as volatile as it was.
+    case ignoredFlush
+    /// A flush of a directory leaves its names as volatile as they were.
+    case ignoredDirectoryFlush
+
+    var verb: Verb {
+      switch self {
+      case .lostWrite, .misdirectedWrite: .write
+      case .ignoredFlush: .flush
+      case .ignoredDirectoryFlush: .flushDirectory
+      }
+    }
   }
 
   /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
   ///
-  /// A failing write may write a part. Any other failing call does nothing. If `isLasting`, every
-  /// later such call fails as well.
+  /// If `isLasting`, every later such call fails as well.
+  ///
+  /// - Parameters:
+  ///   - verb: the calls that count; all if nil.
+  ///   - completion: how much of it is done nevertheless.
   public func fail(
-    _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure, isLasting: Bool = false
+    _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure,
+    completion: Completion = .part, isLasting: Bool = false
   ) {
-    files.fail(verb, atCall: call, with: failure.code, isLasting: isLasting)
+    files.fail(
+      verb, atCall: call, with: failure.code, completion: completion, isLasting: isLasting)
   }
 
   /// Makes the `call`-th flush of a file from now fail, counted from 1, in a certain way.
@@ -223,6 +286,18 @@ extension SimulatedDisk {
     atCall call: Int = 1, _ behavior: FailedFlush, isLasting: Bool = false
   ) {
     files.failFlush(atCall: call, behavior, isLasting: isLasting)
+  }
+
+  /// Makes the `call`-th write, flush of a file or flush of a directory from now, counted from 1,
+  /// report success for what it does not do.
+  ///
+  /// - Parameter forgottenAfterCalls: after so many more calls reading gives what is on the disk;
+  ///   not before the power is lost if nil.
+  public func lie(
+    _ lie: Lie, atCall call: Int = 1, isLasting: Bool = false, forgottenAfterCalls: Int? = nil
+  ) {
+    files.lie(
+      lie, atCall: call, isLasting: isLasting, forgottenAfterCalls: forgottenAfterCalls)
   }
 
   /// Takes back every fault that was asked for.

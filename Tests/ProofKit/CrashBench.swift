@@ -10,6 +10,8 @@ package final class CrashBench: Sendable {
   package let isMapped: Bool
   private let lives: Atomic<Int>
   private let phase = Mutex(CallSite.Phase.other)
+  /// What is to happen when work with a store fails; by default that is thrown, and ends it.
+  package let tolerance = FaultTolerance()
 
   package init(
     _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
@@ -30,25 +32,32 @@ package final class CrashBench: Sendable {
   package func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
     var configuration = configuration()
     change(&configuration)
-    return try doing(.open) {
+    let database = try doing(.open) {
       try Database(at: CrashBench.path, configuration: configuration)
     }
+    tolerance.note(database)
+    return database
   }
 
-  package func close(_ database: Database) throws { try doing(.close) { try database.close() } }
+  package func close(_ database: Database) throws { try attempt(.close) { try database.close() } }
 
-  package func flush(_ database: Database) throws { try doing(.flush) { try database.flush() } }
+  package func flush(_ database: Database) throws { try attempt(.flush) { try database.flush() } }
 
   package func compact(_ database: Database) throws {
-    try doing(.compact) { try database.compact() }
+    try attempt(.compact) { try database.compact() }
   }
 
   package func checkpoint(_ database: Database) throws {
-    try doing(.checkpoint) { try database.writeCheckpoint() }
+    try attempt(.checkpoint) { try database.writeCheckpoint() }
   }
 
   package func merge(_ database: Database) throws {
-    try doing(.merge) { try database.mergeWhatPays() }
+    try attempt(.merge) { try database.mergeWhatPays() }
+  }
+
+  /// Runs `body` as ``doing(_:_:)`` does, and goes on after an error if that is tolerated.
+  package func attempt(_ phase: CallSite.Phase, _ body: () throws -> Void) throws {
+    do { try doing(phase, body) } catch { try tolerance.take(error, writer) }
   }
 
   /// Runs `body`; calls that it makes of the disk are told apart from others by `phase`.
@@ -66,7 +75,7 @@ package final class CrashBench: Sendable {
   package func commit(
     _ database: Database, _ steps: [CrashWriter.Step], durability: Durability = .full
   ) throws {
-    try doing(.commit) { try writer.commit(database, steps, durability: durability) }
+    try attempt(.commit) { try writer.commit(database, steps, durability: durability) }
   }
 
   /// Commits some documents one by one.

@@ -36,6 +36,9 @@ package struct CrashOracle: Sendable {
     highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
   }
 
+  /// Forgets the newest version, of which the store said that nothing of it was committed.
+  package mutating func dropNewest() { versions.removeLast() }
+
   /// Forgets versions that turned out not to have happened.
   package mutating func cut(after index: Int) {
     versions.removeLast(versions.count - 1 - index)
@@ -73,7 +76,9 @@ extension CrashOracle {
     while let change = try feed.next() {
       guard change.sequence > last else { throw Mismatch("the feed is out of order") }
       last = change.sequence
-      seen[change.id] = Entry(change.document)
+      guard seen.updateValue(Entry(change.document), forKey: change.id) == nil else {
+        throw Mismatch("the feed of version \(index) has \(change.id) twice")
+      }
     }
     guard seen == version else {
       throw Mismatch("the feed of version \(index) is \(seen) instead of \(version)")
@@ -105,6 +110,8 @@ extension CrashOracle.Entry {
 package final class CrashWriter: Sendable {
   package let oracle: Mutex<CrashOracle>
   private let random: Mutex<SeededGenerator>
+  /// Whether something failed, so that it is not known what a later flush has flushed.
+  package let isUnsure = Atomic(false)
 
   package init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
     self.oracle = Mutex(oracle)
@@ -123,6 +130,7 @@ package final class CrashWriter: Sendable {
   ) throws {
     var version = oracle.withLock { $0.versions[$0.versions.count - 1] }
     let index = oracle.withLock { $0.versions.count }
+    var isAttempted = false
     do {
       try database.write(durability: durability) { transaction in
         for step in steps {
@@ -143,9 +151,11 @@ package final class CrashWriter: Sendable {
         version[CrashOracle.clock] = CrashOracle.Entry(clock)
         let attempted = version
         oracle.withLock { $0.attempt(attempted) }
+        isAttempted = true
       }
-    } catch {
-      // Whoever goes on after an error says what it left: see `oracle.cut(after:)`.
+    } catch let error as DatabaseError {
+      // Any other code says that nothing was committed; then it must never be found.
+      if isAttempted, error.code != .outcomeUnknown { oracle.withLock { $0.dropNewest() } }
       throw error
     }
     oracle.withLock {
@@ -155,7 +165,10 @@ package final class CrashWriter: Sendable {
   }
 
   /// Notes that everything so far was flushed.
-  package func noteFlushed() { oracle.withLock { $0.secured = $0.versions.count - 1 } }
+  package func noteFlushed() {
+    guard !isUnsure.load(ordering: .relaxed) else { return }
+    oracle.withLock { $0.secured = $0.versions.count - 1 }
+  }
 }
 
 extension Configuration {

@@ -156,6 +156,7 @@ extension LogWriter {
     } catch {
       // An unknown part of it may stand in the file, so nothing may follow there.
       isEnded = true
+      if isWhole(segment, through: end) { tail.poison(error) }
       throw .system(error)
     }
     active = Segment(
@@ -166,6 +167,15 @@ extension LogWriter {
         file: segment.file.file, fileID: segment.fileID, end: end,
         sequenceBound: trailer.sequenceBound))
     return lastTime
+  }
+
+  /// Whether a transaction may stand whole in the file although writing it failed.
+  ///
+  /// Then the next opening would find it, so nobody may be told that nothing was committed. Files
+  /// only grow, so one that is shorter does not hold its last bytes.
+  private func isWhole(_ segment: Segment, through end: LogEnd) -> Bool {
+    guard let size = try? segment.file.file.size() else { return true }
+    return size >= Int(end.offset)
   }
 
   /// What is mapped of a segment that has grown: more, if that pays.
@@ -231,7 +241,9 @@ extension LogWriter {
     } catch {
       // If the directory could not be flushed, the name may stand in it or not: no other segment of
       // this number may be made.
-      if case .system(let failure) = error, failure.path == directory.path { tail.poison() }
+      if case .system(let failure) = error, failure.path == directory.path {
+        tail.poison(failure)
+      }
       throw error
     }
     nextFileID += 1
