@@ -24,24 +24,29 @@ package struct GoldenLine: Equatable, Sendable {
   package var sequence: UInt64
   package var isDeleted: Bool
   package var properties: Value.Object
+  /// The revisions before this one that are kept, the nearest first.
+  package var ancestors: [String] = []
 
   /// One line of JSON.
   package var json: String {
     let members: [(String, Value)] = [
       ("id", .string(id)), ("revision", .string(revision)), ("sequence", .integer(sequence)),
       ("deleted", .bool(isDeleted)), ("properties", .object(properties)),
+      ("ancestors", .array(ancestors.map { .string($0) })),
     ]
     return Value.object(Value.Object(members)).json
   }
 
   package init(
-    id: String, revision: String, sequence: UInt64, isDeleted: Bool, properties: Value.Object
+    id: String, revision: String, sequence: UInt64, isDeleted: Bool, properties: Value.Object,
+    ancestors: [String]
   ) {
     self.id = id
     self.revision = revision
     self.sequence = sequence
     self.isDeleted = isDeleted
     self.properties = properties
+    self.ancestors = ancestors
   }
 
   /// Reads what ``json`` wrote; nil if it is something else.
@@ -49,11 +54,27 @@ package struct GoldenLine: Equatable, Sendable {
     guard let value = try? Value(json: text), let id = value["id"]?.stringValue,
       let revision = value["revision"]?.stringValue, let sequence = value["sequence"]?.intValue,
       let isDeleted = value["deleted"]?.boolValue,
-      let properties = value["properties"]?.objectValue
+      let properties = value["properties"]?.objectValue,
+      let ancestors = value["ancestors"]?.arrayValue
     else { return nil }
     self.init(
       id: id, revision: revision, sequence: UInt64(sequence), isDeleted: isDeleted,
-      properties: properties)
+      properties: properties, ancestors: ancestors.compactMap(\.stringValue))
+  }
+
+  /// What a document of a store is.
+  package init(_ document: Document, revisions: [RevisionID]) {
+    self.init(
+      id: document.id, revision: document.revision?.description ?? "",
+      sequence: document.sequence, isDeleted: document.isDeleted, properties: document.properties,
+      ancestors: revisions.dropFirst().map(\.description))
+  }
+}
+
+extension [GoldenLine] {
+  /// The lines in the order in which a store has them: by the bytes of the IDs.
+  package func inOrder() -> [GoldenLine] {
+    sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
   }
 }
 
@@ -63,7 +84,7 @@ package final class GoldenBench: Sendable {
   private let disk = MemoryFileSystem()
   private let randomCount = Mutex(0 as UInt64)
   private let time = Mutex(1_700_000_000_000 as UInt64)
-  private let ledger = Mutex<[String: GoldenLine]>([:])
+  private let ledger = Mutex<[[UInt8]: GoldenLine]>([:])
   package static let path = "/store.divan"
 
   package init() {}
@@ -107,10 +128,16 @@ extension GoldenBench {
       }
     }
     for (document, properties) in noted {
-      let line = GoldenLine(
-        id: document.id, revision: document.revision?.description ?? "",
-        sequence: document.sequence, isDeleted: document.isDeleted, properties: properties)
-      ledger.withLock { $0[document.id] = line }
+      ledger.withLock { ledger in
+        // Texts that only look alike are different IDs.
+        let key = Array(document.id.utf8)
+        // The last twenty revisions are kept.
+        let ancestors = ledger[key].map { [$0.revision] + $0.ancestors } ?? []
+        ledger[key] = GoldenLine(
+          id: document.id, revision: document.revision?.description ?? "",
+          sequence: document.sequence, isDeleted: document.isDeleted, properties: properties,
+          ancestors: Array(ancestors.prefix(19)))
+      }
     }
   }
 
@@ -124,14 +151,17 @@ extension GoldenBench {
     }
   }
 
-  /// The store as it is on the disk now.
-  package func store(_ name: String, isClosed: Bool) throws -> GoldenStore {
+  /// The files of the store as they are on the disk now.
+  package func files(
+    _ path: String = GoldenBench.path
+  ) throws -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
-    for name in try disk.list(GoldenBench.path) where name != "LOCK" && name != "tmp" {
-      files[name] = try disk.contents(of: "\(GoldenBench.path)/\(name)", limit: 1 << 30).array
+    for name in try disk.list(path) where name != "LOCK" && name != "tmp" {
+      files[name] = try disk.contents(of: "\(path)/\(name)", limit: 1 << 30).array
     }
-    return GoldenStore(
-      name: name, isClosed: isClosed, files: files,
-      contents: ledger.withLock { $0.values.sorted { $0.id < $1.id } })
+    return files
   }
+
+  /// What was stored, in the order of IDs.
+  package var contents: [GoldenLine] { ledger.withLock { Array($0.values).inOrder() } }
 }

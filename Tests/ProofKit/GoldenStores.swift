@@ -11,23 +11,33 @@ package struct GoldenStores: Sendable {
 
   package func make() throws -> GoldenStore { try fill(GoldenBench()) }
 
+  /// What `fill` leaves: a database that is still open, as if its process had been killed; or, with
+  /// nil, a store that was closed.
   private init(
-    _ name: String, isClosed: Bool = true,
+    _ name: String, path: String = GoldenBench.path,
     _ fill: @escaping @Sendable (GoldenBench) throws -> Database?
   ) {
-    self.name = name
-    self.fill = { bench in
+    self.init(name) { bench in
       let database = try fill(bench)
-      let store = try bench.store(name, isClosed: isClosed)
+      let store = GoldenStore(
+        name: name, isClosed: database == nil, files: try bench.files(path),
+        contents: bench.contents)
       try database?.close()
       return store
     }
   }
 
+  private init(
+    _ name: String, store: @escaping @Sendable (GoldenBench) throws -> GoldenStore
+  ) {
+    self.name = name
+    fill = store
+  }
+
   package static let all = [
     empty, fresh, sessions, interrupted, weak, mergedOne, mergedMany, mergedBehind, checkpoint,
     deltas, tree, tombstones, large, longIDs, unicode, values, nested, manyProperties, histories,
-    reserve,
+    reserve, rotation, aged, leftovers, backup, multiFrame,
   ]
 }
 
@@ -58,7 +68,7 @@ extension GoldenStores {
     return nil
   }
 
-  static let interrupted = GoldenStores("interrupted", isClosed: false) { bench in
+  static let interrupted = GoldenStores("interrupted") { bench in
     let first = try bench.open()
     try bench.fill(first, 0..<6)
     try first.close()
@@ -67,7 +77,7 @@ extension GoldenStores {
     return database
   }
 
-  static let weak = GoldenStores("weak", isClosed: false) { bench in
+  static let weak = GoldenStores("weak") { bench in
     let database = try bench.open()
     try bench.fill(database, 0..<3)
     try bench.fill(database, 3..<9, durability: .none)
@@ -100,7 +110,7 @@ extension GoldenStores {
     return nil
   }
 
-  static let mergedBehind = GoldenStores("merged-behind", isClosed: false) { bench in
+  static let mergedBehind = GoldenStores("merged-behind") { bench in
     for session in 0..<3 {
       let database = try bench.open()
       try bench.fill(database, session..<session + 4)
@@ -166,7 +176,6 @@ extension GoldenStores {
 
   static let large = GoldenStores("large") { bench in
     let database = try bench.open()
-    // Two frames: a frame is closed at a mebibyte.
     try bench.commit(
       database, [("large", ["text": .string(text(1, 9000))]), ("small", ["text": "small"])])
     try bench.commit(database, [("large", ["text": .string(text(2, 5000))])])
@@ -265,10 +274,76 @@ extension GoldenStores {
     return nil
   }
 
-  static let reserve = GoldenStores("reserve", isClosed: false) { bench in
+  static let reserve = GoldenStores("reserve") { bench in
     let database = try bench.open { $0.sequenceReserve = 4 }
     try bench.fill(database, 0..<14)
     return database
+  }
+
+  // MARK: More files
+
+  static let rotation = GoldenStores("rotation") { bench in
+    let database = try bench.open { $0.segmentSizeGoal = 6 << 10 }
+    try bench.fill(database, 0..<24) { ["text": .string(text($0, 200))] }
+    try database.close()
+    return nil
+  }
+
+  static let aged = GoldenStores("aged") { bench in
+    for session in 0..<6 {
+      let database = try bench.open { $0.segmentSizeGoal = 6 << 10 }
+      try bench.fill(database, session..<session + 8) {
+        ["session": .int(Int64(session)), "text": .string(text($0, 150))]
+      }
+      try bench.commit(database, [("doc-\(session)", nil)])
+      if session % 2 == 1 { try database.writeCheckpoint() }
+      if session == 3 { try database.compact() }
+      try database.close()
+    }
+    return nil
+  }
+
+  /// A merged file, and beside it what it was made from, which is yet to be deleted.
+  static let leftovers = GoldenStores(
+    "leftovers",
+    store: { bench in
+      for session in 0..<3 {
+        let database = try bench.open()
+        try bench.fill(database, session..<session + 4)
+        try database.close()
+      }
+      let before = try bench.files()
+      let database = try bench.open()
+      try bench.commit(database, [("doc-1", nil)])
+      try database.compact()
+      try database.close()
+      let files = try bench.files().merging(before) { after, _ in after }
+      return GoldenStore(
+        name: "leftovers", isClosed: true, files: files, contents: bench.contents)
+    })
+
+  static let backup = GoldenStores("backup", path: "/backup.divan") { bench in
+    let database = try bench.open()
+    try bench.fill(database, 0..<6)
+    try bench.commit(database, [("doc-2", nil), ("doc-3", ["changed": true])])
+    try database.backup(to: "/backup.divan")
+    try database.close()
+    return nil
+  }
+
+  /// More than a frame takes, which is a mebibyte.
+  static let multiFrame = GoldenStores("multi-frame") { bench in
+    let database = try bench.open()
+    let long = String(repeating: "0123456789abcdef", count: 33_000)
+    try bench.commit(
+      database,
+      [
+        ("long-1", ["text": .string(long)]), ("long-2", ["text": .string(long + "2")]),
+        ("short", ["text": "short"]),
+      ])
+    try bench.commit(database, [("short", ["text": "shorter"])])
+    try database.close()
+    return nil
   }
 
   /// A text of so many bytes, which does not repeat soon.

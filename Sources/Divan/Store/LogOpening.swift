@@ -79,12 +79,11 @@ extension LogOpening {
         // What stands behind damage is read as far as it can be.
         tail.end = try LogRecovery.readableEnd(of: last, size: size, from: positionInLast)
       }
-    } else if let head,
-      head.segmentNumber > last.header.numbers.upperBound || head.floor.commit > last.end.commit
-    {
+    } else if let floor = floors.first(where: { $0.commit > last.end.commit }) {
       recovery.damage = Damage(
         path: directory.path, offset: 0,
-        reason: "HEAD shows that the log was durable through commit \(head.floor.commit)")
+        reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
+          + "but it ends with commit \(last.end.commit)")
     }
     chain.segments[chain.segments.count - 1] = tail
     if let found = recovery.damage { damage.append(found) }
@@ -107,7 +106,7 @@ extension LogOpening {
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
-    return floors
+    return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
   }
 
   private func floor(_ head: Head) -> LogRecovery.Floor {
@@ -117,7 +116,9 @@ extension LogOpening {
     return LogRecovery.Floor(
       // A newer segment than the last one was there once, even if nothing was in it yet.
       commit: head.segmentNumber > last.header.numbers.upperBound
-        ? max(head.floor.commit, last.header.predecessor.commit) + 1 : head.floor.commit,
+        ? max(head.floor.commit, last.header.merge?.end.commit ?? last.header.predecessor.commit)
+          + 1
+        : head.floor.commit,
       offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
   }
 

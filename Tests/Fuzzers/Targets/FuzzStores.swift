@@ -98,9 +98,10 @@ enum FuzzStores {
     try readFiles(disk, input, isThorough)
   }
 
-  /// Golden stores that have a checkpoint, with the name of the newest.
+  /// Golden stores that have a checkpoint, with the name of the newest; not those that take long.
   static let checkpointed: [(files: [String: SharedBytes], checkpoint: String)] =
     FuzzSeeds.stores.compactMap { store in
+      guard store.files.values.allSatisfy({ $0.count < 200 << 10 }) else { return nil }
       let newest = store.files.keys.filter { $0.hasSuffix(".checkpoint") }.max()
       return newest.map { (store.files.mapValues { SharedBytes(copying: $0) }, $0) }
     }

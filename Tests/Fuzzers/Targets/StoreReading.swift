@@ -3,6 +3,9 @@ import DivanLog
 import ProofKit
 
 /// What a store says when it is opened and all of it is read.
+///
+/// Of errors in reading only the code counts: how a damaged page is described depends on how it was
+/// read.
 struct StoreReading: Equatable, CustomStringConvertible {
   /// Why it was not opened.
   var refusal: String?
@@ -64,7 +67,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
           return "\(document?.sequence ?? 0) \(revisions) \(document?.json ?? "none")"
         }
         documents.append("\(id) \(line)")
-      case .failure(let error): documents.append("! \(error)")
+      case .failure(let error): documents.append("! \(error.code)")
       }
     }
     var feed = snapshot.changes()
@@ -72,10 +75,12 @@ struct StoreReading: Equatable, CustomStringConvertible {
       switch change {
       case .success(let change):
         changes.append("\(change.sequence) \(change.id) \(change.isDeleted)")
-      case .failure(let error): changes.append("! \(error)")
+      case .failure(let error): changes.append("! \(error.code)")
       }
     }
-    if isChecked { problems = try database.check().problems.map { "\($0)" } }
+    if isChecked {
+      problems = try database.check().problems.map { "\($0.code) \($0.documentID ?? "")" }
+    }
   }
 
   /// Calls `body` with each element; after some failures no more are asked for.
@@ -104,7 +109,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
       return try body()
     } catch let error as DatabaseError {
       try expect(error.code == .damaged, "reading: \(error)")
-      return "\(error)"
+      return "\(error.code)"
     }
   }
 }
