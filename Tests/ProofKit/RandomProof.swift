@@ -30,6 +30,11 @@ package struct RandomProof: Proof {
       let shrinking = RandomShrinking(setting, seed: seed, for: .seconds(15))
       let shorter = shrinking.shrink(operations)
       let failure = RandomShrinking.failure(shorter, setting, seed: seed) ?? "\(error)"
+      if run.only != nil {
+        let listener = Recorder<String>()
+        try? RandomRun(setting, seed: seed, listener: listener).run(shorter)
+        for line in listener.all { run.note(line) }
+      }
       throw CrashOracle.Mismatch(
         "\(failure)\n    with \(setting)\n    "
           + shorter.map { "\($0)" }.joined(separator: "\n    "))

@@ -26,8 +26,12 @@ final class RandomRun {
   /// How often each kind of thing was done.
   private(set) var counts: [String: Int] = [:]
 
-  init(_ setting: RandomSetting, seed: UInt64) {
+  /// Told of everything that is done, and of the calls that are made of the disk.
+  private let listener: Recorder<String>?
+
+  init(_ setting: RandomSetting, seed: UInt64, listener: Recorder<String>? = nil) {
     self.setting = setting
+    self.listener = listener
     random = SeededGenerator(seed: seed)
   }
 }
@@ -35,8 +39,10 @@ final class RandomRun {
 extension RandomRun {
   /// Throws at the first difference.
   func run(_ operations: [RandomOperation]) throws {
+    listen()
     try open()
     for (index, operation) in operations.enumerated() {
+      listener?.append("\(operation)")
       do {
         try perform(operation)
         if index % 16 == 0 { try compare() }
@@ -57,6 +63,11 @@ extension RandomRun {
     } catch {
       throw CrashOracle.Mismatch("at the end: \(error)")
     }
+  }
+
+  private func listen() {
+    guard let listener else { return }
+    disk.observeCalls { listener.append("    \($0.verb) \($0.path)") }
   }
 
   private var model: RandomModel { versions[versions.count - 1] }
@@ -81,6 +92,7 @@ extension RandomRun {
   }
 
   private func take(_ error: DatabaseError) throws {
+    listener?.append("  \(error)")
     if disk.hasLostPower { return }
     guard faults.contains(where: { $0.explains(error.code) }) else { throw error }
     count("errors")
@@ -147,6 +159,8 @@ extension RandomRun {
       }
       guard let attempted else { throw CrashOracle.Mismatch("a closure did not run to its end") }
       count("transactions")
+      // Nothing was changed, so nothing was committed, nor flushed.
+      guard attempted != before else { return }
       highestSequence = max(highestSequence, attempted.highestSequence)
       versions.append(attempted)
       if durability == .full { secure() }
@@ -235,6 +249,7 @@ extension RandomRun {
 
   private func crash(_ loss: SimulatedDisk.Loss) throws {
     disk = disk.restarted(loss)
+    listen()
     // The old disk is gone with what was open on it.
     database = nil
     held = []
