@@ -90,10 +90,12 @@ extension LogOpening {
     isClosed =
       head.map {
         $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
-          && ($0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+          && ($0.floor == recovery.end || last.header.merge != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
-    report.discardedBytes = recovery.damage == nil ? recovery.discarded?.count ?? 0 : 0
+    // Behind the end of a log that was closed there may be a part of what failed to be written.
+    report.discardedBytes =
+      recovery.damage == nil && !isClosed ? recovery.discarded?.count ?? 0 : 0
   }
 
   /// What shows, besides the log itself, how far it was durable.
