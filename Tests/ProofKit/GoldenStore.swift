@@ -15,6 +15,8 @@ package struct GoldenStore: Sendable {
   package let files: [String: [UInt8]]
   /// The documents and deletions as JSON lines, written by who made them and not by the store.
   package let contents: [GoldenLine]
+  /// What it held after each commit, from none on; the last is ``contents``.
+  package let versions: [[GoldenLine]]
 }
 
 /// What is known of a document from outside its store.
@@ -85,6 +87,7 @@ package final class GoldenBench: Sendable {
   private let randomCount = Mutex(0 as UInt64)
   private let time = Mutex(1_700_000_000_000 as UInt64)
   private let ledger = Mutex<[[UInt8]: GoldenLine]>([:])
+  private let versionsSoFar = Mutex<[[GoldenLine]]>([[]])
   package static let path = "/store.divan"
 
   package init() {}
@@ -122,8 +125,10 @@ extension GoldenBench {
       for (id, properties) in documents {
         if let properties {
           noted.append((try transaction.overwrite(id, with: properties), properties))
-        } else if let document = try transaction.get(id) {
-          noted.append((try transaction.delete(document), [:]))
+        } else if var document = try transaction.get(id) {
+          // Some deletions keep the properties.
+          if (id.utf8.last ?? 0) % 2 == 1 { document.properties = [:] }
+          noted.append((try transaction.delete(document), document.properties))
         }
       }
     }
@@ -139,7 +144,12 @@ extension GoldenBench {
           ancestors: Array(ancestors.prefix(19)))
       }
     }
+    let version = contents
+    versionsSoFar.withLock { $0.append(version) }
   }
+
+  /// What was stored after each commit.
+  package var versions: [[GoldenLine]] { versionsSoFar.withLock { $0 } }
 
   /// Commits documents one by one.
   package func fill(
