@@ -29,11 +29,11 @@ package struct GoldenLine: Equatable, Sendable {
   /// The revisions before this one that are kept, the nearest first.
   package var ancestors: [String] = []
 
-  /// One line of JSON.
+  /// One line of JSON; the properties are text in it, since they may be nested as deep as JSON may be.
   package var json: String {
     let members: [(String, Value)] = [
       ("id", .string(id)), ("revision", .string(revision)), ("sequence", .integer(sequence)),
-      ("deleted", .bool(isDeleted)), ("properties", .object(properties)),
+      ("deleted", .bool(isDeleted)), ("properties", .string(Value.object(properties).json)),
       ("ancestors", .array(ancestors.map { .string($0) })),
     ]
     return Value.object(Value.Object(members)).json
@@ -56,12 +56,13 @@ package struct GoldenLine: Equatable, Sendable {
     guard let value = try? Value(json: text), let id = value["id"]?.stringValue,
       let revision = value["revision"]?.stringValue, let sequence = value["sequence"]?.intValue,
       let isDeleted = value["deleted"]?.boolValue,
-      let properties = value["properties"]?.objectValue,
+      let properties = value["properties"]?.stringValue,
+      let object = try? Value(json: properties).objectValue,
       let ancestors = value["ancestors"]?.arrayValue
     else { return nil }
     self.init(
       id: id, revision: revision, sequence: UInt64(sequence), isDeleted: isDeleted,
-      properties: properties, ancestors: ancestors.compactMap(\.stringValue))
+      properties: object, ancestors: ancestors.compactMap(\.stringValue))
   }
 
   /// What a document of a store is.
