@@ -5,7 +5,7 @@ import ProofKit
 struct ProofProgram {
   /// In the order in which they run.
   static let proofs: [any Proof.Type] = [
-    CrashProof.self, RuleProof.self, FaultProof.self, RandomProof.self,
+    CrashProof.self, RuleProof.self, FaultProof.self, RandomProof.self, ByteProof.self,
   ]
 
   private static let usage = """
