@@ -216,6 +216,14 @@ extension Checkpoint {
         from: files, in: directory, members: checkpoint.members.map(\.segment),
         isMapped: isMapped)
     else { return nil }
+    // What follows is replayed without asking the index, so it must be as it was written: a merge
+    // leaves out records that say what they take the place of.
+    guard
+      !chain.segments.contains(where: {
+        $0.header.merge != nil
+          && $0.header.numbers.lowerBound > checkpoint.position.segmentNumber
+      })
+    else { return nil }
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
     for places in checkpoint.trees {

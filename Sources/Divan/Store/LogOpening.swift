@@ -95,10 +95,12 @@ extension LogOpening {
     isClosed =
       head.map {
         $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
-          && ($0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+          && ($0.floor == recovery.end || last.header.merge != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
-    report.discardedBytes = recovery.damage == nil ? recovery.discarded?.count ?? 0 : 0
+    // Behind the end of a log that was closed there may be a part of what failed to be written.
+    report.discardedBytes =
+      recovery.damage == nil && !isClosed ? recovery.discarded?.count ?? 0 : 0
   }
 
   /// What shows, besides the log itself, how far it was durable.
@@ -168,6 +170,7 @@ extension LogOpening {
       return
     }
     if let first = damage.first { return refuse(because: first) }
+    guard start.isWithinLimits else { return refuseForLackOfNumbers() }
     let made = LogWriter(
       directory, storeID: last.header.preamble.storeID, configuration, continuing: start)
     writer = made
@@ -206,6 +209,13 @@ extension LogOpening {
       path: directory.path, underlying: DatabaseError(damage))
   }
 
+  private mutating func refuseForLackOfNumbers() {
+    writer = nil
+    refusal = DatabaseError(
+      .readOnly, "the store is open for reading only, because its numbers are used up",
+      hint: "Export its documents, and import them into a new store", path: directory.path)
+  }
+
   /// Logs again what was left in doubt; if the disk is full, with the reserve released.
   private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
@@ -235,6 +245,10 @@ extension LogOpening {
     if writer != nil {
       if let first = replay.damage.first {
         refuse(because: first)
+      } else if replay.state.lastSequence > LogWriter.startLimit
+        || replay.state.commit > LogWriter.startLimit
+      {
+        refuseForLackOfNumbers()
       } else {
         // Not where anything is damaged: what stands for nothing may hold what is missing then.
         try removeLeftovers()

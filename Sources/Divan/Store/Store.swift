@@ -63,7 +63,8 @@ extension Store {
   func write<R>(
     durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
-    maintenance.throttle(self)
+    // One who writes already is told so at once, and not made to wait first.
+    if !turn.isMine { maintenance.throttle(self) }
     try takeTurn(timeout: timeout)
     let result: R
     let commit: UInt64?
@@ -112,11 +113,12 @@ extension Store {
     }
     let place: (fileID: UInt64, offset: Int)
     do {
+      // A segment that was begun counts, even if something failed after that.
+      defer { if let active = writer.active { newest.segments.update(active) } }
       place = try writer.prepare()
     } catch {
       throw writeFailure(error)
     }
-    if let active = writer.active { newest.segments.update(active) }
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
     defer { transaction.end() }
