@@ -220,7 +220,7 @@ extension PlantedBug {
             LoggedTransaction(commit: header.commit, parts: parts, trailer: none, end: end))
         }
         guard isLast else { continue }
-        """, killedBy: .crash("a transaction of several frames")),
+        """, killedBy: .rules("promise 1: a transaction of several")),
     PlantedBug(
       "commit-number-ignored", rule: "1", "a frame need not have the next commit's number",
       in: Place.reader,
