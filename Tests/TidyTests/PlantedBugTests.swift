@@ -5,7 +5,8 @@ import Testing
 /// The planted bugs, without the long work of trying them.
 struct PlantedBugTests {
   @Test func `every planted bug still has its place in the source`() throws {
-    let files = SourceTree().files(in: "Sources").reduce(into: [:]) { $0[$1.path] = $1.text }
+    var files: [String: String] = [:]
+    for file in SourceTree().files(in: "Sources") { files[file.path] = file.text }
     let bugs = PlantedBug.all + [.diskThatNeverLoses]
     let texts = try Planting(bugs: bugs).texts { path in
       try #require(files[path], "\(path) is gone")
@@ -16,6 +17,6 @@ struct PlantedBugTests {
       }
     }
     #expect(bugs.count > 100)
-    #expect(bugs.count { $0.needsLoss } >= 20)
+    #expect(bugs.filter(\.needsLoss).count >= 20)
   }
 }
