@@ -82,7 +82,7 @@ extension PlantedBug {
       find: "outcome = .success(try tail?.flush() ?? .max)",
       plant: """
         outcome = .success(try (PLANTED ? tail?.appendedCommit : tail?.flush()) ?? .max)
-        """, killedBy: .crash("a new store"), needsLoss: true),
+        """, killedBy: .crash("a new store")),
     PlantedBug(
       "delayed-flush-forgotten", rule: "promise 2", "a relaxed commit is never flushed",
       in: Place.mainStore,

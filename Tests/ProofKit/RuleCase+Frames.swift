@@ -241,9 +241,9 @@ extension RuleCase {
         check.add(writer, in: 0..<writer.count)
         writer.append(check.checksum)
         try left.fileSystem.overwrite(path, atOffset: 0, with: writer.array)
-        do {
-          return try left.openQuiet().openingReport.damage.first?.code
-        } catch let error as DatabaseError { return error.code }
+        let opened: Database
+        do { opened = try left.openQuiet() } catch let error as DatabaseError { return error.code }
+        return opened.openingReport.damage.first?.code
       }
       try expect(try code { _ in } == nil, "nothing was changed")
       try expect(try code { $0[8] = 2 } == .newerFormat, "a newer version")
