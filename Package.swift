@@ -25,7 +25,8 @@ let package = Package(
     .target(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
-    .executableTarget(name: "Proofs", dependencies: ["ProofKit"], path: "Tests/Proofs"),
+    .executableTarget(
+      name: "Proofs", dependencies: ["ProofKit", "KilledWriter"], path: "Tests/Proofs"),
     .executableTarget(
       name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
@@ -39,6 +40,7 @@ let package = Package(
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
+    .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(name: "TidyTests"),
   ],
   swiftLanguageModes: [.v6]
