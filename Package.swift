@@ -26,16 +26,16 @@ let package = Package(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
     .executableTarget(
-      name: "Proofs", dependencies: ["ProofKit", "KilledWriter"], path: "Tests/Proofs"),
+      name: "Proofs", dependencies: ["ProofKit", "OtherProcess"], path: "Tests/Proofs"),
     .executableTarget(
-      name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
+      name: "OtherProcess", dependencies: ["Divan", "ProofKit"], path: "Tests/OtherProcess"),
     .testTarget(
       name: "DivanLogTests",
       dependencies: ["DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(
       name: "DivanTests",
       dependencies: [
-        "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport", "KilledWriter",
+        "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport", "OtherProcess",
       ]),
     .testTarget(
       name: "logdumpTests",
