@@ -20,7 +20,7 @@ final class ChildProcess: Sendable {
   }
 
   /// Starts the program, which is built beside the running one.
-  init(_ arguments: String...) throws {
+  init(_ arguments: [String]) throws {
     // Writing to one that was killed must fail, not end the proof.
     signal(SIGPIPE, SIG_IGN)
     guard let program = ChildProcess.program else {

@@ -78,9 +78,10 @@ struct KillLoop {
   mutating func runLife() throws -> (wasInTime: Bool, wasNoticed: Bool) {
     life += 1
     let isShort = killCase.moment == .closing
-    let child = try ChildProcess(
+    let child = try ChildProcess([
       "write", path, "threads=\(killCase.threads)", "durability=\(killCase.durability)",
-      killCase.isCompacting ? "compact" : "", isShort ? "rounds=40" : "")
+      killCase.isCompacting ? "compact" : "", isShort ? "rounds=40" : "",
+    ])
     let wasInTime = try kill(child)
     for (thread, round) in child.acknowledged { acknowledged[thread] = round }
     guard child.errors.isEmpty else { throw CrashOracle.Mismatch("\(child.errors)") }

@@ -28,7 +28,7 @@ struct StoreOpening {
   let path: String
   let fileSystem: any FileSystem
   let configuration: Configuration
-  private let directory: StoreDirectory
+  private var directory: StoreDirectory
 
   init(_ path: String, on fileSystem: any FileSystem, _ configuration: Configuration) {
     self.path = path
@@ -39,7 +39,7 @@ struct StoreOpening {
 }
 
 extension StoreOpening {
-  func open() throws(DatabaseError) -> OpenedStore {
+  mutating func open() throws(DatabaseError) -> OpenedStore {
     let clock = ContinuousClock()
     let start = clock.now
     var opened = configuration.isReadOnly ? try openForReading() : try openForWriting()
@@ -49,9 +49,10 @@ extension StoreOpening {
 
   // MARK: For writing
 
-  private func openForWriting() throws(DatabaseError) -> OpenedStore {
+  private mutating func openForWriting() throws(DatabaseError) -> OpenedStore {
     try makeDirectory()
     let lock = try takeLock()
+    directory.lock = lock
     do throws(DatabaseError) {
       return try translating { () throws(LogError) in
         try prepareDirectory()
@@ -70,10 +71,13 @@ extension StoreOpening {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
     } catch  where error.code == .notFound {
-      try translating { () throws(LogError) in
-        try attempt { () throws(SystemError) in
-          try fileSystem.makeDirectory(path)
-        }
+      do throws(SystemError) {
+        try fileSystem.makeDirectory(path)
+      } catch  where error.code == .exists {
+        // Somebody else made it just now; who of the two writes is decided by the lock.
+        return
+      } catch {
+        throw DatabaseError(error)
       }
     } catch  where error.code == .notADirectory {
       throw DatabaseError(
