@@ -100,6 +100,18 @@ extension ChildProcess {
 
   func send(signal number: Int32) { _ = Foundation.kill(self.number, number) }
 
+  /// Stops the process, and returns once it stands still.
+  func stop() throws {
+    send(signal: SIGSTOP)
+    var status: Int32 = 0
+    // The status is this function's own.
+    let found = unsafe waitpid(number, &status, WUNTRACED)
+    // The low byte of one that stopped is 0x7f, on every system.
+    guard found == number, status & 0xFF == 0x7F else {
+      throw CrashOracle.Mismatch("it did not stop: \(status)")
+    }
+  }
+
   /// Kills the process, if it has not ended, and waits until it is gone and all it said is here.
   ///
   /// Its output must not be held open by a child of its own.

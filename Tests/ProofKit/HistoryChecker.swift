@@ -132,7 +132,8 @@ extension HistoryChecker {
     where firstWrongRead(of: transaction, after: count) == nil { return }
     let wrong = firstWrongRead(of: transaction, after: latest) ?? "nothing"
     report(
-      "\(transaction.name) read \(wrong), and no state after \(earliest) to \(latest) commits is so")
+      "\(transaction.name) read \(wrong), and no state after \(earliest) to \(latest) commits is so"
+    )
   }
 
   /// After how many commits something can have been that began and ended then.

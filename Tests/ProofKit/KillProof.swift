@@ -26,7 +26,8 @@ package struct KillProof: Proof {
       run.count("rounds acknowledged", loop.acknowledged.values.reduce(0, +))
     }
     run.require("kills", atLeast: KillCase.all.count * kills)
-    run.require("of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
+    run.require(
+      "of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
     for moment in KillCase.Moment.allCases { run.require("of them \(moment.rawValue)", atLeast: 1) }
   }
 }
@@ -98,7 +99,7 @@ struct KillLoop {
     case .stopped:
       guard child.hasSaid(lines: 3) else { throw CrashOracle.Mismatch("it did not write") }
       pause(upToMicroseconds: 20_000)
-      child.send(signal: SIGSTOP)
+      try child.stop()
       pause(upToMicroseconds: 3000)
       try expectInUse(by: child)
       if random.next() % 2 == 0 {

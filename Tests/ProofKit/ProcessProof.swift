@@ -75,7 +75,8 @@ final class ProcessBench {
 
   /// Runs `body`, which must throw one of these errors; returns the error.
   @discardableResult
-  func expect(_ codes: DatabaseError.Code..., from body: () throws -> Void) throws -> DatabaseError {
+  func expect(_ codes: DatabaseError.Code..., from body: () throws -> Void) throws -> DatabaseError
+  {
     do {
       try body()
     } catch let error as DatabaseError where codes.contains(error.code) {

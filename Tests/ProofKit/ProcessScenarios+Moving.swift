@@ -14,7 +14,7 @@ extension ProcessScenarios {
   /// Lets a writer go on until it ends or some time has passed; then kills it.
   private static func letGoOn(_ writer: ChildProcess, _ bench: ProcessBench) throws {
     let count = writer.lines.count
-    _ = writer.hasSaid(lines: count + 300, within: 0.3)
+    _ = writer.hasSaid(lines: count + 300, within: 0.15)
     writer.kill()
     // What it says of its failure has a name.
     for error in writer.errors {
@@ -63,13 +63,11 @@ extension ProcessScenarios {
     name: "copying an open store that stands still", times: 20
   ) { bench in
     let writer = try startWriter(bench)
-    writer.send(signal: SIGSTOP)
-    usleep(2000)
+    try writer.stop()
+    let acknowledged = writer.acknowledged
     let copy = bench.path("copy.divan")
     try FileManager.default.copyItem(atPath: bench.path(), toPath: copy)
     writer.send(signal: SIGCONT)
-    let acknowledged = writer.acknowledged
-    _ = acknowledged
     // Nobody has the copy open, and all that was acknowledged is in it.
     try bench.check(copy, holds: acknowledged, isExact: false)
     try letGoOn(writer, bench)
