@@ -25,6 +25,10 @@ let package = Package(
     .target(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
+    .target(
+      name: "FuzzTargets", dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit"],
+      path: "Tests/Fuzzers/Targets"),
+    .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
       name: "Proofs", dependencies: ["ProofKit", "OtherProcess"], path: "Tests/Proofs"),
     .executableTarget(
@@ -35,16 +39,24 @@ let package = Package(
     .testTarget(
       name: "DivanTests",
       dependencies: [
-        "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport", "OtherProcess",
+        "Divan", "DivanLog", "DivanTesting", "FuzzTargets", "ProofKit", "TestSupport",
+        "OtherProcess",
       ]),
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
-    .testTarget(name: "TidyTests"),
+    .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Only `Tests/fuzz` builds this: its `main` is libFuzzer's.
+if Context.environment["DIVAN_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
+}
 
 for target in package.targets {
   target.swiftSettings =

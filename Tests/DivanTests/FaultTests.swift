@@ -240,7 +240,7 @@ extension FaultTests {
   ) throws {
     let bench = try prepared(workload, isMapped: isMapped)
     let disk = bench.fileSystem
-    disk.fail(nil, atCall: call, with: failure.systemCode, isLasting: isLasting)
+    disk.fail(nil, atCall: call, with: failure.code, isLasting: isLasting)
     do {
       try workload.work(bench)
     } catch let error as DatabaseError {
@@ -273,15 +273,91 @@ extension FaultTests {
   ]
 }
 
-extension SimulatedDisk.Failure {
-  fileprivate var systemCode: SystemError.Code {
-    switch self {
-    case .inputOutput: .inputOutput
-    case .noSpace: .noSpace
-    case .quotaExceeded: .quotaExceeded
-    case .noAccess: .noAccess
-    case .tooManyOpenFiles: .tooManyOpenFiles
-    case .readOnly: .readOnlyFileSystem
+/// Bugs that failing calls have shown, each with its story.
+extension FaultTests {
+  private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashBench {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+    for session in 0..<sessions {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 5)
+      if session == 1 { try bench.checkpoint(database) }
+      try bench.close(database)
+    }
+    return bench
+  }
+
+  /// A write may arrive whole although the system reports an error. The commit was said not to have
+  /// happened, and was there when the store was opened again.
+  @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
+    let bench = try filled()
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("a", size: 10)])
+    bench.fileSystem.fail(.write, with: .inputOutput, completion: .everything)
+    let error = #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("a", size: 20)])
+    }
+    #expect(error?.code == .outcomeUnknown)
+    let later = #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("a", size: 30)])
+    }
+    #expect(later?.code == .writerStopped)
+    // A part of it is nothing at all, and writing goes on.
+    let other = try filled()
+    let second = try other.open { $0.maintenance = .manual }
+    try other.commit(second, [.put("a", size: 10)])
+    other.fileSystem.fail(.write, with: .inputOutput)
+    let refused = #expect(throws: DatabaseError.self) {
+      try other.commit(second, [.put("a", size: 20)])
+    }
+    #expect(refused?.code == .inputOutput)
+    try other.commit(second, [.put("a", size: 30)])
+    for bench in [bench, other] {
+      let left = bench.fileSystem.restarted(.everything)
+      let found = try CrashBench(left, bench.writer, life: 50).open()
+      _ = try bench.writer.oracle.withLock { try $0.identify(found.snapshot()) }
+    }
+  }
+
+  /// A segment was removed, then something else failed: from then on every checkpoint failed, since
+  /// the segment could not be removed again.
+  @Test func `what was removed already does not keep maintenance from going on`() throws {
+    for call in 1...8 {
+      let bench = try filled()
+      let database = try bench.open { $0.maintenance = .manual }
+      bench.fileSystem.fail(.remove, atCall: call, with: .inputOutput, completion: .everything)
+      try? database.compact()
+      bench.fileSystem.stopFailing()
+      try bench.commit(database, [.put("a", size: 20)])
+      try database.compact()
+      try database.close()
+      #expect(
+        bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix("segment") }.count < 3)
+    }
+  }
+
+  /// While merging, a page of the index that the system failed to read was said to be damaged.
+  @Test func `what could not be read while merging is not said to be damaged`() throws {
+    for call in 1...60 {
+      let bench = try filled(isMapped: false)
+      let database = try bench.open { $0.maintenance = .manual }
+      bench.fileSystem.fail(.read, atCall: call, with: .tooManyOpenFiles, isLasting: true)
+      do {
+        try database.compact()
+      } catch let error as DatabaseError {
+        #expect(error.code == .resourceExhausted, "\(error)")
+      }
+      bench.fileSystem.stopFailing()
+      try database.compact()
+    }
+  }
+
+  /// Of two processes that made the same store at the same time, one was told to choose another path.
+  @Test func `a directory that somebody else makes first is taken as it is`() throws {
+    for call in 1...3 {
+      let bench = try filled()
+      bench.fileSystem.fail(.status, atCall: call, with: .notFound)
+      let database = try bench.open()
+      _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
     }
   }
 }

@@ -30,7 +30,9 @@ struct MovedStoreTests {
     return (100, nil)
   }
 
-  /// Everything was done by path. A store that was renamed while it was open, and in whose place another
+  /// Everything was done by path.
+  ///
+  /// A store that was renamed while it was open, and in whose place another
   /// one was made, went on to put its next segment, its checkpoint and its `HEAD` among the files of
   /// the other store: both lost what was acknowledged. Found by the proof `processes`.
   @Test func `a store that was renamed writes nothing into the one that took its place`() throws {

@@ -4,7 +4,10 @@ import ProofKit
 /// The command line of `Proofs`.
 struct ProofProgram {
   /// In the order in which they run.
-  static let proofs: [any Proof.Type] = [CrashProof.self, KillProof.self, ProcessProof.self, HistoryProof.self]
+  static let proofs: [any Proof.Type] = [
+    CrashProof.self, RuleProof.self, FaultProof.self, HistoryProof.self, KillProof.self,
+    ProcessProof.self,
+  ]
 
   private static let usage = """
     usage: Proofs BUDGET [PROOF…] [--only TEXT] [--seed NUMBER] [--jobs COUNT]

@@ -251,8 +251,8 @@ extension Store {
       }
       guard !doomed.isEmpty else { return }
       for name in doomed.sorted(by: { "\($0)" < "\($1)" }) { try directory.remove(name) }
-      maintenance.state.withLock { $0.replaced.subtract(doomed) }
       try directory.flush()
+      maintenance.state.withLock { $0.replaced.subtract(doomed) }
     }
   }
 }

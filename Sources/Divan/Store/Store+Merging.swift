@@ -81,6 +81,8 @@ extension Store {
       let record = try DocumentRecord.decode(item.record.payload)
       return try StoreView(state: state, store: self).entry(record.idBytes)
     } catch let error as DatabaseError {
+      // What the system failed to read may be as sound as ever.
+      if let error = error.underlying as? SystemError { throw .system(error) }
       throw .damaged(
         Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
     } catch {
@@ -99,6 +101,7 @@ extension Store {
     let replaced = Set(inputs.map(\.fileID))
     try withTurn { () throws(DatabaseError) in
       newest.segments.update(output)
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
     }
     var scan = RecordScan(output)
@@ -111,6 +114,7 @@ extension Store {
     }
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of one segment has taken its input's name.

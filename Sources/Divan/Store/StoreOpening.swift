@@ -71,13 +71,8 @@ extension StoreOpening {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
     } catch  where error.code == .notFound {
-      do throws(SystemError) {
-        try fileSystem.makeDirectory(path)
-      } catch  where error.code == .exists {
-        // Somebody else made it just now; who of the two writes is decided by the lock.
-        return
-      } catch {
-        throw DatabaseError(error)
+      try translating { () throws(LogError) in
+        try attempt { () throws(SystemError) in try makeDirectory(at: path) }
       }
     } catch  where error.code == .notADirectory {
       throw DatabaseError(
@@ -86,6 +81,11 @@ extension StoreOpening {
     } catch {
       throw DatabaseError(error)
     }
+  }
+
+  /// Makes a directory, unless somebody else was faster.
+  private func makeDirectory(at path: String) throws(SystemError) {
+    do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
   private func takeLock() throws(DatabaseError) -> any FileLock {
@@ -102,7 +102,8 @@ extension StoreOpening {
       throw DatabaseError(
         .storeInUse,
         holder == note
-          ? "the store is open in this process already" : "the store is open in \(holder)",
+          ? "the store is open in this process already"
+          : "the store is open in \(holder.isEmpty ? "another process" : holder)",
         hint: "Use the database that is open, close it first, or open this one with `isReadOnly`",
         path: path)
     }
@@ -125,7 +126,7 @@ extension StoreOpening {
           try fileSystem.remove("\(temporaries)/\(name)")
         }
       } else {
-        try fileSystem.makeDirectory(temporaries)
+        try makeDirectory(at: temporaries)
       }
       try fileSystem.flushDirectory(path)
     }
