@@ -167,10 +167,4 @@ struct HistoryTests {
       problems([a, weak], recovered: View("found", 0...0, sequence: 4, [.document("x", "1")])),
       "found read 1 in x instead of 2")
   }
-
-  @Test func `threads at once leave histories as of one after the other`() throws {
-    let run = ProofRun(HistoryProof.name, budget: .test)
-    try HistoryProof().gather(run)
-    #expect(run.failures.isEmpty, "\(run.failures)")
-  }
 }

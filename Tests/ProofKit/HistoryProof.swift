@@ -1,5 +1,6 @@
 import Dispatch
 import Divan
+import DivanLog
 import DivanTesting
 import Foundation
 import Synchronization
@@ -126,7 +127,7 @@ private final class HistoryThreads: Sendable {
   let seed: UInt64
   let transactions: Int
   private let isOver = Atomic(false)
-  private let problem = Mutex<(any Error)?>(nil)
+  private let problem = Guarded<(any Error)?>(nil)
 
   init(_ recorder: HistoryRecorder, seed: UInt64, transactions: Int) {
     self.recorder = recorder

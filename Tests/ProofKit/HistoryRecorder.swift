@@ -1,10 +1,11 @@
 import Divan
+import DivanLog
 import Synchronization
 
 /// Works with a store from several threads, and writes down what each did and saw.
 final class HistoryRecorder: Sendable {
   let database: Database
-  private let history: Mutex<History>
+  private let history: Guarded<History>
   private let moment = Atomic(0)
   /// What the sequence number of a snapshot is before anything was committed since opening; after a crash
   /// it lies above that of the last change.
@@ -19,7 +20,7 @@ final class HistoryRecorder: Sendable {
     history.initial = try HistoryRecorder.changes(in: snapshot, since: 0)
     history.spentSequence = spentSequence
     opening = (snapshot.sequence, history.initial.last?.sequence ?? 0)
-    self.history = Mutex(history)
+    self.history = Guarded(history)
   }
 
   /// What was recorded so far.
