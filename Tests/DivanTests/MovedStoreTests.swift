@@ -1,6 +1,8 @@
+import Dispatch
 import Divan
 import DivanLog
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -64,8 +66,6 @@ struct MovedStoreTests {
     }
   }
 
-  /// A lock that was taken on a file which had just been removed kept nobody out: the next one made
-  /// the file anew and had it, too.
   @Test func `a lock on a file that was removed or replaced says so`() throws {
     let path = directory.path + "/LOCK"
     let files = POSIXFileSystem()
@@ -87,5 +87,32 @@ struct MovedStoreTests {
       return
     }
     #expect(note == "two")
+  }
+
+  /// A lock that was taken on a file which its last holder had just removed kept nobody out: the next
+  /// one made the file anew and had it, too.
+  @Test func `no two have a lock, even if holders remove its file`() throws {
+    let path = directory.path + "/LOCK"
+    let holders = Atomic(0)
+    let mostHolders = Atomic(0)
+    let turns = Atomic(0)
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      for _ in 0..<300 {
+        // That the file goes away between two calls is no reason to fail either.
+        guard case .acquired(let lock)? = try? POSIXFileSystem().lock(path, note: "x") else {
+          continue
+        }
+        let count = holders.add(1, ordering: .sequentiallyConsistent).newValue
+        mostHolders.max(count, ordering: .sequentiallyConsistent)
+        turns.add(1, ordering: .sequentiallyConsistent)
+        sched_yield()
+        holders.subtract(1, ordering: .sequentiallyConsistent)
+        // From here on another one may have it.
+        try? POSIXFileSystem().remove(path)
+        lock.release()
+      }
+    }
+    #expect(mostHolders.load(ordering: .relaxed) == 1)
+    #expect(turns.load(ordering: .relaxed) > 100)
   }
 }

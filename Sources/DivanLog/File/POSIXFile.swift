@@ -212,7 +212,7 @@ final class POSIXFileLock: FileLock {
       let note = String(decoding: bytes.array, as: UTF8.self)
       if !note.isEmpty, note == last { break }
       last = note
-      usleep(5000)
+      usleep(3000)
     }
     return last ?? ""
   }
