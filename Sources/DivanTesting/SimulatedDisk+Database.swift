@@ -1,4 +1,5 @@
 public import Divan
+import DivanLog
 import Synchronization
 
 extension SimulatedDisk {
