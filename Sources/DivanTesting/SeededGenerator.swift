@@ -36,21 +36,17 @@ struct StableHash: Sendable {
   /// Adds many bytes and how many they are, eight at a time.
   mutating func addWords(_ bytes: [UInt8]) {
     var mixed = value ^ UInt64(bytes.count)
-    // The bytes are only looked at, within the closure that lends them, and within their bounds.
-    unsafe bytes.withUnsafeBytes { buffer in
-      var offset = 0
-      while offset + 8 <= buffer.count {
-        let word = unsafe buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-        Self.mix(&mixed, UInt64(littleEndian: word))
-        offset += 8
-      }
-      var rest: UInt64 = 0
-      while offset < buffer.count {
-        rest = unsafe rest << 8 | UInt64(buffer[offset])
-        offset += 1
-      }
-      Self.mix(&mixed, rest)
+    let span = bytes.span
+    var offset = 0
+    while offset + 8 <= span.count {
+      var word: UInt64 = 0
+      for place in offset..<offset + 8 { word = word << 8 | UInt64(span[place]) }
+      Self.mix(&mixed, word)
+      offset += 8
     }
+    var rest: UInt64 = 0
+    for place in offset..<span.count { rest = rest << 8 | UInt64(span[place]) }
+    Self.mix(&mixed, rest)
     value = mixed
   }
 

@@ -45,6 +45,52 @@ extension SimulatedFileSystem {
     }
   }
 
+  /// Puts a file where none is, as if it had always been there.
+  package func appear(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
+    try state.withLock { (state) throws(SystemError) in
+      let file = state.makeFile()
+      let changes = try state.names.creating(file, at: path, "appear")
+      state.files[file.index].cached = bytes
+      state.files[file.index].durable = bytes
+      state.names.apply(changes)
+      state.durableNames.apply(changes)
+    }
+  }
+
+  /// The paths of all files, in order.
+  var filePaths: [String] {
+    state.withLock { state in
+      var paths: [String] = []
+      state.forEachFile { path, _ in paths.append(path) }
+      return paths
+    }
+  }
+
+  /// The bytes of a file as they are read now, without a call.
+  func bytes(of path: String) throws(SystemError) -> [UInt8] {
+    try state.withLock { (state) throws(SystemError) in
+      state.files[try state.names.file(at: path, "look").index].cached
+    }
+  }
+
+  /// The bytes of a sector, as far as the file goes.
+  func bytes(of sector: SimulatedDisk.Sector) throws(SystemError) -> [UInt8] {
+    let bytes = try bytes(of: sector.path)
+    guard sector.sizeBytes > 0, sector.index >= 0, !bytes.isEmpty,
+      sector.index <= (bytes.count - 1) / sector.sizeBytes
+    else { throw SystemError(call: "look", path: sector.path, code: .invalidArgument) }
+    return Array(bytes.dropFirst(sector.index * sector.sizeBytes).prefix(sector.sizeBytes))
+  }
+
+  /// Overwrites a sector, as far as the file goes.
+  func put(_ new: [UInt8], at sector: SimulatedDisk.Sector) throws(SystemError) {
+    try edit(sector.path) { bytes in
+      let start = sector.index * sector.sizeBytes
+      bytes.replace(at: start, with: new.prefix(bytes.count - start))
+      return true
+    }
+  }
+
   /// Edits what is on the disk and what is read alike; what was not flushed counts as flushed.
   private func edit(
     _ path: String, _ body: (inout [UInt8]) -> Bool

@@ -352,24 +352,9 @@ extension SimulatedDisk {
   public var usedBytes: Int { files.usedBytes }
 }
 
-// MARK: Damage and evidence
+// MARK: Evidence
 
 extension SimulatedDisk {
-  /// Inverts the bits of `mask` in one byte of a file, on the disk and in what is read from now on.
-  ///
-  /// What was not flushed in that file counts as flushed then.
-  public func corrupt(_ path: String, atOffset offset: Int, mask: UInt8) throws {
-    try files.corrupt(path, atOffset: offset, mask: mask)
-  }
-
-  /// Cuts a file's end off, or extends it by zeros.
-  public func truncate(_ path: String, toSize size: Int) throws {
-    try files.truncate(path, toSize: size)
-  }
-
-  /// Takes a file away as if it had never been.
-  public func vanish(_ path: String) throws { try files.vanish(path) }
-
   /// Stands for the order and arguments of all calls so far, without the bytes.
   public var traceHash: UInt64 { files.traceHash }
 

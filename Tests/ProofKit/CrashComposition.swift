@@ -58,7 +58,7 @@ extension CrashWorkload {
         workloads += operations.map { composed(start, [first, $0]) }
       }
     }
-    for _ in 0..<budget.choose(test: 0, ci: 0, night: 800, release: 8000) {
+    for _ in 0..<budget.choose(test: 0, ci: 0, night: 2000, release: 8000) {
       let three = (0..<3).map { _ in choose(operations) }
       workloads.append(composed(choose(starts), three))
     }

@@ -35,8 +35,11 @@ package struct CrashEffort: Sendable {
     recoveryStride = budget.choose(test: 150, ci: 400, night: 200, release: 100)
     secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 10, release: 8)
     if isOneOfMany, budget == .night || budget == .release {
-      // As in `ci`.
       self = CrashEffort(.ci)
+      if budget == .release {
+        cuts = [64, 32, 16, 8]
+        seeds = 12
+      }
       recoveryStride = 1000
       return
     }

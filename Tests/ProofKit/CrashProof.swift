@@ -59,13 +59,13 @@ package struct CrashProof: Proof {
     run.require("workloads", atLeast: run.budget.choose(test: 20, ci: 60, night: 60, release: 60))
     run.require(
       "distinct states",
-      atLeast: run.budget.choose(test: 1_000, ci: 250_000, night: 5_000_000, release: 50_000_000))
+      atLeast: run.budget.choose(test: 1_000, ci: 250_000, night: 5_000_000, release: 20_000_000))
     run.require(
       "crashes in recovery",
-      atLeast: run.budget.choose(test: 20, ci: 25_000, night: 500_000, release: 5_000_000))
+      atLeast: run.budget.choose(test: 20, ci: 25_000, night: 250_000, release: 1_000_000))
     run.require(
       "of these in the recovery from a crash in recovery",
-      atLeast: run.budget.choose(test: 1, ci: 5_000, night: 100_000, release: 1_000_000))
+      atLeast: run.budget.choose(test: 1, ci: 5_000, night: 100_000, release: 500_000))
   }
 
   private func reportPersonalities(_ counts: CrashCensus.Counts, _ run: ProofRun) {

@@ -45,6 +45,7 @@ enum CrashSites {
     close: flush tmp/checkpoint
     close: flush tmp/segment
     close: flushDirectory store
+    close: remove checkpoint
     close: rename tmp/HEAD
     close: rename tmp/checkpoint
     close: write tmp/HEAD
@@ -97,10 +98,12 @@ enum CrashSites {
     compact: write tmp/segment
     flush: flush tmp/segment
     merge: create tmp/HEAD
+    merge: create tmp/RESERVE
     merge: create tmp/checkpoint
     merge: create tmp/merged
     merge: create tmp/segment
     merge: flush tmp/HEAD
+    merge: flush tmp/RESERVE
     merge: flush tmp/checkpoint
     merge: flush tmp/merged
     merge: flush tmp/segment
@@ -109,10 +112,12 @@ enum CrashSites {
     merge: remove merged
     merge: remove segment
     merge: rename tmp/HEAD
+    merge: rename tmp/RESERVE
     merge: rename tmp/checkpoint
     merge: rename tmp/merged
     merge: rename tmp/segment
     merge: write tmp/HEAD
+    merge: write tmp/RESERVE
     merge: write tmp/checkpoint
     merge: write tmp/merged
     merge: write tmp/segment

@@ -15,6 +15,8 @@ package struct GoldenStore: Sendable {
   package let files: [String: [UInt8]]
   /// The documents and deletions as JSON lines, written by who made them and not by the store.
   package let contents: [GoldenLine]
+  /// What it held after each commit, from none on; the last is ``contents``.
+  package let versions: [[GoldenLine]]
 }
 
 /// What is known of a document from outside its store.
@@ -27,11 +29,11 @@ package struct GoldenLine: Equatable, Sendable {
   /// The revisions before this one that are kept, the nearest first.
   package var ancestors: [String] = []
 
-  /// One line of JSON.
+  /// One line of JSON; the properties are text in it, since they may be nested as deep as JSON may be.
   package var json: String {
     let members: [(String, Value)] = [
       ("id", .string(id)), ("revision", .string(revision)), ("sequence", .integer(sequence)),
-      ("deleted", .bool(isDeleted)), ("properties", .object(properties)),
+      ("deleted", .bool(isDeleted)), ("properties", .string(Value.object(properties).json)),
       ("ancestors", .array(ancestors.map { .string($0) })),
     ]
     return Value.object(Value.Object(members)).json
@@ -54,12 +56,13 @@ package struct GoldenLine: Equatable, Sendable {
     guard let value = try? Value(json: text), let id = value["id"]?.stringValue,
       let revision = value["revision"]?.stringValue, let sequence = value["sequence"]?.intValue,
       let isDeleted = value["deleted"]?.boolValue,
-      let properties = value["properties"]?.objectValue,
+      let properties = value["properties"]?.stringValue,
+      let object = try? Value(json: properties).objectValue,
       let ancestors = value["ancestors"]?.arrayValue
     else { return nil }
     self.init(
       id: id, revision: revision, sequence: UInt64(sequence), isDeleted: isDeleted,
-      properties: properties, ancestors: ancestors.compactMap(\.stringValue))
+      properties: object, ancestors: ancestors.compactMap(\.stringValue))
   }
 
   /// What a document of a store is.
@@ -85,6 +88,7 @@ package final class GoldenBench: Sendable {
   private let randomCount = Mutex(0 as UInt64)
   private let time = Mutex(1_700_000_000_000 as UInt64)
   private let ledger = Mutex<[[UInt8]: GoldenLine]>([:])
+  private let versionsSoFar = Mutex<[[GoldenLine]]>([[]])
   package static let path = "/store.divan"
 
   package init() {}
@@ -122,8 +126,10 @@ extension GoldenBench {
       for (id, properties) in documents {
         if let properties {
           noted.append((try transaction.overwrite(id, with: properties), properties))
-        } else if let document = try transaction.get(id) {
-          noted.append((try transaction.delete(document), [:]))
+        } else if var document = try transaction.get(id) {
+          // Some deletions keep the properties.
+          if (id.utf8.last ?? 0) % 2 == 1 { document.properties = [:] }
+          noted.append((try transaction.delete(document), document.properties))
         }
       }
     }
@@ -139,7 +145,12 @@ extension GoldenBench {
           ancestors: Array(ancestors.prefix(19)))
       }
     }
+    let version = contents
+    versionsSoFar.withLock { $0.append(version) }
   }
+
+  /// What was stored after each commit.
+  package var versions: [[GoldenLine]] { versionsSoFar.withLock { $0 } }
 
   /// Commits documents one by one.
   package func fill(

@@ -21,7 +21,7 @@ package struct GoldenStores: Sendable {
       let database = try fill(bench)
       let store = GoldenStore(
         name: name, isClosed: database == nil, files: try bench.files(path),
-        contents: bench.contents)
+        contents: bench.contents, versions: bench.versions)
       try database?.close()
       return store
     }
@@ -319,7 +319,8 @@ extension GoldenStores {
       try database.close()
       let files = try bench.files().merging(before) { after, _ in after }
       return GoldenStore(
-        name: "leftovers", isClosed: true, files: files, contents: bench.contents)
+        name: "leftovers", isClosed: true, files: files, contents: bench.contents,
+        versions: bench.versions)
     })
 
   static let backup = GoldenStores("backup", path: "/backup.divan") { bench in
