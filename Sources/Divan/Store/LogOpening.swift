@@ -109,6 +109,13 @@ extension LogOpening {
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
+    // A merge is judged by a commit that was durable before the merged file got its name.
+    for segment in chain.segments {
+      guard let merge = segment.header.merge else { continue }
+      floors.append(
+        LogRecovery.Floor(
+          commit: merge.judgedAt, offset: 0, witness: "segment \(segment.file.name)"))
+    }
     return floors
   }
 
