@@ -13,7 +13,9 @@ final class Run: Sendable {
   /// The commit through which the run says what there is, for those who rebuild a page from the log.
   let commit: UInt64
   /// Pages that stand in for damaged ones; consulted only once there is one.
-  private let replacements = Guarded<[UInt32: Page]>([:])
+  ///
+  /// Of one page there may be several: see ``Replacement``.
+  private let replacements = Guarded<[UInt32: [Replacement]]>([:])
   private let hasReplacements = Atomic<Bool>(false)
 
   /// Opens a run.
@@ -41,6 +43,16 @@ final class Run: Sendable {
   var count: Int { summary.count }
 }
 
+/// A leaf that was rebuilt from the log as one version of the store had it.
+///
+/// It names records where they stood then, and lacks those that merges had dropped, because newer
+/// layers hide them. So it serves versions that have seen these merges, and not older snapshots that
+/// share the run: those rebuild it from the segments that they still hold.
+private struct Replacement {
+  let mergeCount: Int
+  let page: Page
+}
+
 /// What must be known of a run to open it.
 struct RunSummary: Equatable, Sendable {
   /// The root's page number.
@@ -54,9 +66,9 @@ struct RunSummary: Equatable, Sendable {
 }
 
 extension Run {
-  /// The value of `key`, or nil.
-  func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
+  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
+  func find(_ key: Span<UInt8>, mergeCount: Int = 0) throws(PageError) -> SharedBytes? {
+    try LentBytes.lend(key) { (key) throws(PageError) in try find(key, mergeCount: mergeCount) }
   }
 
   /// Whether a key with this hash may be here; a filter that cannot be read says yes.
@@ -68,16 +80,16 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// The value of `key`, or nil.
+  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
   @inline(__always)
-  func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
-    let leaf = try leaf(for: key, isCareful: false)
+  func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
+    let leaf = try leaf(for: key, isCareful: false, mergeCount)
     let (value, isCertain) = withExtendedLifetime(leaf) {
       let value = leaf.view.find(key).map { self.value($0, of: leaf) }
       return (value, value != nil || leaf.view.surrounds(key))
     }
     if isCertain { return value }
-    let rightLeaf = try self.leaf(for: key, isCareful: true)
+    let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
     return withExtendedLifetime(rightLeaf) {
       rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
     }
@@ -86,8 +98,10 @@ extension Run {
   /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
   /// it.
   @inline(__always)
-  private func leaf(for key: LentBytes, isCareful: Bool) throws(PageError) -> Page {
-    var page = try page(summary.root, level: summary.height)
+  private func leaf(
+    for key: LentBytes, isCareful: Bool, _ mergeCount: Int
+  ) throws(PageError) -> Page {
+    var page = try page(summary.root, level: summary.height, mergeCount: mergeCount)
     var level = summary.height
     while level > 0 {
       level -= 1
@@ -96,7 +110,7 @@ extension Run {
         page.view.childNumber(
           isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
       }
-      page = try self.page(number, level: level)
+      page = try self.page(number, level: level, mergeCount: mergeCount)
     }
     return page
   }
@@ -108,9 +122,11 @@ extension Run {
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
   @inline(__always)
-  func page(_ number: UInt32, level: Int) throws(PageError) -> Page {
+  func page(_ number: UInt32, level: Int, mergeCount: Int = 0) throws(PageError) -> Page {
     var page: Page
-    if hasReplacements.load(ordering: .acquiring), let replacement = replacement(number) {
+    if hasReplacements.load(ordering: .acquiring),
+      let replacement = replacement(number, mergeCount)
+    {
       page = replacement
     } else {
       page = try source.page(number)
@@ -121,7 +137,9 @@ extension Run {
     return page
   }
 
-  private func replacement(_ number: UInt32) -> Page? { replacements.withLock { $0[number] } }
+  private func replacement(_ number: UInt32, _ mergeCount: Int) -> Page? {
+    replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
+  }
 
   /// The entry's bytes, kept alive by whoever owns the page.
   @inline(__always)
@@ -169,8 +187,10 @@ extension Run {
     return nil
   }
 
-  /// Whether a page can be read as what it should be.
-  func isSound(_ number: UInt32, level: Int) -> Bool { (try? page(number, level: level)) != nil }
+  /// Whether a page can be read as what it should be, by a version that has seen so many merges.
+  func isSound(_ number: UInt32, level: Int, mergeCount: Int = 0) -> Bool {
+    (try? page(number, level: level, mergeCount: mergeCount)) != nil
+  }
 
   /// Reads every page above the leaves, which are about one in a hundred.
   func checkInnerPages() throws(PageError) {
@@ -188,17 +208,22 @@ extension Run {
     }
   }
 
-  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.
+  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on and
+  /// have seen as many merges.
   ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
+  ///   - mergeCount: how many merges the version had seen that the entries are from.
   /// - Returns: whether it was done: not if the entries are not in order or fit no page.
-  func install(_ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32) -> Bool {
+  func install(
+    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, mergeCount: Int = 0
+  ) -> Bool {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
-    replacements.withLock { $0[number] = page }
+    let replacement = Replacement(mergeCount: mergeCount, page: page)
+    replacements.withLock { $0[number, default: []].append(replacement) }
     hasReplacements.store(true, ordering: .releasing)
     return true
   }

@@ -101,6 +101,7 @@ extension Store {
     let replaced = Set(inputs.map(\.fileID))
     try withTurn { () throws(DatabaseError) in
       newest.segments.update(output)
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
     }
     var scan = RecordScan(output)
@@ -113,6 +114,7 @@ extension Store {
     }
     try withTurn { () throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of one segment has taken its input's name.

@@ -63,7 +63,8 @@ extension Store {
   func write<R>(
     durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
-    maintenance.throttle(self)
+    // One who writes already is told so at once, and not made to wait first.
+    if !turn.isMine { maintenance.throttle(self) }
     try takeTurn(timeout: timeout)
     let result: R
     let commit: UInt64?

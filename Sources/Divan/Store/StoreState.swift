@@ -56,6 +56,17 @@ extension StoreState {
   }
 }
 
+extension StoreState {
+  /// How many merges this version has seen.
+  var mergeCount: Int { documents.mergeCount }
+
+  /// Notes that a merge has changed which segments there are.
+  mutating func noteMerge() {
+    documents.mergeCount += 1
+    sequences.mergeCount += 1
+  }
+}
+
 /// The segments that a version of the store reads from, and how much of each is still wanted.
 struct SegmentTable: Sendable {
   /// What stands in a segment.

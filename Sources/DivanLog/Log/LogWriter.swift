@@ -56,11 +56,21 @@ package final class LogWriter {
       self.isClosed = isClosed
     }
 
+    /// Whether there are enough numbers left to go on with.
+    package var isWithinLimits: Bool {
+      [segmentNumber, end.offset, end.commit, nextFileID, lastSequence, sequenceBound]
+        .allSatisfy { $0 <= LogWriter.startLimit }
+    }
+
     /// The start of a log of which nothing exists.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
       lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)
   }
+
+  /// No writer begins with a number above this one, so that none counts up to ``counterLimit``, beyond
+  /// which nobody would read what it wrote.
+  package static let startLimit = counterLimit - 1 << 50
 
   private let directory: StoreDirectory
   private let settings: Settings
@@ -137,7 +147,8 @@ extension LogWriter {
       frameCount: 0, recordCount: 0, lastSequence: lastSequence,
       sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
-      time: lastTime, documentCount: documentCount)
+      // What a forged file may have brought in: above the limit nobody would read the trailer.
+      time: min(lastTime, counterLimit), documentCount: min(documentCount, counterLimit))
     let end = buffer.seal(
       after: segment.end, salt: segment.header.preamble.salt, trailer: trailer)
     do throws(SystemError) {

@@ -59,7 +59,8 @@ extension SegmentMerge {
         kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
         createdAt: order.now),
       fileID: order.fileID, numbers: numbers,
-      generation: (order.inputs.map(\.header.generation).max() ?? 0) + 1,
+      // Only a forged header holds a number that has nothing above it.
+      generation: max(1, (order.inputs.map(\.header.generation).max() ?? 0) &+ 1),
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
       sequenceBound: order.inputs.map(\.header.sequenceBound).max() ?? 0, flushedSize: 0,
       merge: nil)
