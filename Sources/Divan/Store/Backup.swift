@@ -37,6 +37,8 @@ extension Database {
     var configuration = configuration
     configuration.isReadOnly = true
     let source = try Database(at: backup, configuration: configuration)
+    // What is missing altogether no check of what is there can tell.
+    if let damage = source.openingReport.damage.first { throw damage }
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
     try source.backup(to: path)
