@@ -76,7 +76,9 @@ extension SimulatedDisk {
   /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
   /// leaves bytes that nobody wrote, it does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
-    SimulatedDisk(files.restarted(loss, tearing: tearing))
+    successor(
+      files.restarted(loss, tearing: tearing),
+      tearing.map { "restarted(.\(loss), tearing: \($0))" } ?? "restarted(.\(loss))")
   }
 
   /// How many changes are not flushed: what ``Loss/first(_:)``, ``Loss/dropOne(_:)`` and

@@ -1,4 +1,5 @@
 package import DivanLog
+import Synchronization
 
 /// A disk in memory that fails when it is told to, and forgets what was not flushed.
 ///
@@ -17,19 +18,45 @@ package import DivanLog
 /// same test does the same every time, which ``traceHash`` shows.
 public final class SimulatedDisk: Sendable {
   let files: SimulatedFileSystem
+  /// Tells the time to the databases on this disk: see ``configuration(_:hasSmallFiles:)``.
+  public let clock: SimulatedClock
+  /// What the databases on this disk draw at random.
+  let random: Guarded<SeededGenerator>
+  /// How the disk came to be, for whoever reads of a failure.
+  private let history: String
 
   /// Makes an empty disk.
   ///
   /// - Parameters:
-  ///   - seed: decides how much of a failing write is written.
+  ///   - seed: decides how much of a failing write is written, and what the databases on this disk
+  ///     draw at random.
   ///   - capacityBytes: how much the files may take together; nil for no limit.
-  public convenience init(seed: UInt64 = 0, capacityBytes: Int? = nil) {
+  ///   - clock: tells the time to the databases on this disk.
+  public convenience init(
+    seed: UInt64 = 0, capacityBytes: Int? = nil, clock: SimulatedClock = SimulatedClock()
+  ) {
     let files = SimulatedFileSystem(seed: seed)
     files.capacityBytes = capacityBytes
-    self.init(files)
+    self.init(
+      files, clock: clock, random: SeededGenerator(seed: seed),
+      history: "a simulated disk of seed \(seed)")
   }
 
-  init(_ files: SimulatedFileSystem) { self.files = files }
+  init(
+    _ files: SimulatedFileSystem, clock: SimulatedClock, random: SeededGenerator, history: String
+  ) {
+    self.files = files
+    self.clock = clock
+    self.random = Guarded(random)
+    self.history = history
+  }
+
+  /// A disk of other files that goes on as this one would.
+  func successor(_ files: SimulatedFileSystem, _ event: String) -> SimulatedDisk {
+    SimulatedDisk(
+      files, clock: clock.copy(), random: random.withLock { $0 },
+      history: event.isEmpty ? history : history + ", " + event)
+  }
 
   /// What the engine is given.
   package var fileSystem: any FileSystem { files }
@@ -240,4 +267,11 @@ extension SimulatedDisk {
 
   /// Stands for all names and bytes as they are read now.
   public var contentHash: UInt64 { files.contentHash }
+}
+
+extension SimulatedDisk: CustomStringConvertible {
+  /// How the disk came to be: its seed, and what happened to it since.
+  ///
+  /// Print it when a check fails, as in `#expect(sum == 100, "\(disk)")`.
+  public var description: String { history }
 }

@@ -27,24 +27,24 @@ extension PlantedBug {
             """)
       ], killedBy: .rules("a failed flush stops writing")),
     PlantedBug(
-      "failure-forgotten", rule: "promise 6", "who commits after a failed flush is not told",
+      "failure-forgotten", rule: "promise 6", "writing goes on though a flush has failed",
       edits: [
         Edit(
-          Place.commits,
-          find: "if failure == nil { failure = error }",
-          plant: "if !PLANTED, failure == nil { failure = error }"),
+          Place.mainStore,
+          find: "if let failure = commits.failure {",
+          plant: "if !PLANTED, let failure = commits.failure {"),
         Edit(
           Place.mainStore,
           find: "if writer.tail.isPoisoned {", plant: "if !PLANTED, writer.tail.isPoisoned {"),
-      ], killedBy: .rules("a flush that fails for a checkpoint")),
+      ], killedBy: .rules("a failed flush stops writing")),
     PlantedBug(
       "lost-versions-seen", rule: "promise 6", "what waits for a flush that failed is seen later",
       edits: [
         Edit(
           Place.commits,
-          find: "if !Planted.failureForgotten, failure == nil { failure = error }\nwaiting = []",
+          find: "if failure == nil { failure = error }\nwaiting = []",
           plant: """
-            if !Planted.failureForgotten, failure == nil { failure = error }
+            if failure == nil { failure = error }
             if PLANTED { visible = waiting.last?.state ?? visible }
             waiting = []
             """)
@@ -135,10 +135,17 @@ extension PlantedBug {
       killedBy: .rules("limits are kept")),
     PlantedBug(
       "document-limit-ignored", rule: "promise 8", "a document has no limit",
-      in: Place.document + "ValueEncoder.swift",
-      find: "guard !isTooLarge else { throw DocumentLimits.sizeError }",
-      plant: "guard PLANTED || !isTooLarge else { throw DocumentLimits.sizeError }",
-      killedBy: .rules("limits are kept")),
+      edits: [
+        Edit(
+          Place.document + "ValueEncoder.swift",
+          find: "guard !isTooLarge else { throw DocumentLimits.sizeError }",
+          plant: "guard PLANTED || !isTooLarge else { throw DocumentLimits.sizeError }"),
+        Edit(
+          Place.document + "ValueWalk.swift",
+          find: "if checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }",
+          plant:
+            "if !PLANTED, checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }"),
+      ], killedBy: .rules("limits are kept")),
     PlantedBug(
       "id-limit-ignored", rule: "promise 8", "an ID has no limit",
       in: Place.document + "DocumentID.swift",
@@ -165,11 +172,18 @@ extension PlantedBug {
       killedBy: .rules("one edit has one revision ID")),
     PlantedBug(
       "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
-      in: Place.document + "Value+Object.swift",
-      find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
-      plant:
-        "let sorted = PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
-      killedBy: .rules("one edit has one revision ID")),
+      edits: [
+        Edit(
+          Place.document + "Value+Object.swift",
+          find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
+          plant: """
+            let sorted =
+              PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }
+            """),
+        Edit(
+          Place.document + "ValueEncoder.swift",
+          find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
+      ], killedBy: .rules("one edit has one revision ID")),
   ]
 
   static let bytes: [PlantedBug] = [
@@ -258,6 +272,12 @@ extension PlantedBug {
         "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), PLANTED || kind == expected else {",
       killedBy: .rules("a newer format and a foreign file")),
     PlantedBug(
+      "frame-size-limit-ignored", rule: "promise 8", "a frame may say that it is larger than any",
+      in: Place.frame,
+      find: "bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit,",
+      plant: "bytes.load(UInt16.self, at: 6) == 0, PLANTED || payloadSize <= payloadSizeLimit,",
+      killedBy: .rules("no number beyond all limits")),
+    PlantedBug(
       "header-limits-ignored", rule: "promise 8", "a header may name numbers that overflow",
       in: Place.header,
       find: "for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {",
@@ -279,46 +299,25 @@ extension PlantedBug {
       plant:
         "where !PLANTED && payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
       killedBy: .rules("no number beyond all limits")),
-    PlantedBug(
-      "frame-length-believed", rule: "promise 8", "a frame's length is believed beyond its file",
-      edits: [
-        Edit(
-          Place.reader,
-          find: "guard header.frameSize <= limit - offset else {",
-          plant: "guard PLANTED || header.frameSize <= limit - offset else {"),
-        Edit(
-          Place.reader,
-          find: "guard payload.count == header.paddedSize else {",
-          plant: "guard PLANTED || payload.count == header.paddedSize else {"),
-      ], killedBy: .rules("a length is not believed"), symptom: .trap),
-    PlantedBug(
-      "record-length-believed", rule: "promise 8", "a record's length is believed beyond its bytes",
-      in: Place.record,
-      find: "let size = try reader.readCount(limit: min(bytes.count, sizeLimit))",
-      plant:
-        "let size = try reader.readCount(limit: PLANTED ? Int.max : min(bytes.count, sizeLimit))",
-      killedBy: .rules("a length is not believed"), symptom: .trap),
   ]
 
   static let indexes: [PlantedBug] = [
     PlantedBug(
-      "split-loses-entry", rule: "index", "a leaf that is split loses its middle entry",
+      "split-loses-entry", rule: "index", "a leaf that is split loses an entry",
       in: Place.index + "BTree+Insertion.swift",
-      find: """
-        let right = leaf.rebuilt(
-        middle..<page.count, extra: index > middle ? extra : 0, limit: pageSize)
-        """,
+      find:
+        "let left = leaf.rebuilt(0..<middle, extra: index <= middle ? extra : 0, limit: pageSize)",
       plant: """
-        let right = leaf.rebuilt(
-          middle + (PLANTED && middle + 1 < page.count ? 1 : 0)..<page.count,
-          extra: index > middle ? extra : 0, limit: pageSize)
+        let left = leaf.rebuilt(
+          0..<(PLANTED && index < middle && middle > 2 ? middle - 1 : middle),
+          extra: index <= middle ? extra : 0, limit: pageSize)
         """, killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
       in: Place.index + "BTree+Insertion.swift",
       find: "let rising = SharedBytes(copying: page.key(middle).array)",
       plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
-      killedBy: .rules("the index holds what a plain")),
+      killedBy: .rules("an index of several levels")),
     PlantedBug(
       "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
       in: Place.index + "BTree+Removal.swift",

@@ -59,7 +59,7 @@ extension PlantedBug {
       in: Place.merge,
       find: "header.lastSequence = max(header.lastSequence, last.sequence)",
       plant: "if !PLANTED { header.lastSequence = max(header.lastSequence, last.sequence) }",
-      killedBy: .rules("rule 3: headers carry the last number")),
+      killedBy: .rules("rule 3: a merged header")),
     PlantedBug(
       "merged-header-without-bound", rule: "3, 10", "a merged header has no bound of its inputs",
       edits: [
@@ -128,11 +128,11 @@ extension PlantedBug {
         return entry?.locator == item.locator
         """, killedBy: .rules("rule 5: a deletion outlives")),
     PlantedBug(
-      "live-record-dropped", rule: "5", "a merge drops what stands at the end of a segment",
+      "live-record-dropped", rule: "5", "a merge drops what stands first in a segment",
       in: Place.merge,
       find: "if try keep(entry) { try append(entry, from: input) }",
       plant: """
-        if PLANTED, entry.locator.offset + UInt64(entry.locator.size) + 64 > input.end.offset { continue }
+        if PLANTED, entry.locator.offset < UInt64(SegmentHeader.size + 64) { continue }
         if try keep(entry) { try append(entry, from: input) }
         """, killedBy: .rules("rule 2: an index rebuilt")),
     PlantedBug(
@@ -219,7 +219,7 @@ extension PlantedBug {
       find: "var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }",
       plant:
         "var deadShare: Double { total == 0 ? PLANTED ? 1 : 0 : Double(total - live) / Double(total) }",
-      killedBy: .rules("a segment with nothing left in it"), symptom: .hang),
+      killedBy: .rules("a segment with nothing left in it")),
   ]
 
   static let segments: [PlantedBug] = [
@@ -353,7 +353,7 @@ extension PlantedBug {
       find: "guard let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {",
       plant:
         "guard !PLANTED, let file = try? SegmentFile(numbers, in: directory), try file.isWhole else {",
-      killedBy: .crash("compacting what many sessions left")),
+      killedBy: .rules("rule 9: a whole merged file stands")),
     PlantedBug(
       "short-segment-ignored", rule: "10", "a segment may be shorter than its successor says",
       in: Place.chain,
@@ -410,10 +410,10 @@ extension PlantedBug {
       plant: "if !PLANTED, let head { floors.append(floor(head)) }",
       killedBy: .rules("rule 12: a log that ends before what HEAD knows")),
     PlantedBug(
-      "checkpoint-floor-ignored", rule: "12", "nor is the checkpoint",
+      "checkpoint-floor-ignored", rule: "12", "nor is a checkpoint that lost its files",
       in: Place.logOpening,
-      find: "if let position = checkpoint?.checkpoint.position {",
-      plant: "if !PLANTED, let position = checkpoint?.checkpoint.position {",
+      find: "floors += evidence.filter { $0.storeID == storeID }.map(\\.floor)",
+      plant: "if !PLANTED { floors += evidence.filter { $0.storeID == storeID }.map(\\.floor) }",
       killedBy: .rules("rule 12: a log without the segment")),
     PlantedBug(
       "short-of-checkpoint-ignored", rule: "12",

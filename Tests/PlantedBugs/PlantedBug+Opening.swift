@@ -124,12 +124,21 @@ extension PlantedBug {
         """,
       killedBy: .rules("rule 16: what comes while a reader opens")),
     PlantedBug(
-      "vanished-file-ends-reader", rule: "16", "a file that vanishes is an error for a reader",
-      in: Place.storeOpening,
-      find: "} catch .system(let error) where error.code == .notFound && error.path != path {",
-      plant:
-        "} catch .system(let error) where !PLANTED && error.code == .notFound && error.path != path {",
-      killedBy: .rules("rule 16: what comes while a reader opens")),
+      "reader-gives-up", rule: "16", "a file that vanishes is an error for a reader",
+      edits: [
+        Edit(
+          Place.storeOpening,
+          find: "} catch .system(let error) where error.code == .notFound && error.path != path {",
+          plant: """
+            } catch .system(let error)
+              where !PLANTED && error.code == .notFound && error.path != path
+            {
+            """),
+        Edit(
+          Place.storeOpening,
+          find: "if after == before { throw DatabaseError(error) }",
+          plant: "if PLANTED || after == before { throw DatabaseError(error) }"),
+      ], killedBy: .rules("rule 16: what comes while a reader opens")),
     PlantedBug(
       "reader-empties-temporaries", rule: "16", "a reader deletes the temporaries of the writer",
       in: Place.storeOpening,
@@ -137,7 +146,7 @@ extension PlantedBug {
       plant: """
         if PLANTED { do throws(LogError) { try prepareDirectory() } catch { throw DatabaseError(error) } }
         for _ in 0..<16 {
-        """, killedBy: .rules("rule 16: a reader between")),
+        """, killedBy: .rules("rule 16: a reader changes nothing")),
     PlantedBug(
       "damage-written-over", rule: "17", "a damaged store can be written to",
       in: Place.logOpening,
@@ -261,7 +270,7 @@ extension PlantedBug {
       find: "zip(segments, usages).map { segment, usage in",
       plant:
         "zip(segments, usages).filter { !PLANTED || $1.total > $1.dead }.map { segment, usage in",
-      killedBy: .crash("the same few documents over and over")),
+      killedBy: .rules("rule 20: a checkpoint lists files")),
     PlantedBug(
       "checkpoint-salt-ignored", rule: "20", "a run is taken from any checkpoint of its number",
       in: Place.checkpoint,
@@ -294,7 +303,7 @@ extension PlantedBug {
       find: "guard coverage.contains(key), found[key]?.sequence ?? 0 < record.sequence else {",
       plant:
         "guard coverage.contains(key), found[key] == nil || !PLANTED && found[key]?.sequence ?? 0 < record.sequence else {",
-      killedBy: .rules("rule 21: a damaged page")),
+      killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "nothing-frozen", rule: "19", "a checkpoint keeps what was changed while it was written",
       in: Place.checkpointing,
@@ -336,6 +345,6 @@ extension PlantedBug {
       find: "superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }",
       plant:
         "if !PLANTED { superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) } }",
-      killedBy: .crash("compacting what many sessions left")),
+      killedBy: .rules("rule 2: an index rebuilt from nothing misses")),
   ]
 }

@@ -65,6 +65,16 @@ extension RuleCase {
       try bench.expectNewest(try left.openQuiet())
       try left.expectTidy()
     },
+    RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<5, size: 3000)
+      try bench.fill(database, 0..<5, size: 3000)
+      try database.writeCheckpoint()
+      try expect(bench.segmentNames.count > 3, "too few segments")
+      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
+      try bench.expectNewest(try bench.restarted(.strict, life: 190).openQuiet())
+    },
     RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is touched") {
       for isMapped in [true, false] {
         let original = try DamagedStore.checkpointed.make()
@@ -91,13 +101,14 @@ extension RuleCase {
       do {
         let database = try bench.openQuiet()
         try bench.fill(database, 0..<30, size: 20)
+        try bench.fill(database, 10..<20, size: 10)
         try database.writeCheckpoint()
         try database.close()
       }
       let left = bench.restarted(.processEnd, life: 90)
       for name in left.fileSystem.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
-        // The first two pages are the leaf of the documents and that of the sequences.
-        for page in 0..<2 {
+        // The leaf of the documents and that of the sequences; between them is the filter.
+        for page in [0, 2] {
           try left.fileSystem.corrupt(
             left.path(of: name), atOffset: 4096 * (page + 1) + 1000, mask: 4)
         }
@@ -105,10 +116,14 @@ extension RuleCase {
       let database = try left.openQuiet()
       let oracle = bench.oracle
       let snapshot = try database.snapshot()
-      try bench.commit(database, [.put("doc-3", size: 5), .delete("doc-4"), .put("new", size: 1)])
+      // New documents, which the filter tells from those that a page might hold.
+      try database.write { transaction in
+        for number in 0..<9 { _ = try transaction.put(Document(id: "new-\(number)", [:])) }
+      }
       // The pages are touched only now, when the log holds more than they did.
+      try expect(try database.snapshot().get("doc-20") != nil)
       try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
-      try bench.expectNewest(database)
+      try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
     },
     RuleCase(name: "a checkpoint holds what was changed while it was written") {
       let bench = CrashBench.fresh()
@@ -159,7 +174,14 @@ extension RuleCase {
     RuleCase(name: "a segment with nothing left in it is not merged over and over") {
       let bench = CrashBench.fresh()
       let database = try bench.open()
+      // It would go on for ever.
+      let calls = Atomic(0)
+      bench.fileSystem.observeCalls { _ in
+        guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 20_000 else { return }
+        bench.fileSystem.fail(nil, with: .inputOutput, isLasting: true)
+      }
       for _ in 0..<60 { try bench.commit(database, [.put("a", size: 900)]) }
+      bench.fileSystem.observeCalls(nil)
       try expect(bench.segmentNames.count < 12, "\(bench.segmentNames.count) segments")
     },
   ]

@@ -67,43 +67,45 @@ extension RuleCase {
       try expect(try database.snapshot().exists("weak"))
     },
     RuleCase(name: "who waits for a commit is told of that one and no other") {
-      // Two commits share a flush; a third one comes while it runs and waits for the next.
-      let bench = CrashBench.fresh()
-      let database = try bench.openQuiet()
-      try bench.fill(database, 0..<2)
-      let flushes = Atomic(0)
+      // Three commits come when a flush has just reached the disk, and wait for the next one.
+      let disk = SimulatedFileSystem()
       let ended = DispatchGroup()
       let problems = Recorder<String>()
-      bench.fileSystem.observeCalls { call in
-        guard call.verb == .flush, call.path.hasSuffix(".segment") else { return }
-        let number = flushes.wrappingAdd(1, ordering: .relaxed).newValue
-        guard number == 1 else { return }
+      let opened = Mutex<Database?>(nil)
+      let system = FlushHook(disk) {
+        guard let database = opened.withLock({ $0 }) else { return }
         for index in 0..<3 {
           let begun = DispatchSemaphore(value: 0)
           DispatchQueue(label: "committer \(index)").async(group: ended) {
             do {
               try database.write {
-                try $0.overwrite("other-\(index)", with: [:])
+                _ = try $0.overwrite("other-\(index)", with: [:])
                 begun.signal()
               }
-              let left = bench.fileSystem.restarted(.strict)
-              let opened = try CrashBench(left, CrashWriter(seed: 0), life: 600 + index).openQuiet()
-              guard try opened.snapshot().exists("other-\(index)") else {
-                return problems.append("commit \(index) was acknowledged and is lost")
-              }
+              let left = CrashBench(
+                disk.restarted(.strict), CrashWriter(seed: 0), life: 600 + index)
+              let database = try left.openQuiet { $0.isReadOnly = true }
+              guard try !database.snapshot().exists("other-\(index)") else { return }
+              problems.append("commit \(index) was acknowledged and is lost")
             } catch {
               problems.append("\(error)")
             }
           }
           begun.wait()
         }
-        // They have been appended, or are about to be, and now this flush goes on.
+        // They have been appended now, and this flush returns.
         usleep(20_000)
       }
-      try database.write { try $0.overwrite("first", with: [:]) }
-      let inTime = ended.wait(timeout: .now() + 5) == .success
-      bench.fileSystem.observeCalls(nil)
-      try expect(inTime, "somebody waits for ever")
+      var configuration = Configuration.crashing(on: system, life: 1)
+      configuration.maintenance = .manual
+      let database = try Database(at: CrashBench.path, configuration: configuration)
+      try database.write { _ = try $0.overwrite("before", with: [:]) }
+      opened.withLock { $0 = database }
+      system.arm()
+      try database.write { _ = try $0.overwrite("first", with: [:]) }
+      let isInTime = ended.wait(timeout: .now() + 5) == .success
+      opened.withLock { $0 = nil }
+      try expect(isInTime, "somebody waits for ever")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
@@ -320,10 +322,36 @@ extension RuleCase {
         try bench.commit(database, steps, durability: .none)
         try bench.expectNewest(database)
       }
+      // Some in a run of their own, above the others.
+      try database.writeCheckpoint()
+      try bench.commit(database, (0..<40).map { .put(id($0), size: 2) })
+      try database.writeCheckpoint()
+      try bench.expectNewest(database)
       for key in bench.oracle.versions.last.map({ Array($0) }) ?? [] {
         let document = try database.snapshot().get(key.key)
-        try expect((document == nil) == key.value.isDeleted, "\(key.key.prefix(8))")
+        try expect(
+          document.map { CrashOracle.Entry($0) } == (key.value.isDeleted ? nil : key.value),
+          "\(key.key.prefix(8))")
       }
+    },
+    RuleCase(name: "an index of several levels holds what a plain dictionary holds") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet {
+        $0.segmentSizeGoal = 64 << 20
+        $0.mergedSizeLimit = 64 << 20
+      }
+      var random = SeededGenerator(seed: 9)
+      // So many that inner nodes are split, and emptied again.
+      let ids = (0..<6000).map { "\($0)-" + String(repeating: "k", count: 160) }.shuffled(
+        using: &random)
+      for start in stride(from: 0, to: ids.count, by: 1000) {
+        try bench.commit(
+          database, ids[start..<start + 1000].map { .put($0, size: 1) }, durability: .none)
+      }
+      try bench.expectNewest(database)
+      for id in ids { try expect(try database.snapshot().exists(id), "\(id.prefix(6)) is lost") }
+      try bench.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
+      try bench.expectNewest(database)
     },
     RuleCase(name: "one edit has one revision ID, however it came about") {
       let bench = CrashBench.fresh()
@@ -331,7 +359,7 @@ extension RuleCase {
       func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {
         try database.write { try $0.overwrite(id, with: properties).revision }
       }
-      let one = try revision("one", ["a": .int(1), "b": .int(2), "c": .string("x")])
+      let one = try revision("one", ["b": .int(2), "c": .string("x"), "a": .int(1)])
       var object = Value.Object()
       for (key, value) in [("c", Value.string("x")), ("b", .int(2)), ("a", .int(1))] {
         object[key] = value

@@ -173,6 +173,15 @@ extension RuleCase {
           chain: 0)
         _ = frame.encode(into: &writer, at: 0, offset: 4096, salt: 1)
         try expect(FrameHeader.decode(writer.sharedCopy, offset: 4096, salt: 1) == nil, "frame")
+        // A frame that says that it is larger than any.
+        writer.replace(at: 8, with: UInt32(FrameHeader.payloadSizeLimit + 1))
+        writer.replace(at: 16, with: 1 as UInt64)
+        var check = CRC32C()
+        check.add(1 as UInt64)
+        check.add(4096 as UInt64)
+        check.add(writer, in: 0..<28)
+        writer.replace(at: 28, with: check.checksum)
+        try expect(FrameHeader.decode(writer.sharedCopy, offset: 4096, salt: 1) == nil, "size")
         writer.removeAll()
         CommitTrailer(
           frameCount: 1, recordCount: 1, lastSequence: 1, sequenceBound: 1, flushedThrough: number,
@@ -240,6 +249,21 @@ extension RuleCase {
       try expect(try code { $0[8] = 2 } == .newerFormat, "a newer version")
       try expect(try code { $0[16] = 1 } == .newerFormat, "an unknown feature")
       try expect(try code { $0[12] = 2 } == .damaged, "a file of another kind")
+      for (offset, byte) in [(0, 0x88), (12, 2)] as [(Int, UInt8)] {
+        var changed = Array(block.dropLast(4))
+        changed[offset] = byte
+        var writer = ByteWriter()
+        writer.append(changed)
+        var check = CRC32C()
+        check.add(writer, in: 0..<writer.count)
+        writer.append(check.checksum)
+        do throws(LogError) {
+          _ = try SegmentHeader.decode(writer.sharedCopy, path: path)
+        } catch .foreign {
+          continue
+        }
+        throw CrashOracle.Mismatch("byte \(offset) does not make it a foreign file")
+      }
     },
   ]
 

@@ -59,15 +59,18 @@ extension RuleCase {
     RuleCase(name: "rule 6: a file stays for as long as the newest checkpoint lists it") {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
-      for round in 0..<4 {
-        try bench.fill(database, 0..<6, size: 900 + round)
+      for round in 0..<3 {
+        try bench.fill(database, 0..<6, size: 3000 + round)
+        try bench.fill(database, 1..<6, size: 10)
         try database.writeCheckpoint()
-        try bench.interrupting({ try database.mergeWhatPays() }) { call in
-          let left = bench.restarted(.strict, life: 500 + call)
-          let opened = try left.openQuiet { $0.isReadOnly = true }
-          try expect(
-            opened.openingReport.notes.allSatisfy { !$0.contains("was not used") },
-            "a checkpoint lost its files: \(opened.openingReport.notes)")
+        try bench.interrupting({ try database.compact() }) { call in
+          for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
+            let left = bench.restarted(loss, life: 500 + call)
+            let opened = try left.openQuiet { $0.isReadOnly = true }
+            try expect(
+              opened.openingReport.notes.allSatisfy { !$0.contains("was not used") },
+              "\(loss): a checkpoint lost its files: \(opened.openingReport.notes)")
+          }
         }
       }
     },

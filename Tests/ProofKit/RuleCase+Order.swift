@@ -80,6 +80,27 @@ extension RuleCase {
       try expect(history.count == 4, "a history of \(history.count) revisions")
       try expect(try opened.snapshot().revisions(of: "doc-1") == history)
     },
+    RuleCase(name: "rule 2: an index rebuilt from nothing misses no version that a merge left out")
+    {
+      let bench = CrashBench.fresh()
+      for session in 0..<4 {
+        let database = try bench.openQuiet()
+        try bench.commit(database, [.put("x", size: session), .put("only-\(session)", size: 9)])
+        try database.close()
+      }
+      // The version between the first and the last is left out, and the first is still there.
+      let inputs = try bench.segments(2...3)
+      _ = try SegmentMerge.run(
+        SegmentMerge.Order(
+          inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 4, releasedThrough: 4,
+          isMapped: false),
+        in: bench.directory,
+        keep: { (entry) throws(LogError) in
+          (try? InspectedDocument(entry.record.payload).id.hasPrefix("only")) == true
+        }, flushLog: {})
+      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try bench.expectNewest(try bench.openQuiet())
+    },
     RuleCase(name: "rule 3: after an unclean end numbering resumes past all that was reserved") {
       let bench = CrashBench.fresh()
       var database = try bench.openQuiet()

@@ -6,6 +6,7 @@ struct ProofProgram {
   /// In the order in which they run.
   static let proofs: [any Proof.Type] = [
     CrashProof.self, RuleProof.self, FaultProof.self, RandomProof.self, ByteProof.self,
+    HistoryProof.self, KillProof.self, ProcessProof.self,
   ]
 
   private static let usage = """

@@ -89,7 +89,12 @@ extension Database {
         }
         if files.contains(.head) { try fileSystem.remove(directory.path(of: .head)) }
         try fileSystem.remove(directory.path(of: .lock))
-        if foreign.isEmpty { try fileSystem.removeDirectory(path) }
+        guard foreign.isEmpty else { return }
+        do throws(SystemError) {
+          try fileSystem.removeDirectory(path)
+        } catch  where error.code == .directoryNotEmpty || error.code == .notFound {
+          // Whoever was waiting for the lock makes a new store there already, or deleted that, too.
+        }
       }
     }
   }

@@ -14,6 +14,8 @@ struct LogOpening {
   private var report: OpeningReport
 
   private let checkpoint: Checkpoint.Usable?
+  /// What checkpoints prove that cannot be used.
+  private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
   /// The last segment, and how the log ends in it.
   private let last: Segment
@@ -33,8 +35,11 @@ struct LogOpening {
     self.head = head
     self.lock = lock
     self.report = report
+    var evidence: [Checkpoint.Evidence] = []
     checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, notes: &self.report.notes)
+      among: files, in: directory, configuration: configuration, notes: &self.report.notes,
+      evidence: &evidence)
+    self.evidence = evidence
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
@@ -108,6 +113,9 @@ extension LogOpening {
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
+    // The files that it rests on are gone, and perhaps the end of the log with them.
+    let storeID = last.header.preamble.storeID
+    floors += evidence.filter { $0.storeID == storeID }.map(\.floor)
     return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
   }
 
