@@ -29,6 +29,7 @@ let package = Package(
     .target(
       name: "FuzzTargets", dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit"],
       path: "Tests/Fuzzers/Targets"),
+    .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
       name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
@@ -43,7 +44,7 @@ let package = Package(
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
-    .testTarget(name: "TidyTests"),
+    .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]
 )

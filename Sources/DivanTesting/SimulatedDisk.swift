@@ -54,6 +54,14 @@ extension SimulatedDisk {
     case first(Int)
     /// Any of the changes, and of each write any of the blocks of 4,096 bytes.
     case random(seed: UInt64)
+    /// The first so many changes, whole, and of the next one, if it is a write, so many bytes; the
+    /// changes after it as well, if `laterStay`, or none of them.
+    case torn(Int, keeping: Int, laterStay: Bool)
+    /// As a journal of names and sizes leaves it that is written after the new bytes: the first so
+    /// many of the changes that made a name or a file longer, with all bytes that they make
+    /// reachable, and of the next write the blocks of 4,096 bytes that its seed says. Bytes that
+    /// overwrite others may be there or not, whichever came first.
+    case ordered(Int, seed: UInt64)
     /// All changes but this one, counted from 0 and around.
     case dropOne(Int)
     /// Names and sizes, but in new bytes zeros, noise or something old.
@@ -65,14 +73,15 @@ extension SimulatedDisk {
   /// How a write is torn that only a part of is left of.
   public struct Tearing: Hashable, Sendable {
     /// What stands where the rest of the write should be.
-    public enum Remainder: CaseIterable, Hashable, Sendable {
+    public enum Remainder: String, CaseIterable, Hashable, Sendable {
       /// What stood there before, if anything.
       case old
       /// Zeros.
       case zeros
-      /// Anything.
+      /// Anything, but the same at the same place of every file of one disk, so that what is left
+      /// differs in what was kept, never in noise alone.
       case noise
-      /// Bytes of another place in the same or another file.
+      /// Bytes of another file, or of one that was there earlier.
       case stale
     }
 
@@ -103,13 +112,14 @@ extension SimulatedDisk {
   /// The disk as it is when started again after a loss of power at this moment.
   ///
   /// This disk stays as it is, so that one moment can be tried with many losses, also without
-  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, it
-  /// does so by `tearing`, or, if that is nil, by its seed.
+  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
+  /// leaves bytes that nobody wrote, it does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
     SimulatedDisk(files.restarted(loss, tearing: tearing))
   }
 
-  /// How many changes are not flushed: what ``Loss/first(_:)`` and ``Loss/dropOne(_:)`` count.
+  /// How many changes are not flushed: what ``Loss/first(_:)``, ``Loss/dropOne(_:)`` and
+  /// ``Loss/torn(_:keeping:laterStay:)`` count.
   public var unflushedChangeCount: Int { files.unflushedChangeCount }
 
   /// How many calls changed something or flushed: what ``losePower(atCall:)`` counts.

@@ -26,7 +26,7 @@ package final class SimulatedFileSystem: FileSystem {
   }
 
   package convenience init(seed: UInt64 = 0) {
-    self.init(SimulatedState(), SimulatedControl(seed: seed))
+    self.init(SimulatedState(noiseSeed: seed), SimulatedControl(seed: seed))
   }
 
   init(_ state: SimulatedState, _ control: SimulatedControl) {

@@ -38,7 +38,11 @@ struct SimulatedContents: Sendable {
   /// What is read.
   var cached: [UInt8] = []
   /// What is on the disk.
-  var durable: [UInt8] = []
+  var durable: [UInt8] = [] {
+    didSet { rememberedHash = nil }
+  }
+  /// Stands for `durable`, so that not every fork of the disk needs to hash it again.
+  private var rememberedHash: UInt64?
   /// What was written since the last flush, in order.
   var pending: [VolatileWrite] = []
   /// What a later call reports, though it is about an earlier flush.
@@ -49,6 +53,16 @@ struct SimulatedContents: Sendable {
     cached.replace(at: write.offset, with: write.bytes)
     pending.append(write)
   }
+
+  /// Stands for what is on the disk.
+  var durableHash: UInt64 {
+    if let rememberedHash { return rememberedHash }
+    var hash = StableHash()
+    hash.addWords(durable)
+    return hash.value
+  }
+
+  mutating func rememberHash() { rememberedHash = durableHash }
 
   /// Brings everything to the disk.
   mutating func flush() {
@@ -105,6 +119,8 @@ struct SimulatedState: Sendable {
   var files: [SimulatedContents] = []
   var changeCount = 0
   var capacityBytes: Int?
+  /// Decides what noise looks like; kept by forks.
+  var noiseSeed: UInt64 = 0
 }
 
 extension SimulatedState {

@@ -25,14 +25,52 @@ package struct CrashOracle: Sendable {
   package private(set) var versions: [Version] = [[:]]
   /// The newest version that must not be lost.
   package var secured = 0
+  /// The newest version whose commit returned, however durable it was asked to be: the end of the
+  /// process alone must not lose it.
+  package private(set) var returned = 0
+  /// The copies of the store that were begun.
+  package private(set) var copies: [Copy] = []
   /// The highest sequence number that anybody was told of.
   package private(set) var highestSequence: UInt64 = 0
+
+  /// A copy of a version: a backup, or what was restored from one.
+  package struct Copy: Sendable {
+    package let path: String
+    package let version: Int
+    /// Whether its maker was told that it is there, durably.
+    package var isDone = false
+  }
+
+  /// Takes up the copy that is about to be made of the newest version.
+  package mutating func beginCopy(_ path: String, of version: Int? = nil) {
+    copies.append(Copy(path: path, version: version ?? versions.count - 1))
+  }
+
+  /// Notes that the newest copy is there.
+  package mutating func finishCopy() { copies[copies.count - 1].isDone = true }
+
+  /// Whether versions may have been lost, and nobody has looked yet which.
+  package private(set) var isUncertain = false
+
+  /// Notes that the process ended, and perhaps the power went.
+  package mutating func noteLoss(keepsAll: Bool) {
+    isUncertain = true
+    if !keepsAll { returned = min(returned, secured) }
+  }
+
+  /// What must not be lost if everything is left that was handed to the disk.
+  package var securedByProcessEnd: CrashOracle {
+    var oracle = self
+    oracle.secured = max(secured, returned)
+    return oracle
+  }
 
   /// Takes up the version that is about to be committed.
   package mutating func attempt(_ version: Version) { versions.append(version) }
 
   /// Notes that a version was seen, so that its sequence numbers are spent.
   package mutating func noteSeen(_ index: Int) {
+    returned = max(returned, index)
     highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
   }
 
@@ -41,9 +79,16 @@ package struct CrashOracle: Sendable {
 
   /// Forgets versions that turned out not to have happened.
   package mutating func cut(after index: Int) {
-    versions.removeLast(versions.count - 1 - index)
+    forget(after: index)
+    isUncertain = false
     secured = index
     noteSeen(index)
+  }
+
+  /// Forgets versions whose commits were refused.
+  package mutating func forget(after index: Int) {
+    versions.removeLast(versions.count - 1 - index)
+    returned = min(returned, index)
   }
 }
 
@@ -59,14 +104,25 @@ extension CrashOracle {
   package func identify(_ snapshot: Snapshot) throws -> Int {
     let clock = try snapshot.get(CrashOracle.clock)
     let index = clock.map { $0["version"]?.intValue ?? -1 } ?? 0
+    try checkBounds(index)
+    try compare(snapshot, with: versions[index], index)
+    return index
+  }
+
+  /// Throws unless a version is one that may be found now.
+  package func checkBounds(_ index: Int) throws {
     guard index >= 0, index >= secured else {
       throw Mismatch("version \(secured) was secured, and version \(index) is found")
     }
     guard index < versions.count else {
       throw Mismatch("version \(index) is found, and \(versions.count - 1) is the last")
     }
+  }
+
+  /// Throws if a copy of a version is anything else.
+  package func compare(_ snapshot: Snapshot, withCopyOf index: Int) throws {
+    guard versions.indices.contains(index) else { return }
     try compare(snapshot, with: versions[index], index)
-    return index
   }
 
   private func compare(_ snapshot: Snapshot, with version: Version, _ index: Int) throws {
@@ -122,7 +178,11 @@ package final class CrashWriter: Sendable {
   package enum Step: Sendable {
     case put(String, size: Int)
     case delete(String)
+    /// Puts a document, deletes another, and takes both back.
+    case takeBack(String, size: Int, deleting: String)
   }
+
+  private struct TakenBack: Error {}
 
   /// Commits some steps in one transaction.
   package func commit(
@@ -144,6 +204,15 @@ package final class CrashWriter: Sendable {
           case .delete(let id):
             guard let document = try transaction.get(id) else { continue }
             version[id] = CrashOracle.Entry(try transaction.delete(document))
+          case .takeBack(let id, let size, let deleted):
+            do {
+              try transaction.nested {
+                let text = Value.string(String(repeating: "y", count: size))
+                _ = try transaction.overwrite(id, with: ["number": .int(-2), "text": text])
+                try transaction.delete(id: deleted)
+                throw TakenBack()
+              }
+            } catch is TakenBack {}
           }
         }
         let clock = try transaction.overwrite(

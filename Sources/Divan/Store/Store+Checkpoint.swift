@@ -66,6 +66,7 @@ extension Store {
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
       let isNeeded =
         state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
+        || state.isCheckpointSpent
       guard isNeeded else { return (0 as UInt64, state.checkpoint, false) }
       state.lastNumber += 1
       state.pendingSize = 0
@@ -233,7 +234,10 @@ extension Store {
     newest.documents.replaceFrozen(with: written.runs[0])
     newest.sequences.replaceFrozen(with: written.runs[1])
     commits.replaceNewest(with: newest)
-    maintenance.state.withLock { $0.checkpoint = written.checkpoint }
+    maintenance.state.withLock {
+      $0.checkpoint = written.checkpoint
+      $0.isCheckpointSpent = false
+    }
     // HEAD is evidence; if it cannot be replaced now, the next segment's making tries again.
     try? writer?.replaceHead(isClosed: false)
   }

@@ -118,7 +118,9 @@ extension Store {
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of one segment has taken its input's name.
-        $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
+        let others = inputs.map(\.file.name).filter { $0 != output.file.name }
+        $0.replaced.formUnion(others)
+        if others.count < inputs.count { $0.isCheckpointSpent = true }
       }
     }
   }

@@ -113,11 +113,12 @@ extension Store {
     }
     let place: (fileID: UInt64, offset: Int)
     do {
+      // A segment that was begun counts, even if something failed after that.
+      defer { if let active = writer.active { newest.segments.update(active) } }
       place = try writer.prepare()
     } catch {
       throw writeFailure(error)
     }
-    if let active = writer.active { newest.segments.update(active) }
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
     defer { transaction.end() }
