@@ -4,12 +4,9 @@ extension PlantedBug {
     PlantedBug(
       "not-poisoned", rule: "promise 6", "writing goes on after a failed flush",
       in: Place.tail,
-      find: """
-        poison()
-        throw .system(error)
-        """,
+      find: "poison(error)\nthrow .system(error)",
       plant: """
-        if !PLANTED { poison() }
+        if !PLANTED { poison(error) }
         throw .system(error)
         """, killedBy: .rules("a flush that fails for a checkpoint")),
     PlantedBug(
@@ -59,10 +56,7 @@ extension PlantedBug {
     PlantedBug(
       "directory-failure-survived", rule: "8", "writing goes on where a name may be durable or not",
       in: Place.writer,
-      find:
-        "if case .system(let failure) = error, failure.path == directory.path { tail.poison() }",
-      plant:
-        "if !PLANTED, case .system(let failure) = error, failure.path == directory.path { tail.poison() }",
+      find: "tail.poison(failure)", plant: "if !PLANTED { tail.poison(failure) }",
       killedBy: .rules("a directory that cannot be flushed")),
     PlantedBug(
       "wrong-waiter-told", rule: "promise 2", "a flush acknowledges what was appended while it ran",

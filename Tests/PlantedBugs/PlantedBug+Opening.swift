@@ -11,10 +11,8 @@ extension PlantedBug {
     PlantedBug(
       "old-close-believed", rule: "13", "HEAD's floor is not compared with the end",
       in: Place.logOpening,
-      find:
-        "&& ($0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil",
-      plant:
-        "&& (PLANTED || $0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil",
+      find: "&& ($0.floor == recovery.end || last.header.merge != nil)",
+      plant: "&& (PLANTED || $0.floor == recovery.end || last.header.merge != nil)",
       killedBy: .rules("rule 13: a HEAD that says closed")),
     PlantedBug(
       "close-of-another-segment-believed", rule: "13", "HEAD may speak of an older segment",
@@ -222,7 +220,7 @@ extension PlantedBug {
             LoggedTransaction(commit: header.commit, parts: parts, trailer: none, end: end))
         }
         guard isLast else { continue }
-        """, killedBy: .crash("a transaction of several frames")),
+        """, killedBy: .rules("promise 1: a transaction of several")),
     PlantedBug(
       "commit-number-ignored", rule: "1", "a frame need not have the next commit's number",
       in: Place.reader,
@@ -286,24 +284,24 @@ extension PlantedBug {
     PlantedBug(
       "page-not-repaired", rule: "21", "a page that proves bad is not rebuilt",
       in: Place.repair,
-      find: "var isRepaired = false",
+      find: "guard documents || sequences else { throw LeafRepair.cannotHelp(error, path) }",
       plant: """
-        if PLANTED { throw unrepairable(error) }
-        var isRepaired = false
+        guard !PLANTED, documents || sequences else { throw LeafRepair.cannotHelp(error, path) }
         """, killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
       "page-repaired-too-new", rule: "21", "a page is rebuilt with what came after it",
       in: Place.repair,
-      find: "guard item.record.kind == .document, item.commit <= run.commit,",
-      plant: "guard item.record.kind == .document, PLANTED || item.commit <= run.commit,",
+      find: "guard item.record.kind == .document, item.commit <= commit,",
+      plant: "guard item.record.kind == .document, PLANTED || item.commit <= commit,",
       killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "page-repaired-too-old", rule: "21", "a page is rebuilt with the first record of a key",
       in: Place.repair,
-      find: "guard coverage.contains(key), found[key]?.sequence ?? 0 < record.sequence else {",
-      plant:
-        "guard coverage.contains(key), found[key] == nil || !PLANTED && found[key]?.sequence ?? 0 < record.sequence else {",
-      killedBy: .rules("rule 21: a page is rebuilt as it was")),
+      find: "guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }",
+      plant: """
+        guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }
+        if PLANTED, sequences[key] != nil { return }
+        """, killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "nothing-frozen", rule: "19", "a checkpoint keeps what was changed while it was written",
       in: Place.checkpointing,

@@ -77,9 +77,9 @@ struct Killer: Hashable, Sendable {
     Killer(arguments: ["ci", "rules", "--only", only])
   }
 
-  /// Loss of power at every call of one workload.
+  /// Loss of power at every call of one workload, with a few losses at each.
   static func crash(_ only: String) -> Killer {
-    Killer(arguments: ["ci", "crash", "--only", only])
+    Killer(arguments: ["test", "crash", "--only", only])
   }
 
   var description: String { "\(arguments[1]) '\(arguments[3])'" }

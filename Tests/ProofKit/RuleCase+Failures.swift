@@ -303,7 +303,7 @@ extension RuleCase {
       var changes = snapshot.changes(since: 5)
       try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
     },
-    RuleCase(name: "the index holds what a plain dictionary holds") {
+    RuleCase(name: "the index holds what a plain dictionary holds", isLong: true) {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       var random = SeededGenerator(seed: 7)
@@ -334,7 +334,7 @@ extension RuleCase {
           "\(key.key.prefix(8))")
       }
     },
-    RuleCase(name: "an index of several levels holds what a plain dictionary holds") {
+    RuleCase(name: "an index of several levels holds what a plain dictionary holds", isLong: true) {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet {
         $0.segmentSizeGoal = 64 << 20

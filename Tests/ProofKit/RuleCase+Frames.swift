@@ -7,7 +7,7 @@ import Divan
 /// What the bytes of frames, records and headers must withstand.
 extension RuleCase {
   static let frames: [RuleCase] = [
-    RuleCase(name: "every bit of a closed log counts, its padding too") {
+    RuleCase(name: "every bit of a closed log counts, its padding too", isLong: true) {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.commit(database, [.put("a", size: 1)])
@@ -25,7 +25,7 @@ extension RuleCase {
         }
       }
     },
-    RuleCase(name: "every bit of the headers counts") {
+    RuleCase(name: "every bit of the headers counts", isLong: true) {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.commit(database, [.put("a", size: 1)])
@@ -52,7 +52,7 @@ extension RuleCase {
         try disk.corrupt(head, atOffset: offset, mask: 1 << UInt8(offset % 8))
       }
     },
-    RuleCase(name: "every bit of a merged segment and of a checkpoint counts") {
+    RuleCase(name: "every bit of a merged segment and of a checkpoint counts", isLong: true) {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.fill(database, 0..<5, size: 40)

@@ -8,6 +8,31 @@ import Divan
 /// What follows from several rules together.
 extension RuleCase {
   static let promises: [RuleCase] = [
+    RuleCase(
+      name: "promise 1: a transaction of several frames counts only as a whole", isLong: true
+    ) {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet { $0.segmentSizeGoal = 8 << 20 }
+      try bench.commit(database, [.put("a", size: 10)])
+      try bench.commit(
+        database, (0..<3).map { .put("large-\($0)", size: 600_000) }, durability: .none)
+      let name = "0000000001.segment"
+      let file = try SegmentFile(1...1, in: bench.directory)
+      var frames = FrameReader(
+        Segment(file: file, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0)),
+        limit: try file.size())
+      var ends: [Int] = []
+      while case .frame = try frames.next() { ends.append(frames.offset) }
+      try expect(ends.count == 3, "\(ends.count) frames")
+      let before = bench.oracle.versions.count - 2
+      for end in ends.dropLast() {
+        let left = bench.restarted(.processEnd, life: 90)
+        try left.fileSystem.truncate(left.path(of: name), toSize: end)
+        let opened = try left.openQuiet { $0.isReadOnly = true }
+        if let damage = opened.openingReport.damage.first { throw damage }
+        try expect(try bench.oracle.identify(opened.snapshot()) == before, "a part counts")
+      }
+    },
     RuleCase(name: "a checkpoint that took its place can be used, whatever is lost") {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()

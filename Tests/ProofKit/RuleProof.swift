@@ -20,11 +20,15 @@ package struct RuleProof: Proof {
 }
 
 /// A situation in which leaving out a rule shows.
-package struct RuleCase: Sendable {
+package struct RuleCase: Sendable, CustomStringConvertible {
   /// Which rule, or which promise, and what is to be seen.
   package let name: String
+  /// Whether it takes more than a moment in a debug build.
+  package var isLong = false
   /// Throws if it is not.
   package let check: @Sendable () throws -> Void
+
+  package var description: String { name }
 
   package static let all: [RuleCase] =
     order + merging + segments + opening + checkpoints + failures + frames
