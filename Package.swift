@@ -25,13 +25,14 @@ let package = Package(
     .target(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
-    .executableTarget(name: "Proofs", dependencies: ["ProofKit"], path: "Tests/Proofs"),
     .target(
       name: "FuzzTargets", dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit"],
       path: "Tests/Fuzzers/Targets"),
     .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
-      name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
+      name: "Proofs", dependencies: ["ProofKit", "OtherProcess"], path: "Tests/Proofs"),
+    .executableTarget(
+      name: "OtherProcess", dependencies: ["Divan", "ProofKit"], path: "Tests/OtherProcess"),
     .testTarget(
       name: "DivanLogTests",
       dependencies: ["DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport"]),
@@ -39,11 +40,12 @@ let package = Package(
       name: "DivanTests",
       dependencies: [
         "Divan", "DivanLog", "DivanTesting", "FuzzTargets", "ProofKit", "TestSupport",
-        "KilledWriter",
+        "OtherProcess",
       ]),
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
+    .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
     .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]

@@ -15,7 +15,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 
   /// A number from 0 up to, and without, `bound`, which is above 0.
-  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+  package mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
   /// True in `part` of `whole` cases.
   mutating func chance(_ part: Int, of whole: Int) -> Bool { below(whole) < part }

@@ -2,6 +2,7 @@ import Dispatch
 import Divan
 import DivanLog
 import Foundation
+import ProofKit
 import Synchronization
 import TestSupport
 import Testing
@@ -93,6 +94,13 @@ struct ConcurrencyTests {
       "\(transfers.load(ordering: .relaxed)) transfers, \(checks.load(ordering: .relaxed)) snapshots",
       try database.statistics.segments.map(\.name))
     try database.close()
+  }
+
+  /// A slice of what `Proofs` does; under the thread sanitizer, too.
+  @Test func `threads at once leave histories as of one after the other`() throws {
+    let run = ProofRun(HistoryProof.name, budget: .test)
+    try HistoryProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures)")
   }
 
   @Test func `asynchronous callers commit together and none is lost`() async throws {

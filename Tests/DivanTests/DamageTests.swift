@@ -138,6 +138,27 @@ struct DamageTests {
     #expect(try database.snapshot().get("doc-1") != nil)
   }
 
+  // Found by the fuzzers of checkpoints and stores: the check ended with the error.
+  @Test func `a check reports an index that cannot be rebuilt, and goes on`() throws {
+    let original = try DamagedStore.checkpointed.make()
+    let checkpoint = try #require(original.files.first { $0.path.hasSuffix(".checkpoint") })
+    let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
+    try original.disk.corrupt(checkpoint.path, atOffset: 4096 + 1000, mask: 4)
+    try original.disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
+    let database = try CrashBench(original.disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
+    let report = try database.check()
+    #expect(report.problems.count >= 2)
+    #expect(report.problems.allSatisfy { $0.code == .damaged })
+  }
+
+  @Test func `a slice of the proof that damages every byte`() throws {
+    let run = ProofRun(ByteProof.name, budget: .test)
+    try ByteProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
+  }
+
   @Test func `the transaction after a damaged one is read`() throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {

@@ -320,4 +320,32 @@ extension FaultTests {
     #expect(reopened.openingReport.ending == .closed)
     #expect(reopened.openingReport.discardedBytes == 0)
   }
+
+  /// The log of a backup had lost its end, which opening it noticed and restoring it did not: what was
+  /// left was taken for the whole.
+  @Test func `a backup that has lost its end is not restored`() throws {
+    let bench = try filled()
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.backup(to: "/copy.divan")
+    let disk = bench.fileSystem
+    let name = try #require(disk.names(in: "/copy.divan").first { $0.hasSuffix("segment") })
+    try disk.truncate("/copy.divan/\(name)", toSize: 4096)
+    let error = #expect(throws: DatabaseError.self) {
+      try Database.restore(
+        from: "/copy.divan", to: "/restored.divan", configuration: bench.configuration())
+    }
+    #expect(error?.code == .damaged)
+    #expect(!disk.names(in: "/").contains("restored.divan"))
+  }
+}
+
+/// Disks that lie.
+extension FaultTests {
+  /// A slice of what `Proofs ci lies` tries.
+  @Test func `what a lying disk lost is reported, within limits`() throws {
+    let run = ProofRun(LyingProof.name, budget: .test)
+    try LyingProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
+    #expect(run.figure("lies") > 50)
+  }
 }

@@ -145,11 +145,29 @@ struct LimitTests {
       try database.close()
     }
     let disk = bench.fileSystem
+    try forgeCheckpoint(on: disk) { $0.documentCount = 0 }
+    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
+    #expect(database.openingReport.notes.isEmpty, "\(database.openingReport)")
+    try database.write { transaction in
+      for number in 5..<12 {
+        let wasThere = try transaction.delete(id: "doc-\(number)")
+        #expect(wasThere)
+      }
+    }
+    #expect(try database.snapshot().get("doc-5") == nil)
+    #expect(try database.snapshot().get("doc-20") != nil)
+  }
+
+  /// Writes checkpoint 1 anew, with the same pages and another directory, and removes `HEAD`.
+  private func forgeCheckpoint(
+    on disk: SimulatedFileSystem, _ change: (inout Checkpoint) -> Void
+  ) throws {
     let directory = StoreDirectory(CrashBench.path, on: disk)
     let file = try CheckpointFile.open(1, in: directory, isMapped: false)
     var checkpoint = try Checkpoint.decode(file.directory(), number: 1)
-    checkpoint.documentCount = 0
-    // The same pages with another directory.
+    change(&checkpoint)
     let forged = try disk.open("/forged", .creating)
     var writer = CheckpointFileWriter(
       forged, preamble: file.header.preamble, commit: checkpoint.position.end.commit)
@@ -163,17 +181,85 @@ struct LimitTests {
     _ = try writer.finish(number: 1, directory: bytes)
     try disk.rename("/forged", to: directory.path(of: .checkpoint(1)))
     try disk.vanish(directory.path(of: .head))
-    let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
-      $0.maintenance = .manual
+  }
+
+  // Found by the fuzzer of stores: what a writer numbered beyond the limit was committed without an
+  // error, and was not there any more when the store was opened again.
+  @Test func `a store whose numbers are used up is opened for reading only`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<4, size: 20)
+      try database.close()
     }
-    #expect(database.openingReport.notes.isEmpty, "\(database.openingReport)")
-    try database.write { transaction in
-      for number in 5..<12 {
-        let wasThere = try transaction.delete(id: "doc-\(number)")
-        #expect(wasThere)
+    let directory = StoreDirectory(CrashBench.path, on: bench.fileSystem)
+    for bound in [counterLimit, LogWriter.startLimit + 1, LogWriter.startLimit] {
+      var head = try #require(try directory.head().head)
+      head.sequenceBound = bound
+      head.isClosed = false
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try StoreDirectory(CrashBench.path, on: disk).replaceHead(head)
+      let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open()
+      #expect(try database.snapshot().count == 5)
+      #expect(database.openingReport.damage.isEmpty)
+      if bound > LogWriter.startLimit {
+        let error = #expect(throws: DatabaseError.self) {
+          try database.write { _ = try $0.overwrite("new", with: [:]) }
+        }
+        #expect(error?.code == .readOnly)
+      } else {
+        try database.write { _ = try $0.overwrite("new", with: [:]) }
+        try database.close()
+        let again = try CrashBench(disk, CrashWriter(seed: 0), life: 80).open()
+        #expect(try again.snapshot().count == 6)
       }
     }
-    #expect(try database.snapshot().get("doc-5") == nil)
-    #expect(try database.snapshot().get("doc-20") != nil)
+  }
+
+  // Found when the fuzzer's find was followed up: the trailer would have been above the limit, and so
+  // the commit would not have counted.
+  @Test func `counts and times at their limit do not make a commit unreadable`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<30, size: 20)
+      try database.writeCheckpoint()
+      try database.close()
+    }
+    let disk = bench.fileSystem
+    try forgeCheckpoint(on: disk) {
+      $0.documentCount = counterLimit
+      $0.time = counterLimit
+    }
+    for life in [70, 80, 90] {
+      let database = try CrashBench(disk, CrashWriter(seed: 0), life: life).open {
+        $0.maintenance = .manual
+      }
+      #expect(try database.snapshot().get("new-70") != nil || life == 70)
+      try database.write { _ = try $0.overwrite("new-\(life)", with: [:]) }
+      try database.close()
+    }
+  }
+
+  // Found when the fuzzer's find was followed up: one more than the highest number was a trap.
+  @Test func `a merged segment of the highest generation can be merged`() throws {
+    let original = try DamagedStore.merged.make()
+    let directory = StoreDirectory(CrashBench.path, on: original.disk)
+    var mergedCount = 0
+    for case .segment(let numbers) in try directory.listing().files {
+      var header = try SegmentFile(numbers, in: directory).header
+      guard header.merge != nil else { continue }
+      mergedCount += 1
+      header.generation = .max
+      try original.disk.overwrite(
+        directory.path(of: .segment(numbers)), atOffset: 0, with: header.encode().array)
+    }
+    #expect(mergedCount == 1)
+    let database = try CrashBench(original.disk, CrashWriter(seed: 0), life: 70).open {
+      $0.maintenance = .manual
+    }
+    try database.write { _ = try $0.overwrite("new", with: [:]) }
+    try database.compact()
+    #expect(try database.check().isSound)
   }
 }

@@ -36,16 +36,20 @@ extension ByteDamageKind {
     var isEveryBitOfAll: Bool
     /// Every so many sectors.
     var sectorStep: Int
+    /// Every so many of the ways in which a whole file is another.
+    var fileStep = 1
     /// Pairs of flipped bits in a file.
     var pairCount: Int
 
     package init(
-      step: Int, isEveryBitOfSmall: Bool, isEveryBitOfAll: Bool, sectorStep: Int, pairCount: Int
+      step: Int, isEveryBitOfSmall: Bool, isEveryBitOfAll: Bool, sectorStep: Int, fileStep: Int = 1,
+      pairCount: Int
     ) {
       self.step = step
       self.isEveryBitOfSmall = isEveryBitOfSmall
       self.isEveryBitOfAll = isEveryBitOfAll
       self.sectorStep = sectorStep
+      self.fileStep = fileStep
       self.pairCount = pairCount
     }
   }
@@ -63,7 +67,12 @@ extension ByteDamageKind {
         body(ByteDamage("\(name) cut to \(size)", name, Array(original.prefix(size))))
       }
     case .sectors: sectors(name, original, extent, seed, body)
-    case .files: files(subject, name, original, seed, body)
+    case .files:
+      var number = original.count
+      files(subject, name, original, seed) { damage in
+        number += 1
+        if number % extent.fileStep == 0 { body(damage) }
+      }
     case .pairs: pairs(subject, name, original, extent, seed, body)
     }
   }

@@ -25,9 +25,10 @@ package struct ByteProof: Proof {
   package func gather(_ run: ProofRun) throws {
     let extent = run.budget.choose(
       test: ByteDamageKind.Extent(
-        step: 211, isEveryBitOfSmall: false, isEveryBitOfAll: false, sectorStep: 97, pairCount: 1),
+        step: 1009, isEveryBitOfSmall: false, isEveryBitOfAll: false, sectorStep: 600, fileStep: 12,
+        pairCount: 1),
       ci: .init(
-        step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 16, pairCount: 200),
+        step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 4, pairCount: 200),
       night: .init(
         step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: true, sectorStep: 1, pairCount: 20_000),
       release: .init(
@@ -64,8 +65,8 @@ package struct ByteProof: Proof {
 
   private func requireFigures(_ run: ProofRun) {
     let figures: [(ByteDamageKind, test: Int, ci: Int)] = [
-      (.flips, 2000, 256 << 10 + 7 * 64 << 10), (.cuts, 2000, 256 << 10), (.sectors, 1000, 20_000),
-      (.files, 1000, 1000), (.pairs, 50, 10_000),
+      (.flips, 400, 256 << 10 + 7 * 64 << 10), (.cuts, 400, 256 << 10), (.sectors, 200, 20_000),
+      (.files, 300, 5000), (.pairs, 50, 10_000),
     ]
     for (kind, test, ci) in figures {
       run.require(
@@ -76,6 +77,6 @@ package struct ByteProof: Proof {
       run.require("bytes of golden stores", atLeast: 256 << 10)
       run.require("bytes of those flipped bit by bit", atLeast: 64 << 10)
     }
-    run.require("opened for writing, too", atLeast: run.budget == .test ? 20 : 10_000)
+    run.require("opened for writing, too", atLeast: run.budget == .test ? 10 : 10_000)
   }
 }

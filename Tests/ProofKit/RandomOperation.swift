@@ -132,10 +132,10 @@ extension RandomOperation.Change {
 extension RandomOperation.Reading {
   init(_ random: inout SeededGenerator) {
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
-    switch below(4) {
+    switch below(10) {
     case 0: self = .everything
-    case 1: self = .range(below(200), below(200), way: below(5), descending: below(2) == 0)
-    case 2: self = .prefix(below(4), descending: below(2) == 0)
+    case 1..<4: self = .range(below(200), below(200), way: below(5), descending: below(2) == 0)
+    case 4..<7: self = .prefix(below(4), descending: below(2) == 0)
     default: self = .changes(perMille: below(1001))
     }
   }

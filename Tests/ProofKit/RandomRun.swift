@@ -45,7 +45,7 @@ extension RandomRun {
       listener?.append("\(operation)")
       do {
         try perform(operation)
-        if index % 16 == 0 { try compare() }
+        if index % 32 == 0 { try compare() }
       } catch {
         throw CrashOracle.Mismatch("operation \(index), \(operation): \(error)")
       }

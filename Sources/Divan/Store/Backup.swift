@@ -37,6 +37,8 @@ extension Database {
     var configuration = configuration
     configuration.isReadOnly = true
     let source = try Database(at: backup, configuration: configuration)
+    // What is missing altogether no check of what is there can tell.
+    if let damage = source.openingReport.damage.first { throw damage }
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
     try source.backup(to: path)
@@ -89,7 +91,12 @@ extension Database {
         }
         if files.contains(.head) { try fileSystem.remove(directory.path(of: .head)) }
         try fileSystem.remove(directory.path(of: .lock))
-        if foreign.isEmpty { try fileSystem.removeDirectory(path) }
+        guard foreign.isEmpty else { return }
+        do throws(SystemError) {
+          try fileSystem.removeDirectory(path)
+        } catch  where error.code == .directoryNotEmpty || error.code == .notFound {
+          // Whoever was waiting for the lock makes a new store there already, or deleted that, too.
+        }
       }
     }
   }

@@ -36,6 +36,11 @@ public struct Configuration: Sendable {
   public var transactionSizeLimit = 256 << 20
   /// Makes the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
+  /// Tells the time, in milliseconds since 1970, with which commits and files are stamped.
+  ///
+  /// The system's clock, unless a test needs another. A clock that steps back is no harm: no commit is
+  /// stamped earlier than the one before it.
+  public var now: @Sendable () -> UInt64 = { systemTime() }
   /// Told how far the opening is, between 0 and 1; opening stops with ``DatabaseError/Code/cancelled``
   /// when it returns false.
   public var openingProgress: (@Sendable (Double) -> Bool)?
@@ -52,8 +57,7 @@ public struct Configuration: Sendable {
   package var maintenance = MaintenanceMode.background
   /// Overrides the file system.
   package var fileSystem: (any FileSystem)?
-  /// Milliseconds since 1970.
-  package var now: @Sendable () -> UInt64 = { systemTime() }
+  /// What salts and store IDs are drawn from.
   package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
   /// Size of the pages of the index in memory, for tests that want many of them.
   package var nodeSize = BTree.defaultPageSize

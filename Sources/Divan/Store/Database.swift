@@ -33,7 +33,8 @@ public final class Database: Sendable {
   ///   only, and ``openingReport`` says so.
   public init(at path: String, configuration: Configuration = Configuration()) throws {
     let fileSystem = configuration.fileSystem ?? POSIXFileSystem()
-    let opened = try StoreOpening(path, on: fileSystem, configuration).open()
+    var opening = StoreOpening(path, on: fileSystem, configuration)
+    let opened = try opening.open()
     store = Store(opened, configuration: configuration)
   }
 

@@ -36,6 +36,11 @@ extension DatabaseError {
       case .readOnlyFileSystem:
         (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
       case .notFound: (.notFound, nil)
+      case .staleHandle:
+        (
+          .notFound,
+          "The directory or file was moved or replaced while it was in use; open it again"
+        )
       case .exists: (.alreadyExists, "Choose another path, or delete what is there")
       case .busy: (.storeInUse, "Close the database first")
       case .cancelled: (.cancelled, "Nothing was changed")

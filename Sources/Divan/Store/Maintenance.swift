@@ -130,6 +130,8 @@ extension Maintenance {
         .nestedWrite, "this cannot be done inside `write`", hint: "Do it after `write` returns")
     }
     let result: Result<R, DatabaseError> = queue.sync {
+      // Closing has waited for this queue, and does its own last work without it.
+      guard !isStopped else { return .failure(Store.closedError) }
       do throws(DatabaseError) {
         return .success(try work())
       } catch {

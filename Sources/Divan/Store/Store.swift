@@ -180,6 +180,8 @@ extension Store {
   }
 
   private func scheduleFlush(after delay: Duration) {
+    // Where the same calls are wanted every time, no other thread makes any.
+    guard configuration.maintenance != .inline else { return }
     guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
       [weak self] in

@@ -28,7 +28,7 @@ struct StoreOpening {
   let path: String
   let fileSystem: any FileSystem
   let configuration: Configuration
-  private let directory: StoreDirectory
+  private var directory: StoreDirectory
 
   init(_ path: String, on fileSystem: any FileSystem, _ configuration: Configuration) {
     self.path = path
@@ -39,7 +39,7 @@ struct StoreOpening {
 }
 
 extension StoreOpening {
-  func open() throws(DatabaseError) -> OpenedStore {
+  mutating func open() throws(DatabaseError) -> OpenedStore {
     let clock = ContinuousClock()
     let start = clock.now
     var opened = configuration.isReadOnly ? try openForReading() : try openForWriting()
@@ -49,9 +49,10 @@ extension StoreOpening {
 
   // MARK: For writing
 
-  private func openForWriting() throws(DatabaseError) -> OpenedStore {
+  private mutating func openForWriting() throws(DatabaseError) -> OpenedStore {
     try makeDirectory()
     let lock = try takeLock()
+    directory.lock = lock
     do throws(DatabaseError) {
       return try translating { () throws(LogError) in
         try prepareDirectory()
@@ -101,7 +102,8 @@ extension StoreOpening {
       throw DatabaseError(
         .storeInUse,
         holder == note
-          ? "the store is open in this process already" : "the store is open in \(holder)",
+          ? "the store is open in this process already"
+          : "the store is open in \(holder.isEmpty ? "another process" : holder)",
         hint: "Use the database that is open, close it first, or open this one with `isReadOnly`",
         path: path)
     }

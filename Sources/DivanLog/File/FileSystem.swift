@@ -77,6 +77,16 @@ package enum FileLockOutcome: Sendable {
 /// A lock that is held until it is released or forgotten.
 package protocol FileLock: AnyObject, Sendable {
   func release()
+
+  /// Throws unless the file that is locked still stands under the name by which it was.
+  ///
+  /// Otherwise its directory was moved or removed, and perhaps another one stands in its place.
+  func checkPlace() throws(SystemError)
+}
+
+extension FileLock {
+  /// Of file systems that nobody else has access to.
+  package func checkPlace() {}
 }
 
 /// A file that is open.

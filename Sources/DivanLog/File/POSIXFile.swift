@@ -183,6 +183,15 @@ final class POSIXFileLock: FileLock {
     try? file.close()
   }
 
+  func checkPlace() throws(SystemError) {
+    var (locked, named) = (stat(), stat())
+    try uninterrupted("fstat", file.path) { unsafe fstat(file.descriptor, &locked) }
+    try uninterrupted("stat", file.path) { unsafe stat(file.path, &named) }
+    guard locked.st_dev == named.st_dev, locked.st_ino == named.st_ino else {
+      throw SystemError(call: "stat", path: file.path, code: .staleHandle)
+    }
+  }
+
   /// Leaves a note.
   ///
   /// On a full disk there may be none: that must not keep anybody from deleting.
@@ -192,9 +201,19 @@ final class POSIXFileLock: FileLock {
     try? file.write(SharedBytes(copying: Array(note.utf8)), at: 0)
   }
 
-  /// What the holder left, as far as it is there yet.
+  /// What the holder left.
+  ///
+  /// Who has just taken the lock may not have left its note yet: then this is empty, or the note of
+  /// the holder before it, so a note counts once it is read twice with some time in between.
   func readNote() -> String {
-    let bytes = (try? file.read(FileLockOutcome.noteSizeLimit, at: 0)) ?? .empty
-    return String(decoding: bytes.array, as: UTF8.self)
+    var last: String?
+    for _ in 0..<20 {
+      let bytes = (try? file.read(FileLockOutcome.noteSizeLimit, at: 0)) ?? .empty
+      let note = String(decoding: bytes.array, as: UTF8.self)
+      if !note.isEmpty, note == last { break }
+      last = note
+      usleep(3000)
+    }
+    return last ?? ""
   }
 }

@@ -115,15 +115,24 @@ extension POSIXFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
-    let descriptor = try openDescriptor(path, O_RDWR | O_CREAT)
-    let lock = POSIXFileLock(POSIXFile(path: path, descriptor: descriptor))
-    do {
-      try uninterrupted("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
-    } catch  where error.code.rawValue == EWOULDBLOCK {
-      return .held(note: lock.readNote())
+    while true {
+      let descriptor = try openDescriptor(path, O_RDWR | O_CREAT)
+      let lock = POSIXFileLock(POSIXFile(path: path, descriptor: descriptor))
+      do {
+        try uninterrupted("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+      } catch  where error.code.rawValue == EWOULDBLOCK {
+        return .held(note: lock.readNote())
+      }
+      do {
+        try lock.checkPlace()
+      } catch  where error.code == .notFound || error.code == .staleHandle {
+        // It was removed between being opened and being locked. A lock on a file that nobody else
+        // will find keeps nobody out.
+        continue
+      }
+      lock.leaveNote(note)
+      return .acquired(lock)
     }
-    lock.leaveNote(note)
-    return .acquired(lock)
   }
 }
 

@@ -256,6 +256,7 @@ extension LogWriter {
       LogTail.Point(
         file: file, fileID: header.fileID, end: end, sequenceBound: header.sequenceBound))
     isHeadBehind = true
+    isHeadClosed = false
     try replaceHead(isClosed: false)
   }
 

@@ -2,6 +2,11 @@
 package struct StoreDirectory: Sendable {
   package let fileSystem: any FileSystem
   package let path: String
+  /// The lock on the store, of whoever changes names in it.
+  ///
+  /// All is done by name, and names may come to mean something else: if the directory was renamed, another
+  /// store may stand under its path. So before a name is changed, the lock must be in its place.
+  package var lock: (any FileLock)?
 
   package init(_ path: String, on fileSystem: any FileSystem) {
     self.path = path
@@ -38,22 +43,29 @@ extension StoreDirectory {
     write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
     let temporary = temporaryPath(of: name)
+    try checkPlace()
     let file = try create(temporary)
     do throws(LogError) {
       try write(file)
       try attempt { () throws(SystemError) in try file.flush() }
       try beforeRename()
+      try checkPlace()
       try attempt { () throws(SystemError) in
         try fileSystem.rename(temporary, to: path(of: name))
       }
     } catch {
       // Left behind, it would keep the space that may be lacking. If it cannot be removed either,
       // the next writer does it.
-      try? fileSystem.remove(temporary)
+      if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }
       throw error
     }
     try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
     return file
+  }
+
+  /// Throws if this is not the directory any more that was locked.
+  private func checkPlace() throws(LogError) {
+    try attempt { () throws(SystemError) in try lock?.checkPlace() }
   }
 
   /// Makes an empty temporary, in place of one that an earlier attempt may have left.
@@ -124,6 +136,7 @@ extension StoreDirectory {
   ///
   /// An attempt that failed further on may have removed it before.
   package func remove(_ name: FileName) throws(LogError) {
+    try checkPlace()
     do throws(SystemError) {
       try fileSystem.remove(path(of: name))
     } catch  where error.code == .notFound {

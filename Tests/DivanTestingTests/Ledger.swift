@@ -1,0 +1,52 @@
+import Divan
+
+/// Somebody's money.
+final class Account: Model {
+  override class var documentType: String? { "account" }
+  @Persisted var balance = 0
+}
+
+/// Money that was moved from one account to another.
+final class Transfer: Model {
+  override class var documentType: String? { "transfer" }
+  @Persisted var amount = 0
+  @Persisted var payer = ""
+  @Persisted var payee = ""
+}
+
+/// The part of an application that keeps its users' money: no money is made, and none is lost.
+struct Ledger {
+  static let path = "/ledger.divan"
+  let database: Database
+
+  /// Opens the ledger; makes a new one, with 100 for each of three accounts, if there is none.
+  init(configuration: Configuration) throws {
+    database = try Database(at: Ledger.path, configuration: configuration)
+    guard try database.snapshot().count == 0 else { return }
+    let context = database.makeContext()
+    for name in ["ann", "bob", "cy"] { Account(in: context, id: name).balance = 100 }
+    try context.saveAllModels()
+  }
+
+  /// Moves money and writes down that it was moved: both, or neither if an error is thrown.
+  func move(_ amount: Int, from payer: String, to payee: String) throws {
+    let context = database.makeContext()
+    try context.model(Account.self, payer)?.balance -= amount
+    try context.model(Account.self, payee)?.balance += amount
+    let transfer = Transfer(in: context)
+    (transfer.amount, transfer.payer, transfer.payee) = (amount, payer, payee)
+    try context.saveAllModels()
+  }
+
+  /// How often money was moved.
+  func countTransfers() throws -> Int {
+    var transfers = try database.makeContext().models(Transfer.self)
+    return try transfers.rest().count
+  }
+
+  /// What all accounts hold together.
+  func sum() throws -> Int {
+    var accounts = try database.makeContext().models(Account.self)
+    return try accounts.rest().reduce(0) { $0 + $1.balance }
+  }
+}

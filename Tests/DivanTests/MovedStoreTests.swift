@@ -1,0 +1,118 @@
+import Dispatch
+import Divan
+import DivanLog
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+/// A store whose directory is moved while it is open.
+struct MovedStoreTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func configuration() -> Configuration {
+    var configuration = Configuration()
+    configuration.setFilesSmallForTests()
+    configuration.maintenance = .manual
+    return configuration
+  }
+
+  /// Writes until a file has to be made; returns how many documents were acknowledged, and the error.
+  private func fill(_ database: Database) -> (count: Int, error: DatabaseError?) {
+    let text = Value.string(String(repeating: "x", count: 4000))
+    for number in 0..<100 {
+      do {
+        try database.write { try $0.overwrite("doc-\(number)", with: ["text": text]) }
+      } catch {
+        return (number, error as? DatabaseError)
+      }
+    }
+    return (100, nil)
+  }
+
+  /// Everything was done by path.
+  ///
+  /// A store that was renamed while it was open, and in whose place another
+  /// one was made, went on to put its next segment, its checkpoint and its `HEAD` among the files of
+  /// the other store: both lost what was acknowledged. Found by the proof `processes`.
+  @Test func `a store that was renamed writes nothing into the one that took its place`() throws {
+    let (path, moved) = (directory.path + "/a.divan", directory.path + "/b.divan")
+    let first = try Database(at: path, configuration: configuration())
+    try first.write { try $0.overwrite("first", with: [:]) }
+    try FileManager.default.moveItem(atPath: path, toPath: moved)
+    let second = try Database(at: path, configuration: configuration())
+    try second.write { try $0.overwrite("second", with: [:]) }
+    let files = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+
+    let (count, error) = fill(first)
+    #expect(count > 0 && count < 100 && error?.code == .notFound, "\(count), \(error as Any)")
+    #expect(throws: DatabaseError.self) { try first.writeCheckpoint() }
+    #expect(throws: DatabaseError.self) { try first.compact() }
+    try? first.close()
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path).sorted() == files)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path + "/tmp").isEmpty)
+
+    #expect(fill(second).error == nil)
+    try second.close()
+    for (path, own, least) in [(path, "second", 100), (moved, "first", count)] {
+      let database = try Database(at: path, configuration: configuration())
+      #expect(database.openingReport.damage.isEmpty)
+      #expect(try database.snapshot().exists(own))
+      #expect(try database.snapshot().count == least + 1)
+      #expect(try database.check().isSound)
+      try database.close()
+    }
+  }
+
+  @Test func `a lock on a file that was removed or replaced says so`() throws {
+    let path = directory.path + "/LOCK"
+    let files = POSIXFileSystem()
+    guard case .acquired(let lock) = try files.lock(path, note: "one") else {
+      Issue.record("not acquired")
+      return
+    }
+    try lock.checkPlace()
+    try files.remove(path)
+    #expect(throws: SystemError.self) { try lock.checkPlace() }
+    guard case .acquired(let next) = try files.lock(path, note: "two") else {
+      Issue.record("not acquired")
+      return
+    }
+    try next.checkPlace()
+    #expect(throws: SystemError.self) { try lock.checkPlace() }
+    guard case .held(let note) = try files.lock(path, note: "three") else {
+      Issue.record("not held")
+      return
+    }
+    #expect(note == "two")
+  }
+
+  /// A lock that was taken on a file which its last holder had just removed kept nobody out: the next
+  /// one made the file anew and had it, too.
+  @Test func `no two have a lock, even if holders remove its file`() throws {
+    let path = directory.path + "/LOCK"
+    let holders = Atomic(0)
+    let mostHolders = Atomic(0)
+    let turns = Atomic(0)
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      for _ in 0..<300 {
+        // That the file goes away between two calls is no reason to fail either.
+        guard case .acquired(let lock)? = try? POSIXFileSystem().lock(path, note: "x") else {
+          continue
+        }
+        let count = holders.add(1, ordering: .sequentiallyConsistent).newValue
+        mostHolders.max(count, ordering: .sequentiallyConsistent)
+        turns.add(1, ordering: .sequentiallyConsistent)
+        sched_yield()
+        holders.subtract(1, ordering: .sequentiallyConsistent)
+        // From here on another one may have it.
+        try? POSIXFileSystem().remove(path)
+        lock.release()
+      }
+    }
+    #expect(mostHolders.load(ordering: .relaxed) == 1)
+    #expect(turns.load(ordering: .relaxed) > 100)
+  }
+}

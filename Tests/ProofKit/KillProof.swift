@@ -1,0 +1,191 @@
+import Divan
+import DivanTesting
+import Foundation
+
+/// Processes that are killed while they write, on the machine's own file system.
+///
+/// The ledger is kept here, outside of the processes that die.
+package struct KillProof: Proof {
+  package static let name = "kills"
+  package static let claim =
+    "a process that is killed loses nothing that it acknowledged, and leaves nothing by half"
+
+  package init() {}
+
+  package func gather(_ run: ProofRun) throws {
+    let kills = run.budget.choose(test: 3, ci: 28, night: 700, release: 7000)
+    run.forEach(KillCase.all, name: \.name) { killCase in
+      let directory = try ScratchDirectory()
+      var loop = KillLoop(killCase, directory.path + "/killed.divan", seed: run.seed)
+      for _ in 0..<kills {
+        let life = try loop.runLife()
+        run.count("kills")
+        run.count("of them \(killCase.moment.rawValue)", life.wasInTime ? 1 : 0)
+        run.count("of them noticed when the store was opened", life.wasNoticed ? 1 : 0)
+      }
+      run.count("rounds acknowledged", loop.acknowledged.values.reduce(0, +))
+    }
+    run.require("kills", atLeast: KillCase.all.count * kills)
+    run.require(
+      "of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
+    for moment in KillCase.Moment.allCases { run.require("of them \(moment.rawValue)", atLeast: 1) }
+  }
+}
+
+/// How a process works, and when it is killed.
+struct KillCase: Sendable {
+  enum Moment: String, CaseIterable {
+    case writing = "while writing"
+    case stopped = "while stopped, or soon after it went on"
+    case opening = "while opening"
+    case closing = "while closing, or soon before"
+  }
+
+  var threads = 1
+  var durability = "full"
+  var isCompacting = false
+  var moment = Moment.writing
+
+  var name: String {
+    "\(moment.rawValue), \(threads) threads, \(durability)\(isCompacting ? ", compacting" : "")"
+  }
+
+  static let all = [
+    KillCase(), KillCase(threads: 4), KillCase(threads: 3, durability: "none", isCompacting: true),
+    KillCase(threads: 2, durability: "relaxed"),
+    KillCase(threads: 4, durability: "mixed", isCompacting: true),
+    KillCase(threads: 2, durability: "mixed", moment: .stopped),
+    KillCase(threads: 3, durability: "none", isCompacting: true, moment: .opening),
+    KillCase(threads: 2, durability: "mixed", isCompacting: true, moment: .closing),
+  ]
+}
+
+/// One store, and the processes that work on it one after the other until they are killed.
+struct KillLoop {
+  let killCase: KillCase
+  let path: String
+  /// The last round of each thread that must be there.
+  var acknowledged: [Int: Int] = [:]
+  private var random: SeededGenerator
+  private var life = 0
+
+  init(_ killCase: KillCase, _ path: String, seed: UInt64) {
+    self.killCase = killCase
+    self.path = path
+    random = SeededGenerator(seed: seed)
+  }
+
+  /// Starts a process, kills it, and sees what it left.
+  mutating func runLife() throws -> (wasInTime: Bool, wasNoticed: Bool) {
+    life += 1
+    let isShort = killCase.moment == .closing
+    let child = try ChildProcess([
+      "write", path, "threads=\(killCase.threads)", "durability=\(killCase.durability)",
+      killCase.isCompacting ? "compact" : "", isShort ? "rounds=40" : "",
+    ])
+    let wasInTime = try kill(child)
+    for (thread, round) in child.acknowledged { acknowledged[thread] = round }
+    guard child.errors.isEmpty else { throw CrashOracle.Mismatch("\(child.errors)") }
+    return (wasInTime, try verify())
+  }
+
+  private mutating func kill(_ child: ChildProcess) throws -> Bool {
+    var wasInTime = true
+    defer { child.kill() }
+    switch killCase.moment {
+    case .writing:
+      guard child.hasSaid(lines: 3) else { throw CrashOracle.Mismatch("it did not write") }
+      pause(upToMicroseconds: 40_000)
+    case .stopped:
+      guard child.hasSaid(lines: 3) else { throw CrashOracle.Mismatch("it did not write") }
+      pause(upToMicroseconds: 20_000)
+      try child.stop()
+      pause(upToMicroseconds: 3000)
+      try expectInUse(by: child)
+      if random.next() % 2 == 0 {
+        child.send(signal: SIGCONT)
+        pause(upToMicroseconds: 5000)
+      }
+    case .opening:
+      // Every other time it gets to work, so that there is something to recover.
+      if life % 2 == 1 {
+        guard child.hasSaid(lines: 40) else { throw CrashOracle.Mismatch("it did not write") }
+        pause(upToMicroseconds: 10_000)
+        return false
+      }
+      guard child.line(beginning: "opening") != nil else {
+        throw CrashOracle.Mismatch("it did not open")
+      }
+      pause(upToMicroseconds: 3000)
+      child.kill()
+      wasInTime = !child.lines.contains("open")
+    case .closing:
+      if random.next() % 2 == 0 {
+        guard child.line(beginning: "closing") != nil else {
+          throw CrashOracle.Mismatch("it did not close")
+        }
+        pause(upToMicroseconds: 500)
+      } else {
+        guard child.hasSaid(lines: 20) else { throw CrashOracle.Mismatch("it did not write") }
+        pause(upToMicroseconds: 20_000)
+      }
+      child.kill()
+      wasInTime = !child.lines.contains("closed")
+    }
+    return wasInTime
+  }
+
+  private mutating func pause(upToMicroseconds limit: Int) {
+    usleep(UInt32(random.next() % UInt64(limit)))
+  }
+
+  private func expectInUse(by child: ChildProcess) throws {
+    do {
+      try Database(at: path).close()
+      throw CrashOracle.Mismatch("a store was opened that another process has open")
+    } catch let error as DatabaseError where error.code == .storeInUse {
+      guard error.message.hasSuffix("process \(child.number)") else {
+        throw CrashOracle.Mismatch("\(error.message) instead of process \(child.number)")
+      }
+    }
+  }
+
+  /// Opens what is left; returns whether the end was found to be one without closing.
+  private mutating func verify() throws -> Bool {
+    var configuration = Configuration()
+    configuration.setFilesSmallForTests()
+    // Every other time the next process finds what this one left, and has to recover it.
+    configuration.isReadOnly = random.next() % 2 == 0
+    if configuration.isReadOnly, !Database.exists(at: path) { return true }
+    let database = try Database(at: path, configuration: configuration)
+    let report = database.openingReport
+    guard report.damage.isEmpty else { throw CrashOracle.Mismatch("\(report)") }
+    let found = try TwinLedger().read(try database.snapshot())
+    for thread in 0..<killCase.threads {
+      let (count, least) = (found[thread] ?? 0, acknowledged[thread] ?? 0)
+      // A thread says that a round was acknowledged before it begins another.
+      guard (least...least + 1).contains(count) else {
+        throw CrashOracle.Mismatch(
+          "thread \(thread): \(least) were acknowledged, \(count) are there: \(report)")
+      }
+      acknowledged[thread] = count
+    }
+    if let problem = try database.check().problems.first { throw problem }
+    try database.close()
+    return report.ending != .closed
+  }
+}
+
+/// A directory of its own, removed when the last reference goes.
+final class ScratchDirectory: Sendable {
+  let path: String
+
+  init() throws {
+    let url = FileManager.default.temporaryDirectory
+      .appending(path: "divan-proof-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    path = url.resolvingSymlinksInPath().path
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,150 @@
+import Divan
+import DivanLog
+import DivanTesting
+import Synchronization
+
+/// One run of a workload on a disk that lies once, or always, and what is found afterwards.
+struct LyingTrial: Sendable {
+  /// What the disk lies about.
+  enum Kind: String, CaseIterable, Sendable {
+    case lostWrite = "a write is lost"
+    case misdirectedInFile = "a write hits another place in its file"
+    case misdirectedElsewhere = "a write hits another file"
+    case ignoredFlush = "a flush does nothing"
+    case ignoredDirectoryFlush = "a directory's flush does nothing"
+    case ignoredFlushes = "flushes do nothing from then on"
+  }
+
+  /// What is found, from best to worst.
+  enum Outcome: String, CaseIterable, Sendable {
+    case same = "everything"
+    case reported = "reported damage"
+    case older = "an older version"
+    case nothing = "an empty store"
+    case gone = "no store at all"
+    case mixed = "a mixture"
+  }
+
+  let workload: CrashWorkload
+  let kind: Kind
+  /// Counted from 1 over the writes, or flushes of files, or of directories.
+  let call: Int
+  let loss: SimulatedDisk.Loss
+  /// After so many calls the page cache forgets what it has; never if nil.
+  let forgottenAfterCalls: Int?
+  let isMapped: Bool
+
+  var name: String {
+    "\(workload.name), \(kind.rawValue), \(call), \(loss)"
+      + (forgottenAfterCalls.map { ", forgotten after \($0)" } ?? "")
+      + (isMapped ? ", mapped." : ", buffered.")
+  }
+}
+
+extension LyingTrial {
+  struct Result: Sendable {
+    let outcome: Outcome
+    let isClosed: Bool
+    /// How many commits that were acknowledged at full durability are missing without a word.
+    let missing: Int
+  }
+
+  private func arm(_ disk: SimulatedFileSystem) {
+    func lie(_ lie: SimulatedDisk.Lie, isLasting: Bool = false) {
+      disk.lie(
+        lie, atCall: call, isLasting: isLasting, forgottenAfterCalls: forgottenAfterCalls)
+    }
+    switch kind {
+    case .lostWrite: lie(.lostWrite)
+    case .misdirectedInFile: lie(.misdirectedWrite(path: nil, offset: 64 * (call % 80)))
+    case .misdirectedElsewhere:
+      let names = disk.names(in: CrashBench.path).filter { $0.contains(".") }
+      let victim = names.isEmpty ? "none" : names[call % names.count]
+      lie(
+        .misdirectedWrite(path: "\(CrashBench.path)/\(victim)", offset: 512 * (call % 11)))
+    case .ignoredFlush: lie(.ignoredFlush)
+    case .ignoredDirectoryFlush: lie(.ignoredDirectoryFlush)
+    case .ignoredFlushes:
+      lie(.ignoredFlush, isLasting: true)
+      lie(.ignoredDirectoryFlush, isLasting: true)
+    }
+  }
+
+  /// Throws if what is found never was stored.
+  func run(from start: FaultStart) throws -> Result {
+    let bench = start.bench(isMapped: isMapped)
+    let disk = bench.fileSystem
+    bench.tolerance.keepsDatabase = true
+    bench.tolerance.goesOn = true
+    arm(disk)
+    var isReported = false
+    do { try workload.work(bench) } catch let error as DatabaseError {
+      guard error.code == .damaged else { throw error }
+      isReported = true
+    }
+    for error in bench.tolerance.errors where error.code == .damaged { isReported = true }
+    let database = bench.tolerance.takeDatabase()
+    let isClosed = (try? database?.snapshot()) == nil
+    disk.stopFailing()
+    let left = disk.restarted(loss)
+    let oracle = bench.writer.oracle.withLock { $0 }
+    guard left.names(in: "/").contains("store.divan") else {
+      return Result(outcome: .gone, isClosed: isClosed, missing: 0)
+    }
+    let last = oracle.secured
+    let found: Int?
+    do { found = try examine(left, oracle) } catch let error as CrashOracle.Mismatch {
+      // Nothing can be promised of a disk that keeps what it likes of all that was ever written.
+      guard kind == .ignoredFlushes, case .random = loss else { throw error }
+      return Result(outcome: .mixed, isClosed: isClosed, missing: 0)
+    }
+    switch found {
+    case nil: return Result(outcome: .reported, isClosed: isClosed, missing: 0)
+    case let index? where index >= last:
+      return Result(outcome: isReported ? .reported : .same, isClosed: isClosed, missing: 0)
+    case let index?:
+      return Result(
+        outcome: isReported ? .reported : index == 0 ? .nothing : .older, isClosed: isClosed,
+        missing: isReported ? 0 : last - index)
+    }
+  }
+
+  /// The version that is found without a word; nil if damage is reported.
+  private func examine(_ disk: SimulatedFileSystem, _ oracle: CrashOracle) throws -> Int? {
+    var oracle = oracle
+    oracle.secured = 0
+    let bench = CrashBench(disk, CrashWriter(seed: 3), isMapped: isMapped, life: 90)
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      if !database.openingReport.damage.isEmpty {
+        try checkRest(database, oracle)
+        return nil
+      }
+      let index = try oracle.identify(database.snapshot())
+      // What was not touched yet shows when everything is.
+      oracle.secured = index
+      let writer = CrashWriter(oracle, seed: 5)
+      writer.oracle.withLock { $0.cut(after: index) }
+      try writer.commit(database, [.put("afterwards", size: 3)])
+      try database.compact()
+      _ = try writer.oracle.withLock { try $0.identify(database.snapshot()) }
+      try database.close()
+      return index
+    } catch let error as DatabaseError {
+      guard [.damaged, .notAStore, .readOnly].contains(error.code) else { throw error }
+      return nil
+    }
+  }
+
+  /// What can still be read of a damaged store is no invention.
+  private func checkRest(_ database: Database, _ oracle: CrashOracle) throws {
+    let snapshot = try database.snapshot()
+    var ids = snapshot.ids()
+    while let id = try ids.next() {
+      guard let document = try? snapshot.get(id) else { continue }
+      guard oracle.versions.contains(where: { $0[id] == CrashOracle.Entry(document) }) else {
+        throw CrashOracle.Mismatch("\(id) never was like this")
+      }
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import Divan
+import DivanTesting
+import Foundation
+import Synchronization
+
+/// The program that proofs start as another process, to be watched, stopped and killed.
+///
+/// What it has to say it prints, a line at a time, whole lines only.
+package struct OtherProgram: Sendable {
+  private let command: String
+  private let path: String
+  private let options: [String: String]
+
+  /// Takes `COMMAND STORE [name=value…]`.
+  package init?(arguments: [String]) {
+    guard arguments.count >= 2 else { return nil }
+    command = arguments[0]
+    path = arguments[1]
+    options = arguments.dropFirst(2).reduce(into: [:]) { options, argument in
+      let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
+      if let name = parts.first { options[name] = parts.count > 1 ? parts[1] : "" }
+    }
+  }
+
+  private func number(_ name: String, default usual: Int) -> Int {
+    options[name].flatMap(Int.init) ?? usual
+  }
+
+  /// Does what it was asked; returns the status to exit with.
+  package func run() -> Int32 {
+    do {
+      if options["wait"] != nil { _ = readLine() }
+      switch command {
+      case "write": try write()
+      case "hold": try hold()
+      case "read": read()
+      case "churn": churn()
+      default: return 64
+      }
+      return 0
+    } catch {
+      OtherProgram.say(OtherProgram.text(of: error))
+      return 3
+    }
+  }
+
+  /// Prints a line with a single call, so that a kill cuts none in two.
+  private static func say(_ line: String) {
+    FileHandle.standardOutput.write(Data((line + "\n").utf8))
+  }
+
+  private static func text(of error: any Error) -> String {
+    guard let error = error as? DatabaseError else { return "error other \(error)" }
+    return "error \(error.code) \(error)".replacing("\n", with: " ")
+  }
+
+  private func open() throws -> Database {
+    var configuration = Configuration()
+    configuration.setFilesSmallForTests()
+    OtherProgram.say("opening")
+    let database = try Database(at: path, configuration: configuration)
+    OtherProgram.say("open")
+    return database
+  }
+}
+
+extension OtherProgram {
+  /// Writes rounds from several threads, and says of each when it is acknowledged: `THREAD ROUND`.
+  private func write() throws {
+    let database = try open()
+    let ledger = TwinLedger()
+    let counts = try ledger.read(try database.snapshot())
+    let roundCount = number("rounds", default: .max / 2)
+    let group = DispatchGroup()
+    for thread in 0..<number("threads", default: 1) {
+      let first = (counts[thread] ?? 0) + 1
+      Thread.detach(in: group) {
+        for round in first..<(first + roundCount) {
+          do {
+            let durability = durability(thread: thread, round: round)
+            try ledger.write(round, thread: thread, in: database, durability: durability)
+          } catch {
+            OtherProgram.say(OtherProgram.text(of: error))
+            return
+          }
+          OtherProgram.say("\(thread) \(round)")
+        }
+      }
+    }
+    if options["compact"] != nil { Thread.detachNewThread { while Self.compact(database) {} } }
+    group.wait()
+    OtherProgram.say("closing")
+    try database.close()
+    OtherProgram.say("closed")
+  }
+
+  private static func compact(_ database: Database) -> Bool {
+    do {
+      try database.compact()
+      Thread.sleep(forTimeInterval: 0.002)
+      return true
+    } catch {
+      // When it is closing, or when what it works on was taken away, there is nothing to compact.
+      return false
+    }
+  }
+
+  private func durability(thread: Int, round: Int) -> Durability {
+    switch options["durability"] {
+    case "none": return .none
+    case "relaxed": return .relaxed(maxDelay: .milliseconds(3))
+    case "mixed": return [.full, .none, .relaxed(maxDelay: .milliseconds(2))][(thread + round) % 3]
+    default: return .full
+    }
+  }
+
+  /// Keeps the store open until its input ends; may start a child that outlives it.
+  private func hold() throws {
+    let database = try open()
+    try TwinLedger().write(
+      (TwinLedger().read(try database.snapshot())[0] ?? 0) + 1, thread: 0, in: database,
+      durability: .full)
+    if options["child"] != nil {
+      OtherProgram.say("child \(try spawnSleepingChild())")
+    }
+    OtherProgram.say("holding")
+    while readLine() != nil {}
+    try database.close()
+  }
+
+  /// Opens the store for reading at each line of input, and says what it found.
+  private func read() {
+    var configuration = Configuration()
+    configuration.isReadOnly = true
+    while readLine() != nil {
+      do {
+        let database = try Database(at: path, configuration: configuration)
+        let snapshot = try database.snapshot()
+        let counts = try TwinLedger().read(snapshot)
+        guard database.openingReport.damage.isEmpty else {
+          throw CrashOracle.Mismatch("\(database.openingReport)")
+        }
+        OtherProgram.say(
+          "seen " + counts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
+        // What was taken stays as it is, whatever the writer does meanwhile.
+        Thread.sleep(forTimeInterval: 0.003)
+        guard try TwinLedger().read(snapshot) == counts else {
+          throw CrashOracle.Mismatch("a snapshot changed")
+        }
+        try database.close()
+      } catch {
+        OtherProgram.say(OtherProgram.text(of: error))
+      }
+    }
+  }
+
+  /// Opens, writes to, closes and sometimes deletes the same store as others do.
+  ///
+  /// Says `wrote` or the error, each time. If two ever wrote at once, one of them would not find what
+  /// it wrote.
+  private func churn() {
+    var random = SeededGenerator(seed: UInt64(number("seed", default: 0)))
+    for round in 0..<number("rounds", default: 1) {
+      do {
+        let database = try Database(at: path)
+        let own = Value.int(Int64(getpid()) << 20 | Int64(round))
+        for _ in 0..<3 {
+          try database.write { try $0.overwrite("owner", with: ["n": own]) }
+          let found = try database.snapshot().get("owner")?["n"]
+          guard found == own else { throw CrashOracle.Mismatch("another one writes, too") }
+        }
+        try database.close()
+        OtherProgram.say("wrote")
+        if random.next() % 2 == 0 {
+          try Database.delete(at: path)
+          OtherProgram.say("deleted")
+        }
+      } catch {
+        OtherProgram.say(OtherProgram.text(of: error))
+      }
+    }
+  }
+}
+
+extension Thread {
+  /// Runs `body` on a thread of its own, as a part of `group`.
+  static func detach(in group: DispatchGroup, _ body: @escaping @Sendable () -> Void) {
+    group.enter()
+    detachNewThread {
+      body()
+      group.leave()
+    }
+  }
+}
+
+/// Starts a process that sleeps, and inherits every descriptor that is not closed for children.
+private func spawnSleepingChild() throws -> pid_t {
+  var child: pid_t = 0
+  // The texts live for as long as the call takes.
+  let status = unsafe "/bin/sleep".withCString { program in
+    unsafe "20".withCString { seconds in
+      var arguments = unsafe [
+        UnsafeMutablePointer(mutating: program), UnsafeMutablePointer(mutating: seconds), nil,
+      ]
+      return unsafe posix_spawn(&child, program, nil, nil, &arguments, nil)
+    }
+  }
+  guard status == 0 else { throw POSIXError(POSIXErrorCode(rawValue: status) ?? .EINVAL) }
+  return child
+}

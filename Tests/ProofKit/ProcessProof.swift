@@ -1,0 +1,111 @@
+import Divan
+import DivanTesting
+import Foundation
+
+/// Several processes on one store.
+package struct ProcessProof: Proof {
+  package static let name = "processes"
+  package static let claim =
+    "processes that share a store agree on who writes, and never see or do harm"
+
+  package init() {}
+
+  package func gather(_ run: ProofRun) throws {
+    let factor = run.budget.choose(test: 0.05, ci: 1, night: 30, release: 300)
+    var cases: [Scenario] = []
+    for kind in ProcessScenarios.all {
+      for number in 1...max(1, Int(Double(kind.times) * factor)) {
+        cases.append(Scenario(kind: kind, number: number))
+      }
+    }
+    run.forEach(cases, name: \.name) { scenario in
+      let bench = try ProcessBench(seed: run.seed &+ UInt64(scenario.number))
+      defer { bench.end() }
+      try scenario.kind.play(bench)
+      run.count("scenarios")
+      run.count("of them \(scenario.kind.name)")
+    }
+    run.require("scenarios", atLeast: cases.count)
+  }
+
+  private struct Scenario: Sendable {
+    let kind: ProcessScenario
+    let number: Int
+    var name: String { "\(kind.name) \(number)" }
+  }
+}
+
+/// Something that processes do with one store.
+struct ProcessScenario: Sendable {
+  let name: String
+  /// How often it is played within the budget of minutes.
+  let times: Int
+  let play: @Sendable (ProcessBench) throws -> Void
+}
+
+/// A directory, the processes that were started in it, and what they said.
+final class ProcessBench {
+  let directory: ScratchDirectory
+  var random: SeededGenerator
+  private var children: [ChildProcess] = []
+
+  init(seed: UInt64) throws {
+    directory = try ScratchDirectory()
+    random = SeededGenerator(seed: seed)
+  }
+
+  /// Ends everything that was started.
+  func end() { for child in children { child.kill(awaitingOutput: false) } }
+
+  func path(_ name: String = "store.divan") -> String { directory.path + "/" + name }
+
+  func start(_ arguments: String...) throws -> ChildProcess {
+    let child = try ChildProcess(arguments)
+    children.append(child)
+    return child
+  }
+
+  func pause(upToMicroseconds limit: Int) { usleep(UInt32(random.next() % UInt64(limit))) }
+
+  func fail(_ what: String) -> CrashOracle.Mismatch { CrashOracle.Mismatch(what) }
+
+  func expect(_ condition: Bool, _ what: @autoclosure () -> String) throws {
+    if !condition { throw fail(what()) }
+  }
+
+  /// Runs `body`, which must throw one of these errors; returns the error.
+  @discardableResult
+  func expect(_ codes: DatabaseError.Code..., from body: () throws -> Void) throws -> DatabaseError
+  {
+    do {
+      try body()
+    } catch let error as DatabaseError where codes.contains(error.code) {
+      return error
+    }
+    throw fail("nothing was refused, where \(codes) was expected")
+  }
+
+  /// Opens a store, and sees that it holds what was acknowledged, whole, and at most one more round of
+  /// each thread; returns the rounds.
+  @discardableResult
+  func check(
+    _ path: String, holds acknowledged: [Int: Int], isReadOnly: Bool = false,
+    isExact: Bool = true
+  ) throws -> [Int: Int] {
+    var configuration = Configuration()
+    configuration.setFilesSmallForTests()
+    configuration.isReadOnly = isReadOnly
+    let database = try Database(at: path, configuration: configuration)
+    try expect(database.openingReport.damage.isEmpty, "\(database.openingReport)")
+    let found = try TwinLedger().read(try database.snapshot())
+    for (thread, round) in acknowledged {
+      let count = found[thread] ?? 0
+      try expect(
+        count >= round && (!isExact || count <= round + 1),
+        "thread \(thread): \(round) were acknowledged, \(count) are there")
+    }
+    if !isReadOnly, let problem = try database.check().problems.first { throw problem }
+    try database.close()
+    return found
+  }
+}

@@ -1,0 +1,113 @@
+import Divan
+import Foundation
+
+/// What people do to a store's directory that is open: to none of it may a store fall victim silently.
+extension ProcessScenarios {
+  private static func startWriter(_ bench: ProcessBench) throws -> ChildProcess {
+    let writer = try bench.start(
+      "write", bench.path(), "threads=2", "durability=mixed", "compact")
+    try bench.expect(writer.hasSaid(lines: 20), "it did not write")
+    bench.pause(upToMicroseconds: 20_000)
+    return writer
+  }
+
+  /// Lets a writer go on until it ends or some time has passed; then kills it.
+  private static func letGoOn(_ writer: ChildProcess, _ bench: ProcessBench) throws {
+    let count = writer.lines.count
+    _ = writer.hasSaid(lines: count + 300, within: 0.15)
+    writer.kill()
+    // What it says of its failure has a name.
+    for error in writer.errors {
+      try bench.expect(!error.hasPrefix("error other"), error)
+    }
+  }
+
+  static let renamed = ProcessScenario(name: "renaming an open store", times: 20) { bench in
+    let writer = try startWriter(bench)
+    try FileManager.default.moveItem(atPath: bench.path(), toPath: bench.path("moved.divan"))
+    try letGoOn(writer, bench)
+    try bench.expect(!FileManager.default.fileExists(atPath: bench.path()), "made anew")
+    try bench.check(bench.path("moved.divan"), holds: writer.acknowledged)
+  }
+
+  static let renamedAndReplaced = ProcessScenario(
+    name: "renaming an open store and making another in its place", times: 20
+  ) { bench in
+    let writer = try startWriter(bench)
+    try FileManager.default.moveItem(atPath: bench.path(), toPath: bench.path("moved.divan"))
+    let other = try bench.start("write", bench.path(), "threads=1", "compact")
+    try bench.expect(other.hasSaid(lines: 20), "it did not write: \(other.lines)")
+    try letGoOn(writer, bench)
+    _ = other.hasSaid(lines: other.lines.count + 20, within: 1)
+    other.kill()
+    try bench.expect(other.errors.isEmpty, "\(other.errors)")
+    try bench.check(bench.path(), holds: other.acknowledged)
+    try bench.check(bench.path("moved.divan"), holds: writer.acknowledged)
+  }
+
+  static let removed = ProcessScenario(name: "removing an open store", times: 20) { bench in
+    let writer = try startWriter(bench)
+    // The writer may be making files meanwhile.
+    while (try? FileManager.default.removeItem(atPath: bench.path())) == nil,
+      FileManager.default.fileExists(atPath: bench.path())
+    {}
+    try letGoOn(writer, bench)
+    // The place is free for another store.
+    let next = try bench.start("write", bench.path(), "rounds=5")
+    next.waitUntilExit()
+    try bench.expect(next.lines.contains("closed"), "\(next.lines)")
+    try bench.check(bench.path(), holds: [0: 5])
+  }
+
+  static let copiedWhileStopped = ProcessScenario(
+    name: "copying an open store that stands still", times: 20
+  ) { bench in
+    let writer = try startWriter(bench)
+    try writer.stop()
+    let acknowledged = writer.acknowledged
+    let copy = bench.path("copy.divan")
+    try FileManager.default.copyItem(atPath: bench.path(), toPath: copy)
+    writer.send(signal: SIGCONT)
+    // Nobody has the copy open, and all that was acknowledged is in it.
+    try bench.check(copy, holds: acknowledged, isExact: false)
+    try letGoOn(writer, bench)
+    try bench.check(bench.path(), holds: writer.acknowledged)
+  }
+
+  static let copiedLive = ProcessScenario(
+    name: "copying a store that is written to", times: 16
+  ) { bench in
+    let writer = try startWriter(bench)
+    let copy = bench.path("copy.divan")
+    // Files come and go meanwhile; some tools stop there, this one goes on.
+    let status = try bench.copyFiles(bench.path(), to: copy)
+    try letGoOn(writer, bench)
+    // Such a copy is no backup. But it says so, or is whole.
+    do {
+      let database = try Database(at: copy)
+      _ = try TwinLedger().read(try database.snapshot())
+      try database.close()
+    } catch let error as DatabaseError where error.code == .damaged {
+      // A file of another moment than the rest was noticed.
+    }
+    try bench.expect(status >= 0, "not copied")
+    try bench.check(bench.path(), holds: writer.acknowledged)
+  }
+}
+
+extension ProcessBench {
+  /// Copies file by file, as they are found; returns how many vanished meanwhile.
+  func copyFiles(_ path: String, to copy: String) throws -> Int {
+    let files = FileManager.default
+    try files.createDirectory(atPath: copy, withIntermediateDirectories: false)
+    var vanished = 0
+    for name in try files.contentsOfDirectory(atPath: path) {
+      do {
+        try files.copyItem(atPath: path + "/" + name, toPath: copy + "/" + name)
+      } catch {
+        vanished += 1
+      }
+    }
+    return vanished
+  }
+}
