@@ -241,11 +241,13 @@ extension PlantedBug {
       in: Place.writer,
       find: """
         isHeadBehind = true
+        isHeadClosed = false
         try replaceHead(isClosed: false)
         """,
       plant: """
         if PLANTED { return }
         isHeadBehind = true
+        isHeadClosed = false
         try replaceHead(isClosed: false)
         """, killedBy: .rules("rule 9: no segment can be missing")),
     PlantedBug(

@@ -69,8 +69,8 @@ extension PlantedBug {
     PlantedBug(
       "own-temporary-left", rule: "15", "what could not be made keeps its room",
       in: Place.directory,
-      find: "try? fileSystem.remove(temporary)",
-      plant: "if !PLANTED { try? fileSystem.remove(temporary) }",
+      find: "if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
+      plant: "if !PLANTED, (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }",
       killedBy: .rules("rule 15: a full disk")),
     PlantedBug(
       "reserve-not-released", rule: "15", "the reserve is kept though the disk is full",
