@@ -29,13 +29,14 @@ final class CheckpointPages: PageSource {
   var pageSize: Int { CheckpointHeader.pageSize }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
-    var bytes = filterPages.withLock { $0[number] }
-    if bytes == nil {
-      let loaded = try CheckpointPages.load(number, from: file)
-      filterPages.withLock { $0[number] = loaded }
-      bytes = loaded
+    let bytes: SharedBytes
+    if let known = filterPages.withLock({ $0[number] }) {
+      bytes = known
+    } else {
+      bytes = try CheckpointPages.load(number, from: file)
+      filterPages.withLock { [bytes] in $0[number] = bytes }
     }
-    guard let bytes, offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
+    guard offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
       throw .damaged(page: number, reason: "there is no such block")
     }
     return FilterBlock(bytes, at: offset)

@@ -219,10 +219,10 @@ extension Checkpoint {
           opened[place.checkpoint] = try CheckpointFile.open(
             place.checkpoint, in: directory, isMapped: isMapped)
         }
-        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
-          let run = try? Run(
-            CheckpointPages.source(of: file), place.summary, commit: place.commit)
-        else { return nil }
+        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt else {
+          return nil
+        }
+        let run = Run(CheckpointPages.source(of: file), place.summary, commit: place.commit)
         do throws(PageError) {
           // A leaf that proves bad later can be rebuilt from the log; a page above leaves cannot.
           try run.checkInnerPages()

@@ -10,20 +10,18 @@ extension Store {
     case .damaged(let page, _): number = page
     case .unreadable(_, let reason):
       throw DatabaseError(.inputOutput, "a page of the index cannot be read: \(reason)", path: path)
-    case .entryTooLong:
-      throw DatabaseError(.damaged, "an entry of the index is too long", path: path)
     }
     var isRepaired = false
-    for run in state.documents.runs where try isBadLeaf(number, of: run) {
-      guard run.install(try documentEntries(number, of: run, in: state), for: number) else {
-        throw unrepairable(error)
-      }
+    for run in state.documents.runs {
+      guard let leaf = badLeaf(number, of: run) else { continue }
+      let entries = try documentEntries(of: leaf, at: run.commit, in: state)
+      guard run.install(entries, for: number) else { throw unrepairable(error) }
       isRepaired = true
     }
-    for run in state.sequences.runs where try isBadLeaf(number, of: run) {
-      guard run.install(try sequenceEntries(number, of: run, in: state), for: number) else {
-        throw unrepairable(error)
-      }
+    for run in state.sequences.runs {
+      guard let leaf = badLeaf(number, of: run) else { continue }
+      let entries = try sequenceEntries(of: leaf, in: state)
+      guard run.install(entries, for: number) else { throw unrepairable(error) }
       isRepaired = true
     }
     guard isRepaired else { throw unrepairable(error) }
@@ -32,22 +30,23 @@ extension Store {
   private func unrepairable(_ error: PageError) -> DatabaseError {
     DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
-      hint: "No document is lost: close and reopen the store, which rebuilds the index", path: path)
+      hint: "No document is lost: close the store, remove its checkpoints, and open it again, which "
+        + "rebuilds the index", path: path)
   }
 
-  private func isBadLeaf(_ number: UInt32, of run: Run) throws(DatabaseError) -> Bool {
-    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else {
-      return false
-    }
-    return !run.isSound(number, level: 0)
+  /// What belongs in a leaf of a run that cannot be read; nil if the page is no such leaf.
+  private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
+    guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
+      !run.isSound(number, level: 0)
+    else { return nil }
+    return coverage
   }
 
   /// What a leaf of the documents' tree held: the last record, at the run's commit, of each key that
   /// belongs in it.
   private func documentEntries(
-    _ number: UInt32, of run: Run, in state: StoreState
+    of leaf: Run.Coverage, at commit: UInt64, in state: StoreState
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
-    let coverage = try bounds(number, of: run)
     var found: [[UInt8]: (sequence: UInt64, value: [UInt8])] = [:]
     for segment in state.segments.segments {
       var scan = RecordScan(segment)
@@ -56,13 +55,11 @@ extension Store {
         do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
         switch item {
         case .record(let item):
-          guard item.record.kind == .document, item.commit <= run.commit,
+          guard item.record.kind == .document, item.commit <= commit,
             let record = try? DocumentRecord.decode(item.record.payload)
           else { continue }
           let key = record.idBytes.array
-          guard coverage.contains(key), found[key]?.sequence ?? 0 < record.sequence else {
-            continue
-          }
+          guard leaf.contains(key), found[key]?.sequence ?? 0 < record.sequence else { continue }
           let entry = DocumentEntry(
             revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
             locator: item.locator)
@@ -84,47 +81,19 @@ extension Store {
   ///
   /// A number that was superseded since is hidden by the layers above, or not asked for.
   private func sequenceEntries(
-    _ number: UInt32, of run: Run, in state: StoreState
+    of leaf: Run.Coverage, in state: StoreState
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
-    let coverage = try bounds(number, of: run)
     let view = StoreView(state: state, store: self)
-    var scan: LayeredScan? = state.documents.scan()
+    var scan = state.documents.scan()
     var found: [(key: [UInt8], value: [UInt8])] = []
     while let item = try view.step(&scan) {
       let entry = try view.decodeEntry(item.value)
       let key = entry.sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
-      guard coverage.contains(key) else { continue }
+      guard leaf.contains(key) else { continue }
       var bytes = ByteWriter(capacity: 64)
       entry.locator.encode(to: &bytes)
       found.append((key, bytes.array))
     }
     return found.sorted { $0.key.lexicographicallyPrecedes($1.key) }
-  }
-
-  private func bounds(_ number: UInt32, of run: Run) throws(DatabaseError) -> Run.Coverage {
-    do throws(PageError) {
-      if let coverage = try run.coverage(ofPage: number) { return coverage }
-    } catch {
-      throw unrepairable(error)
-    }
-    throw unrepairable(.damaged(page: number, reason: "it belongs nowhere"))
-  }
-}
-
-extension Run.Coverage {
-  func contains(_ key: [UInt8]) -> Bool {
-    let isAbove =
-      switch lower {
-      case .unbounded: true
-      case .inclusive(let bound): !key.lexicographicallyPrecedes(bound)
-      case .exclusive(let bound): bound.lexicographicallyPrecedes(key)
-      }
-    let isBelow =
-      switch upper {
-      case .unbounded: true
-      case .inclusive(let bound): !bound.lexicographicallyPrecedes(key)
-      case .exclusive(let bound): key.lexicographicallyPrecedes(bound)
-      }
-    return isAbove && isBelow
   }
 }

@@ -73,7 +73,7 @@ private struct StoreCheck {
   }
 
   mutating func checkDocuments() throws(DatabaseError) {
-    var scan: LayeredScan? = view.state.documents.scan()
+    var scan = view.state.documents.scan()
     while let item = try view.step(&scan) {
       if report.documentCount % 10_000 == 0 { try advance(to: 0.5) }
       report.documentCount += 1
@@ -119,7 +119,7 @@ private struct StoreCheck {
 
   mutating func checkSequences() throws(DatabaseError) {
     try advance(to: 0.9)
-    var scan: LayeredScan? = view.state.sequences.scan()
+    var scan = view.state.sequences.scan()
     var count = 0
     while let item = try view.step(&scan) {
       count += 1

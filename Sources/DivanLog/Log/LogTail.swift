@@ -83,7 +83,9 @@ extension LogTail {
       throw .system(error)
     }
     state.withLock {
-      if ($0.flushed?.end.commit ?? 0) <= target.end.commit { $0.flushed = target }
+      // Somebody else may have flushed more meanwhile.
+      let isBehind = $0.flushed.map { $0.end.commit > target.end.commit } == true
+      if !isBehind { $0.flushed = target }
       $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
     }
     return target.end.commit
