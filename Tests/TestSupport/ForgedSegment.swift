@@ -21,9 +21,10 @@ package struct ForgedSegment {
     chain = SegmentHeader.chain(of: header.encode())
   }
 
-  /// The whole file.
+  /// The whole file, which claims to have been flushed as a whole.
   package var bytes: [UInt8] {
     var header = header
+    header.flushedSize = UInt64(size)
     header.merge?.fileSize = UInt64(size)
     return header.encode().array + frames
   }

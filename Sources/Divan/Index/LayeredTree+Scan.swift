@@ -10,7 +10,9 @@ extension LayeredTree {
       guard let tree, !tree.isEmpty else { return nil }
       return tree.scan(from: lower, to: upper, descending: descending)
     }
-    let runs = self.runs.map { $0.scan(from: lower, to: upper, descending: descending) }
+    let runs = self.runs.map {
+      $0.scan(from: lower, to: upper, descending: descending, version: version)
+    }
     return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
 
@@ -22,7 +24,7 @@ extension LayeredTree {
     precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
     let trees = [frozen].compactMap { $0 }.map { $0.scan() }
     return LayeredScan(
-      trees, runs.prefix(runCount).map { $0.scan() }, descending: false,
+      trees, runs.prefix(runCount).map { $0.scan(version: version) }, descending: false,
       keepsTombstones: runCount < runs.count)
   }
 }

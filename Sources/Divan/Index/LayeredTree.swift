@@ -21,6 +21,8 @@ struct LayeredTree: Sendable {
   private(set) var frozen: BTree?
   /// What checkpoints wrote, newest first.
   private(set) var runs: [Run]
+  /// Which version of the store this is of; see ``Run/install(_:for:version:)``.
+  var version: UInt64 = 0
 
   /// Makes a map of what runs hold, the newest first.
   init(runs: [Run] = [], pageSize: Int = BTree.defaultPageSize) {
@@ -64,7 +66,9 @@ extension LayeredTree {
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
-      if let value = try runs[index].find(key) { return value.isEmpty ? nil : value }
+      if let value = try runs[index].find(key, version: version) {
+        return value.isEmpty ? nil : value
+      }
     }
     return nil
   }

@@ -12,8 +12,9 @@ final class Run: Sendable {
   let summary: RunSummary
   /// The commit through which the run says what there is, for those who rebuild a page from the log.
   let commit: UInt64
-  /// Pages that stand in for damaged ones; consulted only once there is one.
-  private let replacements = Guarded<[UInt32: Page]>([:])
+  /// Pages that stand in for damaged ones, each with the version of the store that it was rebuilt for;
+  /// consulted only once there is one.
+  private let replacements = Guarded<[UInt32: (page: Page, version: UInt64)]>([:])
   private let hasReplacements = Atomic<Bool>(false)
 
   /// Opens a run.
@@ -52,7 +53,7 @@ struct RunSummary: Equatable, Sendable {
 extension Run {
   /// The value of `key`, or nil.
   func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in try find(key) }
+    try LentBytes.lend(key) { (key) throws(PageError) in try find(key, version: .max) }
   }
 
   /// Whether a key with this hash may be here; a filter that cannot be read says yes.
@@ -64,16 +65,16 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// The value of `key`, or nil.
+  /// The value of `key` in a version of the store, or nil.
   @inline(__always)
-  func find(_ key: LentBytes) throws(PageError) -> SharedBytes? {
-    let leaf = try leaf(for: key, isCareful: false)
+  func find(_ key: LentBytes, version: UInt64) throws(PageError) -> SharedBytes? {
+    let leaf = try leaf(for: key, isCareful: false, version)
     let (value, isCertain) = withExtendedLifetime(leaf) {
       let value = leaf.view.find(key).map { self.value($0, of: leaf) }
       return (value, value != nil || leaf.view.surrounds(key))
     }
     if isCertain { return value }
-    let rightLeaf = try self.leaf(for: key, isCareful: true)
+    let rightLeaf = try self.leaf(for: key, isCareful: true, version)
     return withExtendedLifetime(rightLeaf) {
       rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
     }
@@ -82,8 +83,10 @@ extension Run {
   /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
   /// it.
   @inline(__always)
-  private func leaf(for key: LentBytes, isCareful: Bool) throws(PageError) -> Page {
-    var page = try page(summary.root, level: summary.height)
+  private func leaf(
+    for key: LentBytes, isCareful: Bool, _ version: UInt64
+  ) throws(PageError) -> Page {
+    var page = try page(summary.root, level: summary.height, version: version)
     var level = summary.height
     while level > 0 {
       level -= 1
@@ -92,7 +95,7 @@ extension Run {
         page.view.childNumber(
           isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
       }
-      page = try self.page(number, level: level)
+      page = try self.page(number, level: level, version: version)
     }
     return page
   }
@@ -104,9 +107,9 @@ extension Run {
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
   @inline(__always)
-  func page(_ number: UInt32, level: Int) throws(PageError) -> Page {
+  func page(_ number: UInt32, level: Int, version: UInt64) throws(PageError) -> Page {
     var page: Page
-    if hasReplacements.load(ordering: .acquiring), let replacement = replacement(number) {
+    if hasReplacements.load(ordering: .acquiring), let replacement = replacement(number, version) {
       page = replacement
     } else {
       page = try source.page(number)
@@ -117,7 +120,12 @@ extension Run {
     return page
   }
 
-  private func replacement(_ number: UInt32) -> Page? { replacements.withLock { $0[number] } }
+  /// What stands in for a page, if it was rebuilt for this version or an older one.
+  private func replacement(_ number: UInt32, _ version: UInt64) -> Page? {
+    replacements.withLock { pages in
+      pages[number].flatMap { $0.version <= version ? $0.page : nil }
+    }
+  }
 
   /// The entry's bytes, kept alive by whoever owns the page.
   @inline(__always)
@@ -157,7 +165,7 @@ extension Run {
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
-      let page = try page(parent, level: coverage.level)
+      let page = try page(parent, level: coverage.level, version: .max)
       for (child, part) in withExtendedLifetime(page, { coverage.parts(in: page.view) }) {
         if child == number { return part }
         if part.level > 0 { pending.append((child, part)) }
@@ -166,8 +174,10 @@ extension Run {
     return nil
   }
 
-  /// Whether a page can be read as what it should be.
-  func isSound(_ number: UInt32, level: Int) -> Bool { (try? page(number, level: level)) != nil }
+  /// Whether a leaf can be read as what it should be in a version of the store.
+  func isSoundLeaf(_ number: UInt32, version: UInt64) -> Bool {
+    (try? page(number, level: 0, version: version)) != nil
+  }
 
   /// Reads every page above the leaves, which are about one in a hundred.
   func checkInnerPages() throws(PageError) {
@@ -179,7 +189,7 @@ extension Run {
       guard visited.insert(number).inserted else {
         throw .damaged(page: number, reason: "a page with two parents")
       }
-      let page = try page(number, level: level).view
+      let page = try page(number, level: level, version: .max).view
       guard level > 1 else { continue }
       for index in 0...page.count { pending.append((page.childNumber(index), level - 1)) }
     }
@@ -187,15 +197,25 @@ extension Run {
 
   /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.
   ///
+  /// What was rebuilt for one version of the store serves that one and those after it: whatever they
+  /// changed lies above this run. An older one may need what is forgotten by then.
+  ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
+  ///   - version: the version of the store that the entries are those of.
   /// - Returns: whether it was done: not if the entries are not in order or fit no page.
-  func install(_ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32) -> Bool {
+  func install(
+    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, version: UInt64 = 0
+  ) -> Bool {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
-    replacements.withLock { $0[number] = page }
+    replacements.withLock { pages in
+      // What serves older versions too is the better one.
+      let isServedBetter = pages[number].map { $0.version < version } == true
+      if !isServedBetter { pages[number] = (page, version) }
+    }
     hasReplacements.store(true, ordering: .releasing)
     return true
   }

@@ -59,7 +59,8 @@ extension RunWriter {
 
   private mutating func append(_ key: LentBytes, _ value: LentBytes) throws(LogError) {
     precondition(
-      key.count + value.count <= BTree.entryLimit(pageSize: pageSize), "An entry too long for a page")
+      key.count + value.count <= BTree.entryLimit(pageSize: pageSize),
+      "An entry too long for a page")
     let leaf = levels[0].buffer
     if !leaf.append(key, value) {
       let page = leaf.writer.page

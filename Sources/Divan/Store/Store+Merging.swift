@@ -94,18 +94,21 @@ extension Store {
     let replaced = Set(inputs.map(\.fileID))
     try withTurn { (_) throws(DatabaseError) in
       newest.segments.update(output)
+      newest.raiseVersion()
       commits.replaceNewest(with: newest)
     }
     var scan = RecordScan(output)
     var isDone = false
     while !isDone {
       try withTurn { (_) throws(DatabaseError) in
+        newest.raiseVersion()
         isDone = try move(&scan, from: replaced, count: 2000)
         commits.replaceNewest(with: newest)
       }
     }
     try withTurn { (_) throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
+      newest.raiseVersion()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of one segment has taken its input's name.

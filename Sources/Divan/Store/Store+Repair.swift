@@ -13,15 +13,20 @@ extension Store {
     }
     var isRepaired = false
     for run in state.documents.runs {
-      guard let leaf = badLeaf(number, of: run) else { continue }
+      guard let leaf = badLeaf(number, of: run, state.version) else { continue }
       let entries = try documentEntries(of: leaf, at: run.commit, in: state)
-      guard run.install(entries, for: number) else { throw unrepairable(error) }
+      guard run.install(entries, for: number, version: state.version) else {
+        throw unrepairable(error)
+      }
       isRepaired = true
     }
-    for run in state.sequences.runs {
-      guard let leaf = badLeaf(number, of: run) else { continue }
-      let entries = try sequenceEntries(of: leaf, in: state)
-      guard run.install(entries, for: number) else { throw unrepairable(error) }
+    for (index, run) in state.sequences.runs.enumerated() {
+      guard let leaf = badLeaf(number, of: run, state.version) else { continue }
+      let entries = try sequenceEntries(
+        of: leaf, above: Array(state.sequences.runs[(index + 1)...]), in: state)
+      guard run.install(entries, for: number, version: state.version) else {
+        throw unrepairable(error)
+      }
       isRepaired = true
     }
     guard isRepaired else { throw unrepairable(error) }
@@ -30,14 +35,15 @@ extension Store {
   private func unrepairable(_ error: PageError) -> DatabaseError {
     DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
-      hint: "No document is lost: close the store, remove its checkpoints, and open it again, which "
+      hint:
+        "No document is lost: close the store, remove its checkpoints, and open it again, which "
         + "rebuilds the index", path: path)
   }
 
   /// What belongs in a leaf of a run that cannot be read; nil if the page is no such leaf.
-  private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
+  private func badLeaf(_ number: UInt32, of run: Run, _ version: UInt64) -> Run.Coverage? {
     guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
-      !run.isSound(number, level: 0)
+      !run.isSoundLeaf(number, version: version)
     else { return nil }
     return coverage
   }
@@ -77,23 +83,30 @@ extension Store {
   }
 
   /// What a leaf of the sequences' tree held, as far as it still counts: what the documents' tree
-  /// has of it.
+  /// has of it, and that all other numbers are gone that the runs below hold.
   ///
   /// A number that was superseded since is hidden by the layers above, or not asked for.
   private func sequenceEntries(
-    of leaf: Run.Coverage, in state: StoreState
+    of leaf: Run.Coverage, above lowerRuns: [Run], in state: StoreState
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
     let view = StoreView(state: state, store: self)
     var scan = state.documents.scan()
-    var found: [(key: [UInt8], value: [UInt8])] = []
+    var found: [[UInt8]: [UInt8]] = [:]
     while let item = try view.step(&scan) {
       let entry = try view.decodeEntry(item.value)
       let key = entry.sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
       guard leaf.contains(key) else { continue }
       var bytes = ByteWriter(capacity: 64)
       entry.locator.encode(to: &bytes)
-      found.append((key, bytes.array))
+      found[key] = bytes.array
     }
-    return found.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    var below = LayeredTree(runs: lowerRuns)
+    below.version = state.version
+    scan = below.scan(from: leaf.lower.map { .inclusive($0) } ?? .unbounded)
+    while let item = try view.step(&scan), leaf.contains(item.key.array) {
+      if found[item.key.array] == nil { found[item.key.array] = [] }
+    }
+    return found.map { (key: $0.key, value: $0.value) }
+      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 }

@@ -146,6 +146,7 @@ extension Store {
       throw writeFailure(error, writer)
     }
     state.commit = writer.end.commit
+    state.raiseVersion()
     if let active = writer.active { state.segments.update(active) }
     newest = state
     commits.add(state, needsFlush: needsFlush)

@@ -18,6 +18,8 @@ struct StoreState: Sendable {
   /// When that was, in milliseconds since 1970.
   var time: UInt64 = 0
   var segments: SegmentTable
+  /// Rises with every change, of what there is or of where it stands.
+  private(set) var version: UInt64 = 0
 
   /// How many trees there are.
   static let treeCount = 2
@@ -32,6 +34,13 @@ struct StoreState: Sendable {
 }
 
 extension StoreState {
+  /// Notes that this is another version than the one that it was made from.
+  mutating func raiseVersion() {
+    version += 1
+    documents.version = version
+    sequences.version = version
+  }
+
   /// Puts a document's new entry into the index, in the place of the one it supersedes.
   mutating func put(
     _ entry: DocumentEntry, id: Span<UInt8>, superseding old: DocumentRecord.Superseded?,

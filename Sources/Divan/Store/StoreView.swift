@@ -157,9 +157,14 @@ extension StoreView {
       do throws(PageError) {
         return try body(state)
       } catch {
-        try store.repairIndex(error, in: state)
+        try repair(error)
       }
     }
+  }
+
+  /// Rebuilds a page of the index: for others too, so within a transaction as of before it.
+  func repair(_ error: PageError) throws(DatabaseError) {
+    try store.repairIndex(error, in: unsafe unwritten == nil ? state : store.newest)
   }
 }
 
