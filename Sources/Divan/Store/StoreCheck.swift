@@ -27,6 +27,8 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
     var check = StoreCheck(try store.view(), progress)
+    // What lies behind the damage that ended the log is not read again.
+    check.report.problems = store.report.damage
     try check.checkLog()
     try check.checkDocuments()
     try check.checkSequences()
@@ -65,7 +67,11 @@ private struct StoreCheck {
         switch item {
         case .record: report.recordCount += 1
         case .commit: continue
-        case .damage(let damage): report.problems.append(DatabaseError(damage))
+        case .damage(let damage):
+          let isKnown = report.problems.contains {
+            $0.path == damage.path && $0.offset == damage.offset
+          }
+          if !isKnown { report.problems.append(DatabaseError(damage)) }
         case .end: break reading
         }
       }
