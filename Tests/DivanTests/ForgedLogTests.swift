@@ -41,6 +41,15 @@ struct ForgedLogTests {
   {
     let database = try open(ForgedSegment.record(128, [1, 2, 3]) + ForgedSegment.record(255, []))
     #expect(database.openingReport.damage.isEmpty)
+    // Whoever is led there by an index does not take it for a document.
+    let first = try database.entry(of: "first")
+    var astray = first
+    astray.locator.offset += UInt64(first.locator.size)
+    astray.locator.size = UInt32(ForgedSegment.record(128, [1, 2, 3]).count)
+    database.tamper { $0.set(astray, for: Array("first".utf8)) }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("first") }
+    #expect(error?.message.contains("another record") == true)
+    database.tamper { $0.set(first, for: Array("first".utf8)) }
     try database.write { try $0.overwrite("first", with: [:]) }
     try database.compact()
     #expect(try database.snapshot().count == 2)
@@ -207,5 +216,10 @@ struct ForgedLogTests {
       }
     }
     #expect(error?.code == .cancelled)
+    let silent = try bench.open { $0.isReadOnly = true }
+    #expect(try silent.snapshot().count == 3000)
+    var index = InspectedIndex()
+    for segment in try silent.snapshot().view.state.segments.segments { try index.add(segment) }
+    #expect(index.documentCount == 3000)
   }
 }

@@ -15,9 +15,9 @@ struct IndexRepairTests {
 
     init() throws {
       let database = try bench.open { $0.maintenance = .manual }
-      for number in 0..<600 { try put(number, 0, database) }
+      for number in 0..<300 { try put(number, 0, database) }
       try database.writeCheckpoint()
-      for number in stride(from: 0, to: 600, by: 9) { try put(number, 1, database) }
+      for number in stride(from: 0, to: 300, by: 10) { try put(number, 1, database) }
       try database.writeCheckpoint()
       try database.close()
     }
@@ -81,16 +81,16 @@ struct IndexRepairTests {
       let bench = try stored.damaged(first, page: page, isMapped: isMapped)
       let database = try bench.open { $0.maintenance = .manual }
       #expect(try database.snapshot().get("document-1002")?["round"] == 0)
-      #expect(try database.snapshot().get("document-1599")?["round"] == 0)
+      #expect(try database.snapshot().get("document-1299")?["round"] == 0)
       // So much is changed that the runs are merged.
       try database.write(durability: .none) { transaction in
-        for number in 0..<300 {
+        for number in 0..<200 {
           try transaction.overwrite("document-\(1000 + number)", with: ["round": 2])
         }
       }
       try database.writeCheckpoint()
       #expect(try database.check().isSound)
-      #expect(try database.snapshot().count == 600)
+      #expect(try database.snapshot().count == 300)
       try database.close()
       let reopened = try bench.open { $0.maintenance = .manual }
       #expect(reopened.openingReport.notes.isEmpty)
@@ -107,7 +107,7 @@ struct IndexRepairTests {
         let database = try bench.open { $0.maintenance = .manual }
         let old = try database.snapshot()
         try database.write(durability: .none) { transaction in
-          for number in 0..<600 where number % 4 == 0 {
+          for number in 0..<300 where number % 4 == 0 {
             try transaction.overwrite("document-\(1000 + number)", with: ["round": 3])
           }
         }

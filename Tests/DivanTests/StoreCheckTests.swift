@@ -189,8 +189,17 @@ struct StoreCheckTests {
       try problems(database) { state in
         a.sequence.withBigEndianBytes { state.sequences.remove($0) }
       } == ["the order of changes has 2 entries for 3 documents"])
+    // Nor does a number of a document that there is none of.
+    database.tamper { state in
+      state.set(a.locator, forSequence: a.sequence)
+      state.documents = LayeredTree()
+    }
+    #expect(try !database.check().isSound)
     // A commit that deletes what was never counted does not count below zero.
-    database.tamper { $0.documentCount = 0 }
+    database.tamper {
+      $0.documentCount = 0
+      $0.set(a, for: Array("a".utf8))
+    }
     try database.write { try $0.delete(id: "a") }
     #expect(try database.snapshot().count == 0)
   }

@@ -281,17 +281,25 @@ struct StoreUpkeepTests {
 
   @Test func `many small neighbours are merged though nothing in them is dead`() throws {
     for session in 0..<8 {
-      let database = try bench.open { $0.maintenance = .manual }
-      try bench.fill(database, session..<session + 1, size: 50)
+      let database = try bench.open {
+        $0.maintenance = .manual
+        $0.segmentSizeGoal = 1 << 20
+      }
+      try database.write { _ = try $0.overwrite("doc-\(session)", with: [:]) }
       try database.close()
     }
-    let database = try bench.open { $0.maintenance = .manual }
-    try bench.fill(database, 8..<9, size: 50)
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.segmentSizeGoal = 1 << 20
+    }
+    try database.write { _ = try $0.overwrite("doc-8", with: [:]) }
     try database.writeCheckpoint()
-    let count = try database.statistics.segments.count
+    let statistics = try database.statistics
+    #expect(statistics.deadSize == 0)
     try database.mergeWhatPays()
-    #expect(try database.statistics.segments.count < count)
-    try expectWhole(database)
+    #expect(try database.statistics.segments.count < statistics.segments.count)
+    #expect(try database.snapshot().count == 9)
+    #expect(try database.check().isSound)
   }
 
   @Test func `a disk that fails anywhere in a merge loses nothing, and is not called damaged`()
@@ -301,7 +309,7 @@ struct StoreUpkeepTests {
     for (verb, failure) in [
       (SimulatedDisk.Verb.read, SystemError.Code.inputOutput), (.write, .noSpace),
     ] {
-      for call in 1...60 {
+      for call in stride(from: 1, through: 60, by: 3) {
         let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
         let first = try bench.open { $0.maintenance = .manual }
         try bench.fill(first, 0..<20, size: 300)
