@@ -26,6 +26,10 @@ let package = Package(
       name: "ProofKit", dependencies: ["Divan", "DivanLog", "DivanTesting"],
       path: "Tests/ProofKit"),
     .executableTarget(name: "Proofs", dependencies: ["ProofKit"], path: "Tests/Proofs"),
+    .target(
+      name: "FuzzTargets", dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit"],
+      path: "Tests/Fuzzers/Targets"),
+    .executableTarget(name: "PlantedBugs", path: "Tests/PlantedBugs"),
     .executableTarget(
       name: "KilledWriter", dependencies: ["Divan"], path: "Tests/KilledWriter"),
     .testTarget(
@@ -34,15 +38,23 @@ let package = Package(
     .testTarget(
       name: "DivanTests",
       dependencies: [
-        "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport", "KilledWriter",
+        "Divan", "DivanLog", "DivanTesting", "FuzzTargets", "ProofKit", "TestSupport",
+        "KilledWriter",
       ]),
     .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
-    .testTarget(name: "TidyTests"),
+    .testTarget(name: "TidyTests", dependencies: ["PlantedBugs"]),
   ],
   swiftLanguageModes: [.v6]
 )
+
+// Only `Tests/fuzz` builds this: its `main` is libFuzzer's.
+if Context.environment["DIVAN_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
+}
 
 for target in package.targets {
   target.swiftSettings =

@@ -33,6 +33,29 @@ struct StableHash: Sendable {
     for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
   }
 
+  /// Adds many bytes and how many they are, eight at a time.
+  mutating func addWords(_ bytes: [UInt8]) {
+    var mixed = value ^ UInt64(bytes.count)
+    let span = bytes.span
+    var offset = 0
+    while offset + 8 <= span.count {
+      var word: UInt64 = 0
+      for place in offset..<offset + 8 { word = word << 8 | UInt64(span[place]) }
+      Self.mix(&mixed, word)
+      offset += 8
+    }
+    var rest: UInt64 = 0
+    for place in offset..<span.count { rest = rest << 8 | UInt64(span[place]) }
+    Self.mix(&mixed, rest)
+    value = mixed
+  }
+
+  private static func mix(_ value: inout UInt64, _ word: UInt64) {
+    // Both halves of the product, so that every bit of a word reaches every bit of the hash.
+    let product = (value ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+    value = (product.high ^ product.low) &+ 0xD6E8_FEB8_6659_FD93
+  }
+
   mutating func add(_ number: Int) {
     var rest = UInt64(bitPattern: Int64(number))
     for _ in 0..<8 {

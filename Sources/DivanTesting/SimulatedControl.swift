@@ -14,14 +14,43 @@ struct SimulatedFault: Sendable {
   let verb: SimulatedDisk.Verb?
   /// How many such calls are left, this one included.
   var callsLeft: Int
-  let code: SystemError.Code
-  let failedFlush: SimulatedDisk.FailedFlush?
+  let effect: Effect
   let isLasting: Bool
   /// Where in a failing write it fails; drawn anew for each.
   var random: UInt64 = 0
 
-  /// How many of a failing write's bytes are written: fewer than all.
-  func partOfWrite(_ count: Int) -> Int { Int(random % UInt64(count)) }
+  enum Effect: Sendable {
+    /// The call throws, after a share of what it was to do.
+    case error(SystemError.Code, SimulatedDisk.Completion)
+    /// A flush fails as systems are known to.
+    case failedFlush(SimulatedDisk.FailedFlush, SystemError.Code)
+    /// The call reports success, but does not do what it was asked to.
+    case lie(SimulatedDisk.Lie, forgottenAfterCalls: Int?)
+  }
+
+  /// The error that is due, if it is one; a lie reports none.
+  func error(_ call: String, _ path: String) -> SystemError? {
+    switch effect {
+    case .error(let code, _), .failedFlush(_, let code):
+      SystemError(call: call, path: path, code: code)
+    case .lie: nil
+    }
+  }
+
+  /// Whether the call does everything and reports an error nevertheless.
+  var takesEffect: Bool {
+    if case .error(_, .everything) = effect { true } else { false }
+  }
+
+  /// How many of a failing write's bytes are written.
+  func partOfWrite(_ count: Int) -> Int {
+    guard case .error(_, let completion) = effect else { return 0 }
+    return switch completion {
+    case .nothing: 0
+    case .part: Int(random % UInt64(count))
+    case .everything: count
+    }
+  }
 }
 
 /// Bytes of a failed flush that are still read but about to be forgotten.
@@ -74,7 +103,12 @@ extension SimulatedControl {
         throw Self.powerLost(verb, path)
       }
     }
-    return takeFault(due: verb)
+    let fault = takeFault(due: verb)
+    if let fault {
+      trace.add("fault")
+      trace.add(Int(truncatingIfNeeded: fault.random))
+    }
+    return fault
   }
 
   private static func powerLost(_ verb: SimulatedDisk.Verb, _ path: String) -> SystemError {
@@ -129,12 +163,9 @@ extension SimulatedFileSystem {
   /// Makes the `call`-th call from now, counted from 1, throw `code`.
   package func fail(
     _ verb: SimulatedDisk.Verb? = nil, atCall call: Int = 1, with code: SystemError.Code,
-    isLasting: Bool = false
+    completion: SimulatedDisk.Completion = .part, isLasting: Bool = false
   ) {
-    precondition(call > 0, "Calls are counted from 1")
-    let fault = SimulatedFault(
-      verb: verb, callsLeft: call, code: code, failedFlush: nil, isLasting: isLasting)
-    control.withLock { $0.add(fault) }
+    add(verb, call, .error(code, completion), isLasting)
   }
 
   /// Makes the `call`-th flush of a file from now, counted from 1, fail in a certain way.
@@ -142,9 +173,23 @@ extension SimulatedFileSystem {
     atCall call: Int = 1, _ behavior: SimulatedDisk.FailedFlush,
     with code: SystemError.Code = .inputOutput, isLasting: Bool = false
   ) {
+    add(.flush, call, .failedFlush(behavior, code), isLasting)
+  }
+
+  /// Makes the `call`-th write or flush from now, counted from 1, report what it does not do.
+  package func lie(
+    _ lie: SimulatedDisk.Lie, atCall call: Int = 1, isLasting: Bool = false,
+    forgottenAfterCalls: Int? = nil
+  ) {
+    add(lie.verb, call, .lie(lie, forgottenAfterCalls: forgottenAfterCalls), isLasting)
+  }
+
+  private func add(
+    _ verb: SimulatedDisk.Verb?, _ call: Int, _ effect: SimulatedFault.Effect, _ isLasting: Bool
+  ) {
     precondition(call > 0, "Calls are counted from 1")
     let fault = SimulatedFault(
-      verb: .flush, callsLeft: call, code: code, failedFlush: behavior, isLasting: isLasting)
+      verb: verb, callsLeft: call, effect: effect, isLasting: isLasting)
     control.withLock { $0.add(fault) }
   }
 

@@ -45,6 +45,52 @@ extension SimulatedFileSystem {
     }
   }
 
+  /// Puts a file where none is, as if it had always been there.
+  package func appear(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
+    try state.withLock { (state) throws(SystemError) in
+      let file = state.makeFile()
+      let changes = try state.names.creating(file, at: path, "appear")
+      state.files[file.index].cached = bytes
+      state.files[file.index].durable = bytes
+      state.names.apply(changes)
+      state.durableNames.apply(changes)
+    }
+  }
+
+  /// The paths of all files, in order.
+  var filePaths: [String] {
+    state.withLock { state in
+      var paths: [String] = []
+      state.forEachFile { path, _ in paths.append(path) }
+      return paths
+    }
+  }
+
+  /// The bytes of a file as they are read now, without a call.
+  func bytes(of path: String) throws(SystemError) -> [UInt8] {
+    try state.withLock { (state) throws(SystemError) in
+      state.files[try state.names.file(at: path, "look").index].cached
+    }
+  }
+
+  /// The bytes of a sector, as far as the file goes.
+  func bytes(of sector: SimulatedDisk.Sector) throws(SystemError) -> [UInt8] {
+    let bytes = try bytes(of: sector.path)
+    guard sector.sizeBytes > 0, sector.index >= 0, !bytes.isEmpty,
+      sector.index <= (bytes.count - 1) / sector.sizeBytes
+    else { throw SystemError(call: "look", path: sector.path, code: .invalidArgument) }
+    return Array(bytes.dropFirst(sector.index * sector.sizeBytes).prefix(sector.sizeBytes))
+  }
+
+  /// Overwrites a sector, as far as the file goes.
+  func put(_ new: [UInt8], at sector: SimulatedDisk.Sector) throws(SystemError) {
+    try edit(sector.path) { bytes in
+      let start = sector.index * sector.sizeBytes
+      bytes.replace(at: start, with: new.prefix(bytes.count - start))
+      return true
+    }
+  }
+
   /// Edits what is on the disk and what is read alike; what was not flushed counts as flushed.
   private func edit(
     _ path: String, _ body: (inout [UInt8]) -> Bool
@@ -74,19 +120,70 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Adds all names and bytes as they are read now; faster than ``contentHash``, but different in
-  /// every run.
-  package func hashContents(into hasher: inout Hasher) {
-    hasher = state.withLock { [hasher] state in
-      var hasher = hasher
-      state.forEachFile { path, file in
-        hasher.combine(path)
-        let bytes = state.files[file.index].cached
-        hasher.combine(bytes.count)
-        // The bytes are only looked at, within the closure that lends them.
-        unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+  /// Stands for everything that a restart could find: names, bytes, and what is not flushed yet.
+  ///
+  /// The same in every run; noise that a loss left is the same for the same cut, so that it makes no
+  /// difference of its own. What is read, but is neither on the disk nor on the way there, because a
+  /// flush failed, does not count.
+  package var imageHash: UInt64 {
+    state.withLock { state in
+      var hash = StableHash()
+      state.addNames(of: state.names, to: &hash)
+      guard state.unflushedChangeCount > 0 else { return hash.value }
+      state.addNames(of: state.durableNames, to: &hash)
+      state.addUnflushed(to: &hash)
+      return hash.value
+    }
+  }
+}
+
+extension SimulatedFileSystem {
+  /// Makes hashing the images of this disk's forks fast, as long as it does not change itself.
+  package func rememberHashes() {
+    state.withLock { state in
+      for index in state.files.indices { state.files[index].rememberHash() }
+    }
+  }
+}
+
+extension SimulatedState {
+  fileprivate func addNames(of tree: FileTree<SimulatedFileID>, to hash: inout StableHash) {
+    addNames(of: tree, in: FileTree<SimulatedFileID>.root, to: &hash)
+  }
+
+  private func addNames(
+    of tree: FileTree<SimulatedFileID>, in directory: FileTree<SimulatedFileID>.DirectoryID,
+    to hash: inout StableHash
+  ) {
+    let names = tree.names(in: directory)
+    hash.add(names.count)
+    for name in names {
+      hash.add(name)
+      switch tree[.init(directory: directory, name: name)] {
+      case .file(let file):
+        hash.add(Int(truncatingIfNeeded: files[file.index].durableHash))
+      case .directory(let next): addNames(of: tree, in: next, to: &hash)
+      case nil: break
       }
-      return hasher
+    }
+  }
+
+  fileprivate func addUnflushed(to hash: inout StableHash) {
+    for change in volatileNames {
+      hash.add(change.number)
+      for part in change.changes {
+        hash.add(part.place.directory.number)
+        hash.add(part.place.name)
+        if case .file(let file) = part.node { hash.add(file.index) }
+      }
+    }
+    for (index, file) in files.enumerated() {
+      for write in file.pending {
+        hash.add(index)
+        hash.add(write.number)
+        hash.add(write.offset)
+        hash.addWords(write.bytes)
+      }
     }
   }
 }

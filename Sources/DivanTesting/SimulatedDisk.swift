@@ -54,6 +54,14 @@ extension SimulatedDisk {
     case first(Int)
     /// Any of the changes, and of each write any of the blocks of 4,096 bytes.
     case random(seed: UInt64)
+    /// The first so many changes, whole, and of the next one, if it is a write, so many bytes; the
+    /// changes after it as well, if `laterStay`, or none of them.
+    case torn(Int, keeping: Int, laterStay: Bool)
+    /// As a journal of names and sizes leaves it that is written after the new bytes: the first so
+    /// many of the changes that made a name or a file longer, with all bytes that they make
+    /// reachable, and of the next write the blocks of 4,096 bytes that its seed says. Bytes that
+    /// overwrite others may be there or not, whichever came first.
+    case ordered(Int, seed: UInt64)
     /// All changes but this one, counted from 0 and around.
     case dropOne(Int)
     /// Names and sizes, but in new bytes zeros, noise or something old.
@@ -65,14 +73,15 @@ extension SimulatedDisk {
   /// How a write is torn that only a part of is left of.
   public struct Tearing: Hashable, Sendable {
     /// What stands where the rest of the write should be.
-    public enum Remainder: CaseIterable, Hashable, Sendable {
+    public enum Remainder: String, CaseIterable, Hashable, Sendable {
       /// What stood there before, if anything.
       case old
       /// Zeros.
       case zeros
-      /// Anything.
+      /// Anything, but the same at the same place of every file of one disk, so that what is left
+      /// differs in what was kept, never in noise alone.
       case noise
-      /// Bytes of another place in the same or another file.
+      /// Bytes of another file, or of one that was there earlier.
       case stale
     }
 
@@ -103,13 +112,14 @@ extension SimulatedDisk {
   /// The disk as it is when started again after a loss of power at this moment.
   ///
   /// This disk stays as it is, so that one moment can be tried with many losses, also without
-  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, it
-  /// does so by `tearing`, or, if that is nil, by its seed.
+  /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
+  /// leaves bytes that nobody wrote, it does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
     SimulatedDisk(files.restarted(loss, tearing: tearing))
   }
 
-  /// How many changes are not flushed: what ``Loss/first(_:)`` and ``Loss/dropOne(_:)`` count.
+  /// How many changes are not flushed: what ``Loss/first(_:)``, ``Loss/dropOne(_:)`` and
+  /// ``Loss/torn(_:keeping:laterStay:)`` count.
   public var unflushedChangeCount: Int { files.unflushedChangeCount }
 
   /// How many calls changed something or flushed: what ``losePower(atCall:)`` counts.
@@ -171,51 +181,114 @@ extension SimulatedDisk {
 
   /// Why a call fails.
   public enum Failure: CaseIterable, Hashable, Sendable {
-    /// The medium failed.
+    /// The medium failed (`EIO`).
     case inputOutput
-    /// No space is left.
+    /// No space is left (`ENOSPC`).
     case noSpace
-    /// The user's share of the space is used up.
+    /// The user's share of the space is used up (`EDQUOT`).
     case quotaExceeded
-    /// Access is refused.
+    /// Access is refused (`EACCES`).
     case noAccess
-    /// Too many files are open.
+    /// It is not permitted (`EPERM`).
+    case notPermitted
+    /// Too many files are open in this process (`EMFILE`).
     case tooManyOpenFiles
-    /// The medium can be read only.
+    /// Too many files are open on this machine (`ENFILE`).
+    case tooManyOpenFilesInSystem
+    /// The medium can be read only (`EROFS`).
     case readOnly
+    /// A signal arrived, and nobody asked again (`EINTR`).
+    case interrupted
+    /// The file is gone from its server (`ESTALE`).
+    case staleHandle
+    /// The file is not there, though it was a moment ago (`ENOENT`).
+    case notFound
+    /// The system has no memory for it (`ENOMEM`).
+    case outOfMemory
 
-    var code: SystemError.Code {
+    package var code: SystemError.Code {
       switch self {
       case .inputOutput: .inputOutput
       case .noSpace: .noSpace
       case .quotaExceeded: .quotaExceeded
       case .noAccess: .noAccess
+      case .notPermitted: .notPermitted
       case .tooManyOpenFiles: .tooManyOpenFiles
+      case .tooManyOpenFilesInSystem: .tooManyOpenFilesInSystem
       case .readOnly: .readOnlyFileSystem
+      case .interrupted: .interrupted
+      case .staleHandle: .staleHandle
+      case .notFound: .notFound
+      case .outOfMemory: .outOfMemory
       }
     }
   }
 
+  /// How much of a call is done that fails.
+  public enum Completion: CaseIterable, Hashable, Sendable {
+    /// Nothing.
+    case nothing
+    /// Some of the bytes of a write, and nothing of any other call.
+    case part
+    /// Everything: the error is all that is wrong, as when an answer is lost on the way.
+    case everything
+  }
+
   /// How a system behaves that failed to flush a file.
   ///
-  /// In each case the bytes never reach the disk.
+  /// In each case but the first two the bytes never reach the disk.
   public enum FailedFlush: Hashable, Sendable {
-    /// Reading goes on to give the new bytes, until the power is lost.
+    /// Nothing happened, and the next flush may well succeed.
+    case staysDirty
+    /// The bytes are on the disk, and only the error is wrong.
+    case takesEffect
+    /// The error is reported once. Reading goes on to give the new bytes, until the power is lost.
     case keepsNewBytes
     /// After so many more calls, reading gives the old bytes again, or zeros past the old end.
     case revertsToOldBytes(afterCalls: Int)
     /// This flush reports success; the next one of the same file reports the error.
     case reportsAtNextFlush
+    /// This flush reports success; the next write, flush or closing of the same file reports the
+    /// error.
+    case reportsAtNextCall
+  }
+
+  /// What a disk says that it did, and did not.
+  ///
+  /// Reading gives what was asked for, as the page cache holds it, until the power is lost or the
+  /// cache forgets it.
+  public enum Lie: Hashable, Sendable {
+    /// A write never reaches the disk, not even by a flush.
+    case lostWrite
+    /// A write hits another place, as far as there is something: in the same file if `path` is nil.
+    case misdirectedWrite(path: String?, offset: Int)
+    /// A flush of a file leaves everything as volatile as it was.
+    case ignoredFlush
+    /// A flush of a directory leaves its names as volatile as they were.
+    case ignoredDirectoryFlush
+
+    var verb: Verb {
+      switch self {
+      case .lostWrite, .misdirectedWrite: .write
+      case .ignoredFlush: .flush
+      case .ignoredDirectoryFlush: .flushDirectory
+      }
+    }
   }
 
   /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
   ///
-  /// A failing write may write a part. Any other failing call does nothing. If `isLasting`, every
-  /// later such call fails as well.
+  /// If `isLasting`, every later such call fails as well.
+  ///
+  /// - Parameters:
+  ///   - verb: the calls that count; all if nil.
+  ///   - completion: how much of it is done nevertheless.
   public func fail(
-    _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure, isLasting: Bool = false
+    _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure,
+    completion: Completion = .part, isLasting: Bool = false
   ) {
-    files.fail(verb, atCall: call, with: failure.code, isLasting: isLasting)
+    files.fail(
+      verb, atCall: call, with: failure.code, completion: completion, isLasting: isLasting)
   }
 
   /// Makes the `call`-th flush of a file from now fail, counted from 1, in a certain way.
@@ -223,6 +296,18 @@ extension SimulatedDisk {
     atCall call: Int = 1, _ behavior: FailedFlush, isLasting: Bool = false
   ) {
     files.failFlush(atCall: call, behavior, isLasting: isLasting)
+  }
+
+  /// Makes the `call`-th write, flush of a file or flush of a directory from now, counted from 1,
+  /// report success for what it does not do.
+  ///
+  /// - Parameter forgottenAfterCalls: after so many more calls reading gives what is on the disk;
+  ///   not before the power is lost if nil.
+  public func lie(
+    _ lie: Lie, atCall call: Int = 1, isLasting: Bool = false, forgottenAfterCalls: Int? = nil
+  ) {
+    files.lie(
+      lie, atCall: call, isLasting: isLasting, forgottenAfterCalls: forgottenAfterCalls)
   }
 
   /// Takes back every fault that was asked for.
@@ -238,24 +323,9 @@ extension SimulatedDisk {
   public var usedBytes: Int { files.usedBytes }
 }
 
-// MARK: Damage and evidence
+// MARK: Evidence
 
 extension SimulatedDisk {
-  /// Inverts the bits of `mask` in one byte of a file, on the disk and in what is read from now on.
-  ///
-  /// What was not flushed in that file counts as flushed then.
-  public func corrupt(_ path: String, atOffset offset: Int, mask: UInt8) throws {
-    try files.corrupt(path, atOffset: offset, mask: mask)
-  }
-
-  /// Cuts a file's end off, or extends it by zeros.
-  public func truncate(_ path: String, toSize size: Int) throws {
-    try files.truncate(path, toSize: size)
-  }
-
-  /// Takes a file away as if it had never been.
-  public func vanish(_ path: String) throws { try files.vanish(path) }
-
   /// Stands for the order and arguments of all calls so far, without the bytes.
   public var traceHash: UInt64 { files.traceHash }
 

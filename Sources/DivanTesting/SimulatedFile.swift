@@ -16,6 +16,15 @@ final class SimulatedFile: OpenFile {
     self.file = file
     self.access = access
     self.fileSystem = fileSystem
+    fileSystem.openFiles.add(1, ordering: .sequentiallyConsistent)
+  }
+
+  deinit {
+    if !isClosed.load(ordering: .relaxed) { noteClosed() }
+  }
+
+  private func noteClosed() {
+    fileSystem.openFiles.subtract(1, ordering: .sequentiallyConsistent)
   }
 }
 
@@ -49,16 +58,24 @@ extension SimulatedFile {
         throw SystemError(call: "write", path: path, code: .badDescriptor)
       }
       guard !bytes.isEmpty else { return }
-      if let fault {
-        state.write(bytes.prefix(fault.partOfWrite(bytes.count)), to: file, at: offset)
-        throw SystemError(call: "write", path: path, code: fault.code)
+      try state.tellBelatedError(.write, file, path)
+      if let error = fault?.error("write", path) {
+        let part = fault?.partOfWrite(bytes.count) ?? 0
+        state.write(bytes.prefix(part), to: file, at: offset)
+        throw error
       }
       let growth = offset + bytes.count - state.files[file.index].cached.count
       if growth > 0, let free = state.freeBytes, growth > free {
         state.write(bytes.prefix(max(0, bytes.count - (growth - free))), to: file, at: offset)
         throw SystemError(call: "write", path: path, code: .noSpace)
       }
-      state.write(bytes[...], to: file, at: offset)
+      if let fault, case .lie(let lie, let calls) = fault.effect {
+        let evicted = try state.write(bytes, to: file, at: offset, lying: lie)
+        guard let calls else { return }
+        for (file, write) in evicted { fileSystem.evict([write], of: file, afterCalls: calls) }
+      } else {
+        state.write(bytes[...], to: file, at: offset)
+      }
     }
   }
 
@@ -71,31 +88,50 @@ extension SimulatedFile {
 
   func flush() throws(SystemError) {
     try checkOpen(.flush)
-    let number = file.index
     try fileSystem.perform(.flush, path, offset: 0, count: 0) {
       (state, fault) throws(SystemError) in
-      if let code = state.files[number].belatedError {
-        state.files[number].belatedError = nil
-        state.files[number].flush()
+      if state.files[file.index].belatedError != nil {
+        defer { state.files[file.index].flush() }
+        return try state.tellBelatedError(.flush, file, path)
+      }
+      switch fault?.effect {
+      case nil: state.files[file.index].flush()
+      case .lie: break
+      case .error(let code, let completion):
+        if completion == .everything { state.files[file.index].flush() }
         throw SystemError(call: "flush", path: path, code: code)
+      case .failedFlush(let behavior, let code):
+        try fail(behavior, SystemError(call: "flush", path: path, code: code), &state)
       }
-      guard let fault else { return state.files[number].flush() }
-      let error = SystemError(call: "flush", path: path, code: fault.code)
-      // Without a behaviour, nothing happened, and the next flush may well succeed.
-      guard let behavior = fault.failedFlush else { throw error }
-      let lost = state.files[number].pending
-      state.files[number].pending = []
-      switch behavior {
-      case .keepsNewBytes: throw error
-      case .reportsAtNextFlush: state.files[number].belatedError = fault.code
-      case .revertsToOldBytes(let calls):
-        if calls > 0 {
-          fileSystem.evict(lost, of: number, afterCalls: calls)
-        } else {
-          state.files[number].revert(lost)
-        }
-        throw error
+    }
+  }
+
+  /// Fails to flush, and does with the bytes what that behaviour does with them.
+  private func fail(
+    _ behavior: SimulatedDisk.FailedFlush, _ error: SystemError, _ state: inout SimulatedState
+  ) throws(SystemError) {
+    let number = file.index
+    switch behavior {
+    case .staysDirty: throw error
+    case .takesEffect:
+      state.files[number].flush()
+      throw error
+    case .keepsNewBytes, .revertsToOldBytes, .reportsAtNextFlush, .reportsAtNextCall: break
+    }
+    let lost = state.files[number].pending
+    state.files[number].pending = []
+    switch behavior {
+    case .reportsAtNextFlush, .reportsAtNextCall:
+      state.files[number].belatedError = BelatedError(
+        code: error.code, isForAnyCall: behavior == .reportsAtNextCall)
+    case .revertsToOldBytes(let calls):
+      if calls > 0 {
+        fileSystem.evict(lost, of: number, afterCalls: calls)
+      } else {
+        state.files[number].revert(lost)
       }
+      throw error
+    case .keepsNewBytes, .staysDirty, .takesEffect: throw error
     }
   }
 
@@ -112,7 +148,10 @@ extension SimulatedFile {
 
   func close() throws(SystemError) {
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    try fileSystem.perform(.close, path) { (_) throws(SystemError) in }
+    noteClosed()
+    try fileSystem.perform(.close, path) { (state) throws(SystemError) in
+      try state.tellBelatedError(.close, file, path)
+    }
   }
 
   private func checkOpen(_ verb: SimulatedDisk.Verb) throws(SystemError) {
@@ -123,6 +162,35 @@ extension SimulatedFile {
 }
 
 extension SimulatedState {
+  /// Throws what an earlier flush left to be told by `verb`, if anything.
+  fileprivate mutating func tellBelatedError(
+    _ verb: SimulatedDisk.Verb, _ file: SimulatedFileID, _ path: String
+  ) throws(SystemError) {
+    guard let code = files[file.index].takeBelatedError(verb) else { return }
+    throw SystemError(call: verb.rawValue, path: path, code: code)
+  }
+
+  /// Makes a write that is read where it belongs, and never gets there on the disk.
+  ///
+  /// - Returns: what reads differently once the page cache has forgotten it.
+  fileprivate mutating func write(
+    _ bytes: [UInt8], to file: SimulatedFileID, at offset: Int, lying lie: SimulatedDisk.Lie
+  ) throws(SystemError) -> [(file: Int, write: VolatileWrite)] {
+    let number = nextChangeNumber()
+    let asked = VolatileWrite(number: number, offset: offset, bytes: bytes)
+    files[file.index].pretend(asked)
+    guard case .misdirectedWrite(let path, let wrongOffset) = lie else {
+      return [(file.index, asked)]
+    }
+    // A file that is not there is a place on the disk that belongs to nobody.
+    let victim = try? path.map { path throws(SystemError) in try names.file(at: path, "write") }
+    let index = path == nil ? file.index : victim?.index
+    guard let index else { return [(file.index, asked)] }
+    let wrong = VolatileWrite(number: number, offset: wrongOffset, bytes: bytes)
+    files[index].hit(wrong)
+    return [(file.index, asked), (index, wrong)]
+  }
+
   fileprivate mutating func write(
     _ bytes: ArraySlice<UInt8>, to file: SimulatedFileID, at offset: Int
   ) {

@@ -17,6 +17,7 @@ package final class SimulatedFileSystem: FileSystem {
   let state: Guarded<SimulatedState>
   let control: Guarded<SimulatedControl>
   private let observer = Guarded<Observer?>(nil)
+  let openFiles = Atomic(0)
 
   /// A function in a type of its own: bare, it would be wrapped anew each time it is taken from the
   /// lock, and be slower with every call.
@@ -25,7 +26,7 @@ package final class SimulatedFileSystem: FileSystem {
   }
 
   package convenience init(seed: UInt64 = 0) {
-    self.init(SimulatedState(), SimulatedControl(seed: seed))
+    self.init(SimulatedState(noiseSeed: seed), SimulatedControl(seed: seed))
   }
 
   init(_ state: SimulatedState, _ control: SimulatedControl) {
@@ -35,6 +36,12 @@ package final class SimulatedFileSystem: FileSystem {
 }
 
 extension SimulatedFileSystem {
+  /// How many files were opened and neither closed nor let go of.
+  package var openFileCount: Int { openFiles.load(ordering: .sequentiallyConsistent) }
+
+  /// How many locks are held.
+  package var heldLockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
+
   /// Calls `body` before each call of any kind.
   package func observeCalls(_ body: (@Sendable (SimulatedCall) -> Void)?) {
     observer.withLock { $0 = body.map(Observer.init) }
@@ -58,8 +65,9 @@ extension SimulatedFileSystem {
   ) throws(SystemError) -> Result {
     try perform(verb, path, offset: offset, count: count) {
       (state, fault) throws(SystemError) in
-      if let fault { throw SystemError(call: verb.rawValue, path: path, code: fault.code) }
-      return try body(&state)
+      guard let error = fault?.error(verb.rawValue, path) else { return try body(&state) }
+      if fault?.takesEffect == true { _ = try body(&state) }
+      throw error
     }
   }
 
@@ -152,8 +160,11 @@ extension SimulatedFileSystem {
   }
 
   package func flushDirectory(_ path: String) throws(SystemError) {
-    try perform(.flushDirectory, path) { (state) throws(SystemError) in
-      state.flushNames(in: try state.names.directory(at: path, "open"))
+    try perform(.flushDirectory, path, offset: 0, count: 0) {
+      (state, fault) throws(SystemError) in
+      let directory = try state.names.directory(at: path, "open")
+      if fault == nil || fault?.takesEffect == true { state.flushNames(in: directory) }
+      if let error = fault?.error("flushDirectory", path) { throw error }
     }
   }
 
@@ -165,8 +176,10 @@ extension SimulatedFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
-    let (file, heldNote) = try perform(.lock, path) {
-      (state) throws(SystemError) -> (SimulatedFileID, String?) in
+    let (file, heldNote) = try perform(.lock, path, offset: 0, count: 0) {
+      (state, fault) throws(SystemError) -> (SimulatedFileID, String?) in
+      // Nobody ends up with a lock of which an error was reported: it goes with its descriptor.
+      if let error = fault?.error("lock", path) { throw error }
       var file: SimulatedFileID
       if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
         file = try state.create(path)

@@ -1,6 +1,16 @@
 import DivanLog
 import Synchronization
 
+/// A change that a loss of power could take, as far as it matters for choosing a loss.
+package struct UnflushedChange: Sendable {
+  /// Its number among all changes of the disk.
+  package let number: Int
+  /// For a write, where it begins in its file; nil for a change of names.
+  package let offset: Int?
+  /// For a write, how many bytes it has.
+  package let byteCount: Int
+}
+
 extension SimulatedFileSystem {
   /// The file system as it is found after a loss of power at this moment; this one stays as it is.
   package func restarted(
@@ -9,11 +19,13 @@ extension SimulatedFileSystem {
     var left = state.withLock { $0 }
     var seed: UInt64 = 0
     switch loss {
-    case .prefix(let value), .random(let value), .sizeFirst(let value), .dataFirst(let value):
+    case .prefix(let value), .random(let value), .sizeFirst(let value), .dataFirst(let value),
+      .ordered(_, let value):
       seed = value
-    case .strict, .everything, .processEnd, .first, .dropOne: break
+    case .strict, .everything, .processEnd, .first, .dropOne, .torn: break
     }
-    var ruin = Ruin(random: SeededGenerator(seed: seed), tearing: tearing)
+    var ruin = Ruin(
+      random: SeededGenerator(seed: seed), tearing: tearing, noiseSeed: left.noiseSeed)
     left.losePower(loss, &ruin)
     let control =
       loss == .processEnd
@@ -22,38 +34,12 @@ extension SimulatedFileSystem {
   }
 
   package var unflushedChangeCount: Int { state.withLock { $0.unflushedChangeCount } }
-}
 
-/// How a loss of power leaves what it does not leave whole.
-private struct Ruin {
-  var random: SeededGenerator
-  let tearing: SimulatedDisk.Tearing?
-  /// Bytes that lie about on the disk.
-  var stale: [UInt8] = []
+  /// What is not flushed, in the order in which it was done.
+  package var unflushedChanges: [UnflushedChange] { state.withLock { $0.unflushedChanges } }
 
-  mutating func chooseTearing() -> SimulatedDisk.Tearing {
-    if let tearing { return tearing }
-    let granularity = [1, 8, 512, 4096][random.below(4)]
-    return SimulatedDisk.Tearing(granularityBytes: granularity, remainder: chooseRemainder())
-  }
-
-  mutating func chooseRemainder() -> SimulatedDisk.Tearing.Remainder {
-    let all = SimulatedDisk.Tearing.Remainder.allCases
-    return all[random.below(all.count)]
-  }
-
-  /// Bytes that stand where others should; nil for what stood there before.
-  mutating func bytes(_ count: Int, _ remainder: SimulatedDisk.Tearing.Remainder) -> [UInt8]? {
-    switch remainder {
-    case .old: return nil
-    case .zeros: return [UInt8](repeating: 0, count: count)
-    case .noise: return random.bytes(count)
-    case .stale:
-      guard !stale.isEmpty else { return [UInt8](repeating: 0, count: count) }
-      let start = random.below(stale.count)
-      return (0..<count).map { stale[(start + $0) % stale.count] }
-    }
-  }
+  /// Ends the process that works with the disk, which goes on: what it locked is free.
+  package func endProcess() { state.withLock { $0.releaseLocks() } }
 }
 
 extension SimulatedState {
@@ -61,14 +47,30 @@ extension SimulatedState {
     volatileNames.count + files.reduce(0) { $0 + $1.pending.count }
   }
 
+  fileprivate var unflushedChanges: [UnflushedChange] {
+    var changes = volatileNames.map {
+      UnflushedChange(number: $0.number, offset: nil, byteCount: 0)
+    }
+    for file in files {
+      changes += file.pending.map {
+        UnflushedChange(number: $0.number, offset: $0.offset, byteCount: $0.bytes.count)
+      }
+    }
+    return changes.sorted { $0.number < $1.number }
+  }
+
   /// The numbers of all changes that were not flushed, in order.
   private var unflushedNumbers: [Int] {
     (volatileNames.map(\.number) + files.flatMap { $0.pending.map(\.number) }).sorted()
   }
 
+  fileprivate mutating func releaseLocks() {
+    for index in files.indices { files[index].isLocked = false }
+  }
+
   fileprivate mutating func losePower(_ loss: SimulatedDisk.Loss, _ ruin: inout Ruin) {
     capacityBytes = nil
-    for index in files.indices { files[index].isLocked = false }
+    releaseLocks()
     switch loss {
     case .processEnd: return
     case .strict: keep { _ in false }
@@ -77,6 +79,12 @@ extension SimulatedState {
       let numbers = unflushedNumbers
       let end = count < numbers.count ? numbers[max(0, count)] : Int.max
       keep { $0 < end }
+    case .torn(let count, let kept, let laterStay):
+      let numbers = unflushedNumbers
+      guard numbers.indices.contains(count) else { break }
+      ruin.gatherStale(in: self, besides: numbers[count])
+      keepTorn(numbers[count], kept, laterStay, &ruin)
+    case .ordered(let count, _): keepInOrder(count, &ruin)
     case .dropOne(let index):
       let numbers = unflushedNumbers
       let dropped = numbers.isEmpty ? 0 : numbers[abs(index % numbers.count)]
@@ -92,7 +100,7 @@ extension SimulatedState {
   /// Leaves whole changes, chosen by their numbers.
   private mutating func keep(_ isKept: (Int) -> Bool) {
     flushNames { isKept($0.number) }
-    for index in files.indices {
+    for index in files.indices where !files[index].pending.isEmpty {
       files[index].pending.removeAll { !isKept($0.number) }
       files[index].flush()
     }
@@ -102,16 +110,55 @@ extension SimulatedState {
     let numbers = unflushedNumbers
     guard !numbers.isEmpty else { return }
     let torn = numbers[ruin.random.below(numbers.count)]
-    gatherStale(&ruin)
+    ruin.gatherStale(in: self)
+    let length = files.lazy.flatMap(\.pending).first { $0.number == torn }?.bytes.count ?? 0
+    keepTorn(torn, ruin.random.below(length + 1), false, &ruin)
+  }
+
+  /// Leaves what was before the change `torn`, some bytes of it, and perhaps what came after it.
+  private mutating func keepTorn(
+    _ torn: Int, _ kept: Int, _ laterStay: Bool, _ ruin: inout Ruin
+  ) {
     for index in files.indices {
-      guard let write = files[index].pending.first(where: { $0.number == torn }) else { continue }
-      let earlier = files[index].pending.filter { $0.number < torn }
-      files[index].pending = earlier
+      guard let place = files[index].pending.firstIndex(where: { $0.number == torn }) else {
+        continue
+      }
+      let pending = files[index].pending
+      files[index].pending = Array(pending[..<place])
       files[index].flush()
-      files[index].tear(write, &ruin)
+      files[index].tear(pending[place], after: kept, &ruin)
+      files[index].pending = Array(pending[(place + 1)...])
     }
-    // What comes after is lost, and a torn write was dealt with.
-    keep { $0 < torn }
+    keep { $0 < torn || (laterStay && $0 > torn) }
+  }
+
+  /// Leaves names and sizes in their order, and the bytes that these make reachable.
+  private mutating func keepInOrder(_ count: Int, _ ruin: inout Ruin) {
+    // What overwrites bytes makes nothing longer, and is not kept in order.
+    var overwriting: Set<Int> = []
+    for file in files {
+      var end = file.durable.count
+      for write in file.pending {
+        if write.end <= end { overwriting.insert(write.number) }
+        end = max(end, write.end)
+      }
+    }
+    let numbers = unflushedNumbers.filter { !overwriting.contains($0) }
+    let next = count < numbers.count ? numbers[max(0, count)] : Int.max
+    let seenBefore = overwriting.sorted().filter { _ in ruin.random.chance(1, of: 2) }
+    for index in files.indices {
+      guard let place = files[index].pending.firstIndex(where: { $0.number == next }) else {
+        continue
+      }
+      // The size of a file grows as its blocks are written.
+      let write = files[index].pending[place]
+      let blocks = write.blocks
+      let kept = blocks.prefix(ruin.random.below(blocks.count)).map {
+        VolatileWrite(number: 0, offset: $0.offset, bytes: $0.bytes)
+      }
+      files[index].pending.replaceSubrange(place..., with: kept)
+    }
+    keep { $0 < next && (!overwriting.contains($0) || seenBefore.contains($0)) }
   }
 
   private mutating func keepAny(_ ruin: inout Ruin) {
@@ -119,13 +166,13 @@ extension SimulatedState {
     let kept = volatileNames.map { _ in ruin.random.chance(quarters, of: 4) }
     let numbers = Set(zip(volatileNames, kept).filter(\.1).map(\.0.number))
     flushNames { numbers.contains($0.number) }
-    gatherStale(&ruin)
+    ruin.gatherStale(in: self)
     for index in files.indices {
       let blocks = files[index].pending.flatMap(\.blocks)
       files[index].pending = []
       for block in blocks where ruin.random.chance(quarters, of: 4) {
         if ruin.random.chance(1, of: 8) {
-          files[index].tear(block, &ruin)
+          files[index].tear(block, after: ruin.random.below(block.bytes.count + 1), &ruin)
         } else {
           files[index].durable.replace(at: block.offset, with: block.bytes)
         }
@@ -135,11 +182,12 @@ extension SimulatedState {
 
   private mutating func keepSizes(_ ruin: inout Ruin) {
     flushNames { _ in true }
-    gatherStale(&ruin)
+    ruin.gatherStale(in: self)
     for index in files.indices where !files[index].pending.isEmpty {
       let oldSize = files[index].durable.count
       let newSize = files[index].pending.reduce(oldSize) { max($0, $1.end) }
-      let filling = ruin.bytes(newSize - oldSize, ruin.chooseRemainder())
+      let remainder = ruin.tearing?.remainder ?? ruin.chooseRemainder()
+      let filling = ruin.bytes(newSize - oldSize, at: oldSize, remainder)
       files[index].durable += filling ?? [UInt8](repeating: 0, count: newSize - oldSize)
       // In one half of the cases no byte arrived, in the other one some blocks.
       guard ruin.random.chance(1, of: 2) else { continue }
@@ -163,13 +211,6 @@ extension SimulatedState {
     keep { _ in false }
   }
 
-  /// Some bytes that are on the disk, of which something can turn up in the wrong place.
-  private func gatherStale(_ ruin: inout Ruin) {
-    let candidates = files.filter { !$0.durable.isEmpty }
-    guard !candidates.isEmpty else { return }
-    ruin.stale = Array(candidates[ruin.random.below(candidates.count)].durable.prefix(1 << 16))
-  }
-
   /// Only what is on the disk is there any more.
   private mutating func forgetCache() {
     names = durableNames
@@ -182,37 +223,5 @@ extension SimulatedState {
     var named: Set<Int> = []
     forEachFile { _, file in named.insert(file.index) }
     for index in files.indices where !named.contains(index) { files[index] = SimulatedContents() }
-  }
-}
-
-extension SimulatedContents {
-  /// Leaves the beginning of a write.
-  fileprivate mutating func tear(_ write: VolatileWrite, _ ruin: inout Ruin) {
-    let tearing = ruin.chooseTearing()
-    let cut = write.offset + ruin.random.below(write.bytes.count + 1)
-    let end = max(write.offset, cut - cut % tearing.granularityBytes)
-    if end > write.offset {
-      durable.replace(at: write.offset, with: write.bytes.prefix(end - write.offset))
-    }
-    guard end < write.end else { return }
-    if let rest = ruin.bytes(write.end - end, tearing.remainder) {
-      durable.replace(at: end, with: rest)
-    }
-  }
-}
-
-extension VolatileWrite {
-  /// The parts of this write that lie in different blocks of 4,096 bytes.
-  fileprivate var blocks: [VolatileWrite] {
-    var blocks: [VolatileWrite] = []
-    var start = offset
-    while start < end {
-      let next = min(end, (start / 4096 + 1) * 4096)
-      blocks.append(
-        VolatileWrite(
-          number: number, offset: start, bytes: Array(bytes[start - offset..<next - offset])))
-      start = next
-    }
-    return blocks
   }
 }

@@ -23,6 +23,13 @@ struct VolatileNames: Sendable {
   let changes: [FileTree<SimulatedFileID>.Change]
 }
 
+/// What became of an earlier flush, which somebody is still to be told.
+struct BelatedError: Sendable {
+  let code: SystemError.Code
+  /// Whether any call that can fail for it tells it, and not the next flush alone.
+  let isForAnyCall: Bool
+}
+
 /// The bytes of one file.
 ///
 /// Invariants:
@@ -31,17 +38,31 @@ struct SimulatedContents: Sendable {
   /// What is read.
   var cached: [UInt8] = []
   /// What is on the disk.
-  var durable: [UInt8] = []
+  var durable: [UInt8] = [] {
+    didSet { rememberedHash = nil }
+  }
+  /// Stands for `durable`, so that not every fork of the disk needs to hash it again.
+  private var rememberedHash: UInt64?
   /// What was written since the last flush, in order.
   var pending: [VolatileWrite] = []
-  /// What the next flush reports, though it is about an earlier one.
-  var belatedError: SystemError.Code?
+  /// What a later call reports, though it is about an earlier flush.
+  var belatedError: BelatedError?
   var isLocked = false
 
   mutating func write(_ write: VolatileWrite) {
     cached.replace(at: write.offset, with: write.bytes)
     pending.append(write)
   }
+
+  /// Stands for what is on the disk.
+  var durableHash: UInt64 {
+    if let rememberedHash { return rememberedHash }
+    var hash = StableHash()
+    hash.addWords(durable)
+    return hash.value
+  }
+
+  mutating func rememberHash() { rememberedHash = durableHash }
 
   /// Brings everything to the disk.
   mutating func flush() {
@@ -58,6 +79,26 @@ struct SimulatedContents: Sendable {
     }
     // What was written after the flush failed is still to be seen.
     for write in pending { cached.replace(at: write.offset, with: write.bytes) }
+  }
+
+  /// Takes up a write in what is read only.
+  mutating func pretend(_ write: VolatileWrite) {
+    cached.replace(at: write.offset, with: write.bytes)
+  }
+
+  /// Overwrites what is on the disk, as far as there is something, past the page cache.
+  mutating func hit(_ write: VolatileWrite) {
+    let first = max(0, write.offset)
+    let end = min(write.end, durable.count)
+    guard first < end else { return }
+    for offset in first..<end { durable[offset] = write.bytes[offset - write.offset] }
+  }
+
+  /// The error that is to be told now, which is told once.
+  mutating func takeBelatedError(_ verb: SimulatedDisk.Verb) -> SystemError.Code? {
+    guard let error = belatedError, error.isForAnyCall || verb == .flush else { return nil }
+    belatedError = nil
+    return error.code
   }
 }
 
@@ -78,6 +119,8 @@ struct SimulatedState: Sendable {
   var files: [SimulatedContents] = []
   var changeCount = 0
   var capacityBytes: Int?
+  /// Decides what noise looks like; kept by forks.
+  var noiseSeed: UInt64 = 0
 }
 
 extension SimulatedState {

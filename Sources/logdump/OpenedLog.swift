@@ -106,18 +106,6 @@ extension OpenedLog {
 
   /// Decides how the log ends. FILE_FORMAT.md §8
   private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
-    guard last.header.merge == nil else {
-      var recovery = LogRecovery(ofMerged: last)
-      if let head,
-        head.segmentNumber > last.header.numbers.upperBound
-          || head.floor.commit > last.end.commit
-      {
-        recovery.damage = Damage(
-          path: directory.path, offset: 0,
-          reason: "HEAD shows that the log was durable through commit \(head.floor.commit)")
-      }
-      return recovery
-    }
     var floors: [LogRecovery.Floor] = []
     if let head { floors.append(OpenedLog.floor(head, last)) }
     if let checkpoint {
@@ -126,6 +114,16 @@ extension OpenedLog {
           commit: checkpoint.end.commit,
           offset: checkpoint.fileID == last.fileID ? checkpoint.end.offset : 0,
           witness: "the checkpoint"))
+    }
+    floors += chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
+    guard last.header.merge == nil else {
+      var recovery = LogRecovery(ofMerged: last)
+      if let floor = floors.first(where: { $0.commit > last.end.commit }) {
+        recovery.damage = Damage(
+          path: directory.path, offset: 0,
+          reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit)")
+      }
+      return recovery
     }
     return try LogRecovery.examine(last, size: try last.file.size(), from: nil, floors: floors)
   }
@@ -138,7 +136,9 @@ extension OpenedLog {
     return LogRecovery.Floor(
       // A newer segment than the last one was there once, even if nothing was in it yet.
       commit: head.segmentNumber > last.header.numbers.upperBound
-        ? max(head.floor.commit, last.header.predecessor.commit) + 1 : head.floor.commit,
+        ? max(head.floor.commit, last.header.merge?.end.commit ?? last.header.predecessor.commit)
+          + 1
+        : head.floor.commit,
       offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
   }
 }

@@ -251,6 +251,132 @@ import Testing
     #expect(names == [["a", "b", "tmp"], ["a", "b", "c", "tmp"]])
   }
 
+  @Test(arguments: SimulatedDisk.Tearing.Remainder.allCases, [false, true])
+  func `torn: a write is cut exactly there, and what came later stays or not`(
+    remainder: SimulatedDisk.Tearing.Remainder, laterStay: Bool
+  ) throws {
+    let files = try disk(old: String(repeating: "s", count: 100))
+    let file = try files.open("/s/b", .creating)
+    try files.flushDirectory("/s")
+    try file.write(bytes("first"), at: 0)
+    try file.write(bytes("0123456789"), at: 5)
+    try file.write(bytes("later"), at: 15)
+    try files.write("c", to: "/s/c")
+    let tearing = SimulatedDisk.Tearing(granularityBytes: 1, remainder: remainder)
+    for kept in 0...10 {
+      let left = files.restarted(
+        .torn(1, keeping: kept, laterStay: laterStay), tearing: tearing)
+      let found = try left.contents(of: "/s/b", limit: 100).array
+      let whole = "first" + "0123456789".prefix(kept)
+      #expect(found.starts(with: whole.utf8))
+      let middle = found.dropFirst(5 + kept).prefix(10 - kept)
+      switch remainder {
+      case .old:
+        #expect(middle.count == (laterStay ? 10 - kept : 0) && middle.allSatisfy { $0 == 0 })
+      case .zeros: #expect(middle.count == 10 - kept && middle.allSatisfy { $0 == 0 })
+      case .noise: #expect(middle.count == 10 - kept)
+      case .stale:
+        // The file next to it has these bytes at the same place.
+        #expect(middle.count == 10 - kept && middle.allSatisfy { $0 == UInt8(ascii: "s") })
+      }
+      let hasLater = found.suffix(5).elementsEqual("later".utf8)
+      #expect(hasLater == laterStay)
+      #expect(try left.exists("/s/c") == laterStay)
+    }
+  }
+
+  @Test func `noise is the same wherever a write is cut, and other on another disk`() throws {
+    func left(_ seed: UInt64, keeping kept: Int, noise: UInt64) throws -> [UInt8] {
+      let files = SimulatedFileSystem(seed: noise)
+      let file = try files.open("/b", .creating)
+      try files.flushDirectory("/")
+      try file.write(SharedBytes(copying: [UInt8](repeating: 7, count: 300)), at: 0)
+      let tearing = SimulatedDisk.Tearing(granularityBytes: 1, remainder: .noise)
+      let left = files.restarted(.torn(0, keeping: kept, laterStay: false), tearing: tearing)
+      let again = files.restarted(.torn(0, keeping: kept, laterStay: false), tearing: tearing)
+      #expect(left.imageHash == again.imageHash)
+      return try left.contents(of: "/b", limit: 300).array
+    }
+    let one = try left(1, keeping: 100, noise: 1)
+    #expect(try left(2, keeping: 203, noise: 1).dropFirst(203) == one.dropFirst(203))
+    #expect(Set(one.dropFirst(100)).count > 50)
+    #expect(try left(1, keeping: 100, noise: 2) != one)
+  }
+
+  @Test func `ordered: names and sizes stay in their order, with the bytes they make reachable`()
+    throws
+  {
+    let files = try disk()
+    let file = try files.open("/s/b", .creating)
+    try file.write(SharedBytes(copying: [UInt8](repeating: 7, count: 10_000)), at: 0)
+    try file.write(bytes("overwritten"), at: 50)
+    try files.write("c", to: "/s/c")
+    try files.remove("/s/a")
+    var seen: [Set<String>] = []
+    for count in 0..<6 {
+      var states: Set<String> = []
+      for seed in 0..<40 as Range<UInt64> {
+        let left = files.restarted(.ordered(count, seed: seed))
+        let names = try left.list("/s").joined(separator: " ")
+        let found = try left.exists("/s/b") ? left.contents(of: "/s/b", limit: 20_000).array : []
+        let isOver = found.count > 60 && found[50] != 7
+        #expect(found.enumerated().allSatisfy { $1 == 7 || (isOver && 50..<61 ~= $0) })
+        states.insert("\(names), \(found.count)\(isOver ? " over" : "")")
+      }
+      seen.append(states)
+    }
+    #expect(
+      seen == [
+        ["a tmp, 0"],
+        // The size grows as the blocks are written.
+        ["a b tmp, 0", "a b tmp, 4096", "a b tmp, 8192"],
+        ["a b tmp, 10000", "a b tmp, 10000 over"],
+        ["a b c tmp, 10000", "a b c tmp, 10000 over"],
+        ["a b c tmp, 10000", "a b c tmp, 10000 over"],
+        ["b c tmp, 10000", "b c tmp, 10000 over"],
+      ])
+  }
+
+  @Test func `one seed gives one trace and one content`() throws {
+    func run() throws -> [UInt64] {
+      var random = SeededGenerator(seed: 11)
+      let files = try disk()
+      var hashes: [UInt64] = []
+      for number in 0..<60 {
+        let path = "/s/\(random.next() % 5)"
+        let text = String(repeating: "\(number)", count: Int(random.next() % 3000))
+        if try files.exists(path) {
+          if random.next() % 3 == 0 {
+            try files.rename(path, to: "/s/tmp/x")
+          } else {
+            try files.remove(path)
+          }
+        } else {
+          let file = try files.write(text, to: path)
+          if random.next() % 2 == 0 { try file.flush() }
+        }
+        if random.next() % 6 == 0 { try files.flushDirectory("/s") }
+        let changes = files.unflushedChanges.count
+        for loss in Self.losses(seed: random.next(), changes: changes) {
+          hashes.append(files.restarted(loss).imageHash)
+        }
+      }
+      return hashes + [files.traceHash, files.contentHash, files.imageHash]
+    }
+    let first = try run()
+    #expect(try first == run())
+    #expect(Set(first).count > 200)
+  }
+
+  static func losses(seed: UInt64, changes: Int) -> [SimulatedDisk.Loss] {
+    let place = Int(seed % UInt64(max(1, changes)))
+    return [
+      .strict, .everything, .processEnd, .prefix(seed: seed), .first(place), .random(seed: seed),
+      .torn(place, keeping: Int(seed % 3000), laterStay: seed % 2 == 0),
+      .ordered(place, seed: seed), .dropOne(place), .sizeFirst(seed: seed), .dataFirst(seed: seed),
+    ]
+  }
+
   @Test func `what was flushed is whole after any loss`() throws {
     let files = try disk()
     let text = String(repeating: "flushed ", count: 2_000)
@@ -261,11 +387,7 @@ import Testing
     try file.write(bytes("more"), at: text.utf8.count)
     try files.write("c", to: "/s/c")
     for seed in 0..<60 as Range<UInt64> {
-      for loss in [
-        SimulatedDisk.Loss.strict, .everything, .processEnd, .prefix(seed: seed),
-        .first(Int(seed)), .random(seed: seed), .dropOne(Int(seed)), .sizeFirst(seed: seed),
-        .dataFirst(seed: seed),
-      ] {
+      for loss in Self.losses(seed: seed, changes: files.unflushedChangeCount) {
         let left = files.restarted(loss)
         #expect(try left.text(of: "/s/a") == "old")
         let found = try left.open("/s/b", .reading).read(text.utf8.count, at: 0)

@@ -10,32 +10,12 @@ import Testing
 /// Calls that fail, each kind of error at each call: never a trap, an honest error, and a store that
 /// is what the oracle knows it can be.
 struct FaultTests {
-  static let workloads: [CrashWorkload] = [
-    .newStore, .reopened, .checkpointing, .compacting, .merging, .interrupted, .mixed,
-  ]
-
-  @Test(arguments: workloads)
-  func `whichever call fails, nothing that was acknowledged is lost`(workload: CrashWorkload) throws
-  {
-    let calls = try countCalls(of: workload)
-    let kinds = SimulatedDisk.Failure.allCases
-    var tried = 0
-    let step = max(1, Int(Double(calls * kinds.count * 2) / (36 * testBudget)))
-    for number in stride(from: 0, to: calls * kinds.count * 2, by: step) {
-      let failure = kinds[(number / 2) % kinds.count]
-      let call = number / 2 / kinds.count + 1
-      tried += 1
-      do {
-        try run(
-          workload, failing: call, with: failure, isLasting: number % 2 == 1,
-          isMapped: tried % 2 == 0)
-      } catch {
-        Issue.record(
-          "\(workload.name): call \(call), \(failure), lasting \(number % 2 == 1): \(error)")
-        break
-      }
-    }
-    print("\(workload.name): \(calls) calls, \(tried) faults")
+  /// A slice of what `Proofs ci faults` tries.
+  @Test func `whichever call fails, nothing that was acknowledged is lost`() throws {
+    let run = ProofRun(FaultProof.name, budget: .test)
+    try FaultProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(3))")
+    #expect(run.figure("faults") > 50)
   }
 
   @Test func `a failed flush stops writing but not reading, and reopening finds a whole state`()
@@ -217,71 +197,127 @@ struct FaultTests {
   }
 }
 
+/// Bugs that failing calls have shown, each with its story.
 extension FaultTests {
-  private func prepared(_ workload: CrashWorkload, isMapped: Bool) throws -> CrashBench {
+  private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashBench {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
-    try workload.prepare(bench)
-    guard bench.fileSystem.hasLostPower else { return bench }
-    return CrashBench(
-      bench.fileSystem.restarted(.processEnd), bench.writer, isMapped: isMapped, life: 20)
-  }
-
-  /// How many calls of any kind a workload makes: about three for each that changes something.
-  private func countCalls(of workload: CrashWorkload) throws -> Int {
-    let bench = try prepared(workload, isMapped: true)
-    let before = bench.fileSystem.changingCallCount
-    try workload.work(bench)
-    return 3 * (bench.fileSystem.changingCallCount - before)
-  }
-
-  private func run(
-    _ workload: CrashWorkload, failing call: Int, with failure: SimulatedDisk.Failure,
-    isLasting: Bool, isMapped: Bool
-  ) throws {
-    let bench = try prepared(workload, isMapped: isMapped)
-    let disk = bench.fileSystem
-    disk.fail(nil, atCall: call, with: failure.systemCode, isLasting: isLasting)
-    do {
-      try workload.work(bench)
-    } catch let error as DatabaseError {
-      guard FaultTests.sensible.contains(error.code) else {
-        throw CrashOracle.Mismatch("an error without sense: \(error)")
-      }
+    for session in 0..<sessions {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, session..<session + 5)
+      if session == 1 { try bench.checkpoint(database) }
+      try bench.close(database)
     }
-    disk.stopFailing()
-    for left in [disk.restarted(.processEnd), disk.restarted(.strict)] {
-      // What is found may be any version since the last one that was acknowledged.
-      var oracle = bench.writer.oracle.withLock { $0 }
-      let after = CrashBench(left, bench.writer, isMapped: isMapped, life: 50)
-      let database = try after.open { $0.maintenance = .manual }
-      if let damage = database.openingReport.damage.first { throw damage }
-      oracle.cut(after: try oracle.identify(database.snapshot()))
-      let writer = CrashWriter(oracle, seed: 5)
-      try writer.commit(database, [.put("afterwards", size: 3)])
+    return bench
+  }
+
+  /// A write may arrive whole although the system reports an error. The commit was said not to have
+  /// happened, and was there when the store was opened again.
+  @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
+    let bench = try filled()
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("a", size: 10)])
+    bench.fileSystem.fail(.write, with: .inputOutput, completion: .everything)
+    let error = #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("a", size: 20)])
+    }
+    #expect(error?.code == .outcomeUnknown)
+    let later = #expect(throws: DatabaseError.self) {
+      try bench.commit(database, [.put("a", size: 30)])
+    }
+    #expect(later?.code == .writerStopped)
+    // A part of it is nothing at all, and writing goes on.
+    let other = try filled()
+    let second = try other.open { $0.maintenance = .manual }
+    try other.commit(second, [.put("a", size: 10)])
+    other.fileSystem.fail(.write, with: .inputOutput)
+    let refused = #expect(throws: DatabaseError.self) {
+      try other.commit(second, [.put("a", size: 20)])
+    }
+    #expect(refused?.code == .inputOutput)
+    try other.commit(second, [.put("a", size: 30)])
+    for bench in [bench, other] {
+      let left = bench.fileSystem.restarted(.everything)
+      let found = try CrashBench(left, bench.writer, life: 50).open()
+      _ = try bench.writer.oracle.withLock { try $0.identify(found.snapshot()) }
+    }
+  }
+
+  /// A segment was removed, then something else failed: from then on every checkpoint failed, since
+  /// the segment could not be removed again.
+  @Test func `what was removed already does not keep maintenance from going on`() throws {
+    for call in 1...8 {
+      let bench = try filled()
+      let database = try bench.open { $0.maintenance = .manual }
+      bench.fileSystem.fail(.remove, atCall: call, with: .inputOutput, completion: .everything)
+      try? database.compact()
+      bench.fileSystem.stopFailing()
+      try bench.commit(database, [.put("a", size: 20)])
       try database.compact()
       try database.close()
-      let reopened = try after.open()
-      if let damage = reopened.openingReport.damage.first { throw damage }
-      _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+      #expect(
+        bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix("segment") }.count < 3)
     }
   }
 
-  /// What a failing call may be reported as.
-  private static let sensible: Set<DatabaseError.Code> = [
-    .inputOutput, .diskFull, .accessDenied, .resourceExhausted, .readOnly, .outcomeUnknown,
-    .writerStopped,
-  ]
-}
-
-extension SimulatedDisk.Failure {
-  fileprivate var systemCode: SystemError.Code {
-    switch self {
-    case .inputOutput: .inputOutput
-    case .noSpace: .noSpace
-    case .quotaExceeded: .quotaExceeded
-    case .noAccess: .noAccess
-    case .tooManyOpenFiles: .tooManyOpenFiles
-    case .readOnly: .readOnlyFileSystem
+  /// While merging, a page of the index that the system failed to read was said to be damaged.
+  @Test func `what could not be read while merging is not said to be damaged`() throws {
+    for call in 1...60 {
+      let bench = try filled(isMapped: false)
+      let database = try bench.open { $0.maintenance = .manual }
+      bench.fileSystem.fail(.read, atCall: call, with: .tooManyOpenFiles, isLasting: true)
+      do {
+        try database.compact()
+      } catch let error as DatabaseError {
+        #expect(error.code == .resourceExhausted, "\(error)")
+      }
+      bench.fileSystem.stopFailing()
+      try database.compact()
     }
+  }
+
+  /// Of two processes that made the same store at the same time, one was told to choose another path.
+  @Test func `a directory that somebody else makes first is taken as it is`() throws {
+    for call in 1...3 {
+      let bench = try filled()
+      bench.fileSystem.fail(.status, atCall: call, with: .notFound)
+      let database = try bench.open()
+      _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+    }
+  }
+
+  /// A new segment stood in its place, but HEAD could not be replaced. Nothing of the transaction
+  /// counted, and neither did the segment: a checkpoint did not list it, and it was missing then.
+  @Test func `a segment that was begun by a transaction that failed is not forgotten`() throws {
+    for call in 1...14 {
+      let bench = try filled()
+      var database = try bench.open {
+        $0.maintenance = .manual
+        $0.segmentSizeGoal = 512
+      }
+      try bench.commit(database, [.put("a", size: 10)], durability: .none)
+      bench.fileSystem.fail(atCall: call, with: .inputOutput)
+      try? bench.commit(database, [.put("a", size: 20)], durability: .none)
+      bench.fileSystem.stopFailing()
+      try? bench.commit(database, [.put("a", size: 30)])
+      try? database.writeCheckpoint()
+      try database.close()
+      database = try bench.open()
+      #expect(database.openingReport.damage.isEmpty, "call \(call)")
+      _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+    }
+  }
+
+  /// What a failed write left behind the end of the log made a store that was closed after it look
+  /// as if it had not been closed, for ever.
+  @Test func `a store that is closed after a failed write is found closed`() throws {
+    let bench = try filled()
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("a", size: 10)])
+    bench.fileSystem.fail(.write, with: .inputOutput)
+    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 2000)]) }
+    try database.close()
+    let reopened = try bench.open()
+    #expect(reopened.openingReport.ending == .closed)
+    #expect(reopened.openingReport.discardedBytes == 0)
   }
 }

@@ -26,10 +26,10 @@ import Testing
     unsafe bytes.withUnsafeBytes { unsafe NodePage.problem(in: $0, valueLength: valueLength) }
   }
 
-  private func run(_ pages: [[UInt8]], root: UInt32, height: Int) -> Run {
+  private func run(_ pages: [[UInt8]], root: UInt32, height: Int) throws -> Run {
     let layout = PagesInMemory.Layout(
       start: 0, stride: pageSize, pageSize: pageSize, count: pages.count)
-    return Run(
+    return try Run(
       PagesInMemory(SharedBytes(copying: Array(pages.joined())), layout),
       RunSummary(root: root, height: height, count: 1))
   }
@@ -93,31 +93,37 @@ import Testing
     #expect(try KeyFilter.none.mayContain(hash, in: pages, pageSize: 256))
     let lost = RunSummary(
       root: 0, height: 0, count: 1, filter: KeyFilter(firstPage: 77, blockCount: 4))
-    #expect(Run(pages, lost).mayContain(hash))
+    #expect(try Run(pages, lost).mayContain(hash))
   }
 
   @Test func `a page with two parents is damage`() throws {
     let leaves = [page([([1], [1])]), page([([5], [1])])]
     let tree = leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [([9], 2)])]
-    let forged = run(tree, root: 3, height: 2)
+    let forged = try run(tree, root: 3, height: 2)
     #expect(throws: PageError.damaged(page: 2, reason: "a page with two parents")) {
       try forged.checkInnerPages()
     }
-    let sound = run(leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [])], root: 3, height: 2)
+    let sound = try run(leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [])], root: 3, height: 2)
     try sound.checkInnerPages()
   }
 
   @Test func `a leaf with nothing in it is passed over`() throws {
     let leaves = [page([([1], [1])]), page([]), page([([9], [1])])]
-    let sparse = run(leaves + [inner(1, 0, [([5], 1), ([7], 2)])], root: 3, height: 1)
+    let sparse = try run(leaves + [inner(1, 0, [([5], 1), ([7], 2)])], root: 3, height: 1)
     for descending in [false, true] {
       let keys = try sparse.keys(from: .unbounded, to: .unbounded, descending: descending)
       #expect(keys == (descending ? [[9], [1]] : [[1], [9]]))
     }
   }
 
-  @Test func `what fits in no page cannot stand in for a damaged one`() {
-    let any = run([page([])], root: 0, height: 0)
+  @Test func `no run is so high that its pages could not have different numbers`() throws {
+    for height in [-1, Run.heightLimit + 1] {
+      #expect(throws: PageError.self) { _ = try run([page([])], root: 0, height: height) }
+    }
+  }
+
+  @Test func `what fits in no page cannot stand in for a damaged one`() throws {
+    let any = try run([page([])], root: 0, height: 0)
     let long = [UInt8](repeating: 1, count: NodeEntry.lengthLimit + 1)
     #expect(!any.install([(key: [1], value: long)], for: 0))
     #expect(!any.install([(key: long, value: [1])], for: 0))

@@ -34,7 +34,7 @@ struct PackedRun {
   func open() throws -> Run {
     let layout = PagesInMemory.Layout(
       start: 0, stride: pageSize, pageSize: pageSize, count: pageCount)
-    return Run(PagesInMemory(SharedBytes(copying: bytes), layout), summary)
+    return try Run(PagesInMemory(SharedBytes(copying: bytes), layout), summary)
   }
 }
 

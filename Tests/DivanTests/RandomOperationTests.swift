@@ -1,6 +1,7 @@
 import Divan
 import DivanLog
 import DivanTesting
+import ProofKit
 import TestSupport
 import Testing
 
@@ -24,6 +25,13 @@ struct RandomOperationTests {
     var configuration = Configuration.small(on: POSIXFileSystem())
     configuration.reads = reads
     try agree(seed: seed, at: directory.path + "/store.divan", configuration, rounds: 120)
+  }
+
+  /// A slice of what `Proofs ci random` tries.
+  @Test func `random operations, faults and crashes leave what the model says`() throws {
+    let run = ProofRun(RandomProof.name, budget: .test)
+    try RandomProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(1))")
   }
 
   private func agree(

@@ -6,7 +6,7 @@ package import DivanTesting
 package struct CallSite: Hashable, Sendable {
   /// What the user of the store was doing.
   package enum Phase: String, CaseIterable, Sendable {
-    case open, commit, read, flush, checkpoint, merge, compact, backup, close, other
+    case open, commit, read, flush, checkpoint, merge, compact, backup, restore, close, other
   }
 
   /// What the call is about.
@@ -16,6 +16,8 @@ package struct CallSite: Hashable, Sendable {
     case reserve = "RESERVE"
     case segment, merged, checkpoint
     case storeDirectory = "store"
+    /// The directory that the store stands in.
+    case parentDirectory = "parent"
     case temporaries = "tmp"
     case other
   }
@@ -45,8 +47,8 @@ extension CallSite: CustomStringConvertible {
 extension CallSite.File {
   /// By the last part of a path.
   init(name: String) {
-    if name.hasSuffix(".divan") {
-      self = .storeDirectory
+    if name.isEmpty || name.contains(".divan") {
+      self = name.isEmpty ? .parentDirectory : .storeDirectory
       return
     }
     switch FileName(name) {

@@ -5,20 +5,26 @@ import Synchronization
 /// A disk with a store on it, and the one who works with it.
 package final class CrashBench: Sendable {
   package static let path = "/store.divan"
-  package let fileSystem: SimulatedFileSystem
+  private let disk: Mutex<SimulatedFileSystem>
+  private let watcher = Mutex<Watcher?>(nil)
   package let writer: CrashWriter
   package let isMapped: Bool
   private let lives: Atomic<Int>
   private let phase = Mutex(CallSite.Phase.other)
+  /// What is to happen when work with a store fails; by default that is thrown, and ends it.
+  package let tolerance = FaultTolerance()
 
   package init(
     _ fileSystem: SimulatedFileSystem, _ writer: CrashWriter, isMapped: Bool = true, life: Int = 0
   ) {
-    self.fileSystem = fileSystem
+    disk = Mutex(fileSystem)
     self.writer = writer
     self.isMapped = isMapped
     lives = Atomic(life)
   }
+
+  /// The disk as it is now: after the end of a process or a loss of power it is another one.
+  package var fileSystem: SimulatedFileSystem { disk.withLock { $0 } }
 
   package func configuration() -> Configuration {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
@@ -30,25 +36,32 @@ package final class CrashBench: Sendable {
   package func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
     var configuration = configuration()
     change(&configuration)
-    return try doing(.open) {
+    let database = try doing(.open) {
       try Database(at: CrashBench.path, configuration: configuration)
     }
+    tolerance.note(database)
+    return database
   }
 
-  package func close(_ database: Database) throws { try doing(.close) { try database.close() } }
+  package func close(_ database: Database) throws { try attempt(.close) { try database.close() } }
 
-  package func flush(_ database: Database) throws { try doing(.flush) { try database.flush() } }
+  package func flush(_ database: Database) throws { try attempt(.flush) { try database.flush() } }
 
   package func compact(_ database: Database) throws {
-    try doing(.compact) { try database.compact() }
+    try attempt(.compact) { try database.compact() }
   }
 
   package func checkpoint(_ database: Database) throws {
-    try doing(.checkpoint) { try database.writeCheckpoint() }
+    try attempt(.checkpoint) { try database.writeCheckpoint() }
   }
 
   package func merge(_ database: Database) throws {
-    try doing(.merge) { try database.mergeWhatPays() }
+    try attempt(.merge) { try database.mergeWhatPays() }
+  }
+
+  /// Runs `body` as ``doing(_:_:)`` does, and goes on after an error if that is tolerated.
+  package func attempt(_ phase: CallSite.Phase, _ body: () throws -> Void) throws {
+    do { try doing(phase, body) } catch { try tolerance.take(error, writer) }
   }
 
   /// Runs `body`; calls that it makes of the disk are told apart from others by `phase`.
@@ -63,10 +76,30 @@ package final class CrashBench: Sendable {
     CallSite(phase.withLock { $0 }, call)
   }
 
+  /// Copies the store to another place.
+  package func backup(_ database: Database, to path: String) throws {
+    writer.oracle.withLock { $0.beginCopy(path) }
+    try doing(.backup) { try database.backup(to: path) }
+    writer.oracle.withLock { $0.finishCopy() }
+  }
+
+  /// Makes a store of a copy.
+  package func restore(from copy: String, to path: String) throws {
+    let version = writer.oracle.withLock { oracle in
+      oracle.copies.last { $0.path == copy }?.version ?? 0
+    }
+    let configuration = configuration()
+    writer.oracle.withLock { $0.beginCopy(path, of: version) }
+    try doing(.restore) {
+      try Database.restore(from: copy, to: path, configuration: configuration)
+    }
+    writer.oracle.withLock { $0.finishCopy() }
+  }
+
   package func commit(
     _ database: Database, _ steps: [CrashWriter.Step], durability: Durability = .full
   ) throws {
-    try doing(.commit) { try writer.commit(database, steps, durability: durability) }
+    try attempt(.commit) { try writer.commit(database, steps, durability: durability) }
   }
 
   /// Commits some documents one by one.
@@ -76,5 +109,61 @@ package final class CrashBench: Sendable {
     for number in numbers {
       try commit(database, [.put("doc-\(number)", size: size)], durability: durability)
     }
+  }
+}
+
+// MARK: Ends of a process, and who watches
+
+/// Someone who looks at the disk of a bench before each call.
+package struct Watcher: Sendable {
+  /// Called before each call, on each of the bench's disks.
+  package let beforeCall: @Sendable (SimulatedFileSystem, SimulatedCall) -> Void
+  /// Called where a workload asks for it.
+  package let atMoment: @Sendable (SimulatedFileSystem) -> Void
+
+  package init(
+    beforeCall: @escaping @Sendable (SimulatedFileSystem, SimulatedCall) -> Void,
+    atMoment: @escaping @Sendable (SimulatedFileSystem) -> Void
+  ) {
+    self.beforeCall = beforeCall
+    self.atMoment = atMoment
+  }
+}
+
+extension CrashBench {
+  /// Has someone look on; nil for nobody.
+  package func watch(_ watcher: Watcher?) {
+    self.watcher.withLock { $0 = watcher }
+    observe(fileSystem)
+  }
+
+  private func observe(_ disk: SimulatedFileSystem) {
+    guard let watcher = watcher.withLock({ $0 }) else { return disk.observeCalls(nil) }
+    disk.observeCalls { [unowned disk] call in watcher.beforeCall(disk, call) }
+  }
+
+  /// Whether someone looks on.
+  package var isWatched: Bool { watcher.withLock { $0 != nil } }
+
+  /// Does something that nobody is to look at.
+  package func unwatched<R>(_ body: () throws -> R) rethrows -> R {
+    let previous = watcher.withLock { $0 }
+    watch(nil)
+    defer { watch(previous) }
+    return try body()
+  }
+
+  /// Has the one who looks on, if there is one, look at the disk as it is now.
+  package func showMoment() { watcher.withLock { $0 }?.atMoment(fileSystem) }
+
+  /// Ends the process or cuts the power; whoever still has the store open can do nothing any more.
+  package func lose(_ loss: SimulatedDisk.Loss) {
+    writer.oracle.withLock { $0.noteLoss(keepsAll: loss == .processEnd || loss == .everything) }
+    let old = fileSystem
+    old.observeCalls(nil)
+    old.losePower(atCall: 0)
+    let next = old.restarted(loss)
+    disk.withLock { $0 = next }
+    observe(next)
   }
 }

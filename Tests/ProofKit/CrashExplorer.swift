@@ -9,173 +9,129 @@ package final class CrashExplorer: Sendable {
   package let workload: CrashWorkload
   package let isMapped: Bool
   package let failures = Recorder<String>()
-  private struct Counts {
-    var calls = 0
-    var states = 0
-    var nested = 0
-    var distinct: Set<Int> = []
-  }
-  private let counts = Mutex(Counts())
-  /// Guards against exploring within an exploration.
-  private let lives = Atomic(1000)
+  let effort: CrashEffort
+  let seed: UInt64
+  /// Whether disks keep everything, whatever is lost: see ``ProofRun/losesNothing``.
+  private let losesNothing: Bool
+  let counts = Mutex(CrashCensus.Counts())
+  /// What is known of the images that were met, by their hash.
+  private let known = Mutex<[UInt64: Known]>([:])
+  private let lastChange = Mutex(0)
+  /// Gives each opening of what is left other salts.
+  let lives = Atomic(1000)
 
-  package init(_ workload: CrashWorkload, isMapped: Bool = true) {
+  private struct Known {
+    /// Which version was found in it.
+    let version: Int
+    /// By which kinds of loss it came about: a bit for each.
+    var personalities: UInt64
+  }
+
+  package init(
+    _ workload: CrashWorkload, isMapped: Bool = true, effort: CrashEffort = CrashEffort(.test),
+    seed: UInt64 = 0, losesNothing: Bool = ProofRun.losesNothing
+  ) {
     self.workload = workload
     self.isMapped = isMapped
+    self.effort = effort
+    self.seed = seed
+    self.losesNothing = losesNothing
   }
 
-  package var stateCount: Int { counts.withLock { $0.states + $0.nested } }
+  /// What was counted so far.
+  package var result: CrashCensus.Counts { counts.withLock { $0 } }
 
   package var summary: String {
-    counts.withLock {
-      "\($0.calls) calls, \($0.states) states (\($0.distinct.count) different), and \($0.nested) "
-        + "after a crash in recovery"
-    }
+    let counts = result
+    return "\(counts.calls) calls, \(counts.tried) losses, \(counts.states.count) states, and "
+      + "\(counts.recoveryCrashes.reduce(0, +)) after a crash in recovery"
   }
 }
 
 extension CrashExplorer {
   package func explore() throws {
-    var fileSystem = SimulatedFileSystem()
-    let writer = CrashWriter(seed: 1)
-    var bench = CrashBench(fileSystem, writer, isMapped: isMapped)
+    let writer = CrashWriter(seed: seed &+ 1)
+    let bench = CrashBench(SimulatedFileSystem(seed: seed &+ 1), writer, isMapped: isMapped)
     try workload.prepare(bench)
-    if fileSystem.hasLostPower {
-      fileSystem = fileSystem.restarted(.processEnd)
-      bench = CrashBench(fileSystem, writer, isMapped: isMapped)
-    }
-    let subject = fileSystem
-    fileSystem.observeChangingCalls { [self] call in
-      let oracle = writer.oracle.withLock { $0 }
-      counts.withLock { $0.calls += 1 }
-      for (index, loss) in CrashLoss.all(subject, call).enumerated()
-      where (index + call) % workload.stride == 0 {
-        attempt(subject, loss, oracle, call)
-      }
-    }
+    if bench.fileSystem.hasLostPower { bench.lose(.processEnd) }
+    bench.watch(
+      Watcher { [self] disk, call in
+        guard call.verb.isChanging else { return }
+        lose(disk, writer, at: bench.site(of: call))
+      } atMoment: { [self] disk in
+        lose(disk, writer, at: nil)
+      })
     try workload.work(bench)
-    fileSystem.observeChangingCalls(nil)
     // And at the very end.
-    for loss in CrashLoss.all(subject, 0) {
-      attempt(subject, loss, writer.oracle.withLock { $0 }, 0)
+    bench.showMoment()
+    bench.watch(nil)
+  }
+
+  /// Tries all losses at one moment.
+  private func lose(_ disk: SimulatedFileSystem, _ writer: CrashWriter, at site: CallSite?) {
+    let oracle = writer.oracle.withLock { $0 }
+    let call = counts.withLock { counts in
+      counts.calls += 1
+      return counts.calls
+    }
+    // After so many failures it is known that something is wrong.
+    guard failures.all.count < 20 else { return }
+    disk.rememberHashes()
+    let changes = disk.unflushedChanges
+    let last = lastChange.withLock { last in
+      defer { last = changes.last?.number ?? last }
+      return last
+    }
+    let seed = seed &+ UInt64(call) &* 64
+    let losses = CrashLoss.all(disk, after: last, effort, seed: seed)
+    let stride = workload.isHeavy ? effort.heavyStride : effort.stride
+    for (index, loss) in losses.enumerated() where (index + call) % stride == 0 {
+      attempt(disk, loss, oracle, call, site)
     }
   }
 
   private func attempt(
-    _ disk: SimulatedFileSystem, _ loss: CrashLoss, _ oracle: CrashOracle, _ call: Int
+    _ disk: SimulatedFileSystem, _ loss: CrashLoss, _ oracle: CrashOracle, _ call: Int,
+    _ site: CallSite?
   ) {
     do {
-      let left = disk.restarted(loss.loss, tearing: loss.tearing)
-      var hasher = Hasher()
-      left.hashContents(into: &hasher)
-      hasher.combine(oracle.secured)
-      hasher.combine(oracle.versions.count)
-      // What is left unflushed by the end of a process shows in later losses only.
-      if loss.loss == .processEnd { hasher.combine(call) }
-      let isNew = counts.withLock {
-        $0.states += 1
-        return $0.distinct.insert(hasher.finalize()).inserted
+      let left = disk.restarted(losesNothing ? .everything : loss.loss, tearing: loss.tearing)
+      let keepsAll = loss.loss == .processEnd || loss.loss == .everything || losesNothing
+      let image = left.imageHash
+      let isNew = count(loss, image, site)
+      if let version = known.withLock({ $0[image]?.version }) {
+        // It was opened before, but more may have been promised since.
+        try (keepsAll ? oracle.securedByProcessEnd : oracle).checkBounds(version)
+      } else {
+        let version = try examine(left, oracle, keepsAll: keepsAll, image)
+        known.withLock { $0[image] = Known(version: version, personalities: 0) }
       }
-      if isNew { try examine(left, oracle, call) }
+      if isNew { note(loss, image, site) }
     } catch {
-      failures.append("\(workload.name), call \(call), \(loss): \(error)")
+      failures.append("call \(call)\(site.map { " (\($0))" } ?? ""), \(loss): \(error)")
     }
   }
 
-  /// Opens what is left, compares, goes on, and opens it again.
-  private func examine(_ disk: SimulatedFileSystem, _ oracle: CrashOracle, _ call: Int) throws {
-    let number = counts.withLock { $0.distinct.count }
-    if number % 64 == 0 { try crashInRecovery(of: disk, oracle, number) }
-    var oracle = oracle
-    let bench = self.bench(disk, CrashWriter(seed: 0))
-    let database = try bench.open { $0.maintenance = .manual }
-    try check(database)
-    let index = try oracle.identify(database.snapshot())
-    try checkNames(disk)
-    guard number % 3 == 0 else { return }
-    // What was served is kept, whatever happens.
-    oracle.cut(after: index)
-    try goOn(disk, database, oracle, number)
-  }
-
-  /// Writes another document, ends in some way, and opens again.
-  private func goOn(
-    _ disk: SimulatedFileSystem, _ database: Database, _ oracle: CrashOracle, _ number: Int
-  ) throws {
-    let writer = CrashWriter(oracle, seed: UInt64(number))
-    let highest = oracle.highestSequence
-    try writer.commit(database, [.put("afterwards", size: 10)])
-    guard let document = try database.snapshot().get("afterwards"), document.sequence > highest
-    else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
-    var next = disk
-    switch number % 4 {
-    case 0, 1: try database.close()
-    case 2: next = disk.restarted(.strict)
-    default: next = disk.restarted(.random(seed: UInt64(number)))
-    }
-    let reopened = try bench(next, writer).open { $0.maintenance = .manual }
-    try check(reopened)
-    if number % 4 < 2, reopened.openingReport.ending != .closed {
-      throw CrashOracle.Mismatch("a closed store is found \(reopened.openingReport.ending)")
-    }
-    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
-  }
-
-  private func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
-    CrashBench(
-      disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
-  }
-
-  /// After an opening for writing nothing is left that stands for what another file stands for.
-  private func checkNames(_ disk: SimulatedFileSystem) throws {
-    var numbers: [ClosedRange<UInt64>] = []
-    for case .segment(let range)? in disk.names(in: CrashBench.path).map({ FileName($0) }) {
-      numbers.append(range)
-    }
-    numbers.sort { $0.lowerBound < $1.lowerBound }
-    for (one, next) in zip(numbers, numbers.dropFirst()) where one.overlaps(next) {
-      throw CrashOracle.Mismatch("segments \(one) and \(next) were both left")
-    }
-    guard disk.names(in: "\(CrashBench.path)/tmp").isEmpty else {
-      throw CrashOracle.Mismatch("a temporary file was left")
-    }
-  }
-
-  private func check(_ database: Database) throws {
-    if let damage = database.openingReport.damage.first {
-      throw CrashOracle.Mismatch("a crash was taken for damage: \(damage)")
-    }
-  }
-
-  /// Loses power again at each call of the opening.
-  private func crashInRecovery(
-    of disk: SimulatedFileSystem, _ oracle: CrashOracle, _ number: Int
-  ) throws {
-    let twin = disk.restarted(.processEnd)
-    let problem = Mutex<(any Error)?>(nil)
-    twin.observeChangingCalls { [self] call in
-      for loss in CrashLoss.few(seed: UInt64(number &* 100 &+ call)) {
-        counts.withLock { $0.nested += 1 }
-        do {
-          let left = twin.restarted(loss.loss, tearing: loss.tearing)
-          let database = try bench(left, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
-          try check(database)
-          _ = try oracle.identify(database.snapshot())
-        } catch {
-          problem.withLock {
-            $0 = $0 ?? CrashOracle.Mismatch("in recovery, call \(call), \(loss): \(error)")
-          }
-        }
+  /// Counts a loss; returns whether it is the first of its kind that leaves this image.
+  private func count(_ loss: CrashLoss, _ image: UInt64, _ site: CallSite?) -> Bool {
+    let personality = loss.personality
+    let bit: UInt64 = 1 << UInt64(CrashLoss.personalities.firstIndex(of: personality) ?? 63)
+    let seen = known.withLock { $0[image]?.personalities ?? 0 }
+    counts.withLock { counts in
+      counts.tried += 1
+      counts.personalities[personality, default: .init()].tried += 1
+      if let site {
+        counts.sites[site, default: .init()].tried += 1
+        if seen == 0 { counts.sites[site, default: .init()].images += 1 }
       }
     }
-    let database = try bench(twin, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
-    twin.observeChangingCalls(nil)
-    if let problem = problem.withLock({ $0 }) { throw problem }
-    // What was served once survives the loss of power, though only the process had ended before.
-    var oracle = oracle
-    oracle.secured = try oracle.identify(database.snapshot())
-    let later = try bench(twin.restarted(.strict), CrashWriter(seed: 0)).open()
-    try check(later)
-    _ = try oracle.identify(later.snapshot())
+    return seen & bit == 0
+  }
+
+  private func note(_ loss: CrashLoss, _ image: UInt64, _ site: CallSite?) {
+    let personality = loss.personality
+    let bit: UInt64 = 1 << UInt64(CrashLoss.personalities.firstIndex(of: personality) ?? 63)
+    known.withLock { $0[image]?.personalities |= bit }
+    counts.withLock { $0.personalities[personality, default: .init()].images += 1 }
   }
 }

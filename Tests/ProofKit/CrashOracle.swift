@@ -25,22 +25,70 @@ package struct CrashOracle: Sendable {
   package private(set) var versions: [Version] = [[:]]
   /// The newest version that must not be lost.
   package var secured = 0
+  /// The newest version whose commit returned, however durable it was asked to be: the end of the
+  /// process alone must not lose it.
+  package private(set) var returned = 0
+  /// The copies of the store that were begun.
+  package private(set) var copies: [Copy] = []
   /// The highest sequence number that anybody was told of.
   package private(set) var highestSequence: UInt64 = 0
+
+  /// A copy of a version: a backup, or what was restored from one.
+  package struct Copy: Sendable {
+    package let path: String
+    package let version: Int
+    /// Whether its maker was told that it is there, durably.
+    package var isDone = false
+  }
+
+  /// Takes up the copy that is about to be made of the newest version.
+  package mutating func beginCopy(_ path: String, of version: Int? = nil) {
+    copies.append(Copy(path: path, version: version ?? versions.count - 1))
+  }
+
+  /// Notes that the newest copy is there.
+  package mutating func finishCopy() { copies[copies.count - 1].isDone = true }
+
+  /// Whether versions may have been lost, and nobody has looked yet which.
+  package private(set) var isUncertain = false
+
+  /// Notes that the process ended, and perhaps the power went.
+  package mutating func noteLoss(keepsAll: Bool) {
+    isUncertain = true
+    if !keepsAll { returned = min(returned, secured) }
+  }
+
+  /// What must not be lost if everything is left that was handed to the disk.
+  package var securedByProcessEnd: CrashOracle {
+    var oracle = self
+    oracle.secured = max(secured, returned)
+    return oracle
+  }
 
   /// Takes up the version that is about to be committed.
   package mutating func attempt(_ version: Version) { versions.append(version) }
 
   /// Notes that a version was seen, so that its sequence numbers are spent.
   package mutating func noteSeen(_ index: Int) {
+    returned = max(returned, index)
     highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
   }
 
+  /// Forgets the newest version, of which the store said that nothing of it was committed.
+  package mutating func dropNewest() { versions.removeLast() }
+
   /// Forgets versions that turned out not to have happened.
   package mutating func cut(after index: Int) {
-    versions.removeLast(versions.count - 1 - index)
+    forget(after: index)
+    isUncertain = false
     secured = index
     noteSeen(index)
+  }
+
+  /// Forgets versions whose commits were refused.
+  package mutating func forget(after index: Int) {
+    versions.removeLast(versions.count - 1 - index)
+    returned = min(returned, index)
   }
 }
 
@@ -56,14 +104,25 @@ extension CrashOracle {
   package func identify(_ snapshot: Snapshot) throws -> Int {
     let clock = try snapshot.get(CrashOracle.clock)
     let index = clock.map { $0["version"]?.intValue ?? -1 } ?? 0
+    try checkBounds(index)
+    try compare(snapshot, with: versions[index], index)
+    return index
+  }
+
+  /// Throws unless a version is one that may be found now.
+  package func checkBounds(_ index: Int) throws {
     guard index >= 0, index >= secured else {
       throw Mismatch("version \(secured) was secured, and version \(index) is found")
     }
     guard index < versions.count else {
       throw Mismatch("version \(index) is found, and \(versions.count - 1) is the last")
     }
+  }
+
+  /// Throws if a copy of a version is anything else.
+  package func compare(_ snapshot: Snapshot, withCopyOf index: Int) throws {
+    guard versions.indices.contains(index) else { return }
     try compare(snapshot, with: versions[index], index)
-    return index
   }
 
   private func compare(_ snapshot: Snapshot, with version: Version, _ index: Int) throws {
@@ -73,7 +132,9 @@ extension CrashOracle {
     while let change = try feed.next() {
       guard change.sequence > last else { throw Mismatch("the feed is out of order") }
       last = change.sequence
-      seen[change.id] = Entry(change.document)
+      guard seen.updateValue(Entry(change.document), forKey: change.id) == nil else {
+        throw Mismatch("the feed of version \(index) has \(change.id) twice")
+      }
     }
     guard seen == version else {
       throw Mismatch("the feed of version \(index) is \(seen) instead of \(version)")
@@ -105,6 +166,8 @@ extension CrashOracle.Entry {
 package final class CrashWriter: Sendable {
   package let oracle: Mutex<CrashOracle>
   private let random: Mutex<SeededGenerator>
+  /// Whether something failed, so that it is not known what a later flush has flushed.
+  package let isUnsure = Atomic(false)
 
   package init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
     self.oracle = Mutex(oracle)
@@ -115,7 +178,11 @@ package final class CrashWriter: Sendable {
   package enum Step: Sendable {
     case put(String, size: Int)
     case delete(String)
+    /// Puts a document, deletes another, and takes both back.
+    case takeBack(String, size: Int, deleting: String)
   }
+
+  private struct TakenBack: Error {}
 
   /// Commits some steps in one transaction.
   package func commit(
@@ -123,6 +190,7 @@ package final class CrashWriter: Sendable {
   ) throws {
     var version = oracle.withLock { $0.versions[$0.versions.count - 1] }
     let index = oracle.withLock { $0.versions.count }
+    var isAttempted = false
     do {
       try database.write(durability: durability) { transaction in
         for step in steps {
@@ -136,6 +204,15 @@ package final class CrashWriter: Sendable {
           case .delete(let id):
             guard let document = try transaction.get(id) else { continue }
             version[id] = CrashOracle.Entry(try transaction.delete(document))
+          case .takeBack(let id, let size, let deleted):
+            do {
+              try transaction.nested {
+                let text = Value.string(String(repeating: "y", count: size))
+                _ = try transaction.overwrite(id, with: ["number": .int(-2), "text": text])
+                try transaction.delete(id: deleted)
+                throw TakenBack()
+              }
+            } catch is TakenBack {}
           }
         }
         let clock = try transaction.overwrite(
@@ -143,9 +220,11 @@ package final class CrashWriter: Sendable {
         version[CrashOracle.clock] = CrashOracle.Entry(clock)
         let attempted = version
         oracle.withLock { $0.attempt(attempted) }
+        isAttempted = true
       }
-    } catch {
-      // Whoever goes on after an error says what it left: see `oracle.cut(after:)`.
+    } catch let error as DatabaseError {
+      // Any other code says that nothing was committed; then it must never be found.
+      if isAttempted, error.code != .outcomeUnknown { oracle.withLock { $0.dropNewest() } }
       throw error
     }
     oracle.withLock {
@@ -155,7 +234,10 @@ package final class CrashWriter: Sendable {
   }
 
   /// Notes that everything so far was flushed.
-  package func noteFlushed() { oracle.withLock { $0.secured = $0.versions.count - 1 } }
+  package func noteFlushed() {
+    guard !isUnsure.load(ordering: .relaxed) else { return }
+    oracle.withLock { $0.secured = $0.versions.count - 1 }
+  }
 }
 
 extension Configuration {

@@ -11,9 +11,10 @@ package struct CrashWorkload: Sendable {
   package var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
   /// What is interrupted.
   package let work: @Sendable (CrashBench) throws -> Void
-  /// Every so many losses are tried, of workloads whose files are large.
-  package var stride = 1
-
+  /// Whether its files are so large that less of it is tried.
+  package var isHeavy = false
+  /// Whether there are so many like it that less of each is tried.
+  package var isOneOfMany = false
 }
 
 extension CrashWorkload {
@@ -208,7 +209,7 @@ extension CrashWorkload {
       try bench.commit(database, [.put("large-1", size: 10)], durability: .none)
       try bench.close(database)
       bench.writer.noteFlushed()
-    }, stride: 12)
+    }, isHeavy: true)
 
   package static let weakChurn = CrashWorkload(
     name: "overwriting without waiting, with maintenance",

@@ -12,6 +12,10 @@ package final class ProofRun: Sendable {
   package let only: String?
   /// How many cases are tried at the same time.
   package let jobs: Int
+  /// Whether disks are to lose nothing, whatever loss is tried: what a suite must notice that is
+  /// there to notice losses.
+  package static let losesNothing =
+    ProcessInfo.processInfo.environment["DIVAN_LOSE_NOTHING"] == "1"
   private let state = Mutex(State())
 
   private struct State {
@@ -50,11 +54,15 @@ extension ProofRun {
   package func note(_ line: String) { state.withLock { $0.notes.append(line) } }
 
   /// Reports that a case failed, with what is needed to try just it again.
-  package func fail(_ what: String, caseName: String, seed: UInt64? = nil) {
+  ///
+  /// Without a name it is about the run as a whole.
+  package func fail(_ what: String, caseName: String = "", seed: UInt64? = nil) {
     let command =
-      "swift run -c release Proofs \(budget.rawValue) \(proof) --only '\(caseName)'"
+      "swift run -c release Proofs \(budget.rawValue) \(proof)"
+      + (caseName.isEmpty ? "" : " --only '\(caseName)'")
       + ((seed ?? self.seed) == 0 ? "" : " --seed \(seed ?? self.seed)")
-    state.withLock { $0.failures.append("\(caseName): \(what)\n  again: \(command)") }
+    let place = caseName.isEmpty ? "" : "\(caseName): "
+    state.withLock { $0.failures.append("\(place)\(what)\n  again: \(command)") }
   }
 
   package func figure(_ name: String) -> Int {

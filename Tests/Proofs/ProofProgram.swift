@@ -4,7 +4,9 @@ import ProofKit
 /// The command line of `Proofs`.
 struct ProofProgram {
   /// In the order in which they run.
-  static let proofs: [any Proof.Type] = [CrashProof.self]
+  static let proofs: [any Proof.Type] = [
+    CrashProof.self, RuleProof.self, FaultProof.self, RandomProof.self, ByteProof.self,
+  ]
 
   private static let usage = """
     usage: Proofs BUDGET [PROOF…] [--only TEXT] [--seed NUMBER] [--jobs COUNT]

@@ -1,4 +1,4 @@
-import DivanLog
+package import DivanLog
 
 /// A document: an ID, and properties, as one revision of it has them.
 ///
@@ -124,6 +124,11 @@ extension Document {
 
   /// The properties as compact JSON text.
   public var json: String { Value.object(properties).json }
+
+  /// The bytes of the properties as they are stored; nil once they were edited.
+  package var storedProperties: SharedBytes? {
+    if case .stored(let value) = content { value.bytes } else { nil }
+  }
 
   /// The properties in their binary form, appended and checked against what can be stored.
   func encodeProperties(

@@ -53,7 +53,7 @@ final class CheckpointPages: PageSource {
     do throws(LogError) {
       return try file.page(number)
     } catch .system(let error) {
-      throw .unreadable(page: number, reason: error.description)
+      throw .unreadable(page: number, error)
     } catch {
       throw .damaged(page: number, reason: "\(error)")
     }

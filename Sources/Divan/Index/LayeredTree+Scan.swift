@@ -11,7 +11,7 @@ extension LayeredTree {
       return tree.scan(from: lower, to: upper, descending: descending)
     }
     let runs = self.runs.map {
-      $0.scan(from: lower, to: upper, descending: descending, version: version)
+      $0.scan(from: lower, to: upper, descending: descending, mergeCount: mergeCount)
     }
     return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
@@ -24,7 +24,7 @@ extension LayeredTree {
     precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
     let trees = [frozen].compactMap { $0 }.map { $0.scan() }
     return LayeredScan(
-      trees, runs.prefix(runCount).map { $0.scan(version: version) }, descending: false,
+      trees, runs.prefix(runCount).map { $0.scan(mergeCount: mergeCount) }, descending: false,
       keepsTombstones: runCount < runs.count)
   }
 }

@@ -21,8 +21,9 @@ struct LayeredTree: Sendable {
   private(set) var frozen: BTree?
   /// What checkpoints wrote, newest first.
   private(set) var runs: [Run]
-  /// Which version of the store this is of; see ``Run/install(_:for:version:)``.
-  var version: UInt64 = 0
+  /// How many merges of segments this version has seen: which of the leaves that were rebuilt it may
+  /// use.
+  var mergeCount = 0
 
   /// Makes a map of what runs hold, the newest first.
   init(runs: [Run] = [], pageSize: Int = BTree.defaultPageSize) {
@@ -66,7 +67,7 @@ extension LayeredTree {
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
-      if let value = try runs[index].find(key, version: version) {
+      if let value = try runs[index].find(key, mergeCount: mergeCount) {
         return value.isEmpty ? nil : value
       }
     }

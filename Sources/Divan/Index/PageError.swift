@@ -1,7 +1,9 @@
+import DivanLog
+
 /// Why a page of a run could not be read or written.
 enum PageError: Error, Equatable {
   /// The page's bytes are not those of a page; it must be rebuilt.
   case damaged(page: UInt32, reason: String)
   /// The system failed to read the page; the same may succeed later.
-  case unreadable(page: UInt32, reason: String)
+  case unreadable(page: UInt32, SystemError)
 }

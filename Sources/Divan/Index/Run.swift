@@ -12,9 +12,10 @@ final class Run: Sendable {
   let summary: RunSummary
   /// The commit through which the run says what there is, for those who rebuild a page from the log.
   let commit: UInt64
-  /// Pages that stand in for damaged ones, each with the version of the store that it was rebuilt for;
-  /// consulted only once there is one.
-  private let replacements = Guarded<[UInt32: (page: Page, version: UInt64)]>([:])
+  /// Pages that stand in for damaged ones; consulted only once there is one.
+  ///
+  /// Of one page there may be several: see ``Replacement``.
+  private let replacements = Guarded<[UInt32: [Replacement]]>([:])
   private let hasReplacements = Atomic<Bool>(false)
 
   /// Opens a run.
@@ -23,9 +24,13 @@ final class Run: Sendable {
   ///   - source: the pages.
   ///   - summary: what ``RunWriter/finish()`` gave.
   ///   - commit: through which commit the run says what there is.
-  init(_ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max) {
-    precondition(
-      summary.height >= 0 && summary.height <= Run.heightLimit, "A run that cannot be so high")
+  /// - Throws: if no run can be as high as that.
+  init(
+    _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
+  ) throws(PageError) {
+    guard summary.height >= 0, summary.height <= Run.heightLimit, summary.count >= 0 else {
+      throw .damaged(page: summary.root, reason: "a height of \(summary.height)")
+    }
     self.source = source
     self.summary = summary
     self.commit = commit
@@ -36,6 +41,16 @@ final class Run: Sendable {
 
   /// How many entries the run holds, tombstones included.
   var count: Int { summary.count }
+}
+
+/// A leaf that was rebuilt from the log as one version of the store had it.
+///
+/// It names records where they stood then, and lacks those that merges had dropped, because newer
+/// layers hide them. So it serves versions that have seen these merges, and not older snapshots that
+/// share the run: those rebuild it from the segments that they still hold.
+private struct Replacement {
+  let mergeCount: Int
+  let page: Page
 }
 
 /// What must be known of a run to open it.
@@ -51,9 +66,9 @@ struct RunSummary: Equatable, Sendable {
 }
 
 extension Run {
-  /// The value of `key`, or nil.
-  func find(_ key: Span<UInt8>) throws(PageError) -> SharedBytes? {
-    try LentBytes.lend(key) { (key) throws(PageError) in try find(key, version: .max) }
+  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
+  func find(_ key: Span<UInt8>, mergeCount: Int = 0) throws(PageError) -> SharedBytes? {
+    try LentBytes.lend(key) { (key) throws(PageError) in try find(key, mergeCount: mergeCount) }
   }
 
   /// Whether a key with this hash may be here; a filter that cannot be read says yes.
@@ -65,16 +80,16 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// The value of `key` in a version of the store, or nil.
+  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
   @inline(__always)
-  func find(_ key: LentBytes, version: UInt64) throws(PageError) -> SharedBytes? {
-    let leaf = try leaf(for: key, isCareful: false, version)
+  func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
+    let leaf = try leaf(for: key, isCareful: false, mergeCount)
     let (value, isCertain) = withExtendedLifetime(leaf) {
       let value = leaf.view.find(key).map { self.value($0, of: leaf) }
       return (value, value != nil || leaf.view.surrounds(key))
     }
     if isCertain { return value }
-    let rightLeaf = try self.leaf(for: key, isCareful: true, version)
+    let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
     return withExtendedLifetime(rightLeaf) {
       rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
     }
@@ -84,9 +99,9 @@ extension Run {
   /// it.
   @inline(__always)
   private func leaf(
-    for key: LentBytes, isCareful: Bool, _ version: UInt64
+    for key: LentBytes, isCareful: Bool, _ mergeCount: Int
   ) throws(PageError) -> Page {
-    var page = try page(summary.root, level: summary.height, version: version)
+    var page = try page(summary.root, level: summary.height, mergeCount: mergeCount)
     var level = summary.height
     while level > 0 {
       level -= 1
@@ -95,7 +110,7 @@ extension Run {
         page.view.childNumber(
           isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
       }
-      page = try self.page(number, level: level, version: version)
+      page = try self.page(number, level: level, mergeCount: mergeCount)
     }
     return page
   }
@@ -107,9 +122,11 @@ extension Run {
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
   @inline(__always)
-  func page(_ number: UInt32, level: Int, version: UInt64) throws(PageError) -> Page {
+  func page(_ number: UInt32, level: Int, mergeCount: Int = 0) throws(PageError) -> Page {
     var page: Page
-    if hasReplacements.load(ordering: .acquiring), let replacement = replacement(number, version) {
+    if hasReplacements.load(ordering: .acquiring),
+      let replacement = replacement(number, mergeCount)
+    {
       page = replacement
     } else {
       page = try source.page(number)
@@ -120,11 +137,8 @@ extension Run {
     return page
   }
 
-  /// What stands in for a page, if it was rebuilt for this version or an older one.
-  private func replacement(_ number: UInt32, _ version: UInt64) -> Page? {
-    replacements.withLock { pages in
-      pages[number].flatMap { $0.version <= version ? $0.page : nil }
-    }
+  private func replacement(_ number: UInt32, _ mergeCount: Int) -> Page? {
+    replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
   }
 
   /// The entry's bytes, kept alive by whoever owns the page.
@@ -165,7 +179,7 @@ extension Run {
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
-      let page = try page(parent, level: coverage.level, version: .max)
+      let page = try page(parent, level: coverage.level)
       for (child, part) in withExtendedLifetime(page, { coverage.parts(in: page.view) }) {
         if child == number { return part }
         if part.level > 0 { pending.append((child, part)) }
@@ -174,9 +188,9 @@ extension Run {
     return nil
   }
 
-  /// Whether a leaf can be read as what it should be in a version of the store.
-  func isSoundLeaf(_ number: UInt32, version: UInt64) -> Bool {
-    (try? page(number, level: 0, version: version)) != nil
+  /// Whether a page can be read as what it should be, by a version that has seen so many merges.
+  func isSound(_ number: UInt32, level: Int, mergeCount: Int = 0) -> Bool {
+    (try? page(number, level: level, mergeCount: mergeCount)) != nil
   }
 
   /// Reads every page above the leaves, which are about one in a hundred.
@@ -189,33 +203,28 @@ extension Run {
       guard visited.insert(number).inserted else {
         throw .damaged(page: number, reason: "a page with two parents")
       }
-      let page = try page(number, level: level, version: .max).view
+      let page = try page(number, level: level).view
       guard level > 1 else { continue }
       for index in 0...page.count { pending.append((page.childNumber(index), level - 1)) }
     }
   }
 
-  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on.
-  ///
-  /// What was rebuilt for one version of the store serves that one and those after it: whatever they
-  /// changed lies above this run. An older one may need what is forgotten by then.
+  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on and
+  /// have seen as many merges.
   ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
-  ///   - version: the version of the store that the entries are those of.
+  ///   - mergeCount: how many merges the version had seen that the entries are from.
   /// - Returns: whether it was done: not if the entries are not in order or fit no page.
   func install(
-    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, version: UInt64 = 0
+    _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, mergeCount: Int = 0
   ) -> Bool {
     guard let bytes = Page.leaf(of: entries), let page = try? Page(bytes, number: number) else {
       return false
     }
-    replacements.withLock { pages in
-      // What serves older versions too is the better one.
-      let isServedBetter = pages[number].map { $0.version < version } == true
-      if !isServedBetter { pages[number] = (page, version) }
-    }
+    let replacement = Replacement(mergeCount: mergeCount, page: page)
+    replacements.withLock { $0[number, default: []].append(replacement) }
     hasReplacements.store(true, ordering: .releasing)
     return true
   }

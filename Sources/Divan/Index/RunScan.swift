@@ -4,9 +4,9 @@ extension Run {
   /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order.
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false,
-    version: UInt64 = .max
+    mergeCount: Int = 0
   ) -> RunScan {
-    RunScan(self, ScanRange(lower: lower, upper: upper, descending: descending), version)
+    RunScan(self, ScanRange(lower: lower, upper: upper, descending: descending), mergeCount)
   }
 }
 
@@ -17,8 +17,8 @@ extension Run {
 struct RunScan {
   private let run: Run
   private let range: ScanRange
-  /// The version of the store that is walked through.
-  private let version: UInt64
+  /// How many merges of segments the version has seen that is walked.
+  private let mergeCount: Int
   /// The inner pages above the leaf, and which child of each is being walked.
   private var path: [(page: Page, index: Int)] = []
   private var leaf: Page?
@@ -35,10 +35,10 @@ struct RunScan {
     case end
   }
 
-  fileprivate init(_ run: Run, _ range: ScanRange, _ version: UInt64) {
+  fileprivate init(_ run: Run, _ range: ScanRange, _ mergeCount: Int) {
     self.run = run
+    self.mergeCount = mergeCount
     self.range = range
-    self.version = version
     move = .down(run.summary.root, level: run.summary.height, isFirst: true)
   }
 
@@ -63,7 +63,7 @@ struct RunScan {
   private mutating func moveDown(
     _ number: UInt32, _ level: Int, isFirst: Bool
   ) throws(PageError) {
-    let page = try run.page(number, level: level, version: version)
+    let page = try run.page(number, level: level, mergeCount: mergeCount)
     if level > 0 {
       let index =
         isFirst ? range.firstChild(in: page.view) : range.descending ? page.view.count : 0

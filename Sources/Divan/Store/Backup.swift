@@ -133,6 +133,10 @@ private struct StoreCopy {
       }
     }
     let building = path + ".building"
+    var plain = Configuration()
+    plain.fileSystem = fileSystem
+    // A crash may have left the beginning of another copy, which is no part of this one.
+    if Database.exists(at: building, configuration: plain) { try delete(building, plain) }
     do throws(DatabaseError) {
       try write(to: building)
       try translating { () throws(LogError) in
@@ -143,10 +147,18 @@ private struct StoreCopy {
       }
     } catch {
       // What is left of the attempt is no store that anybody asked for.
-      var configuration = Configuration()
-      configuration.fileSystem = fileSystem
-      try? Database.delete(at: building, configuration: configuration)
+      try? delete(building, plain)
       throw error
+    }
+  }
+
+  private func delete(_ path: String, _ configuration: Configuration) throws(DatabaseError) {
+    do {
+      try Database.delete(at: path, configuration: configuration)
+    } catch let error as DatabaseError {
+      throw error
+    } catch {
+      throw DatabaseError(.inputOutput, "the backup failed: \(error)", path: path)
     }
   }
 

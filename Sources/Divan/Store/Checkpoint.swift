@@ -162,10 +162,18 @@ extension Checkpoint {
     var state: StoreState
   }
 
+  /// What a checkpoint proves though it cannot be used, since something that it rests on is missing.
+  struct Evidence {
+    var storeID: StoreID
+    var floor: LogRecovery.Floor
+  }
+
   /// The newest checkpoint of which nothing is missing; nil if there is none.
+  ///
+  /// `evidence` gets what newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
-    notes: inout [String]
+    notes: inout [String], evidence: inout [Evidence]
   ) throws(LogError) -> Usable? {
     var numbers: [UInt64] = []
     for case .checkpoint(let number) in files { numbers.append(number) }
@@ -179,6 +187,12 @@ extension Checkpoint {
           return usable
         }
         notes.append("Checkpoint \(number) rests on files that are gone, and was not used")
+        let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
+        evidence.append(
+          Evidence(
+            storeID: file.header.preamble.storeID,
+            floor: LogRecovery.Floor(
+              commit: checkpoint.position.end.commit, offset: 0, witness: "checkpoint \(number)")))
       } catch .newerFormat(let path, let version) {
         throw .newerFormat(path: path, version: version)
       } catch .system(let error) where error.code != .notFound {
@@ -196,18 +210,19 @@ extension Checkpoint {
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
     nodeSize: Int
   ) throws(LogError) -> Usable? {
-    let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
-    let checkpoint: Checkpoint
-    do throws(ByteError) {
-      checkpoint = try decode(try contents(file), number: number)
-    } catch {
-      throw .damaged(
-        Damage(path: file.path, offset: file.header.directoryOffset, reason: error.reason))
-    }
+    let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
     guard checkpoint.trees.count == StoreState.treeCount,
       let chain = try SegmentChain.choose(
         from: files, in: directory, members: checkpoint.members.map(\.segment),
         isMapped: isMapped)
+    else { return nil }
+    // What follows is replayed without asking the index, so it must be as it was written: a merge
+    // leaves out records that say what they take the place of.
+    guard
+      !chain.segments.contains(where: {
+        $0.header.merge != nil
+          && $0.header.numbers.lowerBound > checkpoint.position.segmentNumber
+      })
     else { return nil }
     var opened: [UInt64: CheckpointFile] = [number: file]
     var runs: [[Run]] = []
@@ -219,10 +234,10 @@ extension Checkpoint {
           opened[place.checkpoint] = try CheckpointFile.open(
             place.checkpoint, in: directory, isMapped: isMapped)
         }
-        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt else {
-          return nil
-        }
-        let run = Run(CheckpointPages.source(of: file), place.summary, commit: place.commit)
+        guard let file = opened[place.checkpoint], file.header.preamble.salt == place.salt,
+          let run = try? Run(
+            CheckpointPages.source(of: file), place.summary, commit: place.commit)
+        else { return nil }
         do throws(PageError) {
           // A leaf that proves bad later can be rebuilt from the log; a page above leaves cannot.
           try run.checkInnerPages()
@@ -247,6 +262,19 @@ extension Checkpoint {
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
     return Usable(checkpoint: checkpoint, chain: chain, state: state)
+  }
+
+  /// Reads a checkpoint's directory, whatever it rests on.
+  private static func read(
+    _ number: UInt64, in directory: StoreDirectory, isMapped: Bool
+  ) throws(LogError) -> (CheckpointFile, Checkpoint) {
+    let file = try CheckpointFile.open(number, in: directory, isMapped: isMapped)
+    do throws(ByteError) {
+      return (file, try decode(try contents(file), number: number))
+    } catch {
+      throw .damaged(
+        Damage(path: file.path, offset: file.header.directoryOffset, reason: error.reason))
+    }
   }
 
   /// The directory's bytes; a typed detour, since what can fail here is the log.

@@ -56,7 +56,7 @@ public struct Configuration: Sendable {
   package var now: @Sendable () -> UInt64 = { systemTime() }
   package var random: @Sendable () -> UInt64 = { UInt64.random(in: 1 ... .max) }
   /// Size of the pages of the index in memory, for tests that want many of them.
-  var nodeSize = BTree.defaultPageSize
+  package var nodeSize = BTree.defaultPageSize
   /// How many sequence numbers are reserved ahead, so that not every commit needs to do it.
   package var sequenceReserve: UInt64 = 1 << 16
   /// The size of the file that is released when the disk is full.

@@ -125,7 +125,7 @@ extension StoreView {
       do throws(PageError) {
         return try scan.next()
       } catch {
-        try repair(error)
+        try store.repairIndex(error, in: state)
       }
     }
   }

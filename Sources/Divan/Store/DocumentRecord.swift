@@ -107,8 +107,10 @@ extension DocumentRecord {
     if isDeleted { flags.insert(.deleted) }
     if revision.isForeign { flags.insert(.foreignRevision) }
     if superseded != nil { flags.insert(.superseding) }
-    if ancestors.count > 0 { flags.insert(.ancestors) }
-    if ancestors.hasForeign { flags.insert(.foreignAncestors) }
+    if ancestors.count > 0 {
+      flags.insert(.ancestors)
+      if ancestors.hasForeign { flags.insert(.foreignAncestors) }
+    }
     writer.append(flags.rawValue)
     writer.append(UInt8(idBytes.count))
     writer.append(idBytes)

@@ -127,11 +127,11 @@ extension GroupCommit {
   /// Stops all committing; versions that wait for a flush are given up.
   func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }
 
-  /// What a failed flush means for the commits that waited for it.
+  /// What a failure means for commits that may be durable or not.
   static func unknownOutcome(_ error: LogError) -> DatabaseError {
     let cause = DatabaseError(error)
     return DatabaseError(
-      .outcomeUnknown, "the flush failed, so whether the commit is durable is unknown",
+      .outcomeUnknown, "writing or flushing failed, and whether the commit is durable is unknown",
       hint: "Reading goes on; close and reopen the store to find out and to write again",
       path: cause.path, underlying: cause)
   }

@@ -2,7 +2,7 @@ package import DivanLog
 
 /// A document record as tools look at it.
 package struct InspectedDocument: Sendable {
-  private let content: DocumentRecord
+  let content: DocumentRecord
   package let id: String
 
   /// Reads the payload of a record of the kind ``Record/Kind/document``.

@@ -14,6 +14,8 @@ struct LogOpening {
   private var report: OpeningReport
 
   private let checkpoint: Checkpoint.Usable?
+  /// What checkpoints prove that cannot be used.
+  private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
   /// The last segment, and how the log ends in it.
   private let last: Segment
@@ -33,8 +35,11 @@ struct LogOpening {
     self.head = head
     self.lock = lock
     self.report = report
+    var evidence: [Checkpoint.Evidence] = []
     checkpoint = try Checkpoint.newestUsable(
-      among: files, in: directory, configuration: configuration, notes: &self.report.notes)
+      among: files, in: directory, configuration: configuration, notes: &self.report.notes,
+      evidence: &evidence)
+    self.evidence = evidence
     var chosen = checkpoint?.chain
     if chosen == nil {
       chosen = try SegmentChain.choose(
@@ -79,22 +84,23 @@ extension LogOpening {
         // What stands behind damage is read as far as it can be.
         tail.end = try LogRecovery.readableEnd(of: last, size: size, from: positionInLast)
       }
-    } else if let head,
-      head.segmentNumber > last.header.numbers.upperBound || head.floor.commit > last.end.commit
-    {
+    } else if let floor = floors.first(where: { $0.commit > last.end.commit }) {
       recovery.damage = Damage(
         path: directory.path, offset: 0,
-        reason: "HEAD shows that the log was durable through commit \(head.floor.commit)")
+        reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
+          + "but it ends with commit \(last.end.commit)")
     }
     chain.segments[chain.segments.count - 1] = tail
     if let found = recovery.damage { damage.append(found) }
     isClosed =
       head.map {
         $0.isClosed && $0.segmentNumber == last.header.numbers.upperBound
-          && ($0.floor == recovery.end || last.header.merge != nil) && recovery.discarded == nil
+          && ($0.floor == recovery.end || last.header.merge != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
-    report.discardedBytes = recovery.damage == nil ? recovery.discarded?.count ?? 0 : 0
+    // Behind the end of a log that was closed there may be a part of what failed to be written.
+    report.discardedBytes =
+      recovery.damage == nil && !isClosed ? recovery.discarded?.count ?? 0 : 0
   }
 
   /// What shows, besides the log itself, how far it was durable.
@@ -107,7 +113,10 @@ extension LogOpening {
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
-    return floors
+    // The files that it rests on are gone, and perhaps the end of the log with them.
+    let storeID = last.header.preamble.storeID
+    floors += evidence.filter { $0.storeID == storeID }.map(\.floor)
+    return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
   }
 
   private func floor(_ head: Head) -> LogRecovery.Floor {
@@ -117,7 +126,9 @@ extension LogOpening {
     return LogRecovery.Floor(
       // A newer segment than the last one was there once, even if nothing was in it yet.
       commit: head.segmentNumber > last.header.numbers.upperBound
-        ? max(head.floor.commit, last.header.predecessor.commit) + 1 : head.floor.commit,
+        ? max(head.floor.commit, last.header.merge?.end.commit ?? last.header.predecessor.commit)
+          + 1
+        : head.floor.commit,
       offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
   }
 
@@ -159,6 +170,7 @@ extension LogOpening {
       return
     }
     if let first = damage.first { return refuse(because: first) }
+    guard start.isWithinLimits else { return refuseForLackOfNumbers() }
     let made = LogWriter(
       directory, storeID: last.header.preamble.storeID, configuration, continuing: start)
     writer = made
@@ -197,6 +209,13 @@ extension LogOpening {
       path: directory.path, underlying: DatabaseError(damage))
   }
 
+  private mutating func refuseForLackOfNumbers() {
+    writer = nil
+    refusal = DatabaseError(
+      .readOnly, "the store is open for reading only, because its numbers are used up",
+      hint: "Export its documents, and import them into a new store", path: directory.path)
+  }
+
   /// Logs again what was left in doubt; if the disk is full, with the reserve released.
   private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
@@ -226,6 +245,10 @@ extension LogOpening {
     if writer != nil {
       if let first = replay.damage.first {
         refuse(because: first)
+      } else if replay.state.lastSequence > LogWriter.startLimit
+        || replay.state.commit > LogWriter.startLimit
+      {
+        refuseForLackOfNumbers()
       } else {
         // Not where anything is damaged: what stands for nothing may hold what is missing then.
         try removeLeftovers()

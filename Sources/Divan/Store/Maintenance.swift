@@ -16,6 +16,9 @@ final class Maintenance: Sendable {
     var isStopped = false
     /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
+    /// Whether a merged segment has taken the name of one that the checkpoint lists, which then cannot
+    /// be used until there is another.
+    var isCheckpointSpent = false
     /// A merged segment that the index refers to in part only, since bringing it in failed.
     ///
     /// A checkpoint taken now would rest on it and its inputs both, so none is.

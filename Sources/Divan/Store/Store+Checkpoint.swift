@@ -65,6 +65,7 @@ extension Store {
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
       let isNeeded =
         state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
+        || state.isCheckpointSpent
       guard isNeeded else { return (0 as UInt64, state.checkpoint, false) }
       state.lastNumber += 1
       state.pendingSize = 0
@@ -206,7 +207,11 @@ extension Store {
       for (index, tree) in [state.documents, state.sequences].enumerated() {
         var tree = Array(tree.runs.dropFirst(merged[index]))
         if let place = checkpoint.trees[index].first, place.checkpoint == checkpoint.number {
-          tree.insert(Run(source, place.summary, commit: place.commit), at: 0)
+          do throws(PageError) {
+            tree.insert(try Run(source, place.summary, commit: place.commit), at: 0)
+          } catch {
+            throw .damaged(Damage(path: file.path, offset: 0, reason: "\(error)"))
+          }
         }
         runs.append(tree)
       }
@@ -219,7 +224,10 @@ extension Store {
     newest.documents.replaceFrozen(with: written.runs[0])
     newest.sequences.replaceFrozen(with: written.runs[1])
     commits.replaceNewest(with: newest)
-    maintenance.state.withLock { $0.checkpoint = written.checkpoint }
+    maintenance.state.withLock {
+      $0.checkpoint = written.checkpoint
+      $0.isCheckpointSpent = false
+    }
     // HEAD is evidence; if it cannot be replaced now, the next segment's making tries again.
     try? writer?.replaceHead(isClosed: false)
   }
@@ -236,8 +244,8 @@ extension Store {
       }
       guard !doomed.isEmpty else { return }
       for name in doomed.sorted(by: { "\($0)" < "\($1)" }) { try directory.remove(name) }
-      maintenance.state.withLock { $0.replaced.subtract(doomed) }
       try directory.flush()
+      maintenance.state.withLock { $0.replaced.subtract(doomed) }
     }
   }
 }

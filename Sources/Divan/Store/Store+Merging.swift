@@ -94,25 +94,26 @@ extension Store {
     let replaced = Set(inputs.map(\.fileID))
     try withTurn { (_) throws(DatabaseError) in
       newest.segments.update(output)
-      newest.raiseVersion()
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
     }
     var scan = RecordScan(output)
     var isDone = false
     while !isDone {
       try withTurn { (_) throws(DatabaseError) in
-        newest.raiseVersion()
         isDone = try move(&scan, from: replaced, count: 2000)
         commits.replaceNewest(with: newest)
       }
     }
     try withTurn { (_) throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
-      newest.raiseVersion()
+      newest.noteMerge()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
         // A merge of one segment has taken its input's name.
-        $0.replaced.formUnion(inputs.map(\.file.name).filter { $0 != output.file.name })
+        let others = inputs.map(\.file.name).filter { $0 != output.file.name }
+        $0.replaced.formUnion(others)
+        if others.count < inputs.count { $0.isCheckpointSpent = true }
       }
     }
   }

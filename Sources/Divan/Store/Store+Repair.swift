@@ -1,38 +1,48 @@
 import DivanLog
 
 extension Store {
-  /// Rebuilds from the log a page of the index that proved bad when it was touched.
+  /// Rebuilds from the log a leaf of the index that proved bad when it was touched.
   ///
   /// Returns if reading can be tried again; throws if it cannot be helped.
   func repairIndex(_ error: PageError, in state: StoreState) throws(DatabaseError) {
     let number: UInt32
     switch error {
     case .damaged(let page, _): number = page
-    case .unreadable(_, let reason):
-      throw DatabaseError(.inputOutput, "a page of the index cannot be read: \(reason)", path: path)
+    case .unreadable(_, let error): throw DatabaseError(error)
     }
-    var isRepaired = false
-    for run in state.documents.runs {
-      guard let leaf = badLeaf(number, of: run, state.version) else { continue }
-      let entries = try documentEntries(of: leaf, at: run.commit, in: state)
-      guard run.install(entries, for: number, version: state.version) else {
-        throw unrepairable(error)
-      }
-      isRepaired = true
-    }
-    for (index, run) in state.sequences.runs.enumerated() {
-      guard let leaf = badLeaf(number, of: run, state.version) else { continue }
-      let entries = try sequenceEntries(
-        of: leaf, above: Array(state.sequences.runs[(index + 1)...]), in: state)
-      guard run.install(entries, for: number, version: state.version) else {
-        throw unrepairable(error)
-      }
-      isRepaired = true
-    }
-    guard isRepaired else { throw unrepairable(error) }
+    // An error does not say whose page it is: that number may be bad in several runs.
+    let view = StoreView(state: state, store: self)
+    let documents = try LeafRepair(view, \.documents).rebuild(number)
+    let sequences = try LeafRepair(view, \.sequences).rebuild(number)
+    guard documents || sequences else { throw LeafRepair.cannotHelp(error, path) }
+  }
+}
+
+/// Rebuilds leaves of one tree of the index, as one version of the store knows them.
+///
+/// A rebuilt leaf says what the run said, as of the run's commit: which record each key had last. Two
+/// things are missing in the log since segments were merged, and neither matters to this version or a
+/// later one: records that were superseded after the run's commit, which newer layers hide, and the
+/// keys that the run took away from the runs below it. These get a tombstone again because they stand
+/// below and have no record.
+///
+/// It takes a walk over the whole log, and memory for as many entries as the keys between the leaf's
+/// neighbours have.
+private struct LeafRepair {
+  private let view: StoreView
+  private let tree: KeyPath<StoreState, LayeredTree>
+  private let isOfSequences: Bool
+
+  init(_ view: StoreView, _ tree: KeyPath<StoreState, LayeredTree>) {
+    self.view = view
+    self.tree = tree
+    isOfSequences = tree == \.sequences
   }
 
-  private func unrepairable(_ error: PageError) -> DatabaseError {
+  private var state: StoreState { view.state }
+  private var path: String { view.store.path }
+
+  static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
     DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
       hint:
@@ -40,21 +50,144 @@ extension Store {
         + "rebuilds the index", path: path)
   }
 
-  /// What belongs in a leaf of a run that cannot be read; nil if the page is no such leaf.
-  private func badLeaf(_ number: UInt32, of run: Run, _ version: UInt64) -> Run.Coverage? {
+  private typealias Entries = [[UInt8]: SharedBytes]
+}
+
+extension LeafRepair {
+  /// Rebuilds the page in each run that has a bad leaf of this number; returns whether there was one.
+  func rebuild(_ number: UInt32) throws(DatabaseError) -> Bool {
+    try rebuild(number, inRunsFrom: 0)
+  }
+
+  private var runs: [Run] { state[keyPath: tree].runs }
+
+  /// The oldest run comes first, because the others need it.
+  private func rebuild(_ number: UInt32, inRunsFrom first: Int) throws(DatabaseError) -> Bool {
+    var isRebuilt = false
+    for index in runs.indices.reversed() where index >= first {
+      guard let coverage = badLeaf(number, of: runs[index]) else { continue }
+      let entries = try entries(of: runs[index], coverage, below: index + 1)
+      guard runs[index].install(entries, for: number, mergeCount: state.mergeCount) else {
+        throw Self.cannotHelp(.damaged(page: number, reason: "it cannot be rebuilt"), path)
+      }
+      isRebuilt = true
+    }
+    return isRebuilt
+  }
+
+  /// What a page of a run covers, if it is a leaf that cannot be read.
+  private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
     guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
-      !run.isSoundLeaf(number, version: version)
+      !run.isSound(number, level: 0, mergeCount: state.mergeCount)
     else { return nil }
     return coverage
   }
 
-  /// What a leaf of the documents' tree held: the last record, at the run's commit, of each key that
-  /// belongs in it.
-  private func documentEntries(
-    of leaf: Run.Coverage, at commit: UInt64, in state: StoreState
+  /// What a leaf held.
+  private func entries(
+    of run: Run, _ coverage: Run.Coverage, below: Int
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
-    var found: [[UInt8]: (sequence: UInt64, value: [UInt8])] = [:]
-    for segment in state.segments.segments {
+    var found =
+      isOfSequences
+      ? try lastSequences(through: run.commit, coverage)
+      : try lastDocuments(through: run.commit, coverage)
+    var lower = LayeredTree(runs: Array(runs[below...]))
+    lower.mergeCount = state.mergeCount
+    var scan = lower.scan(
+      from: coverage.lower.map { .inclusive($0) } ?? .unbounded,
+      to: coverage.upper.map { .exclusive($0) } ?? .unbounded)
+    while let item = try next(&scan, below) {
+      let key = item.key.array
+      if let value = found[key] {
+        // The run below says it, too; that it does is what keeps the leaf small enough for a page.
+        if try says(item.value, value) { found[key] = nil }
+      } else {
+        found[key] = .empty
+      }
+    }
+    return found.map { (key: $0.key, value: $0.value.array) }
+      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+  }
+
+  private func next(
+    _ scan: inout LayeredScan, _ below: Int
+  ) throws(DatabaseError) -> IndexEntry? {
+    while true {
+      do throws(PageError) {
+        return try scan.next()
+      } catch {
+        guard case .damaged(let number, _) = error,
+          try rebuild(number, inRunsFrom: below)
+        else { throw Self.cannotHelp(error, path) }
+      }
+    }
+  }
+
+  /// Whether an entry of a run below leads to the same record as the one that was found.
+  private func says(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError) -> Bool {
+    if isOfSequences {
+      return state.segments[try view.decodeLocator(value).fileID] != nil
+    }
+    let (old, new) = (try view.decodeEntry(value), try view.decodeEntry(found))
+    return old.sequence == new.sequence && state.segments[old.locator.fileID] != nil
+  }
+}
+
+// MARK: What the log says
+
+extension LeafRepair {
+  /// The entries of the documents' tree that belong in a leaf: of each document, the last record.
+  private func lastDocuments(
+    through commit: UInt64, _ coverage: Run.Coverage
+  ) throws(DatabaseError) -> Entries {
+    var sequences: [[UInt8]: UInt64] = [:]
+    var found: Entries = [:]
+    try forEachRecord(through: commit) { (record, locator) in
+      let key = record.idBytes.array
+      guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }
+      sequences[key] = record.sequence
+      let entry = DocumentEntry(
+        revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
+        locator: locator)
+      var bytes = ByteWriter(capacity: 128)
+      entry.encode(to: &bytes)
+      found[key] = bytes.sharedCopy
+    }
+    return found
+  }
+
+  /// The entries of the sequences' tree that belong in a leaf: those that no later record of the same
+  /// document has superseded.
+  private func lastSequences(
+    through commit: UInt64, _ coverage: Run.Coverage
+  ) throws(DatabaseError) -> Entries {
+    var keys: [[UInt8]: [UInt8]] = [:]
+    var found: Entries = [:]
+    try forEachRecord(through: commit) { (record, locator) in
+      let key = record.sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
+      let id = record.idBytes.array
+      if let older = keys[id], older.lexicographicallyPrecedes(key) {
+        keys[id] = nil
+        found[older] = nil
+      }
+      guard coverage.contains(key), keys[id] == nil else { return }
+      keys[id] = key
+      var bytes = ByteWriter(capacity: 64)
+      locator.encode(to: &bytes)
+      found[key] = bytes.sharedCopy
+    }
+    return found
+  }
+
+  /// Calls `body` with every document's record up to a commit, older records of a document before
+  /// newer ones.
+  private func forEachRecord(
+    through commit: UInt64, _ body: (DocumentRecord, RecordLocator) -> Void
+  ) throws(DatabaseError) {
+    let segments = state.segments.segments.sorted {
+      $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
+    }
+    for segment in segments {
       var scan = RecordScan(segment)
       reading: while true {
         let item: RecordScan.Item
@@ -64,49 +197,12 @@ extension Store {
           guard item.record.kind == .document, item.commit <= commit,
             let record = try? DocumentRecord.decode(item.record.payload)
           else { continue }
-          let key = record.idBytes.array
-          guard leaf.contains(key), found[key]?.sequence ?? 0 < record.sequence else { continue }
-          let entry = DocumentEntry(
-            revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
-            locator: item.locator)
-          var bytes = ByteWriter(capacity: 128)
-          entry.encode(to: &bytes)
-          found[key] = (record.sequence, bytes.array)
+          body(record, item.locator)
         case .commit: continue
         case .damage(let damage): throw DatabaseError(damage)
         case .end: break reading
         }
       }
     }
-    return found.map { (key: $0.key, value: $0.value.value) }
-      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
-  }
-
-  /// What a leaf of the sequences' tree held, as far as it still counts: what the documents' tree
-  /// has of it, and that all other numbers are gone that the runs below hold.
-  ///
-  /// A number that was superseded since is hidden by the layers above, or not asked for.
-  private func sequenceEntries(
-    of leaf: Run.Coverage, above lowerRuns: [Run], in state: StoreState
-  ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
-    let view = StoreView(state: state, store: self)
-    var scan = state.documents.scan()
-    var found: [[UInt8]: [UInt8]] = [:]
-    while let item = try view.step(&scan) {
-      let entry = try view.decodeEntry(item.value)
-      let key = entry.sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
-      guard leaf.contains(key) else { continue }
-      var bytes = ByteWriter(capacity: 64)
-      entry.locator.encode(to: &bytes)
-      found[key] = bytes.array
-    }
-    var below = LayeredTree(runs: lowerRuns)
-    below.version = state.version
-    scan = below.scan(from: leaf.lower.map { .inclusive($0) } ?? .unbounded)
-    while let item = try view.step(&scan), leaf.contains(item.key.array) {
-      if found[item.key.array] == nil { found[item.key.array] = [] }
-    }
-    return found.map { (key: $0.key, value: $0.value) }
-      .sorted { $0.key.lexicographicallyPrecedes($1.key) }
   }
 }

@@ -63,7 +63,8 @@ extension Store {
   func write<R>(
     durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
-    maintenance.throttle(self)
+    // One who writes already is told so at once, and not made to wait first.
+    if !turn.isMine { maintenance.throttle(self) }
     let writer = try takeTurn(timeout: timeout)
     let result: R
     let commit: UInt64?
@@ -119,11 +120,12 @@ extension Store {
     }
     let place: (fileID: UInt64, offset: Int)
     do {
+      // A segment that was begun counts, even if something failed after that.
+      defer { if let active = writer.active { newest.segments.update(active) } }
       place = try writer.prepare()
     } catch {
       throw writeFailure(error, writer)
     }
-    if let active = writer.active { newest.segments.update(active) }
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
     defer { transaction.end() }
@@ -146,7 +148,6 @@ extension Store {
       throw writeFailure(error, writer)
     }
     state.commit = writer.end.commit
-    state.raiseVersion()
     if let active = writer.active { state.segments.update(active) }
     newest = state
     commits.add(state, needsFlush: needsFlush)

@@ -41,6 +41,8 @@ private struct StoreCheck {
   let progress: ((Double) -> Bool)?
   var report = CheckReport()
   private var liveCount = 0
+  /// Whether every entry of the index was seen.
+  private var isIndexWhole = true
 
   init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
     self.view = view
@@ -78,9 +80,21 @@ private struct StoreCheck {
     }
   }
 
+  /// The next entry of the index; none after one that cannot be read, which is reported.
+  private mutating func next(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
+    do throws(DatabaseError) {
+      return try view.step(&scan)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      report.problems.append(error)
+      isIndexWhole = false
+      return nil
+    }
+  }
+
   mutating func checkDocuments() throws(DatabaseError) {
     var scan = view.state.documents.scan()
-    while let item = try view.step(&scan) {
+    while let item = try next(&scan) {
       if report.documentCount % 10_000 == 0 { try advance(to: 0.5) }
       report.documentCount += 1
       do throws(DatabaseError) {
@@ -94,7 +108,7 @@ private struct StoreCheck {
         report.problems.append(error)
       }
     }
-    if liveCount != Int(clamping: view.state.documentCount) {
+    if isIndexWhole, liveCount != Int(clamping: view.state.documentCount) {
       report.problems.append(
         DatabaseError(
           .damaged,
@@ -127,7 +141,7 @@ private struct StoreCheck {
     try advance(to: 0.9)
     var scan = view.state.sequences.scan()
     var count = 0
-    while let item = try view.step(&scan) {
+    while let item = try next(&scan) {
       count += 1
       do throws(DatabaseError) {
         let locator = try view.decodeLocator(item.value)
@@ -144,7 +158,7 @@ private struct StoreCheck {
         report.problems.append(error)
       }
     }
-    if count != report.documentCount {
+    if isIndexWhole, count != report.documentCount {
       report.problems.append(
         DatabaseError(
           .damaged,

@@ -71,9 +71,7 @@ extension StoreOpening {
       }
     } catch  where error.code == .notFound {
       try translating { () throws(LogError) in
-        try attempt { () throws(SystemError) in
-          try fileSystem.makeDirectory(path)
-        }
+        try attempt { () throws(SystemError) in try makeDirectory(at: path) }
       }
     } catch  where error.code == .notADirectory {
       throw DatabaseError(
@@ -82,6 +80,11 @@ extension StoreOpening {
     } catch {
       throw DatabaseError(error)
     }
+  }
+
+  /// Makes a directory, unless somebody else was faster.
+  private func makeDirectory(at path: String) throws(SystemError) {
+    do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
   private func takeLock() throws(DatabaseError) -> any FileLock {
@@ -121,7 +124,7 @@ extension StoreOpening {
           try fileSystem.remove("\(temporaries)/\(name)")
         }
       } else {
-        try fileSystem.makeDirectory(temporaries)
+        try makeDirectory(at: temporaries)
       }
       try fileSystem.flushDirectory(path)
     }

@@ -18,8 +18,6 @@ struct StoreState: Sendable {
   /// When that was, in milliseconds since 1970.
   var time: UInt64 = 0
   var segments: SegmentTable
-  /// Rises with every change, of what there is or of where it stands.
-  private(set) var version: UInt64 = 0
 
   /// How many trees there are.
   static let treeCount = 2
@@ -34,13 +32,6 @@ struct StoreState: Sendable {
 }
 
 extension StoreState {
-  /// Notes that this is another version than the one that it was made from.
-  mutating func raiseVersion() {
-    version += 1
-    documents.version = version
-    sequences.version = version
-  }
-
   /// Puts a document's new entry into the index, in the place of the one it supersedes.
   mutating func put(
     _ entry: DocumentEntry, id: Span<UInt8>, superseding old: DocumentRecord.Superseded?,
@@ -62,6 +53,17 @@ extension StoreState {
     scratch.withSpan { (value: Span<UInt8>) in
       entry.sequence.withBigEndianBytes { key in sequences.set(key, value) }
     }
+  }
+}
+
+extension StoreState {
+  /// How many merges this version has seen.
+  var mergeCount: Int { documents.mergeCount }
+
+  /// Notes that a merge has changed which segments there are.
+  mutating func noteMerge() {
+    documents.mergeCount += 1
+    sequences.mergeCount += 1
   }
 }
 

@@ -157,14 +157,9 @@ extension StoreView {
       do throws(PageError) {
         return try body(state)
       } catch {
-        try repair(error)
+        try store.repairIndex(error, in: state)
       }
     }
-  }
-
-  /// Rebuilds a page of the index: for others too, so within a transaction as of before it.
-  func repair(_ error: PageError) throws(DatabaseError) {
-    try store.repairIndex(error, in: unsafe unwritten == nil ? state : store.newest)
   }
 }
 

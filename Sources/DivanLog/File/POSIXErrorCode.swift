@@ -29,6 +29,7 @@ extension SystemError.Code {
   package static let badDescriptor = Self(rawValue: EBADF)
   package static let staleHandle = Self(rawValue: ESTALE)
   package static let outOfMemory = Self(rawValue: ENOMEM)
+  package static let interrupted = Self(rawValue: EINTR)
 }
 
 extension SystemError.Code: CustomStringConvertible {

@@ -40,6 +40,13 @@ package struct LogRecovery: Sendable {
       self.offset = offset
       self.witness = witness
     }
+
+    /// What a merged segment proves: the commit was durable in whose favour the merge may have left
+    /// out what came before it; nil for a segment that is not merged.
+    package init?(ofMerge header: SegmentHeader) {
+      guard let merge = header.merge else { return nil }
+      self.init(commit: merge.judgedAt, offset: 0, witness: "a merged segment")
+    }
   }
 }
 

@@ -16,7 +16,8 @@ package final class LogTail: Sendable {
     var appended: Point?
     var flushed: Point?
     var sequenceBound: UInt64
-    var isPoisoned = false
+    /// Why nothing more may be written, if so.
+    var failure: SystemError?
   }
 
   private let state: Guarded<State>
@@ -28,9 +29,12 @@ package final class LogTail: Sendable {
 
 extension LogTail {
   /// Whether a flush has failed, so that nothing more may be written.
-  package var isPoisoned: Bool { state.withLock { $0.isPoisoned } }
+  package var isPoisoned: Bool { state.withLock { $0.failure != nil } }
 
-  package func poison() { state.withLock { $0.isPoisoned = true } }
+  /// Lets nothing more be written, because of a failure after which nobody knows what is durable.
+  package func poison(_ failure: SystemError) {
+    state.withLock { $0.failure = $0.failure ?? failure }
+  }
 
   /// Sequence numbers up to this one may be used: the bound is durable.
   package var sequenceBound: UInt64 { state.withLock { $0.sequenceBound } }
@@ -66,20 +70,16 @@ extension LogTail {
   ///
   /// A failure is final: the system may report success the next time, with the bytes gone.
   package func flush() throws(LogError) -> UInt64 {
-    let (target, flushed, isPoisoned) = state.withLock {
-      ($0.appended, $0.flushed, $0.isPoisoned)
-    }
+    let (target, flushed, failure) = state.withLock { ($0.appended, $0.flushed, $0.failure) }
     guard let target else { return 0 }
     if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {
       return target.end.commit
     }
-    guard !isPoisoned else {
-      throw .system(SystemError(call: "flush", path: target.file.path, code: .inputOutput))
-    }
+    if let failure { throw .system(failure) }
     do throws(SystemError) {
       try target.file.flush()
     } catch {
-      poison()
+      poison(error)
       throw .system(error)
     }
     state.withLock {

@@ -56,11 +56,21 @@ package final class LogWriter {
       self.isClosed = isClosed
     }
 
+    /// Whether there are enough numbers left to go on with.
+    package var isWithinLimits: Bool {
+      [segmentNumber, end.offset, end.commit, nextFileID, lastSequence, sequenceBound]
+        .allSatisfy { $0 <= LogWriter.startLimit }
+    }
+
     /// The start of a log of which nothing exists.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
       lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)
   }
+
+  /// No writer begins with a number above this one, so that none counts up to ``counterLimit``, beyond
+  /// which nobody would read what it wrote.
+  package static let startLimit = counterLimit - 1 << 50
 
   private let directory: StoreDirectory
   private let settings: Settings
@@ -137,7 +147,8 @@ extension LogWriter {
       frameCount: 0, recordCount: 0, lastSequence: lastSequence,
       sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
-      time: lastTime, documentCount: documentCount)
+      // What a forged file may have brought in: above the limit nobody would read the trailer.
+      time: min(lastTime, counterLimit), documentCount: min(documentCount, counterLimit))
     let end = buffer.seal(
       after: segment.end, salt: segment.header.preamble.salt, trailer: trailer)
     do throws(SystemError) {
@@ -145,6 +156,7 @@ extension LogWriter {
     } catch {
       // An unknown part of it may stand in the file, so nothing may follow there.
       isEnded = true
+      if isWhole(segment, through: end) { tail.poison(error) }
       throw .system(error)
     }
     active = Segment(
@@ -155,6 +167,15 @@ extension LogWriter {
         file: segment.file.file, fileID: segment.fileID, end: end,
         sequenceBound: trailer.sequenceBound))
     return lastTime
+  }
+
+  /// Whether a transaction may stand whole in the file although writing it failed.
+  ///
+  /// Then the next opening would find it, so nobody may be told that nothing was committed. Files
+  /// only grow, so one that is shorter does not hold its last bytes.
+  private func isWhole(_ segment: Segment, through end: LogEnd) -> Bool {
+    guard let size = try? segment.file.file.size() else { return true }
+    return size >= Int(end.offset)
   }
 
   /// What is mapped of a segment that has grown: more, if that pays.
@@ -220,7 +241,9 @@ extension LogWriter {
     } catch {
       // If the directory could not be flushed, the name may stand in it or not: no other segment of
       // this number may be made.
-      if case .system(let failure) = error, failure.path == directory.path { tail.poison() }
+      if case .system(let failure) = error, failure.path == directory.path {
+        tail.poison(failure)
+      }
       throw error
     }
     nextFileID += 1

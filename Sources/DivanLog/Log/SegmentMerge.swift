@@ -59,7 +59,8 @@ extension SegmentMerge {
         kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
         createdAt: order.now),
       fileID: order.fileID, numbers: numbers,
-      generation: order.inputs.map(\.header.generation).reduce(0, max) + 1,
+      // Only a forged header holds a number that has nothing above it.
+      generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
       sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
       merge: nil)

@@ -120,8 +120,17 @@ extension StoreDirectory {
     }
   }
 
+  /// Removes a file; that it is not there is as good.
+  ///
+  /// An attempt that failed further on may have removed it before.
   package func remove(_ name: FileName) throws(LogError) {
-    try attempt { () throws(SystemError) in try fileSystem.remove(path(of: name)) }
+    do throws(SystemError) {
+      try fileSystem.remove(path(of: name))
+    } catch  where error.code == .notFound {
+      return
+    } catch {
+      throw .system(error)
+    }
   }
 
   package func flush() throws(LogError) {

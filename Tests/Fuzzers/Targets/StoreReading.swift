@@ -1,0 +1,183 @@
+import Divan
+import DivanLog
+import ProofKit
+
+/// What a store says when it is opened and all of it is read.
+///
+/// Of errors in reading only the code counts: how a damaged page is described depends on how it was
+/// read.
+struct StoreReading: Equatable, CustomStringConvertible {
+  /// Why it was not opened.
+  var refusal: String?
+  var damage: [String] = []
+  /// A line for each document that is not deleted.
+  var documents: [String] = []
+  /// A line for each change, and for what keeps the feed from going on.
+  var changes: [String] = []
+  /// Whether it was checked.
+  var isChecked = false
+  /// What ``Database/check(progress:)`` found wrong.
+  var problems: [String] = []
+
+  var isSound: Bool { refusal == nil && damage.isEmpty && problems.isEmpty }
+
+  var description: String {
+    "refusal \(refusal ?? "none"), damage \(damage), \(documents.count) documents "
+      + "\(documents.prefix(5)), \(changes.count) changes \(changes.prefix(5)), "
+      + "problems \(problems.prefix(5))"
+  }
+
+  private init() {}
+
+  /// Opens files for reading only, and reads everything.
+  init(_ files: ByteFiles, _ reads: ReadMode, isChecked: Bool) throws {
+    self.init()
+    var configuration = Configuration()
+    configuration.fileSystem = files
+    configuration.isReadOnly = true
+    configuration.reads = reads
+    configuration.maintenance = .manual
+    let database: Database
+    do {
+      database = try Database(at: ByteFiles.directory, configuration: configuration)
+    } catch let error as DatabaseError {
+      let expected: [DatabaseError.Code] = [.damaged, .notAStore, .newerFormat]
+      try expect(expected.contains(error.code) && error.path != nil, "opening: \(error)")
+      refusal = "\(error)"
+      return
+    }
+    self = try StoreReading(database, isChecked: isChecked)
+  }
+
+  /// Reads everything of a store that is open.
+  init(_ database: Database, isChecked: Bool = true) throws {
+    self.isChecked = isChecked
+    for error in database.openingReport.damage {
+      try expect(error.code == .damaged && error.path != nil, "damage without a place: \(error)")
+      damage.append("\(error)")
+    }
+    let snapshot = try database.snapshot()
+    var ids = snapshot.ids()
+    try StoreReading.forEach({ try ids.next() }) { id in
+      switch id {
+      case .success(let id):
+        let line = try StoreReading.guarded {
+          let document = try snapshot.get(id)
+          let revisions = isChecked ? try snapshot.revisions(of: id) : []
+          return "\(document?.sequence ?? 0) \(revisions) \(document?.json ?? "none")"
+        }
+        documents.append("\(id) \(line)")
+      case .failure(let error): documents.append("! \(error.code)")
+      }
+    }
+    var feed = snapshot.changes()
+    try StoreReading.forEach({ try feed.next() }) { change in
+      switch change {
+      case .success(let change):
+        changes.append("\(change.sequence) \(change.id) \(change.isDeleted)")
+      case .failure(let error): changes.append("! \(error.code)")
+      }
+    }
+    if isChecked {
+      problems = try database.check().problems.map { "\($0.code) \($0.documentID ?? "")" }
+    }
+  }
+
+  /// Calls `body` with each element; after some failures no more are asked for.
+  private static func forEach<T>(
+    _ next: () throws -> T?, _ body: (Result<T, DatabaseError>) throws -> Void
+  ) throws {
+    var failureCount = 0
+    var count = 0
+    while failureCount < 3 {
+      count += 1
+      try expect(count < 200_000, "reading does not end")
+      do {
+        guard let element = try next() else { return }
+        try body(.success(element))
+      } catch let error as DatabaseError {
+        try expect(error.code == .damaged, "reading: \(error)")
+        failureCount += 1
+        try body(.failure(error))
+      }
+    }
+  }
+
+  /// What `body` returns, or the error if it is damage.
+  private static func guarded(_ body: () throws -> String) throws -> String {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      try expect(error.code == .damaged, "reading: \(error)")
+      return "\(error.code)"
+    }
+  }
+}
+
+/// Opens files for writing, in memory, and goes on with the store.
+struct StoreWriting {
+  private let disk = MemoryFileSystem()
+
+  init(_ files: [String: SharedBytes]) throws {
+    try disk.makeDirectory(ByteFiles.directory)
+    for (name, bytes) in files where name != "tmp" && name != "LOCK" {
+      let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
+      try file.write(bytes, at: 0)
+      try file.close()
+    }
+  }
+
+  private func open() throws -> Database {
+    var configuration = Configuration()
+    configuration.fileSystem = disk
+    configuration.maintenance = .manual
+    configuration.durability = .none
+    configuration.reserveSize = 0
+    configuration.random = { 0x1234_5678_9ABC_DEF1 }
+    configuration.now = { 1_800_000_000_000 }
+    return try Database(at: ByteFiles.directory, configuration: configuration)
+  }
+
+  /// What a reader saw is what a writer finds; what it writes is there when the store is opened
+  /// again, and nothing else has changed.
+  func goOn(from reading: StoreReading) throws {
+    let database: Database
+    do {
+      database = try open()
+    } catch let error as DatabaseError {
+      // Without any file of a store, a writer would make one; with some, it refuses what a reader does.
+      try expect(reading.refusal != nil, "a reader opens what a writer does not: \(error)")
+      return
+    }
+    guard reading.refusal == nil else { return }
+    let found = try StoreReading(database)
+    // Damaged records in sound frames are reported where they are logged again.
+    try expect(
+      found.documents == reading.documents && found.changes == reading.changes
+        && found.damage.count == reading.damage.count,
+      "a writer finds something else than a reader:\n\(found)\n\(reading)")
+    do {
+      try database.write { transaction in
+        _ = try transaction.overwrite("fuzz", with: ["written": true])
+      }
+    } catch let error as DatabaseError {
+      let expected: [DatabaseError.Code] = [.readOnly, .damaged]
+      try expect(expected.contains(error.code), "writing: \(error)")
+      return
+    }
+    guard reading.isSound else { return }
+    do {
+      try database.writeCheckpoint()
+      try database.compact()
+    } catch let error as DatabaseError {
+      try expect(error.code == .damaged, "maintenance: \(error)")
+    }
+    try database.close()
+    let again = try StoreReading(open())
+    func others(_ lines: [String]) -> [String] { lines.filter { !$0.hasPrefix("fuzz ") } }
+    try expect(
+      again.isSound && others(again.documents) == others(reading.documents)
+        && again.documents.contains { $0.hasPrefix("fuzz ") },
+      "after writing the store holds something else:\n\(again)\n\(reading)")
+  }
+}

@@ -1,0 +1,51 @@
+extension PlantedBug {
+  /// All that are planted, in the order in which their places are looked for.
+  static let all: [PlantedBug] =
+    flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
+    + committing + bytes + indexes
+
+  /// A simulated disk that never loses anything: with it the proofs are worth nothing.
+  static let diskThatNeverLoses = PlantedBug(
+    "disk-that-never-loses", rule: "the simulated disk", "a loss of power leaves everything",
+    in: "Sources/DivanTesting/SimulatedPowerLoss.swift",
+    find: "left.losePower(loss, &ruin)",
+    plant: "left.losePower(PLANTED && loss != .processEnd ? .everything : loss, &ruin)",
+    killedBy: .crash("a new store"))
+}
+
+/// Where bugs are planted.
+enum Place {
+  static let log = "Sources/DivanLog/Log/"
+  static let format = "Sources/DivanLog/Format/"
+  static let store = "Sources/Divan/Store/"
+  static let index = "Sources/Divan/Index/"
+  static let document = "Sources/Divan/Document/"
+
+  static let directory = log + "StoreDirectory.swift"
+  static let writer = log + "LogWriter.swift"
+  static let tail = log + "LogTail.swift"
+  static let recovery = log + "LogRecovery.swift"
+  static let reader = log + "LogReader.swift"
+  static let merge = log + "SegmentMerge.swift"
+  static let chain = log + "SegmentChain.swift"
+  static let segment = log + "Segment.swift"
+  static let scan = log + "RecordScan.swift"
+  static let buffer = log + "TransactionBuffer.swift"
+  static let checkpointFile = log + "CheckpointFile.swift"
+  static let frame = format + "Frame.swift"
+  static let preamble = format + "FilePreamble.swift"
+  static let header = format + "SegmentHeader.swift"
+  static let head = format + "Head.swift"
+  static let record = format + "Record.swift"
+  static let logOpening = store + "LogOpening.swift"
+  static let storeOpening = store + "StoreOpening.swift"
+  static let commits = store + "GroupCommit.swift"
+  static let transaction = store + "WriteTransaction.swift"
+  static let checkpoint = store + "Checkpoint.swift"
+  static let checkpointing = store + "Store+Checkpoint.swift"
+  static let merging = store + "Store+Merging.swift"
+  static let repair = store + "Store+Repair.swift"
+  static let mainStore = store + "Store.swift"
+  static let documentRecord = store + "DocumentRecord.swift"
+  static let view = store + "StoreView.swift"
+}

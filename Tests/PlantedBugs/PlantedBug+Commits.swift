@@ -1,0 +1,378 @@
+/// Bugs in commits and transactions, in bytes, and in the index.
+extension PlantedBug {
+  static let committing: [PlantedBug] = [
+    PlantedBug(
+      "not-poisoned", rule: "promise 6", "writing goes on after a failed flush",
+      in: Place.tail,
+      find: """
+        poison()
+        throw .system(error)
+        """,
+      plant: """
+        if !PLANTED { poison() }
+        throw .system(error)
+        """, killedBy: .rules("a flush that fails for a checkpoint")),
+    PlantedBug(
+      "failed-flush-tried-again", rule: "promise 6", "a flush that failed is tried again",
+      edits: [
+        Edit(
+          Place.tail,
+          find: "if !Planted.logNotFlushed { try target.file.flush() }",
+          plant: """
+            do throws(SystemError) {
+              if !Planted.logNotFlushed { try target.file.flush() }
+            } catch {
+              if PLANTED { try target.file.flush() } else { throw error }
+            }
+            """)
+      ], killedBy: .rules("a failed flush stops writing")),
+    PlantedBug(
+      "failure-forgotten", rule: "promise 6", "writing goes on though a flush has failed",
+      edits: [
+        Edit(
+          Place.mainStore,
+          find: "if let failure = commits.failure {",
+          plant: "if !PLANTED, let failure = commits.failure {"),
+        Edit(
+          Place.mainStore,
+          find: "if writer.tail.isPoisoned {", plant: "if !PLANTED, writer.tail.isPoisoned {"),
+      ], killedBy: .rules("a failed flush stops writing")),
+    PlantedBug(
+      "lost-versions-seen", rule: "promise 6", "what waits for a flush that failed is seen later",
+      edits: [
+        Edit(
+          Place.commits,
+          find: "if failure == nil { failure = error }\nwaiting = []",
+          plant: """
+            if failure == nil { failure = error }
+            if PLANTED { visible = waiting.last?.state ?? visible }
+            waiting = []
+            """)
+      ], killedBy: .rules("a failed flush stops writing")),
+    PlantedBug(
+      "maintenance-shows-lost-versions", rule: "promise 6",
+      "maintenance shows what was never durable",
+      in: Place.commits,
+      find: "guard $0.failure == nil else { return }",
+      plant: "guard PLANTED || $0.failure == nil else { return }",
+      killedBy: .rules("after a failure maintenance shows nothing")),
+    PlantedBug(
+      "directory-failure-survived", rule: "8", "writing goes on where a name may be durable or not",
+      in: Place.writer,
+      find:
+        "if case .system(let failure) = error, failure.path == directory.path { tail.poison() }",
+      plant:
+        "if !PLANTED, case .system(let failure) = error, failure.path == directory.path { tail.poison() }",
+      killedBy: .rules("a directory that cannot be flushed")),
+    PlantedBug(
+      "wrong-waiter-told", rule: "promise 2", "a flush acknowledges what was appended while it ran",
+      in: Place.tail,
+      find: """
+        $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+        }
+        return target.end.commit
+        """,
+      plant: """
+        $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+        }
+        if PLANTED { return appendedCommit ?? target.end.commit }
+        return target.end.commit
+        """, killedBy: .rules("who waits for a commit")),
+    PlantedBug(
+      "sleepers-not-woken", rule: "promise 2", "who waits for another's flush waits for ever",
+      in: Place.commits,
+      find: "for sleeper in sleepers { sleeper.signal() }",
+      plant: "for sleeper in sleepers where !PLANTED { sleeper.signal() }",
+      killedBy: .rules("who waits for a commit")),
+    PlantedBug(
+      "snapshot-sees-later", rule: "promise 4", "a snapshot shows what was committed after it",
+      in: Place.index + "BTree+Insertion.swift",
+      find:
+        "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: extra, limit: pageSize) }",
+      plant: """
+        if !isKnownUniquelyReferenced(&node), !PLANTED || node.writer.freeSize < extra + 200 {
+          node = node.rebuilt(extra: extra, limit: pageSize)
+        }
+        """, killedBy: .rules("a snapshot never changes")),
+    PlantedBug(
+      "removal-seen-by-snapshot", rule: "promise 4", "a snapshot loses what was removed after it",
+      in: Place.index + "BTree+Removal.swift",
+      find:
+        "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: 0, limit: pageSize) }",
+      plant:
+        "if !PLANTED, !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: 0, limit: pageSize) }",
+      killedBy: .rules("a snapshot never changes")),
+    PlantedBug(
+      "nested-records-kept", rule: "promise 1", "what a nested change wrote is not taken back",
+      in: Place.transaction,
+      find: """
+        self.state = state
+        buffer.rollback(to: savepoint)
+        """,
+      plant: """
+        self.state = state
+        if !PLANTED { buffer.rollback(to: savepoint) }
+        """, killedBy: .rules("what a nested change did")),
+    PlantedBug(
+      "nested-index-kept", rule: "promise 1", "what a nested change put into the index stays",
+      in: Place.transaction,
+      find: "if !isOver {\nself.state = state",
+      plant: """
+        if !isOver {
+          if !PLANTED { self.state = state }
+        """, killedBy: .rules("what a nested change did")),
+    PlantedBug(
+      "conflict-not-noticed", rule: "promise 1", "a stale document is stored over a newer one",
+      in: Place.transaction,
+      find: "guard let current, current.revision == revision else {",
+      plant: "guard let current, PLANTED || current.revision == revision else {",
+      killedBy: .rules("a document that somebody changed")),
+    PlantedBug(
+      "transaction-limit-ignored", rule: "promise 8", "a transaction has no limit",
+      in: Place.transaction,
+      find: "guard buffer.size <= store.configuration.transactionSizeLimit else {",
+      plant: "guard PLANTED || buffer.size <= store.configuration.transactionSizeLimit else {",
+      killedBy: .rules("limits are kept")),
+    PlantedBug(
+      "document-limit-ignored", rule: "promise 8", "a document has no limit",
+      edits: [
+        Edit(
+          Place.document + "ValueEncoder.swift",
+          find: "guard !isTooLarge else { throw DocumentLimits.sizeError }",
+          plant: "guard PLANTED || !isTooLarge else { throw DocumentLimits.sizeError }"),
+        Edit(
+          Place.document + "ValueWalk.swift",
+          find: "if checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }",
+          plant:
+            "if !PLANTED, checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }"),
+      ], killedBy: .rules("limits are kept")),
+    PlantedBug(
+      "id-limit-ignored", rule: "promise 8", "an ID has no limit",
+      in: Place.document + "DocumentID.swift",
+      find: "guard size <= DocumentLimits.documentIDSizeInBytes else {",
+      plant: "guard PLANTED || size <= DocumentLimits.documentIDSizeInBytes else {",
+      killedBy: .rules("limits are kept")),
+    PlantedBug(
+      "depth-limit-ignored", rule: "promise 8", "values are nested as deeply as one likes",
+      in: Place.document + "ValueWalk.swift",
+      find: "guard checks == .none || open.count < DocumentLimits.depth else {",
+      plant: "guard PLANTED || checks == .none || open.count < DocumentLimits.depth else {",
+      killedBy: .rules("limits are kept")),
+    PlantedBug(
+      "deletion-not-in-digest", rule: "revisions", "an edit and a deletion have the same ID",
+      in: Place.document + "RevisionID+Digest.swift",
+      find: "form.append(isDeleted ? 1 : 0 as UInt8)",
+      plant: "form.append(isDeleted && !PLANTED ? 1 : 0 as UInt8)",
+      killedBy: .rules("one edit has one revision ID")),
+    PlantedBug(
+      "parent-not-in-digest", rule: "revisions", "the same edit of different parents has one ID",
+      in: Place.document + "RevisionID+Digest.swift",
+      find: "appendPrefixed(parent?.description ?? \"\", to: &form)",
+      plant: "appendPrefixed(PLANTED ? \"\" : parent?.description ?? \"\", to: &form)",
+      killedBy: .rules("one edit has one revision ID")),
+    PlantedBug(
+      "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
+      edits: [
+        Edit(
+          Place.document + "Value+Object.swift",
+          find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
+          plant: """
+            let sorted =
+              PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }
+            """),
+        Edit(
+          Place.document + "ValueEncoder.swift",
+          find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
+      ], killedBy: .rules("one edit has one revision ID")),
+  ]
+
+  static let bytes: [PlantedBug] = [
+    PlantedBug(
+      "frame-checksum-ignored", rule: "promise 5", "a frame's payload is not checked",
+      in: Place.reader,
+      find: "guard CRC32C.checksum(payload) == header.payloadChecksum else {",
+      plant: "guard PLANTED || CRC32C.checksum(payload) == header.payloadChecksum else {",
+      killedBy: .rules("every bit of a closed log")),
+    PlantedBug(
+      "padding-unchecked", rule: "promise 5", "the padding is left out of a frame's checksum",
+      edits: [
+        Edit(
+          Place.reader,
+          find:
+            "guard Planted.frameChecksumIgnored || CRC32C.checksum(payload) == header.payloadChecksum else {",
+          plant: """
+            let checkedSize = PLANTED ? header.payloadSize : payload.count
+            guard Planted.frameChecksumIgnored || CRC32C.checksum(payload.prefix(checkedSize)) == header.payloadChecksum else {
+            """),
+        Edit(
+          Place.buffer,
+          find: "check.add(writer, in: start + FrameHeader.size..<paddedEnd)",
+          plant:
+            "check.add(writer, in: start + FrameHeader.size..<(PLANTED ? frameEnds[index] : paddedEnd))"
+        ),
+      ], killedBy: .rules("every bit of a closed log")),
+    PlantedBug(
+      "frame-header-unchecked", rule: "promise 5", "a frame's header is not checked",
+      in: Place.frame,
+      find: "guard check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
+      plant:
+        "guard PLANTED || check.checksum == bytes.load(UInt32.self, at: 28) else { return nil }",
+      killedBy: .rules("a frame counts only in its place")),
+    PlantedBug(
+      "frame-not-bound-to-file", rule: "promise 5", "a frame of another file passes",
+      in: Place.frame,
+      find: "check.add(salt)", plant: "if !PLANTED { check.add(salt) }",
+      killedBy: .rules("a frame counts only in its place")),
+    PlantedBug(
+      "frame-not-bound-to-place", rule: "promise 5", "a frame of another place passes",
+      in: Place.frame,
+      find: "check.add(UInt64(offset))", plant: "if !PLANTED { check.add(UInt64(offset)) }",
+      killedBy: .rules("a frame counts only in its place")),
+    PlantedBug(
+      "record-checksum-ignored", rule: "promise 9", "a record is not checked when it is read",
+      in: Place.record,
+      find: "guard check.checksum == expected else {",
+      plant: "guard PLANTED || check.checksum == expected else {",
+      killedBy: .rules("a document is checked whenever")),
+    PlantedBug(
+      "page-checksum-ignored", rule: "promise 9", "a page of a checkpoint is not checked",
+      in: Place.checkpointFile,
+      find: "guard CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
+      plant: "guard PLANTED || CRC32C.checksum(padded) == frameHeader.payloadChecksum else {",
+      killedBy: .rules("every bit of a merged segment and of a checkpoint")),
+    PlantedBug(
+      "header-checksum-ignored", rule: "promise 5", "the header of a file is not checked",
+      in: Place.preamble,
+      find: "guard isWhole else {", plant: "guard PLANTED || isWhole else {",
+      killedBy: .rules("every bit of the headers")),
+    PlantedBug(
+      "magic-ignored", rule: "promise 10", "a file may begin with anything",
+      in: Place.preamble,
+      find: "guard hasMagic else {", plant: "guard PLANTED || hasMagic else {",
+      killedBy: .rules("a newer format and a foreign file")),
+    PlantedBug(
+      "version-ignored", rule: "promise 10", "a newer format is read as this one",
+      in: Place.preamble,
+      find: "if major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
+      plant:
+        "if !PLANTED, major > FormatVersion.major, isWhole || major < 256 && expected == .segment {",
+      killedBy: .rules("a newer format and a foreign file")),
+    PlantedBug(
+      "features-ignored", rule: "promise 10", "features that are not known are passed over",
+      in: Place.preamble,
+      find: "guard features & ~FormatVersion.knownFeatures == 0 else {",
+      plant: "guard PLANTED || features & ~FormatVersion.knownFeatures == 0 else {",
+      killedBy: .rules("a newer format and a foreign file")),
+    PlantedBug(
+      "kind-ignored", rule: "promise 10", "a file may be of another kind than its name says",
+      in: Place.preamble,
+      find:
+        "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), kind == expected else {",
+      plant:
+        "guard let kind = Kind(rawValue: block.load(UInt32.self, at: 12)), PLANTED || kind == expected else {",
+      killedBy: .rules("a newer format and a foreign file")),
+    PlantedBug(
+      "frame-size-limit-ignored", rule: "promise 8", "a frame may say that it is larger than any",
+      in: Place.frame,
+      find: "bytes.load(UInt16.self, at: 6) == 0, payloadSize <= payloadSizeLimit,",
+      plant: "bytes.load(UInt16.self, at: 6) == 0, PLANTED || payloadSize <= payloadSizeLimit,",
+      killedBy: .rules("no number beyond all limits")),
+    PlantedBug(
+      "header-limits-ignored", rule: "promise 8", "a header may name numbers that overflow",
+      in: Place.header,
+      find: "for offset in counters where block.load(UInt64.self, at: offset) > counterLimit {",
+      plant:
+        "for offset in counters where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
+      killedBy: .rules("no number beyond all limits")),
+    PlantedBug(
+      "head-limits-ignored", rule: "promise 8", "so may HEAD",
+      in: Place.head,
+      find:
+        "for offset in [64, 80, 88, 104, 112] where block.load(UInt64.self, at: offset) > counterLimit {",
+      plant:
+        "for offset in [64, 80, 88, 104, 112] where !PLANTED && block.load(UInt64.self, at: offset) > counterLimit {",
+      killedBy: .rules("no number beyond all limits")),
+    PlantedBug(
+      "trailer-limits-ignored", rule: "promise 8", "so may a trailer",
+      in: Place.frame,
+      find: "where payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
+      plant:
+        "where !PLANTED && payload.load(UInt64.self, at: at + offset) > counterLimit { return nil }",
+      killedBy: .rules("no number beyond all limits")),
+  ]
+
+  static let indexes: [PlantedBug] = [
+    PlantedBug(
+      "split-loses-entry", rule: "index", "a leaf that is split loses an entry",
+      in: Place.index + "BTree+Insertion.swift",
+      find:
+        "let left = leaf.rebuilt(0..<middle, extra: index <= middle ? extra : 0, limit: pageSize)",
+      plant: """
+        let left = leaf.rebuilt(
+          0..<(PLANTED && index < middle && middle > 2 ? middle - 1 : middle),
+          extra: index <= middle ? extra : 0, limit: pageSize)
+        """, killedBy: .rules("the index holds what a plain")),
+    PlantedBug(
+      "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
+      in: Place.index + "BTree+Insertion.swift",
+      find: "let rising = SharedBytes(copying: page.key(middle).array)",
+      plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
+      killedBy: .rules("an index of several levels")),
+    PlantedBug(
+      "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
+      in: Place.index + "BTree+Removal.swift",
+      find: "node.withChild(index) { $0 = merged }",
+      plant: "if !PLANTED { node.withChild(index) { $0 = merged } }",
+      killedBy: .rules("the index holds what a plain")),
+    PlantedBug(
+      "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
+      in: Place.index + "LayeredTree.swift",
+      find: "overlay.set(key, [UInt8]().span)",
+      plant: "if PLANTED { overlay.remove(key) } else { overlay.set(key, [UInt8]().span) }",
+      killedBy: .rules("rule 2: a replayed change")),
+    PlantedBug(
+      "filter-loses-keys", rule: "index", "a filter says of keys that are there that they are not",
+      in: Place.index + "KeyFilter.swift",
+      find: "return block & mask == mask",
+      plant: "return block & mask == mask && (!PLANTED || hash.block(of: 7) != 3)",
+      killedBy: .rules("the index holds what a plain")),
+    PlantedBug(
+      "first-of-range-missed", rule: "index", "a range leaves its first key out",
+      in: Place.index + "KeyBound.swift",
+      find: """
+        case .unbounded: 0
+        case .inclusive(let key): key.lend { page.lowerBound(of: $0) }
+        """,
+      plant: """
+        case .unbounded: 0
+        case .inclusive(let key): key.lend { PLANTED ? page.upperBound(of: $0) : page.lowerBound(of: $0) }
+        """, killedBy: .rules("a range of IDs")),
+    PlantedBug(
+      "end-of-range-included", rule: "index", "a range holds the key that it should end before",
+      in: Place.index + "KeyBound.swift",
+      find: "case .exclusive(let key): key.lend { page.lowerBound(of: $0) }",
+      plant:
+        "case .exclusive(let key): key.lend { PLANTED ? page.upperBound(of: $0) : page.lowerBound(of: $0) }",
+      killedBy: .rules("a range of IDs")),
+    PlantedBug(
+      "scan-skips-leaf", rule: "index", "a walk skips a leaf that begins beyond its bound",
+      in: Place.index + "BTree+Scan.swift",
+      find: "let next = range.descending ? index - 1 : index + 1",
+      plant:
+        "let next = range.descending ? index - 1 : min(index + (PLANTED ? 2 : 1), parent.page.count)",
+      killedBy: .rules("the index holds what a plain")),
+    PlantedBug(
+      "upper-layer-hidden", rule: "index", "of equal keys a walk shows the older layer's",
+      in: Place.index + "LayeredTree+Scan.swift",
+      find: "if let first, !comesBefore(entry.key, first.entry.key) { continue }",
+      plant:
+        "if let first, PLANTED ? comesBefore(first.entry.key, entry.key) : !comesBefore(entry.key, first.entry.key) { continue }",
+      killedBy: .rules("the index holds what a plain")),
+    PlantedBug(
+      "run-separator-lost", rule: "index", "pages of a run are told apart by the wrong key",
+      in: Place.index + "RunWriter.swift",
+      find: "levels[0].separator = separator",
+      plant: "levels[0].separator = PLANTED ? separator + [0xFF] : separator",
+      killedBy: .rules("the index holds what a plain")),
+  ]
+}

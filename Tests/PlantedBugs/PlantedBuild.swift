@@ -1,0 +1,135 @@
+import Foundation
+
+/// A copy of the project with all bugs in it.
+struct PlantedBuild {
+  /// The project.
+  let root: URL
+  let planting: Planting
+
+  var directory: URL { root.appending(path: ".build/planted") }
+  private var program: URL { directory.appending(path: ".build/release/Proofs") }
+  private var logs: URL { directory.appending(path: "logs") }
+
+  /// Copies the project and plants the bugs; what has not changed since the last time is left alone,
+  /// so that only the rest is built anew.
+  func prepare() throws {
+    var texts = try planting.texts { path in
+      try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+    for target in Set(planting.files.map { $0.split(separator: "/").prefix(2) }) {
+      texts[target.joined(separator: "/") + "/Planted.swift"] = planting.switches
+    }
+    var wanted = texts.mapValues { Data($0.utf8) }
+    for path in try paths(in: root) where wanted[path] == nil {
+      wanted[path] = try Data(contentsOf: root.appending(path: path))
+    }
+    let files = FileManager.default
+    try files.createDirectory(at: logs, withIntermediateDirectories: true)
+    for path in try paths(in: directory) where wanted[path] == nil {
+      try files.removeItem(at: directory.appending(path: path))
+    }
+    for (path, data) in wanted {
+      let copy = directory.appending(path: path)
+      if let present = try? Data(contentsOf: copy), present == data { continue }
+      try files.createDirectory(
+        at: copy.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try data.write(to: copy)
+    }
+  }
+
+  /// What the package manager wants to see of a project, from its root.
+  private func paths(in project: URL) throws -> [String] {
+    var paths: [String] = []
+    for part in ["Package.swift", "Sources", "Tests", "Benchmarks"] {
+      let base = project.appending(path: part)
+      if PlantedBuild.isFile(base) { paths.append(part) }
+      guard let all = try? FileManager.default.subpathsOfDirectory(atPath: base.path) else {
+        continue
+      }
+      for path in all
+      where !path.contains(".build") && PlantedBuild.isFile(base.appending(path: path)) {
+        paths.append("\(part)/\(path)")
+      }
+    }
+    return paths
+  }
+
+  private static func isFile(_ url: URL) -> Bool {
+    (try? url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile) == true
+  }
+
+  /// Builds the proofs of the copy; returns whether that succeeded.
+  func build() throws -> Bool {
+    let process = Process()
+    process.executableURL = URL(filePath: "/usr/bin/env")
+    process.arguments = [
+      "swift", "build", "-c", "release", "--product", "Proofs", "--package-path", directory.path,
+    ]
+    try process.run()
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+}
+
+extension PlantedBuild {
+  /// What came of running a killer.
+  struct Outcome: Sendable {
+    enum Ending: Equatable, Sendable {
+      /// Nothing was noticed.
+      case success
+      case symptom(PlantedBug.Symptom)
+      /// It could not be run as it was meant.
+      case other(Int32)
+    }
+
+    let ending: Ending
+    let seconds: Double
+    /// What was printed.
+    let text: String
+
+    /// The first thing that was complained about.
+    var complaint: String? {
+      text.split(separator: "\n").first { $0.contains("FAILED") || $0.contains("Fatal error") }
+        .map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+  }
+
+  /// Runs a killer with some bugs chosen, for so many seconds at most.
+  func run(_ killer: Killer, bugs: [String], secondsLimit: Double) throws -> Outcome {
+    let name = (bugs + killer.arguments).joined(separator: " ").filter { $0 != "/" }
+    let log = logs.appending(path: String(name.prefix(180)))
+    try Data().write(to: log)
+    let output = try FileHandle(forWritingTo: log)
+    defer { try? output.close() }
+    let process = Process()
+    process.executableURL = program
+    process.arguments = killer.arguments + ["--jobs", "1"]
+    var environment = ProcessInfo.processInfo.environment
+    environment[Planting.variable] = bugs.joined(separator: ",")
+    // Nobody waits for a trace of the stack.
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    process.environment = environment
+    process.standardOutput = output
+    process.standardError = output
+    let ended = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in ended.signal() }
+    let clock = ContinuousClock()
+    let start = clock.now
+    try process.run()
+    let isHanging = ended.wait(timeout: .now() + secondsLimit) == .timedOut
+    if isHanging {
+      kill(process.processIdentifier, SIGKILL)
+      ended.wait()
+    }
+    let ending: Outcome.Ending =
+      switch (process.terminationReason, process.terminationStatus) {
+      case _ where isHanging: .symptom(.hang)
+      case (.uncaughtSignal, _): .symptom(.trap)
+      case (_, 0): .success
+      case (_, 1): .symptom(.failure)
+      case (_, let status): .other(status)
+      }
+    let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
+    return Outcome(ending: ending, seconds: (clock.now - start) / .seconds(1), text: text)
+  }
+}

@@ -1,0 +1,126 @@
+package import DivanLog
+import Synchronization
+
+/// Files of one directory that never change: the cheapest file system that a store can be read from.
+///
+/// Copies share the bytes, so that a damaged copy of a store costs no more than the file that is
+/// damaged. Everything that would change something is refused as on a read-only medium.
+package struct ByteFiles: Sendable {
+  package static let directory = "/store.divan"
+  /// By their names in the directory.
+  package var files: [String: SharedBytes]
+  /// The largest number of bytes that anybody asked for at once; nil where nobody wants to know.
+  package var largestRead: LargestRead?
+
+  package init(_ files: [String: SharedBytes]) { self.files = files }
+
+  package init(_ files: [String: [UInt8]]) {
+    self.files = files.mapValues { SharedBytes(copying: $0) }
+  }
+
+  /// The highest of the sizes that it is told of.
+  package final class LargestRead: Sendable {
+    private let size = Atomic(0)
+    package init() {}
+    package var value: Int { size.load(ordering: .relaxed) }
+    fileprivate func note(_ count: Int) { size.max(count, ordering: .relaxed) }
+  }
+}
+
+extension ByteFiles: FileSystem {
+  private func refuse(_ call: String, _ path: String) -> SystemError {
+    SystemError(call: call, path: path, code: .readOnlyFileSystem)
+  }
+
+  private func name(in path: String) -> String? {
+    let prefix = ByteFiles.directory + "/"
+    return path.hasPrefix(prefix) ? String(path.dropFirst(prefix.count)) : nil
+  }
+
+  package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
+    guard case .reading = access else { throw refuse("open", path) }
+    guard let name = name(in: path), let bytes = files[name] else {
+      throw SystemError(call: "open", path: path, code: .notFound)
+    }
+    return OpenBytes(path: path, bytes: bytes, largestRead: largestRead)
+  }
+
+  package func list(_ path: String) throws(SystemError) -> [String] {
+    guard path == ByteFiles.directory else {
+      throw SystemError(call: "open", path: path, code: .notFound)
+    }
+    return files.keys.sorted()
+  }
+
+  package func status(_ path: String) throws(SystemError) -> FileStatus {
+    if path == ByteFiles.directory {
+      return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
+    }
+    guard let name = name(in: path), let bytes = files[name] else {
+      throw SystemError(call: "stat", path: path, code: .notFound)
+    }
+    return FileStatus(kind: .file, size: bytes.count, allocatedSize: bytes.count)
+  }
+
+  package func canonicalPath(_ path: String) throws(SystemError) -> String { path }
+
+  package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
+    throw refuse("open", path)
+  }
+
+  package func rename(_ path: String, to newPath: String) throws(SystemError) {
+    throw refuse("rename", path)
+  }
+
+  package func link(_ path: String, to newPath: String) throws(SystemError) {
+    throw refuse("link", path)
+  }
+
+  package func remove(_ path: String) throws(SystemError) { throw refuse("unlink", path) }
+
+  package func makeDirectory(_ path: String) throws(SystemError) { throw refuse("mkdir", path) }
+
+  package func removeDirectory(_ path: String) throws(SystemError) { throw refuse("rmdir", path) }
+
+  package func flushDirectory(_ path: String) throws(SystemError) { throw refuse("fsync", path) }
+}
+
+private final class OpenBytes: OpenFile {
+  let path: String
+  private let bytes: SharedBytes
+  private let largestRead: ByteFiles.LargestRead?
+
+  init(path: String, bytes: SharedBytes, largestRead: ByteFiles.LargestRead?) {
+    self.path = path
+    self.bytes = bytes
+    self.largestRead = largestRead
+  }
+
+  func read(
+    into buffer: UnsafeMutableRawBufferPointer, at offset: Int
+  ) throws(SystemError) -> Int {
+    largestRead?.note(buffer.count)
+    guard offset >= 0, offset < bytes.count else { return 0 }
+    let part = bytes.suffix(from: offset)
+    let count = min(buffer.count, part.count)
+    unsafe part.prefix(count).withUnsafeBytes { unsafe buffer.copyMemory(from: $0) }
+    return count
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
+    throw SystemError(call: "pwrite", path: path, code: .badDescriptor)
+  }
+
+  func size() throws(SystemError) -> Int { bytes.count }
+
+  func flush() throws(SystemError) {}
+
+  func map(_ count: Int) throws(SystemError) -> SharedBytes {
+    guard count >= 0, count <= bytes.count else {
+      throw SystemError(call: "mmap", path: path, code: .invalidArgument)
+    }
+    return bytes.prefix(count)
+  }
+
+  func close() throws(SystemError) {}
+}

@@ -1,0 +1,116 @@
+import Divan
+import DivanLog
+
+/// What came of opening a damaged store.
+package enum ByteOutcome: Equatable, Sendable {
+  /// Everything is there, as it was stored.
+  case identical
+  /// An error says that something is damaged, and where; everything else is as it was stored.
+  case reported
+  /// It is as it was after an earlier commit, of this number, and no damage is reported; perhaps it is
+  /// noted that something cannot be read that would have shown more.
+  case older(Int, isNoted: Bool)
+}
+
+/// A store said something that is not so.
+package struct ByteLie: Error, CustomStringConvertible {
+  package let description: String
+  init(_ description: String) { self.description = description }
+}
+
+extension ByteSubject {
+  /// Opens files for reading only and compares all that can be read with what was stored.
+  package func read(_ files: ByteFiles, isMapped: Bool) throws -> ByteOutcome {
+    var configuration = Configuration()
+    configuration.fileSystem = files
+    configuration.isReadOnly = true
+    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.maintenance = .manual
+    return try judge { try Database(at: ByteFiles.directory, configuration: configuration) }
+  }
+
+  /// Opens a store with `open`, and compares all that can be read with what was stored.
+  func judge(_ open: () throws -> Database) throws -> ByteOutcome {
+    let database: Database
+    do {
+      database = try open()
+    } catch let error as DatabaseError {
+      let expected: [DatabaseError.Code] = [.damaged, .notAStore, .newerFormat]
+      guard expected.contains(error.code), error.path != nil else {
+        throw ByteLie("opening fails without sense: \(error)")
+      }
+      return .reported
+    }
+    return try judge(database)
+  }
+
+  /// Compares all that can be read with what was stored.
+  func judge(_ database: Database) throws -> ByteOutcome {
+    let damage = database.openingReport.damage
+    for error in damage where error.code != .damaged || error.path == nil {
+      throw ByteLie("damage without a place: \(error)")
+    }
+    let snapshot = try database.snapshot()
+    var documents = snapshot.documents()
+    var changes = snapshot.changes()
+    let live = try read { try documents.next() }
+    let all = try read { try changes.next()?.document }
+    if damage.isEmpty, live.errorCount == 0, all.errorCount == 0 {
+      let found = (live.documents, all.documents)
+      if snapshot.count == live.documents.count {
+        for (index, version) in versions.enumerated().reversed() where version.matches(found) {
+          return index == versions.count - 1
+            ? .identical
+            : .older(index, isNoted: !database.openingReport.notes.isEmpty)
+        }
+      }
+      throw ByteLie("changed without a word: \(summary(live.documents)), \(summary(all.documents))")
+    }
+    // What can be read is no invention; and if the log is not known to be damaged, it is the newest.
+    for document in live.documents + all.documents {
+      guard let line = known[document.sequence], line.matches(document) else {
+        throw ByteLie("never stored: \(document) at \(document.sequence)")
+      }
+    }
+    if damage.isEmpty, let last = versions.last {
+      let newest = Set(last.changes.map(\.sequence))
+      for document in live.documents + all.documents where !newest.contains(document.sequence) {
+        throw ByteLie("an older revision without a word: \(document)")
+      }
+    }
+    return .reported
+  }
+
+  private func summary(_ documents: [Document]) -> String {
+    "\(documents.count) documents: "
+      + documents.prefix(6).map { "\($0.id) \($0.sequence)" }.joined(separator: ", ")
+  }
+
+  /// Reads to the end, past documents that are damaged.
+  private func read(
+    _ next: () throws -> Document?
+  ) throws -> (documents: [Document], errorCount: Int) {
+    var documents: [Document] = []
+    var errorCount = 0
+    while errorCount < 1000 {
+      do {
+        guard let document = try next() else { break }
+        documents.append(document)
+      } catch let error as DatabaseError {
+        guard error.code == .damaged, error.path != nil else {
+          throw ByteLie("reading fails without sense: \(error)")
+        }
+        errorCount += 1
+      }
+    }
+    return (documents, errorCount)
+  }
+}
+
+extension ByteSubject.Version {
+  fileprivate func matches(_ found: (live: [Document], changes: [Document])) -> Bool {
+    live.count == found.live.count && changes.count == found.changes.count
+      && zip(live, found.live).allSatisfy { $0.matches($1) }
+      && zip(changes, found.changes).allSatisfy { $0.matches($1) }
+  }
+}

@@ -1,0 +1,79 @@
+import Divan
+package import DivanLog
+
+/// A golden store that is to be damaged, and everything that it may truthfully say afterwards.
+package struct ByteSubject: Sendable {
+  package let name: String
+  /// Whether it was closed, so that every byte of it was durable.
+  package let isClosed: Bool
+  package let files: [String: SharedBytes]
+  /// Whether every bit of it is flipped, and not one of each byte.
+  package let isForEveryBit: Bool
+  /// How many of the newest commits nothing proves that they were durable; 0 if it was closed.
+  let unprovenCommits: Int
+  /// What it held after each commit.
+  let versions: [Version]
+  /// Everything that it ever held, by sequence number.
+  let known: [UInt64: Line]
+
+  struct Line: Equatable, Sendable {
+    let id: [UInt8]
+    let revision: String
+    let sequence: UInt64
+    let isDeleted: Bool
+    let body: SharedBytes
+  }
+
+  struct Version: Equatable, Sendable {
+    /// Documents that are not deleted, in the order of their IDs.
+    let live: [Line]
+    /// All, in the order of their sequence numbers.
+    let changes: [Line]
+  }
+}
+
+extension ByteSubject {
+  /// Stores of less than this many bytes are flipped bit by bit.
+  private static let everyBitLimit = 16 << 10
+
+  init(_ store: GoldenStore) throws {
+    name = store.name
+    isClosed = store.isClosed
+    files = store.files.filter { $0.key != "RESERVE" }.mapValues { SharedBytes(copying: $0) }
+    isForEveryBit =
+      store.files.values.reduce(0) { $0 + $1.count } < ByteSubject.everyBitLimit
+    unprovenCommits = store.isClosed ? 0 : store.name == "weak" ? 3 : 1
+    var known: [UInt64: Line] = [:]
+    versions = try store.versions.map { lines in
+      let all = try lines.map { line in
+        // Looked up, so that all versions share the bytes.
+        if let line = known[line.sequence] { return line }
+        let new = Line(
+          id: Array(line.id.utf8), revision: line.revision, sequence: line.sequence,
+          isDeleted: line.isDeleted, body: try ValueCoding.encode(.object(line.properties)))
+        known[line.sequence] = new
+        return new
+      }
+      return Version(
+        live: all.filter { !$0.isDeleted }, changes: all.sorted { $0.sequence < $1.sequence })
+    }
+    self.known = known
+  }
+
+  /// All golden stores that are small enough to be damaged everywhere.
+  package static func all() throws -> [ByteSubject] {
+    try GoldenStores.all.map { try $0.make() }
+      .filter { $0.files.values.allSatisfy { $0.count < 200 << 10 } }.map { try ByteSubject($0) }
+  }
+
+  /// Bytes of all files.
+  package var size: Int { files.values.reduce(0) { $0 + $1.count } }
+}
+
+extension ByteSubject.Line {
+  func matches(_ document: Document) -> Bool {
+    sequence == document.sequence && isDeleted == document.isDeleted
+      && id.elementsEqual(document.id.utf8) && document.storedProperties == body
+      && document.revision?.description == revision
+  }
+}

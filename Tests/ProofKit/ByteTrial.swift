@@ -1,0 +1,111 @@
+import Divan
+import DivanLog
+import Synchronization
+
+/// Tries damage of one kind to one file of a store, and counts what came of it.
+final class ByteTrial {
+  private let run: ProofRun
+  private let subject: ByteSubject
+  private let kind: ByteDamageKind
+  private let caseName: String
+  private let largestRead: ByteFiles.LargestRead
+  private var figures: [String: Int] = [:]
+  private var number = 0
+  private var failureCount = 0
+
+  init(
+    _ run: ProofRun, _ subject: ByteSubject, _ kind: ByteDamageKind, caseName: String,
+    _ largestRead: ByteFiles.LargestRead
+  ) {
+    self.run = run
+    self.subject = subject
+    self.kind = kind
+    self.caseName = caseName
+    self.largestRead = largestRead
+  }
+}
+
+extension ByteTrial {
+  private static let clock = ContinuousClock()
+  /// One in so many is opened for writing, too.
+  private static let writerShare = 48
+
+  func attempt(_ damage: ByteDamage) {
+    number += 1
+    var files = ByteFiles(subject.files)
+    files.largestRead = largestRead
+    for (name, bytes) in damage.changed {
+      files.files[name] = bytes.map(SharedBytes.init(copying:))
+    }
+    do {
+      let start = ByteTrial.clock.now
+      let outcome = try subject.read(files, isMapped: number % 2 == 0)
+      try judge(outcome, damage)
+      if ByteTrial.clock.now - start > .seconds(1) {
+        // Perhaps the machine was busy.
+        let again = try ByteTrial.clock.measure { _ = try subject.read(files, isMapped: true) }
+        if again > .seconds(1) { throw ByteLie("opening takes \(again)") }
+      }
+      if number % ByteTrial.writerShare == 0 { try write(files, outcome) }
+    } catch {
+      failureCount += 1
+      if failureCount <= 3 { run.fail("\(damage): \(error)", caseName: caseName) }
+    }
+  }
+
+  func finish() {
+    for (name, count) in figures.sorted(by: { $0.key < $1.key }) { run.count(name, count) }
+    if failureCount > 3 { run.fail("and \(failureCount - 3) more", caseName: caseName) }
+  }
+
+  private func count(_ name: String) { figures[name, default: 0] += 1 }
+
+  private func judge(_ outcome: ByteOutcome, _ damage: ByteDamage) throws {
+    count(kind.rawValue)
+    switch outcome {
+    case .identical: count("\(kind.rawValue), harmless")
+    case .reported: count("\(kind.rawValue), reported")
+    case .older(let version, let isNoted):
+      if subject.isClosed, kind == .pairs, isNoted {
+        // One bit in HEAD, which is reported to be lost, and one in what only HEAD vouched for.
+        return count("\(kind.rawValue), an end of the log and its evidence lost, noted")
+      }
+      guard !subject.isClosed else {
+        throw ByteLie("version \(version) of \(subject.versions.count - 1) without a word")
+      }
+      // Of a log that was not closed, the last commits may look torn; one flipped bit reaches no
+      // further. A file that is cut, zeroed to its end or exchanged is a log that ends sooner.
+      if kind == .flips, version < subject.versions.count - 1 - subject.unprovenCommits {
+        throw ByteLie("version \(version) of \(subject.versions.count - 1) for one flipped bit")
+      }
+      count("\(kind.rawValue), taken for a torn tail of a log that was not closed")
+    }
+  }
+
+  /// Opens a damaged store for writing; what it does then changes nothing of what was found.
+  private func write(_ files: ByteFiles, _ outcome: ByteOutcome) throws {
+    let disk = MemoryFileSystem()
+    try disk.makeDirectory(ByteFiles.directory)
+    for (name, bytes) in files.files {
+      let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
+      try file.write(bytes, at: 0)
+      try file.close()
+    }
+    var configuration = Configuration()
+    configuration.fileSystem = disk
+    configuration.maintenance = .manual
+    configuration.reserveSize = 0
+    func open() throws -> Database {
+      try Database(at: ByteFiles.directory, configuration: configuration)
+    }
+    count("opened for writing, too")
+    let asWriter = try subject.judge { try open() }
+    guard asWriter == outcome else {
+      throw ByteLie("\(outcome) for a reader, and \(asWriter) for a writer")
+    }
+    let again = try subject.judge { try open() }
+    guard again == outcome else {
+      throw ByteLie("\(outcome) at first, and \(again) once a writer had opened it")
+    }
+  }
+}

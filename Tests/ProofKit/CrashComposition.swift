@@ -1,0 +1,67 @@
+import Divan
+import DivanTesting
+
+extension CrashWorkload {
+  /// Does some operations one after the other with a store that is in a certain state.
+  ///
+  /// Only the last one is looked at, since shorter workloads have the others as their last; without
+  /// operations, the opening is.
+  package static func composed(
+    _ start: CrashStart, _ operations: [CrashOperation]
+  ) -> CrashWorkload {
+    let name = ([start.name] + operations.map(\.name)).joined(separator: ", ")
+    return CrashWorkload(
+      name: name,
+      work: { bench in
+        let session = CrashSession(bench)
+        try bench.unwatched { try start.prepare(session) }
+        session.forgetDatabase()
+        if operations.isEmpty {
+          try start.enter(session)
+        } else {
+          try bench.unwatched {
+            try start.enter(session)
+            for operation in operations.dropLast() { try operation.run(session) }
+          }
+        }
+        try operations.last?.run(session)
+        bench.showMoment()
+        // What is still open is not closed: nobody looks at that.
+        bench.watch(nil)
+        bench.fileSystem.losePower(atCall: 0)
+      }, isHeavy: operations.contains(where: \.isHeavy), isOneOfMany: operations.count > 1)
+  }
+
+  /// Every start with nothing and with each operation, and some with two; from night on with each
+  /// two, and some with three.
+  package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    let starts = CrashStart.all
+    let operations = CrashOperation.all
+    var workloads: [CrashWorkload] = []
+    for start in starts {
+      workloads.append(composed(start, []))
+      workloads += operations.map { composed(start, [$0]) }
+    }
+    if budget == .test {
+      return workloads.enumerated().filter { $0.offset % 8 == 3 }.map(\.element)
+    }
+    var random = SeededGenerator(seed: seed &+ 3)
+    func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
+    if budget == .ci {
+      for _ in 0..<240 {
+        workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
+      }
+      return workloads
+    }
+    for start in starts {
+      for first in operations {
+        workloads += operations.map { composed(start, [first, $0]) }
+      }
+    }
+    for _ in 0..<budget.choose(test: 0, ci: 0, night: 2000, release: 8000) {
+      let three = (0..<3).map { _ in choose(operations) }
+      workloads.append(composed(choose(starts), three))
+    }
+    return workloads
+  }
+}

@@ -1,0 +1,48 @@
+/// How much the crash suite tries at each call.
+package struct CrashEffort: Sendable {
+  /// How many cuts of a new write are tried at single bytes; then at multiples of 8, 512 and 4,096.
+  package var cuts: [Int]
+  /// How many cuts of each older write that is not flushed yet either.
+  package var olderCuts: Int
+  /// How many single changes are dropped, and how many prefixes tried.
+  package var changes: Int
+  /// How many seeds of each loss that has one.
+  package var seeds: Int
+  /// After one in so many states the store is written to, and opened again.
+  package var goingOnStride = 3
+  /// One in so many states is opened for reading only as well.
+  package var readingStride = 16
+  /// Power is lost again at each call of the recovery of one in so many states.
+  package var recoveryStride: Int
+  /// And again at each call of the recovery from one in so many of what that leaves.
+  package var secondRecoveryStride: Int
+  /// One in so many losses is tried at a call, each of them at other calls.
+  package var stride: Int
+  /// The same for workloads whose files are large.
+  package var heavyStride: Int
+
+  /// What a budget allows.
+  ///
+  /// Less, if `isOneOfMany`: if there are a great many workloads like the one in question.
+  package init(_ budget: Budget, isOneOfMany: Bool = false) {
+    cuts = budget.choose(
+      test: [2, 1, 1, 1], ci: [24, 14, 8, 4], night: [4096, 64, 32, 8],
+      release: [4096, 512, 64, 8])
+    olderCuts = budget.choose(test: 0, ci: 1, night: 3, release: 8)
+    changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
+    seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
+    stride = budget.choose(test: 6, ci: 1, night: 1, release: 1)
+    recoveryStride = budget.choose(test: 150, ci: 400, night: 200, release: 100)
+    secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 10, release: 8)
+    if isOneOfMany, budget == .night || budget == .release {
+      self = CrashEffort(.ci)
+      if budget == .release {
+        cuts = [64, 32, 16, 8]
+        seeds = 12
+      }
+      recoveryStride = 1000
+      return
+    }
+    heavyStride = budget.choose(test: 160, ci: 12, night: 8, release: 4)
+  }
+}

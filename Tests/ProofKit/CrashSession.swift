@@ -1,0 +1,74 @@
+package import Divan
+package import DivanTesting
+import Synchronization
+
+/// One who works with the store of a bench step by step, as ``CrashOperation``s say.
+package final class CrashSession {
+  package let bench: CrashBench
+  /// How maintenance runs in the databases that it opens.
+  package var maintenance = Configuration.MaintenanceMode.manual
+  private var opened: Database?
+
+  package init(_ bench: CrashBench) { self.bench = bench }
+
+  /// The database, which is opened if it is not open.
+  package func database() throws -> Database {
+    if let opened { return opened }
+    let maintenance = maintenance
+    let database = try bench.open { $0.maintenance = maintenance }
+    opened = database
+    if bench.writer.oracle.withLock({ $0.isUncertain }) {
+      // From here on, what is served is what there was.
+      let snapshot = try database.snapshot()
+      try bench.writer.oracle.withLock { $0.cut(after: try $0.identify(snapshot)) }
+    }
+    return database
+  }
+
+  package func commit(_ steps: CrashWriter.Step..., durability: Durability = .full) throws {
+    try bench.commit(database(), steps, durability: durability)
+  }
+
+  package func fill(
+    _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
+  ) throws {
+    try bench.fill(database(), numbers, size: size, durability: durability)
+  }
+
+  package func flush() throws {
+    try bench.flush(database())
+    bench.writer.noteFlushed()
+  }
+
+  package func close() throws {
+    try bench.close(database())
+    opened = nil
+    bench.writer.noteFlushed()
+  }
+
+  /// Leaves the database to itself, which does nothing any more if its disk was lost or closed.
+  package func forgetDatabase() { opened = nil }
+
+  /// Ends the process, or cuts the power, and goes on with what is left.
+  package func lose(_ loss: SimulatedDisk.Loss) throws {
+    bench.lose(loss)
+    opened = nil
+    _ = try database()
+  }
+
+  /// Does what runs into a disk that is full.
+  ///
+  /// Returns whether it did.
+  package func tryWithFullDisk(_ body: () throws -> Void) throws -> Bool {
+    do {
+      try body()
+      return false
+    } catch let error as DatabaseError where error.code == .diskFull {
+      let snapshot = try database().snapshot()
+      try bench.writer.oracle.withLock { oracle in
+        oracle.forget(after: try oracle.identify(snapshot))
+      }
+      return true
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+
+/// Calls that fail, each kind of fault at each call, and three ways on from there.
+package struct FaultProof: Proof {
+  package static let name = "faults"
+  package static let claim =
+    "whichever call fails, in whichever way, nothing is lost, invented or left behind"
+
+  package init() {}
+
+  private struct Key: Hashable {
+    let site: CallSite
+    let kind: FaultKind
+    let isLasting: Bool
+  }
+
+  package func gather(_ run: ProofRun) throws {
+    let workloads = CrashWorkload.all + CrashWorkload.alsoForFaults
+    // Mapped or not, the stores are the same; what reads them differs.
+    let starts = try workloads.map { try FaultStart($0, isMapped: true) }
+    let plan = try FaultPlan(workloads, starts)
+    let byName = Dictionary(
+      zip(workloads.map(\.name), starts), uniquingKeysWith: { first, _ in first })
+    var trials: [FaultTrial]
+    if run.only != nil {
+      trials = plan.everything
+    } else {
+      trials = plan.chosen(
+        perPlace: run.budget.choose(test: 1, ci: 2, night: 200, release: 2000), seed: run.seed)
+      if run.budget == .test {
+        // A slice, every so many of them.
+        trials = trials.enumerated().filter { $0.offset % 40 == 0 }.map(\.element)
+      }
+    }
+    trials += plan.compound(
+      run.budget.choose(test: 20, ci: 1500, night: 200_000, release: 2_000_000), seed: run.seed)
+
+    let counts = Mutex<[Key: Int]>([:])
+    run.forEach(trials, name: \.name) { trial in
+      guard let start = byName[trial.workload.name] else { return }
+      try trial.run(from: start)
+      run.count(trial.second == nil ? "faults" : "pairs of faults")
+      counts.withLock {
+        $0[Key(site: trial.site, kind: trial.kind, isLasting: trial.isLasting), default: 0] += 1
+      }
+    }
+    run.count("calls", plan.calls.count)
+    run.count("places", plan.sites.count)
+    report(counts.withLock { $0 }, plan, run)
+  }
+
+  /// A row for each place: how often the kind of fault was tried that was tried least.
+  private func report(_ counts: [Key: Int], _ plan: FaultPlan, _ run: ProofRun) {
+    guard run.only == nil, run.budget != .test else { return }
+    var least = Int.max
+    for site in plan.sites.sorted(by: { "\($0)" < "\($1)" }) {
+      let tried = FaultKind.all(for: site.verb).flatMap { kind in
+        [false, true].map { counts[Key(site: site, kind: kind, isLasting: $0)] ?? 0 }
+      }
+      let fewest = tried.min() ?? 0
+      least = min(least, fewest)
+      run.note(
+        "\(site): \(tried.count) kinds, each \(fewest) times or more, "
+          + "\(tried.reduce(0, +)) in all")
+    }
+    run.count("times or more each kind of fault at each place", least)
+    run.require("times or more each kind of fault at each place", atLeast: 1)
+  }
+}

@@ -1,0 +1,210 @@
+import Divan
+import DivanLog
+import DivanTesting
+import Synchronization
+
+/// One run of a workload in which one call goes wrong, and three ways on from there.
+package struct FaultTrial: Sendable {
+  let workload: CrashWorkload
+  /// Counted from 1 over calls of any kind.
+  let call: Int
+  /// The number of the call among the flushes of files, if it is one.
+  let flushCall: Int?
+  let site: CallSite
+  let kind: FaultKind
+  let isLasting: Bool
+  let isMapped: Bool
+  /// A second fault, so many calls after the first.
+  var second: (afterCalls: Int, kind: FaultKind)?
+
+  var name: String {
+    "\(workload.name), call \(call), \(kind)\(isLasting ? " for good" : ""), "
+      + (isMapped ? "mapped" : "buffered")
+      + (second.map { ", then \($0.kind) after \($0.afterCalls)" } ?? "") + "."
+  }
+}
+
+/// A store as a workload finds it, to be had again and again.
+package struct FaultStart: Sendable {
+  let disk: SimulatedFileSystem
+  let oracle: CrashOracle
+
+  init(_ workload: CrashWorkload, isMapped: Bool) throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+    try workload.prepare(bench)
+    disk = bench.fileSystem
+    oracle = bench.writer.oracle.withLock { $0 }
+  }
+
+  /// The store on a disk of its own.
+  func bench(isMapped: Bool) -> CrashBench {
+    CrashBench(
+      disk.restarted(.processEnd), CrashWriter(oracle, seed: 1), isMapped: isMapped, life: 20)
+  }
+}
+
+extension FaultTrial {
+  /// Throws if anything is not as promised.
+  func run(from start: FaultStart) throws {
+    try goOn(from: start)
+    try stop(from: start)
+  }
+
+  private func arm(_ disk: SimulatedFileSystem) {
+    kind.arm(disk, atCall: call, flushCall: flushCall, isLasting: isLasting)
+    if let second {
+      second.kind.arm(
+        disk, atCall: call + second.afterCalls, flushCall: 1 + second.afterCalls, isLasting: false)
+    }
+  }
+
+  private func explains(_ code: DatabaseError.Code) -> Bool {
+    kind.explains(code) || second?.kind.explains(code) == true
+  }
+
+  private func check(_ error: DatabaseError) throws {
+    guard explains(error.code) else {
+      throw CrashOracle.Mismatch("an error without sense: \(error)")
+    }
+  }
+
+  /// The program goes on in the same process, as if it did not care.
+  private func goOn(from start: FaultStart) throws {
+    let bench = start.bench(isMapped: isMapped)
+    let disk = bench.fileSystem
+    bench.tolerance.keepsDatabase = true
+    bench.tolerance.goesOn = true
+    arm(disk)
+    do {
+      try workload.work(bench)
+    } catch let error as DatabaseError {
+      try check(error)
+    }
+    for error in bench.tolerance.errors { try check(error) }
+    disk.stopFailing()
+    if let database = bench.tolerance.takeDatabase() {
+      try serve(database, bench)
+      bench.writer.isUnsure.store(true, ordering: .relaxed)
+      do { try database.close() } catch let error as DatabaseError { try check(error) }
+    }
+    try checkNothingLeaks(disk)
+    try reopen(disk, bench.writer, life: 60)
+    // What was served is there after a loss of power as well.
+    try reopen(disk.restarted(.strict), bench.writer, life: 70)
+  }
+
+  /// Reads, and writes once more, with a database that has seen a failure.
+  private func serve(_ database: Database, _ bench: CrashBench) throws {
+    do {
+      let oracle = bench.writer.oracle.withLock { $0 }
+      _ = try oracle.identify(database.snapshot())
+      try bench.writer.commit(database, [.put("further", size: 20)])
+      let after = bench.writer.oracle.withLock { $0 }
+      guard try after.identify(database.snapshot()) == after.versions.count - 1 else {
+        throw CrashOracle.Mismatch("a commit that was acknowledged is not to be seen")
+      }
+    } catch let error as DatabaseError {
+      // The workload may have closed it.
+      guard error.code != .closed else { return }
+      try check(error)
+    }
+  }
+
+  /// The program ends at the first error: the power goes then, or it opens the store again.
+  private func stop(from start: FaultStart) throws {
+    let bench = start.bench(isMapped: isMapped)
+    let disk = bench.fileSystem
+    bench.tolerance.keepsDatabase = true
+    arm(disk)
+    var failed = false
+    do {
+      try workload.work(bench)
+    } catch let error as DatabaseError {
+      failed = true
+      try check(error)
+    }
+    if failed {
+      let oracle = bench.writer.oracle.withLock { $0 }
+      let seed = UInt64(call)
+      let losses: [SimulatedDisk.Loss] = [
+        .strict, .everything, .random(seed: seed), .prefix(seed: seed), .dropOne(call),
+      ]
+      for (index, loss) in losses.enumerated() {
+        do {
+          try examine(
+            disk.restarted(loss), CrashWriter(oracle, seed: 3), life: 80 + index,
+            goesOn: index == call % losses.count)
+        } catch {
+          throw CrashOracle.Mismatch("after \(loss): \(error)")
+        }
+      }
+    }
+    // The last reference: it is closed, with whatever still goes wrong.
+    _ = bench.tolerance.takeDatabase()
+    try checkNothingLeaks(disk)
+    let oracle = bench.writer.oracle.withLock { $0 }
+    if isLasting {
+      do {
+        try examine(disk, CrashWriter(oracle, seed: 3), life: 90, goesOn: false)
+      } catch let error as DatabaseError {
+        try check(error)
+      }
+      disk.stopFailing()
+      try checkNothingLeaks(disk)
+    }
+    disk.stopFailing()
+    try reopen(disk, bench.writer, life: 100)
+  }
+
+  private func checkNothingLeaks(_ disk: SimulatedFileSystem) throws {
+    guard disk.openFileCount == 0 else {
+      throw CrashOracle.Mismatch("\(disk.openFileCount) files were left open")
+    }
+    guard disk.heldLockCount == 0 else { throw CrashOracle.Mismatch("a lock is held") }
+  }
+
+  /// Opens without further failures: what is found is what it can be, and everything goes on.
+  private func reopen(_ disk: SimulatedFileSystem, _ writer: CrashWriter, life: Int) throws {
+    do {
+      try examine(disk, writer, life: life, goesOn: true)
+    } catch {
+      throw CrashOracle.Mismatch("when opened again: \(error)")
+    }
+    try checkNothingLeaks(disk)
+  }
+
+  private func examine(
+    _ disk: SimulatedFileSystem, _ writer: CrashWriter, life: Int, goesOn: Bool
+  ) throws {
+    let bench = CrashBench(disk, writer, isMapped: isMapped, life: life)
+    var database = try bench.open { $0.maintenance = .manual }
+    try check(database)
+    try writer.oracle.withLock { oracle in
+      oracle.cut(after: try oracle.identify(database.snapshot()))
+    }
+    guard goesOn else { return }
+    guard disk.names(in: "\(CrashBench.path)/tmp").isEmpty else {
+      throw CrashOracle.Mismatch("a temporary file was left")
+    }
+    let highest = writer.oracle.withLock { $0.highestSequence }
+    try writer.commit(database, [.put("afterwards", size: 3)])
+    guard let document = try database.snapshot().get("afterwards"), document.sequence > highest
+    else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
+    try database.compact()
+    try database.close()
+    database = try bench.open { $0.maintenance = .manual }
+    try check(database)
+    guard database.openingReport.ending == .closed else {
+      throw CrashOracle.Mismatch("a closed store is found \(database.openingReport.ending)")
+    }
+    try writer.oracle.withLock { oracle in
+      oracle.cut(after: try oracle.identify(database.snapshot()))
+    }
+  }
+
+  private func check(_ database: Database) throws {
+    if let damage = database.openingReport.damage.first {
+      throw CrashOracle.Mismatch("a failing call was taken for damage: \(damage)")
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import Divan
+import DivanLog
+import DivanTesting
+
+/// One of the things that a random run does: a value, so that a list of them can be made shorter.
+enum RandomOperation: Sendable {
+  /// What a transaction does.
+  enum Change: Sendable {
+    case put(Int, size: Int)
+    case update(Int)
+    case delete(Int)
+    /// Changes that are kept together, or taken back because the closure throws.
+    indirect case nested([Change], throwing: Bool)
+  }
+
+  /// What is read, and how.
+  enum Reading: Sendable {
+    case everything
+    /// The IDs and documents from one to another, in one of five ways to say so.
+    case range(Int, Int, way: Int, descending: Bool)
+    case prefix(Int, descending: Bool)
+    /// The changes after the one that has so many per mille of all behind it.
+    case changes(perMille: Int)
+  }
+
+  case write([Change], Durability, throwing: Bool)
+  case read(Reading)
+  case hold
+  case compareHeld
+  case letGo
+  case checkpoint, merge, compact, flush, backup, reopen
+  /// Opens for reading only beside the writer.
+  case readBeside
+  /// The `call`-th call from now goes wrong.
+  case fail(call: Int, kind: Int, isLasting: Bool)
+  /// Nothing goes wrong any more.
+  case heal
+  /// The machine or the process ends now, without anything being closed.
+  case crash(SimulatedDisk.Loss)
+  /// The power goes at the `call`-th changing call from now.
+  case losePower(call: Int, SimulatedDisk.Loss)
+}
+
+extension RandomOperation {
+  /// The kinds of faults of random runs: those after which bytes read as before.
+  static let faults = FaultKind.everywhere
+
+  /// The ID of a document by its number: few prefixes, and not ASCII alone.
+  static func id(_ number: Int) -> String { "\(prefix(number))\(number)" }
+
+  static func prefix(_ number: Int) -> String { ["doc-", "ärger/", "z", "doc-1"][abs(number) % 4] }
+
+  /// A list that follows from the seed.
+  static func list(_ count: Int, _ random: inout SeededGenerator) -> [RandomOperation] {
+    (0..<count).map { _ in RandomOperation(&random) }
+  }
+
+  private init(_ random: inout SeededGenerator) {
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+    switch below(1000) {
+    case 0..<600:
+      let changes = (0...below(5)).map { _ in Change(&random, depth: 0) }
+      let durability: Durability =
+        switch below(10) {
+        case 0..<4: .full
+        case 4..<9: .none
+        default: .relaxed(maxDelay: .seconds(900))
+        }
+      self = .write(changes, durability, throwing: below(15) == 0)
+    case 600..<700: self = .read(Reading(&random))
+    case 700..<740: self = .hold
+    case 740..<760: self = .compareHeld
+    case 760..<765: self = .letGo
+    case 765..<785: self = .checkpoint
+    case 785..<800: self = .merge
+    case 800..<815: self = .compact
+    case 815..<835: self = .flush
+    case 835..<840: self = .backup
+    case 840..<875: self = .reopen
+    case 875..<890: self = .readBeside
+    case 890..<920:
+      self = .fail(
+        call: 1 + below(60), kind: below(RandomOperation.faults.count), isLasting: below(4) == 0)
+    case 920..<950: self = .heal
+    case 950..<980: self = .crash(RandomOperation.loss(&random))
+    default: self = .losePower(call: 1 + below(40), RandomOperation.loss(&random))
+    }
+  }
+
+  private static func loss(_ random: inout SeededGenerator) -> SimulatedDisk.Loss {
+    let seed = UInt64(Int.random(in: 0..<1_000_000, using: &random))
+    return switch seed % 9 {
+    case 0: .strict
+    case 1: .everything
+    case 2: .processEnd
+    case 3: .prefix(seed: seed)
+    case 4: .first(Int(seed / 9 % 20))
+    case 5: .random(seed: seed)
+    case 6: .dropOne(Int(seed / 9 % 20))
+    case 7: .sizeFirst(seed: seed)
+    default: .dataFirst(seed: seed)
+    }
+  }
+}
+
+extension RandomOperation.Change {
+  init(_ random: inout SeededGenerator, depth: Int) {
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+    let number = below(below(3) == 0 ? 200 : 20)
+    switch below(20) {
+    case 0..<12:
+      let size =
+        switch below(60) {
+        case 0: 20_000
+        case 1..<6: 3000
+        default: below(300)
+        }
+      self = .put(number, size: size)
+    case 12..<14: self = .update(number)
+    case 14..<18: self = .delete(number)
+    default:
+      guard depth < 3 else {
+        self = .delete(number)
+        return
+      }
+      self = .nested(
+        (0...below(3)).map { _ in Self(&random, depth: depth + 1) }, throwing: below(2) == 0)
+    }
+  }
+}
+
+extension RandomOperation.Reading {
+  init(_ random: inout SeededGenerator) {
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+    switch below(4) {
+    case 0: self = .everything
+    case 1: self = .range(below(200), below(200), way: below(5), descending: below(2) == 0)
+    case 2: self = .prefix(below(4), descending: below(2) == 0)
+    default: self = .changes(perMille: below(1001))
+    }
+  }
+}
+
+extension RandomOperation {
+  /// Lists like this one, but simpler: for making a failing list easier to understand.
+  var simpler: [RandomOperation] {
+    switch self {
+    case .write(let changes, let durability, let throwing):
+      var simpler: [RandomOperation] = []
+      for index in changes.indices where changes.count > 1 {
+        var fewer = changes
+        fewer.remove(at: index)
+        simpler.append(.write(fewer, durability, throwing: throwing))
+      }
+      for (index, change) in changes.enumerated() {
+        for other in change.simpler {
+          var changed = changes
+          changed.replaceSubrange(index...index, with: other)
+          simpler.append(.write(changed, durability, throwing: throwing))
+        }
+      }
+      return simpler
+    case .fail(let call, let kind, true): return [.fail(call: call, kind: kind, isLasting: false)]
+    case .fail(let call, let kind, false) where kind > 0:
+      return [.fail(call: call, kind: 0, isLasting: false)]
+    case .crash(let loss) where loss != .strict: return [.crash(.strict), .crash(.everything)]
+    case .losePower(let call, let loss) where loss != .strict:
+      return [
+        .crash(.strict), .losePower(call: call, .strict), .losePower(call: call, .everything),
+      ]
+    default: return []
+    }
+  }
+}
+
+extension RandomOperation.Change {
+  fileprivate var simpler: [[Self]] {
+    switch self {
+    case .put(let number, let size) where size > 0: [[.put(number, size: size / 8)]]
+    case .update(let number): [[.put(number, size: 0)]]
+    case .nested(let changes, let throwing): throwing ? [[], changes] : [changes]
+    case .put, .delete: []
+    }
+  }
+}

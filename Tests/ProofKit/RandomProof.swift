@@ -1,0 +1,46 @@
+import DivanTesting
+
+/// Random operations of every kind, compared with a plain model.
+package struct RandomProof: Proof {
+  package static let name = "random"
+  package static let claim =
+    "a store under random operations, faults and crashes is as the model is"
+
+  package init() {}
+
+  package func gather(_ run: ProofRun) throws {
+    let count = run.budget.choose(test: 8, ci: 1000, night: 200_000, release: 1_000_000)
+    let length = run.budget.choose(test: 150, ci: 300, night: 300, release: 500)
+    var seeds = FoundSeeds.all.filter { $0.proof == RandomProof.name }.map(\.seed)
+    seeds += (0..<UInt64(count)).map { run.seed &+ $0 }
+    run.forEach(seeds, name: { "seed \($0)." }) { seed in
+      try attempt(seed: seed, length: length, run)
+    }
+    run.require("runs", atLeast: count)
+  }
+
+  private func attempt(seed: UInt64, length: Int, _ run: ProofRun) throws {
+    var random = SeededGenerator(seed: seed)
+    let setting = RandomSetting(&random)
+    let operations = RandomOperation.list(length, &random)
+    let trial = RandomRun(setting, seed: seed)
+    do {
+      try trial.run(operations)
+    } catch {
+      let shrinking = RandomShrinking(setting, seed: seed, for: .seconds(15))
+      let shorter = shrinking.shrink(operations)
+      let failure = RandomShrinking.failure(shorter, setting, seed: seed) ?? "\(error)"
+      if run.only != nil {
+        let listener = Recorder<String>()
+        try? RandomRun(setting, seed: seed, listener: listener).run(shorter)
+        for line in listener.all { run.note(line) }
+      }
+      throw CrashOracle.Mismatch(
+        "\(failure)\n    with \(setting)\n    "
+          + shorter.map { "\($0)" }.joined(separator: "\n    "))
+    }
+    run.count("runs")
+    run.count("operations", operations.count)
+    for (what, count) in trial.counts.sorted(by: { $0.key < $1.key }) { run.count(what, count) }
+  }
+}

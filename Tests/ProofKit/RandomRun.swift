@@ -1,0 +1,293 @@
+import Divan
+import DivanLog
+import DivanTesting
+
+/// Does what a list of operations says with a store and with a plain model, and compares.
+///
+/// Used by one thread.
+final class RandomRun {
+  private static let path = "/store.divan"
+  private let setting: RandomSetting
+  private var random: SeededGenerator
+  private var disk = SimulatedFileSystem()
+  private var lives = 0
+  private var database: Database?
+  /// The versions that may be found after a crash, oldest first: the first one is secured. The last
+  /// one is what was committed last, or may have been.
+  private var versions = [RandomModel()]
+  /// Whether the last version is one of which it is unknown whether it was committed.
+  private var isUnknown = false
+  private var held: [(snapshot: Snapshot, model: RandomModel)] = []
+  /// The kinds of faults that were asked for since the store was opened and all was well.
+  private var faults: [FaultKind] = []
+  private var dueLoss: SimulatedDisk.Loss?
+  private var highestSequence: UInt64 = 0
+  private var copies = 0
+  /// How often each kind of thing was done.
+  private(set) var counts: [String: Int] = [:]
+
+  /// Told of everything that is done, and of the calls that are made of the disk.
+  private let listener: Recorder<String>?
+
+  init(_ setting: RandomSetting, seed: UInt64, listener: Recorder<String>? = nil) {
+    self.setting = setting
+    self.listener = listener
+    random = SeededGenerator(seed: seed)
+  }
+}
+
+extension RandomRun {
+  /// Throws at the first difference.
+  func run(_ operations: [RandomOperation]) throws {
+    listen()
+    try open()
+    for (index, operation) in operations.enumerated() {
+      listener?.append("\(operation)")
+      do {
+        try perform(operation)
+        if index % 16 == 0 { try compare() }
+      } catch {
+        throw CrashOracle.Mismatch("operation \(index), \(operation): \(error)")
+      }
+    }
+    do {
+      disk.stopFailing()
+      try compare()
+      try reopen()
+      try compare()
+      database = nil
+      held = []
+      guard disk.openFileCount == 0, disk.heldLockCount == 0 else {
+        throw CrashOracle.Mismatch("\(disk.openFileCount) files were left open")
+      }
+    } catch {
+      throw CrashOracle.Mismatch("at the end: \(error)")
+    }
+  }
+
+  private func listen() {
+    guard let listener else { return }
+    disk.observeCalls { listener.append("    \($0.verb) \($0.path)") }
+  }
+
+  private var model: RandomModel { versions[versions.count - 1] }
+
+  private func opened() throws -> Database {
+    guard let database else { throw CrashOracle.Mismatch("no database is open") }
+    return database
+  }
+
+  private func count(_ what: String) { counts[what, default: 0] += 1 }
+
+  /// Does something that may fail as far as something was to go wrong.
+  private func perform(_ operation: RandomOperation) throws {
+    do {
+      try make(operation)
+    } catch let error as DatabaseError {
+      try take(error)
+    }
+    if disk.hasLostPower { try crash(dueLoss ?? .strict) }
+    guard isUnknown else { return }
+    try reopen()
+  }
+
+  private func take(_ error: DatabaseError) throws {
+    listener?.append("  \(error)")
+    if disk.hasLostPower { return }
+    guard faults.contains(where: { $0.explains(error.code) }) else { throw error }
+    count("errors")
+    // Only a store that is opened again can be written to.
+    if [.writerStopped, .outcomeUnknown, .readOnly, .closed].contains(error.code) {
+      isUnknown = true
+    }
+  }
+
+  private func make(_ operation: RandomOperation) throws {
+    switch operation {
+    case .write(let changes, let durability, let throwing):
+      try write(changes, durability, throwing: throwing)
+    case .read(let reading):
+      count("readings")
+      try model.compare(opened().snapshot(), reading)
+    case .hold:
+      held.append((try opened().snapshot(), model))
+      if held.count > 5 { held.removeFirst() }
+      count("snapshots")
+    case .compareHeld: for (snapshot, model) in held { try model.compare(snapshot) }
+    case .letGo: held = []
+    case .checkpoint: try opened().writeCheckpoint(); count("checkpoints")
+    case .merge: try opened().mergeWhatPays(); count("merges")
+    case .compact: try opened().compact(); count("compactings")
+    case .flush: try opened().flush(); secure(); count("flushes")
+    case .backup: try backup()
+    case .reopen: try reopen()
+    case .readBeside: try readBeside()
+    case .fail(let call, let kind, let isLasting):
+      let kind = RandomOperation.faults[kind]
+      faults.append(kind)
+      kind.arm(disk, atCall: call, flushCall: nil, isLasting: isLasting)
+      count("faults")
+    case .heal: disk.stopFailing()
+    case .crash(let loss): try crash(loss)
+    case .losePower(let call, let loss):
+      dueLoss = loss
+      disk.losePower(atCall: call)
+    }
+  }
+
+  /// Everything that was committed so far is durable.
+  private func secure() { versions.removeFirst(versions.count - 1) }
+
+  private struct Stop: Error {}
+
+  private func write(
+    _ changes: [RandomOperation.Change], _ durability: Durability, throwing: Bool
+  ) throws {
+    let before = model
+    var attempted: RandomModel?
+    let database = try opened()
+    do {
+      try database.write(durability: durability) { transaction in
+        let changed = try before.changed(changes, transaction, &random)
+        for entry in changed.entries.values where entry.sequence > before.highestSequence {
+          guard entry.sequence > highestSequence else {
+            throw CrashOracle.Mismatch("sequence \(entry.sequence) was handed out again")
+          }
+        }
+        if throwing { throw Stop() }
+        attempted = changed
+      }
+      guard let attempted else { throw CrashOracle.Mismatch("a closure did not run to its end") }
+      count("transactions")
+      // Nothing was changed, so nothing was committed, nor flushed.
+      guard attempted != before else { return }
+      highestSequence = max(highestSequence, attempted.highestSequence)
+      versions.append(attempted)
+      if durability == .full { secure() }
+    } catch is Stop {
+      count("transactions that threw")
+    } catch let error as DatabaseError where error.code == .outcomeUnknown {
+      if let attempted { versions.append(attempted) }
+      isUnknown = true
+      throw error
+    }
+  }
+
+  /// What is committed is to be seen, and what was held is as it was.
+  private func compare() throws {
+    do {
+      try model.compare(opened().snapshot())
+      for (snapshot, model) in held { try model.compare(snapshot) }
+    } catch let error as DatabaseError {
+      try take(error)
+      if disk.hasLostPower { try crash(dueLoss ?? .strict) }
+    }
+    count("comparisons")
+  }
+
+  private func readBeside() throws {
+    var configuration = setting.configuration(disk, life: 9)
+    configuration.isReadOnly = true
+    let reader = try Database(at: RandomRun.path, configuration: configuration)
+    try check(reader)
+    try model.compare(reader.snapshot())
+    count("openings beside the writer")
+  }
+
+  private func backup() throws {
+    copies += 1
+    let copy = "/copy-\(copies).divan"
+    let restored = "/restored-\(copies).divan"
+    try opened().backup(to: copy)
+    secure()
+    let configuration = setting.configuration(disk, life: 7000 + copies)
+    try Database.restore(from: copy, to: restored, configuration: configuration)
+    let database = try Database(at: restored, configuration: configuration)
+    try check(database)
+    try model.compare(database.snapshot())
+    try database.write { _ = try $0.overwrite("own", with: [:]) }
+    try database.close()
+    try Database.delete(at: copy, configuration: configuration)
+    try Database.delete(at: restored, configuration: configuration)
+    count("backups")
+  }
+}
+
+extension RandomRun {
+  /// Closes the database, whatever comes of it, and opens the store again.
+  private func reopen() throws {
+    var isClosed = false
+    do {
+      try database?.close()
+      isClosed = !isUnknown
+    } catch let error as DatabaseError {
+      try take(error)
+    }
+    database = nil
+    held = []
+    if disk.hasLostPower { return try crash(dueLoss ?? .strict) }
+    // Something may still go wrong while it is opened.
+    if !faults.isEmpty {
+      do {
+        return try open(isClosed: isClosed)
+      } catch let error as DatabaseError {
+        try take(error)
+        if disk.hasLostPower { return try crash(dueLoss ?? .strict) }
+      }
+      isClosed = false
+      disk.stopFailing()
+      faults = []
+    }
+    do {
+      try open(isClosed: isClosed)
+    } catch let error as DatabaseError {
+      try take(error)
+      try crash(dueLoss ?? .strict)
+    }
+    count("reopenings")
+  }
+
+  private func crash(_ loss: SimulatedDisk.Loss) throws {
+    disk = disk.restarted(loss)
+    listen()
+    // The old disk is gone with what was open on it.
+    database = nil
+    held = []
+    faults = []
+    dueLoss = nil
+    try open(isClosed: false)
+    count("crashes")
+  }
+
+  private func open(isClosed: Bool = true) throws {
+    lives += 1
+    let opened = try Database(
+      at: RandomRun.path, configuration: setting.configuration(disk, life: lives))
+    try check(opened)
+    let found = try RandomModel(reading: opened.snapshot())
+    guard let index = versions.lastIndex(of: found) else {
+      throw CrashOracle.Mismatch(
+        "what is found is none of \(versions.count) versions: it has \(found.entries.count) "
+          + "documents up to sequence \(found.highestSequence), the oldest of those "
+          + "\(versions[0].entries.count) up to \(versions[0].highestSequence), the newest "
+          + "\(model.entries.count) up to \(model.highestSequence)")
+    }
+    if isClosed, index != versions.count - 1 {
+      throw CrashOracle.Mismatch("\(versions.count - 1 - index) commits of a closed store are lost")
+    }
+    if isClosed, lives > 1, opened.openingReport.ending == .interrupted {
+      throw CrashOracle.Mismatch("a closed store is found interrupted")
+    }
+    // What is served stays.
+    versions = [versions[index]]
+    highestSequence = max(highestSequence, found.highestSequence)
+    isUnknown = false
+    database = opened
+  }
+
+  private func check(_ database: Database) throws {
+    if let damage = database.openingReport.damage.first {
+      throw CrashOracle.Mismatch("damage, of which there is none: \(damage)")
+    }
+  }
+}

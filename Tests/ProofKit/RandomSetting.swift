@@ -1,0 +1,50 @@
+import Divan
+import DivanLog
+import DivanTesting
+import Synchronization
+
+/// How the store of a random run is configured: small, in ways that differ from run to run.
+struct RandomSetting: Sendable {
+  var segmentSize: Int
+  var mergedSize: Int
+  var checkpointInterval: Int
+  var nodeSize: Int
+  var sequenceReserve: UInt64
+  var reserveSize: Int
+  var isMapped: Bool
+  var isInline: Bool
+
+  init(_ random: inout SeededGenerator) {
+    segmentSize = [1 << 10, 4 << 10, 16 << 10].randomElement(using: &random) ?? 4096
+    mergedSize = segmentSize * Int.random(in: 1...6, using: &random)
+    checkpointInterval = [1 << 10, 6 << 10, 30 << 10].randomElement(using: &random) ?? 4096
+    nodeSize = [512, 1024, 4096].randomElement(using: &random) ?? 4096
+    sequenceReserve = [1, 3, 40, 1000].randomElement(using: &random) ?? 40
+    reserveSize = [0, 512, 4096].randomElement(using: &random) ?? 0
+    isMapped = Bool.random(using: &random)
+    isInline = Bool.random(using: &random)
+  }
+
+  /// Salts differ from one opening to the next, and are the same in every run.
+  func configuration(_ disk: SimulatedFileSystem, life: Int) -> Configuration {
+    var configuration = Configuration.crashing(on: disk, life: life)
+    configuration.segmentSizeGoal = segmentSize
+    configuration.mergedSizeLimit = mergedSize
+    configuration.checkpointInterval = checkpointInterval
+    configuration.nodeSize = nodeSize
+    configuration.sequenceReserve = sequenceReserve
+    configuration.reserveSize = reserveSize
+    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.maintenance = isInline ? .inline : .manual
+    return configuration
+  }
+}
+
+extension RandomSetting: CustomStringConvertible {
+  var description: String {
+    "segments of \(segmentSize), merged up to \(mergedSize), a checkpoint every "
+      + "\(checkpointInterval), nodes of \(nodeSize), \(sequenceReserve) numbers reserved, "
+      + "reserve \(reserveSize), \(isMapped ? "mapped" : "buffered"), "
+      + "maintenance \(isInline ? "inline" : "manual")"
+  }
+}

@@ -1,0 +1,201 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+
+import Divan
+
+/// Rules 19 to 21: checkpoints, and pages of them that prove bad.
+extension RuleCase {
+  static let checkpoints: [RuleCase] = [
+    RuleCase(name: "rule 19: no checkpoint is ahead of the log") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4)
+      try bench.fill(database, 0..<4, size: 10, durability: .none)
+      let oracle = bench.oracle
+      try bench.interrupting({ try database.writeCheckpoint() }) { call in
+        let left = bench.restarted(.strict, life: 500 + call)
+        let opened = try left.openQuiet()
+        if let damage = opened.openingReport.damage.first { throw damage }
+        _ = try oracle.identify(opened.snapshot())
+      }
+    },
+    RuleCase(name: "rule 20: a checkpoint is used only with exactly the files it rests on") {
+      let bench = CrashBench.fresh()
+      for session in 0..<3 {
+        let database = try bench.openQuiet()
+        try bench.fill(database, session..<session + 3, size: 100)
+        try database.writeCheckpoint()
+        try database.close()
+      }
+      let left = bench.restarted(.processEnd, life: 90)
+      // Merged behind the checkpoint's back: with another number, its locators lead nowhere.
+      _ = try left.merge(try left.segments(1...1))
+      let opened = try left.openQuiet()
+      try expect(
+        opened.openingReport.notes.contains { $0.contains("was not used") },
+        "a checkpoint was used without its files")
+      try bench.expectNewest(opened)
+    },
+    RuleCase(name: "rule 20: a checkpoint that names a file that is gone is not used") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      try database.writeCheckpoint()
+      try database.close()
+      let left = bench.restarted(.processEnd, life: 90)
+      // What is merged stands for what is gone.
+      _ = try left.merge(try left.segments(1...2))
+      try left.vanish { $0 == "0000000001.segment" || $0 == "0000000002.segment" }
+      try bench.expectNewest(try left.openQuiet())
+    },
+    RuleCase(name: "rule 20: a merged file that is not the checkpoint's is left out") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      try database.writeCheckpoint()
+      try bench.fill(database, 0..<6, size: 3000)
+      try database.close()
+      let left = bench.restarted(.processEnd, life: 90)
+      // Across the checkpoint's position, beside its inputs.
+      let count = UInt64(left.segmentNames.count)
+      let position = try require(try left.checkpointPosition, "checkpoint")
+      try expect(position < count - 1, "nothing stands behind the checkpoint")
+      _ = try left.merge(try left.segments(position - 1...position + 1))
+      try bench.expectNewest(try left.openQuiet())
+      try left.expectTidy()
+    },
+    RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<5, size: 3000)
+      try bench.fill(database, 0..<5, size: 3000)
+      try database.writeCheckpoint()
+      try expect(bench.segmentNames.count > 3, "too few segments")
+      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
+      try bench.expectNewest(try bench.restarted(.strict, life: 190).openQuiet())
+    },
+    RuleCase(name: "rule 21: a damaged page of the index is rebuilt when it is touched") {
+      for isMapped in [true, false] {
+        let original = try DamagedStore.checkpointed.make()
+        let checkpoint = try require(
+          original.files.first { $0.path.hasSuffix(".checkpoint") }, "checkpoint")
+        var repaired = 0
+        for page in 0..<(checkpoint.size / 4096 - 1) {
+          for offset in [1000, 4000] {
+            let disk = original.disk.restarted(.processEnd)
+            try disk.corrupt(checkpoint.path, atOffset: 4096 * (page + 1) + offset, mask: 4)
+            let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+            let database = try bench.openQuiet()
+            let found = try original.oracle.identify(database.snapshot())
+            try expect(found == original.version, "version \(found) of \(original.version)")
+            if database.openingReport.notes.isEmpty { repaired += 1 }
+            try expect(try database.check().isSound, "page \(page): not sound")
+          }
+        }
+        try expect(repaired >= 2, "nothing was repaired")
+      }
+    },
+    RuleCase(name: "rule 21: a page is rebuilt as it was for those who see an older version") {
+      let bench = CrashBench.fresh()
+      do {
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<30, size: 20)
+        try bench.fill(database, 10..<20, size: 10)
+        try database.writeCheckpoint()
+        try database.close()
+      }
+      let left = bench.restarted(.processEnd, life: 90)
+      for name in left.fileSystem.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
+        // The leaf of the documents and that of the sequences; between them is the filter.
+        for page in [0, 2] {
+          try left.fileSystem.corrupt(
+            left.path(of: name), atOffset: 4096 * (page + 1) + 1000, mask: 4)
+        }
+      }
+      let database = try left.openQuiet()
+      let oracle = bench.oracle
+      let snapshot = try database.snapshot()
+      // New documents, which the filter tells from those that a page might hold.
+      try database.write { transaction in
+        for number in 0..<9 { _ = try transaction.put(Document(id: "new-\(number)", [:])) }
+      }
+      // The pages are touched only now, when the log holds more than they did.
+      try expect(try database.snapshot().get("doc-20") != nil)
+      try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
+      try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
+    },
+    RuleCase(name: "a checkpoint holds what was changed while it was written") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<20, size: 50)
+      let calls = Atomic(0)
+      for round in 0..<3 {
+        calls.store(0, ordering: .relaxed)
+        try bench.interrupting({ try database.writeCheckpoint() }) { _ in
+          guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 2 else { return }
+          try bench.commit(database, [.put("doc-\(round)", size: 7), .delete("doc-\(round + 9)")])
+        }
+        try bench.expectNewest(database)
+        try bench.expectNewest(try bench.restarted(.strict, life: 500 + round).openQuiet())
+      }
+    },
+    RuleCase(name: "a checkpoint that fails takes nothing with it") {
+      for call in 1...12 {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<20, size: 50)
+        try database.writeCheckpoint()
+        try bench.fill(database, 3..<6, size: 5)
+        try bench.commit(database, [.delete("doc-9")])
+        bench.fileSystem.fail(.write, atCall: 1 + call % 3, with: .inputOutput)
+        _ = try? database.writeCheckpoint()
+        bench.fileSystem.stopFailing()
+        try bench.expectNewest(database)
+        try bench.commit(database, [.put("doc-9", size: 1)])
+        try database.writeCheckpoint()
+        try bench.expectNewest(database)
+        try database.close()
+        try bench.expectNewest(try bench.openQuiet())
+      }
+    },
+    RuleCase(name: "a store that is never closed still gets its checkpoints") {
+      var bench = CrashBench.fresh()
+      for session in 0..<8 {
+        let database = try bench.open()
+        try bench.commit(database, [.put("doc-\(session)", size: 900)])
+        bench = bench.restarted(.processEnd, life: 20 + 20 * session)
+      }
+      let names = bench.fileSystem.names(in: CrashBench.path)
+      try expect(names.contains { $0.hasSuffix(".checkpoint") }, "no checkpoint")
+      let database = try bench.open()
+      try expect(database.openingReport.replayedCommits < 8, "everything was replayed")
+    },
+    RuleCase(name: "a segment with nothing left in it is not merged over and over") {
+      let bench = CrashBench.fresh()
+      let database = try bench.open()
+      // It would go on for ever.
+      let calls = Atomic(0)
+      bench.fileSystem.observeCalls { _ in
+        guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 20_000 else { return }
+        bench.fileSystem.fail(nil, with: .inputOutput, isLasting: true)
+      }
+      for _ in 0..<60 { try bench.commit(database, [.put("a", size: 900)]) }
+      bench.fileSystem.observeCalls(nil)
+      try expect(bench.segmentNames.count < 12, "\(bench.segmentNames.count) segments")
+    },
+  ]
+}
+
+extension CrashBench {
+  /// The number of the segment in which the newest checkpoint's position lies.
+  var checkpointPosition: UInt64? {
+    get throws {
+      let files = try directory.listing().files
+      var newest: UInt64?
+      for case .checkpoint(let number) in files { newest = max(newest ?? 0, number) }
+      guard let newest else { return nil }
+      return try InspectedCheckpoint(newest, among: files, in: directory)?.segmentNumber
+    }
+  }
+}

@@ -1,0 +1,403 @@
+import Dispatch
+import DivanLog
+import DivanTesting
+import Foundation
+import Synchronization
+
+import Divan
+
+/// Promises about commits: what is seen, when, and what becomes of it after a failure.
+extension RuleCase {
+  static let failures: [RuleCase] = [
+    RuleCase(name: "a commit is seen only when it is durable, and acknowledged only then") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<2)
+      let oracle = bench.oracle
+      let flushes = Atomic(0)
+      // At the flush of the log, nobody has seen what is flushed.
+      bench.fileSystem.observeCalls { call in
+        guard call.verb == .flush, call.path.hasSuffix(".segment") else { return }
+        flushes.add(1, ordering: .relaxed)
+        let snapshot = try? database.snapshot()
+        let version = snapshot.flatMap { try? oracle.identify($0) }
+        if version != oracle.versions.count - 1 { flushes.add(1000, ordering: .relaxed) }
+      }
+      try bench.commit(database, [.put("a", size: 1)])
+      bench.fileSystem.observeCalls(nil)
+      try expect(
+        flushes.load(ordering: .relaxed) == 1, "\(flushes.load(ordering: .relaxed)) flushes")
+      try bench.expectNewest(database)
+      try bench.expectNewest(try bench.restarted(.strict).openQuiet())
+    },
+    RuleCase(name: "a weak commit that builds on one that waits is not seen before it") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<2)
+      let oracle = bench.oracle
+      let problems = Recorder<String>()
+      let isDone = Atomic(false)
+      bench.fileSystem.observeCalls { call in
+        guard call.verb == .flush, call.path.hasSuffix(".segment"),
+          !isDone.exchange(true, ordering: .relaxed)
+        else { return }
+        // Another thread commits weakly while the flush of the first commit is on its way.
+        let begun = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "weak").async {
+          try? database.write(durability: .none) {
+            try $0.overwrite("weak", with: ["n": .int(1)])
+            begun.signal()
+          }
+        }
+        begun.wait()
+        for _ in 0..<20 {
+          usleep(500)
+          if (try? database.snapshot().exists("weak")) != false {
+            problems.append("a commit is seen before the one it builds on is durable")
+          }
+        }
+        let version = try? oracle.identify(database.snapshot())
+        if version != oracle.versions.count - 1 { problems.append("version \(version ?? -1)") }
+      }
+      try database.write { try $0.overwrite("strong", with: ["n": .int(2)]) }
+      bench.fileSystem.observeCalls(nil)
+      try expect(problems.all.isEmpty, "\(problems.all)")
+      try database.flush()
+      try expect(try database.snapshot().exists("strong"))
+      try expect(try database.snapshot().exists("weak"))
+    },
+    RuleCase(name: "who waits for a commit is told of that one and no other") {
+      // Three commits come when a flush has just reached the disk, and wait for the next one.
+      let disk = SimulatedFileSystem()
+      let ended = DispatchGroup()
+      let problems = Recorder<String>()
+      let opened = Mutex<Database?>(nil)
+      let system = FlushHook(disk) {
+        guard let database = opened.withLock({ $0 }) else { return }
+        for index in 0..<3 {
+          let begun = DispatchSemaphore(value: 0)
+          DispatchQueue(label: "committer \(index)").async(group: ended) {
+            do {
+              try database.write {
+                _ = try $0.overwrite("other-\(index)", with: [:])
+                begun.signal()
+              }
+              let left = CrashBench(
+                disk.restarted(.strict), CrashWriter(seed: 0), life: 600 + index)
+              let database = try left.openQuiet { $0.isReadOnly = true }
+              guard try !database.snapshot().exists("other-\(index)") else { return }
+              problems.append("commit \(index) was acknowledged and is lost")
+            } catch {
+              problems.append("\(error)")
+            }
+          }
+          begun.wait()
+        }
+        // They have been appended now, and this flush returns.
+        usleep(20_000)
+      }
+      var configuration = Configuration.crashing(on: system, life: 1)
+      configuration.maintenance = .manual
+      let database = try Database(at: CrashBench.path, configuration: configuration)
+      try database.write { _ = try $0.overwrite("before", with: [:]) }
+      opened.withLock { $0 = database }
+      system.arm()
+      try database.write { _ = try $0.overwrite("first", with: [:]) }
+      let isInTime = ended.wait(timeout: .now() + 5) == .success
+      opened.withLock { $0 = nil }
+      try expect(isInTime, "somebody waits for ever")
+      try expect(problems.all.isEmpty, "\(problems.all)")
+    },
+    RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
+      for behavior in SimulatedDisk.FailedFlush.tried {
+        for durability in [Durability.full, .none] {
+          let bench = CrashBench.fresh()
+          let database = try bench.openQuiet()
+          try bench.fill(database, 0..<4)
+          try bench.commit(database, [.put("doc-1", size: 5)], durability: durability)
+          bench.fileSystem.failFlush(behavior)
+          try expectCode(.outcomeUnknown) {
+            try bench.commit(database, [.put("doc-2", size: 7)])
+          }
+          try expectCode(.writerStopped) {
+            _ = try database.write { try $0.overwrite("doc-3", with: [:]) }
+          }
+          let oracle = bench.oracle
+          if durability == .full {
+            // Readers see what was durable before, and not what may be lost.
+            try expect(
+              try oracle.identify(database.snapshot()) == oracle.versions.count - 2,
+              "what may be lost is seen")
+          }
+          do { try database.flush() } catch {}
+          try database.close()
+          let same = bench.restarted(.processEnd, life: 100)
+          let reopened = try same.openQuiet()
+          try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
+          var served = oracle
+          served.secured = try oracle.identify(reopened.snapshot())
+          // What was served is durable now, though the flush had failed.
+          let last = try same.restarted(.strict, life: 200).open()
+          _ = try served.identify(last.snapshot())
+        }
+      }
+    },
+    RuleCase(name: "a flush that fails for a checkpoint or a merge stops the writer, too") {
+      for call in 2...3 {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+        try bench.commit(database, [.put("a", size: 5)])
+        try bench.commit(database, [.put("a", size: 6)], durability: .none)
+        // The checkpoint's own file is flushed first, then the log.
+        bench.fileSystem.failFlush(atCall: 2, .keepsNewBytes)
+        do {
+          try database.writeCheckpoint()
+          throw CrashOracle.Mismatch("a failed flush is not told")
+        } catch is DatabaseError {}
+        try expectCode(.writerStopped) {
+          _ = try database.write(durability: Durability.none) { try $0.overwrite("b", with: [:]) }
+        }
+        if call == 3 { try? database.writeCheckpoint() }
+        try expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 6)
+      }
+    },
+    RuleCase(name: "a directory that cannot be flushed after a rename stops the writer") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<2)
+      let first = bench.fileSystem
+      // The next segment's.
+      first.fail(.flushDirectory, atCall: 1, with: .inputOutput)
+      var failed: [DatabaseError.Code] = []
+      for number in 0..<12 {
+        do {
+          try bench.commit(database, [.put("x-\(number)", size: 3000)])
+        } catch let error as DatabaseError { failed.append(error.code) }
+      }
+      try expect(failed.first == .outcomeUnknown, "\(failed)")
+      try expect(failed.dropFirst().allSatisfy { $0 == .writerStopped }, "\(failed)")
+      try? database.close()
+      for loss in [SimulatedDisk.Loss.strict, .processEnd, .everything] {
+        let opened = try bench.restarted(loss, life: 90).openQuiet()
+        if let damage = opened.openingReport.damage.first { throw damage }
+        _ = try bench.oracle.identify(opened.snapshot())
+      }
+    },
+    RuleCase(name: "what a nested change did is taken back with it") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<3)
+      struct Stop: Error {}
+      let before = try database.snapshot().sequence
+      try database.write { transaction in
+        try transaction.overwrite("outer", with: ["n": .int(1)])
+        do {
+          try transaction.nested {
+            try transaction.overwrite("inner", with: ["n": .int(2)])
+            try transaction.delete(id: "doc-1")
+            throw Stop()
+          }
+        } catch is Stop {}
+        try expect(try !transaction.exists("inner"), "it is seen in the transaction")
+        try expect(transaction.count == 5, "\(transaction.count) documents")
+        try transaction.overwrite("last", with: ["n": .int(3)])
+      }
+      for opened in [database, try bench.restarted(.processEnd).openQuiet()] {
+        let snapshot = try opened.snapshot()
+        try expect(try !snapshot.exists("inner"), "it is seen")
+        try expect(try snapshot.exists("doc-1") && snapshot.exists("last"))
+        try expect(snapshot.count == 6, "\(snapshot.count) documents")
+        try expect(try snapshot.get("last")?.sequence == before + 2, "its numbers are taken")
+        try expect(try opened.check().isSound, "not sound")
+      }
+    },
+    RuleCase(name: "a transaction that throws leaves nothing") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<3)
+      struct Stop: Error {}
+      do {
+        try database.write { transaction in
+          try transaction.overwrite("inner", with: ["n": .int(2)])
+          throw Stop()
+        }
+      } catch is Stop {}
+      try bench.expectNewest(database)
+      try bench.commit(database, [.put("a", size: 1)])
+      try bench.expectNewest(try bench.restarted(.strict).openQuiet())
+    },
+    RuleCase(name: "a store is open for writing once") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try expectCode(.storeInUse) { _ = try bench.openQuiet() }
+      try database.close()
+      _ = try bench.openQuiet()
+    },
+    RuleCase(name: "a document that somebody changed meanwhile is not overwritten") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<2)
+      let old = try require(try database.snapshot().get("doc-1"), "document")
+      try bench.commit(database, [.put("doc-1", size: 1)])
+      try expectCode(.conflict) { _ = try database.write { try $0.put(old) } }
+      try expectCode(.conflict) { _ = try database.write { try $0.delete(old) } }
+      try expectCode(.conflict) {
+        _ = try database.write { try $0.put(Document(id: "doc-1", [:])) }
+      }
+      try bench.expectNewest(database)
+    },
+    RuleCase(name: "limits are kept") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet { $0.transactionSizeLimit = 10_000 }
+      try bench.fill(database, 0..<2)
+      try expectCode(.transactionTooLarge) {
+        try bench.commit(database, (0..<30).map { .put("doc-\($0)", size: 500) })
+      }
+      try expectCode(.invalidDocumentID) {
+        try bench.commit(database, [.put(String(repeating: "x", count: 241), size: 1)])
+      }
+      try expectCode(.invalidDocumentID) { try bench.commit(database, [.put("_x", size: 1)]) }
+      var deep = Value.int(1)
+      for _ in 0..<101 { deep = .array([deep]) }
+      let tooDeep = deep
+      try expectCode(.documentTooLarge) {
+        _ = try database.write { try $0.overwrite("deep", with: ["deep": tooDeep]) }
+      }
+      let long = Value.string(String(repeating: "x", count: DocumentLimits.sizeInBytes))
+      try expectCode(.documentTooLarge) {
+        _ = try database.write { try $0.overwrite("long", with: ["long": long]) }
+      }
+      try expect(try database.snapshot().count == 3)
+    },
+    RuleCase(name: "a range of IDs holds its ends as it says, in both directions") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      // Some in a run, some above it, some deleted.
+      let all = (10..<90).map { "doc-\($0)" }
+      try bench.fill(database, 10..<70, size: 1)
+      try database.writeCheckpoint()
+      try bench.fill(database, 60..<90, size: 1)
+      let snapshot = try database.snapshot()
+      func matches(_ range: IDRange, _ expected: [String], _ what: String) throws {
+        for descending in [false, true] {
+          var cursor = snapshot.ids(range, descending: descending)
+          let found = try cursor.rest().filter { $0 != CrashOracle.clock }
+          try expect(
+            found == (descending ? expected.reversed() : expected),
+            "\(what): \(found.first ?? "")…\(found.last ?? "")")
+        }
+      }
+      for first in stride(from: 10, to: 90, by: 7) {
+        let id = "doc-\(first)"
+        try matches(.from(id), all.filter { $0 >= id }, "from \(id)")
+        try matches(.after(id), all.filter { $0 > id }, "after \(id)")
+        try matches(.before(id), all.filter { $0 < id }, "before \(id)")
+        for last in stride(from: first, to: 90, by: 9) {
+          let end = "doc-\(last)"
+          try matches(
+            .from(id, through: end), all.filter { $0 >= id && $0 <= end }, "\(id) through \(end)")
+          try matches(.from(id, upTo: end), all.filter { $0 >= id && $0 < end }, "up to \(end)")
+        }
+      }
+      try matches(.prefix("doc-3"), all.filter { $0.hasPrefix("doc-3") }, "prefix")
+      var changes = snapshot.changes(since: 5)
+      try expect(try changes.rest().allSatisfy { $0.sequence > 5 }, "a change twice")
+    },
+    RuleCase(name: "the index holds what a plain dictionary holds") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
+      var random = SeededGenerator(seed: 7)
+      // Many documents with long IDs, so that nodes are split and merged on several levels.
+      func id(_ number: Int) -> String { "\(number)-" + String(repeating: "k", count: 160) }
+      for _ in 0..<12 {
+        let steps = (0..<220).map { _ in
+          CrashWriter.Step.put(id(Int(random.next() % 900)), size: 1)
+        }
+        try bench.commit(database, steps, durability: .none)
+      }
+      try bench.expectNewest(database)
+      for round in 0..<6 {
+        if round == 3 { try database.writeCheckpoint() }
+        let steps = (0..<200).map { _ in CrashWriter.Step.delete(id(Int(random.next() % 900))) }
+        try bench.commit(database, steps, durability: .none)
+        try bench.expectNewest(database)
+      }
+      // Some in a run of their own, above the others.
+      try database.writeCheckpoint()
+      try bench.commit(database, (0..<40).map { .put(id($0), size: 2) })
+      try database.writeCheckpoint()
+      try bench.expectNewest(database)
+      for key in bench.oracle.versions.last.map({ Array($0) }) ?? [] {
+        let document = try database.snapshot().get(key.key)
+        try expect(
+          document.map { CrashOracle.Entry($0) } == (key.value.isDeleted ? nil : key.value),
+          "\(key.key.prefix(8))")
+      }
+    },
+    RuleCase(name: "an index of several levels holds what a plain dictionary holds") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet {
+        $0.segmentSizeGoal = 64 << 20
+        $0.mergedSizeLimit = 64 << 20
+      }
+      var random = SeededGenerator(seed: 9)
+      // So many that inner nodes are split, and emptied again.
+      let ids = (0..<6000).map { "\($0)-" + String(repeating: "k", count: 160) }.shuffled(
+        using: &random)
+      for start in stride(from: 0, to: ids.count, by: 1000) {
+        try bench.commit(
+          database, ids[start..<start + 1000].map { .put($0, size: 1) }, durability: .none)
+      }
+      try bench.expectNewest(database)
+      for id in ids { try expect(try database.snapshot().exists(id), "\(id.prefix(6)) is lost") }
+      try bench.commit(database, ids.prefix(5000).map { .put($0, size: 2) }, durability: .none)
+      try bench.expectNewest(database)
+    },
+    RuleCase(name: "one edit has one revision ID, however it came about") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      func revision(_ id: String, _ properties: Value.Object) throws -> RevisionID? {
+        try database.write { try $0.overwrite(id, with: properties).revision }
+      }
+      let one = try revision("one", ["b": .int(2), "c": .string("x"), "a": .int(1)])
+      var object = Value.Object()
+      for (key, value) in [("c", Value.string("x")), ("b", .int(2)), ("a", .int(1))] {
+        object[key] = value
+      }
+      try expect(try revision("two", object) == one, "another order has another ID")
+      let parsed = try Value(json: "{\"c\":\"x\",\"a\":1,\"b\":2}")
+      let three = try revision("three", try require(parsed.objectValue, "object"))
+      try expect(three == one, "the same text has another ID")
+      try expect(
+        try revision("four", ["a": .int(1), "b": .int(2)]) != one, "another edit the same ID")
+      // The parent and the deletion are part of the edit.
+      try expect(
+        RuleCase.digest(try revision("one", object)) != RuleCase.digest(one),
+        "the parent does not count")
+      let tombstone = try database.write { transaction in
+        let document = try require(try transaction.get("two"), "document")
+        return try transaction.delete(document).revision
+      }
+      let again = try revision("three", object)
+      try expect(
+        RuleCase.digest(tombstone) != RuleCase.digest(again), "the deletion does not count")
+      // As docs/FILE_FORMAT.md has it.
+      try expect(try database.check().isSound, "not sound")
+    },
+  ]
+
+  /// A revision ID without its generation.
+  private static func digest(_ revision: RevisionID?) -> String? {
+    revision.map { String("\($0)".drop { $0 != "-" }) }
+  }
+}
+
+/// Throws unless a call fails with a code.
+func expectCode(_ code: DatabaseError.Code, _ body: () throws -> Void) throws {
+  do {
+    try body()
+  } catch let error as DatabaseError {
+    return try expect(error.code == code, "\(error) instead of \(code)")
+  }
+  throw CrashOracle.Mismatch("there is no error where \(code) should be")
+}

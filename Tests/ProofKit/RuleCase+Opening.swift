@@ -1,0 +1,367 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+
+import Divan
+
+/// Rules 13 to 18: what opening does, and what it believes.
+extension RuleCase {
+  static let opening: [RuleCase] = [
+    RuleCase(name: "rule 13: the HEAD of an earlier close does not make an end clean") {
+      let bench = CrashBench.fresh()
+      var database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 1)])
+      try database.close()
+      let head = try bench.fileSystem.contents(of: bench.path(of: "HEAD"), limit: 4096).array
+      database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 2)])
+      let after = bench.restarted(.processEnd, life: 90)
+      try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head)
+      database = try after.openQuiet()
+      try expect(database.openingReport.ending == .interrupted, "an end is clean that is not")
+      try bench.expectNewest(database)
+      // Nor does one of a segment before the last, which a merge has made.
+      try database.close()
+      database = try after.openQuiet()
+      try database.compact()
+      try database.close()
+      let merged = after.restarted(.everything, life: 190)
+      try merged.fileSystem.overwrite(merged.path(of: "HEAD"), atOffset: 0, with: head)
+      try expect(try merged.openQuiet().openingReport.ending == .interrupted, "HEAD is too old")
+      database = try after.openQuiet()
+      // Compacted and closed without writing, it is closed.
+      try database.close()
+      database = try after.openQuiet()
+      try database.compact()
+      try database.close()
+      try expect(try after.open().openingReport.ending == .closed, "a closed store is not")
+    },
+    RuleCase(name: "rule 13: a HEAD that says closed at another place than the end is not believed")
+    {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 1)])
+      try bench.commit(database, [.put("a", size: 2)], durability: .none)
+      let after = bench.restarted(.processEnd, life: 90)
+      // It is of the last segment, and its floor is where that segment began.
+      var head = try require(try after.directory.head().head, "HEAD")
+      try expect(!head.isClosed && head.segmentNumber == 1 && head.floor.commit == 0)
+      head.isClosed = true
+      try after.fileSystem.overwrite(after.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
+      let opened = try after.openQuiet()
+      try expect(opened.openingReport.ending == .interrupted, "HEAD is believed")
+      var oracle = bench.oracle
+      oracle.secured = try oracle.identify(opened.snapshot())
+      try expect(oracle.secured == 2)
+      // So what is served was made durable, and numbering goes on past all that was reserved.
+      let later = try after.restarted(.strict, life: 190).open()
+      _ = try oracle.identify(later.snapshot())
+      let sequence = try opened.write { try $0.overwrite("b", with: [:]).sequence }
+      try expect(sequence > head.sequenceBound, "\(sequence) was handed out again")
+    },
+    RuleCase(name: "rule 13: after a failed flush nothing says that the store was closed") {
+      for behavior in SimulatedDisk.FailedFlush.tried {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<3)
+        try bench.commit(database, [.put("a", size: 1)], durability: .none)
+        bench.fileSystem.failFlush(behavior)
+        _ = try? bench.commit(database, [.put("a", size: 2)])
+        _ = try? database.close()
+        let head = try require(try bench.directory.head().head, "HEAD")
+        try expect(!head.isClosed, "HEAD says closed")
+      }
+    },
+    RuleCase(name: "rule 14: what an opening serves is durable, with its name") {
+      let bench = CrashBench.fresh()
+      do {
+        let database = try bench.openQuiet()
+        try bench.commit(database, [.put("a", size: 1)])
+        try bench.commit(database, [.put("a", size: 2)], durability: .none)
+        bench.fileSystem.losePower(atCall: 0)
+      }
+      let oracle = bench.oracle
+      let after = bench.restarted(.processEnd, life: 90)
+      // The process that logs again ends at any call, perhaps with a name taken and not flushed. The
+      // next one finds that name and serves what it stands for; then the power goes.
+      try after.interrupting({
+        let database = try after.openQuiet()
+        try expect(database.openingReport.securedCommits > 0)
+      }) { call in
+        let left = after.restarted(.processEnd, life: 500 + call)
+        let database = try left.openQuiet()
+        var served = oracle
+        served.secured = try oracle.identify(database.snapshot())
+        let later = try left.restarted(.strict, life: 900 + call).open()
+        if let damage = later.openingReport.damage.first { throw damage }
+        _ = try served.identify(later.snapshot())
+      }
+    },
+    RuleCase(name: "rule 14: a store is durable in a directory that another process made") {
+      let bench = CrashBench.fresh()
+      try bench.interrupting({ _ = try bench.openQuiet() }) { call in
+        let left = bench.fileSystem.restarted(.processEnd)
+        let again = CrashBench(left, CrashWriter(seed: 2), life: 500 + call)
+        let database = try again.openQuiet()
+        try again.commit(database, [.put("a", size: 1)])
+        let later = try again.restarted(.strict, life: 900 + call).open()
+        _ = try again.oracle.identify(later.snapshot())
+      }
+    },
+    RuleCase(name: "rule 14: an opening leaves no leftover and no temporary") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<12)
+      try bench.fill(database, 0..<12, size: 10)
+      try database.writeCheckpoint()
+      try bench.interrupting({ try database.compact() }) { call in
+        let left = bench.restarted(.processEnd, life: 500 + call)
+        let opened = try left.openQuiet()
+        try left.expectTidy()
+        // Nor does what was deleted come back with the power. Closing would flush it.
+        try withExtendedLifetime(opened) {
+          try left.restarted(.strict, life: 900 + call).expectTidy()
+        }
+      }
+    },
+    RuleCase(name: "rule 15: when the disk is full the reserve makes room for deletions") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet { $0.reserveSize = 32 << 10 }
+      try bench.fill(database, 0..<6)
+      try expect(bench.fileSystem.names(in: CrashBench.path).contains("RESERVE"), "no reserve")
+      bench.fileSystem.capacityBytes = bench.fileSystem.usedBytes + 1000
+      var oracle = bench.oracle
+      do {
+        try bench.commit(database, [.put("doc-0", size: 3000)])
+        throw CrashOracle.Mismatch("there was room")
+      } catch let error as DatabaseError {
+        try expect(error.code == .diskFull, "\(error)")
+      }
+      // Nothing happened.
+      try expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+      oracle.cut(after: oracle.versions.count - 1)
+      let writer = CrashWriter(oracle, seed: 2)
+      try writer.commit(database, [.delete("doc-0"), .delete("doc-1")])
+      bench.fileSystem.capacityBytes = nil
+      try writer.commit(database, [.put("doc-9", size: 3000)])
+      try database.close()
+      let reopened = try bench.open()
+      _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+      try expect(bench.fileSystem.names(in: CrashBench.path).contains("RESERVE"), "no reserve")
+    },
+    RuleCase(name: "rule 15: a full disk never keeps a store from being read") {
+      for free in stride(from: 0, through: 30_000, by: 1111) {
+        let bench = CrashBench.fresh()
+        do {
+          let database = try bench.openQuiet()
+          try bench.fill(database, 0..<5)
+          try bench.fill(database, 0..<4, durability: .none)
+          bench.fileSystem.losePower(atCall: 0)
+        }
+        let after = bench.restarted(.processEnd, life: 50)
+        let disk = after.fileSystem
+        disk.capacityBytes = disk.usedBytes + free
+        let database = try after.openQuiet()
+        try bench.expectNewest(database)
+        do {
+          try database.write { try $0.delete(id: "doc-1") }
+        } catch let error as DatabaseError {
+          try expect([.readOnly, .diskFull].contains(error.code), "\(error)")
+        }
+        try expect(disk.names(in: CrashBench.path + "/tmp").isEmpty, "a temporary takes up room")
+        try database.close()
+        disk.capacityBytes = nil
+        let later = try after.open()
+        try expect(later.openingReport.damage.isEmpty, "\(free): \(later.openingReport)")
+        try later.write { try $0.overwrite("x", with: [:]) }
+      }
+    },
+    RuleCase(name: "rule 16: a reader between any two calls sees all that was acknowledged") {
+      for workload in [CrashWorkload.rotating, .overwriting, .compacting, .reopened] {
+        let bench = CrashBench.fresh()
+        try workload.prepare(bench)
+        try bench.interrupting({ try workload.work(bench) }) { _ in
+          guard !bench.segmentNames.isEmpty else { return }
+          let before = bench.fileSystem.contentHash
+          let reader = try bench.open { $0.isReadOnly = true }
+          if let damage = reader.openingReport.damage.first { throw damage }
+          _ = try bench.oracle.identify(reader.snapshot())
+          try expect(bench.fileSystem.contentHash == before, "a reader has changed the store")
+        }
+      }
+    },
+    RuleCase(name: "rule 16: a reader changes nothing") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4)
+      try bench.commit(database, [.put("a", size: 1)], durability: .none)
+      // As of a checkpoint that is being written.
+      let file = try bench.fileSystem.open(bench.path(of: "tmp/0000000009.checkpoint"), .creating)
+      try file.write(SharedBytes(copying: [1, 2, 3]), at: 0)
+      let count = bench.fileSystem.changingCallCount
+      let reader = try bench.openQuiet { $0.isReadOnly = true }
+      try bench.expectNewest(reader)
+      try reader.close()
+      try expect(bench.fileSystem.changingCallCount == count, "a reader changed something")
+      try database.close()
+    },
+    RuleCase(name: "rule 16: what comes while a reader opens is no damage") {
+      for moment in 1...60 {
+        for isMerging in [true, false] {
+          let isMapped = moment % 2 == 0
+          let bench = CrashBench(
+            SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+          let database = try bench.openQuiet()
+          try bench.fill(database, 0..<4, size: 1500)
+          try database.writeCheckpoint()
+          try bench.fill(database, 0..<3, size: 500)
+          let calls = Atomic(0)
+          bench.fileSystem.observeCalls { _ in
+            // Once, so that what this does is not disturbed itself.
+            guard calls.wrappingAdd(1, ordering: .relaxed).newValue == moment else { return }
+            try? bench.fill(database, 4..<12, size: 3000)
+            if isMerging { try? database.compact() }
+          }
+          let secured = bench.oracle.secured
+          let reader = try bench.open { $0.isReadOnly = true }
+          bench.fileSystem.observeCalls(nil)
+          try expect(
+            reader.openingReport.damage.isEmpty,
+            "at call \(moment): \(reader.openingReport.damage)")
+          var oracle = bench.oracle
+          oracle.secured = secured
+          _ = try oracle.identify(reader.snapshot())
+        }
+      }
+    },
+    RuleCase(name: "rule 16: a frame that is read half-written, and then whole, is no damage") {
+      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4, size: 200)
+      let path = bench.path(of: "0000000001.segment")
+      let whole = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+      let ends = try bench.segmentEnds(of: "0000000001.segment")
+      // The third transaction is still on its way to the file when a reader begins, and arrives,
+      // with the fourth that promises it, while it reads.
+      let begin = Int(ends[1].offset)
+      let left = bench.restarted(.processEnd, life: 90)
+      try left.fileSystem.overwrite(
+        path, atOffset: begin, with: [UInt8](repeating: 0, count: Int(ends[2].offset) - begin))
+      let isWritten = Atomic(false)
+      let reads = Atomic(0)
+      left.fileSystem.observeCalls { call in
+        guard call.verb == .read, call.path == path else { return }
+        // Header, and then frame after frame: the third one's header was read just before.
+        guard reads.wrappingAdd(1, ordering: .relaxed).newValue == 7 else { return }
+        guard !isWritten.exchange(true, ordering: .relaxed) else { return }
+        try? left.fileSystem.overwrite(path, atOffset: 0, with: whole)
+      }
+      let reader = try left.open {
+        $0.isReadOnly = true
+        $0.reads = .buffered
+      }
+      left.fileSystem.observeCalls(nil)
+      try expect(isWritten.load(ordering: .relaxed), "the moment did not come")
+      try bench.expectNewest(reader)
+    },
+    RuleCase(name: "rule 17: a damaged store is opened as it is, and stays so") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 2000)
+      try database.close()
+      let disk = bench.fileSystem
+      try disk.corrupt(bench.path(of: "0000000002.segment"), atOffset: 4096 + 900, mask: 8)
+      let before = disk.contentHash
+      for _ in 0..<2 {
+        let opened = try bench.open()
+        try expect(
+          opened.openingReport.damage.first?.path == bench.path(of: "0000000002.segment"),
+          "\(opened.openingReport)")
+        try expectRefused(opened)
+        try expect(try opened.snapshot().get("doc-8") != nil)
+        try opened.close()
+      }
+      try expect(disk.contentHash == before, "a damaged store was changed")
+    },
+    RuleCase(name: "rule 17: what later commits prove is damage, and nothing before or after") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4, size: 200)
+      let path = bench.path(of: "0000000001.segment")
+      let ends = try bench.segmentEnds(of: "0000000001.segment")
+      for number in 0..<4 {
+        let left = bench.restarted(.processEnd, life: 9)
+        try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - 60, mask: 1)
+        let opened = try left.openQuiet()
+        // The last commit cannot be told from one that was torn.
+        try expect(
+          opened.openingReport.damage.isEmpty == (number == 3),
+          "commit \(number + 1): \(opened.openingReport.damage)")
+        guard number < 3 else { continue }
+        try expectRefused(opened)
+        let snapshot = try opened.snapshot()
+        for other in 0..<4 {
+          let document = try snapshot.get("doc-\(other)")
+          try expect((document == nil) == (other == number), "doc-\(other) with \(number) damaged")
+        }
+      }
+    },
+    RuleCase(name: "rule 18: forged frames do not make the search for proof long") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 10)])
+      let left = CrashBench(
+        bench.fileSystem.restarted(.processEnd), bench.writer, isMapped: false, life: 9)
+      let path = left.path(of: "0000000001.segment")
+      let header = try SegmentFile(1...1, in: left.directory).header
+      let size = 192 << 10
+      let start = try left.fileSystem.contents(of: path, limit: 1 << 20).count + 8
+      var writer = ByteWriter(capacity: size)
+      // Every frame claims all the bytes up to the end for its own.
+      for offset in stride(from: 0, to: size - 64, by: 32) {
+        let frame = FrameHeader(
+          kind: .transaction, flags: [.last], payloadSize: max(0, size - offset - 256),
+          payloadChecksum: 1, commit: 9, chain: 7)
+        writer.appendZeros(32)
+        _ = frame.encode(
+          into: &writer, at: writer.count - 32, offset: start + offset,
+          salt: header.preamble.salt)
+      }
+      try left.fileSystem.truncate(path, toSize: start)
+      try left.fileSystem.overwrite(path, atOffset: start, with: writer.array + [0, 0])
+      let reads = Atomic(0)
+      left.fileSystem.observeCalls { call in
+        if call.verb == .read { reads.add(1, ordering: .relaxed) }
+      }
+      _ = try left.open {
+        $0.isReadOnly = true
+        $0.reads = .buffered
+      }
+      left.fileSystem.observeCalls(nil)
+      // Six thousand frames stand there, and half a dozen of them hold four times the file.
+      let count = reads.load(ordering: .relaxed)
+      try expect(count < 200, "\(count) reads")
+    },
+  ]
+}
+
+extension CrashBench {
+  /// Throws if two files stand for the same, or a temporary was left.
+  func expectTidy() throws {
+    var numbers: [ClosedRange<UInt64>] = []
+    for case .segment(let range)? in segmentNames.map({ FileName($0) }) { numbers.append(range) }
+    numbers.sort { $0.lowerBound < $1.lowerBound }
+    for (one, next) in zip(numbers, numbers.dropFirst()) where one.overlaps(next) {
+      throw CrashOracle.Mismatch("segments \(one) and \(next) were both left")
+    }
+    let temporaries = fileSystem.names(in: "\(CrashBench.path)/tmp")
+    try expect(temporaries.isEmpty, "temporaries were left: \(temporaries)")
+  }
+}
+
+extension SimulatedDisk.FailedFlush {
+  /// The ways in which a flush fails at once.
+  static let tried: [SimulatedDisk.FailedFlush] = [
+    .keepsNewBytes, .revertsToOldBytes(afterCalls: 0), .revertsToOldBytes(afterCalls: 7),
+  ]
+}

@@ -1,0 +1,255 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+
+import Divan
+
+/// Rules 1 to 3: what order is, what a record holds, and that no sequence number comes twice.
+extension RuleCase {
+  static let order: [RuleCase] = [
+    RuleCase(name: "rule 1: merged records keep their order, numbers and times") {
+      let bench = CrashBench.fresh()
+      for session in 0..<3 {
+        let database = try bench.openQuiet()
+        try bench.fill(database, session..<session + 4, size: 100)
+        try database.close()
+      }
+      let inputs = try bench.segments(1...2)
+      let output = try bench.merge(inputs)
+      let before = try inputs.flatMap { try RuleCase.records(of: $0) }
+      try expect(try RuleCase.records(of: output) == before, "records changed in merging")
+      try expect(!before.isEmpty && before.map(\.commit).sorted() == before.map(\.commit))
+      // And merged once more.
+      let again = try bench.merge([output])
+      try expect(try RuleCase.records(of: again) == before, "records changed in merging twice")
+    },
+    RuleCase(name: "rule 1: a frame of another commit than the next one counts for nothing") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 10)])
+      let disk = bench.fileSystem.restarted(.processEnd)
+      let path = bench.path(of: "0000000001.segment")
+      let size = try disk.status(path).size
+      let segment = try SegmentFile(1...1, in: StoreDirectory(CrashBench.path, on: disk))
+      let whole = Segment(
+        file: segment, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0))
+      var frames = FrameReader(whole, limit: size)
+      while case .frame = try frames.next() {}
+      var buffer = TransactionBuffer()
+      buffer.begin(at: size)
+      _ = buffer.append(.document) { $0.append([1, 2, 3]) }
+      // It follows the last frame, but skips a number.
+      _ = buffer.seal(
+        after: LogEnd(offset: UInt64(size), commit: 2, chain: frames.chain),
+        salt: segment.header.preamble.salt,
+        trailer: CommitTrailer(
+          frameCount: 0, recordCount: 0, lastSequence: 2, sequenceBound: 9, flushedThrough: 4096,
+          time: 0, documentCount: 1))
+      let scratch = try disk.open("/frame", .creating)
+      try buffer.write(to: scratch)
+      let bytes = try scratch.read(4096, at: size)
+      try disk.overwrite(path, atOffset: size, with: bytes.array)
+      let opened = try CrashBench(disk, bench.writer, life: 9).openQuiet()
+      try bench.expectNewest(opened)
+      try expect(opened.openingReport.discardedBytes > 0, "the frame was taken for one of the log")
+    },
+    RuleCase(name: "rule 2: an index rebuilt from nothing is the running one, after each merge") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      for round in 0..<5 {
+        try bench.fill(database, round..<round + 5)
+        try bench.commit(database, [.delete("doc-\(round)"), .put("doc-\(round + 1)", size: 1)])
+        try database.compact()
+        let rebuilt = bench.restarted(.everything, life: 90)
+        try rebuilt.vanish { $0.hasSuffix(".checkpoint") }
+        try bench.expectNewest(try rebuilt.openQuiet())
+        try bench.expectNewest(database)
+      }
+    },
+    RuleCase(name: "rule 2: a replayed change knows what it takes the place of, and its history") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<6)
+      try database.writeCheckpoint()
+      for round in 1...3 {
+        try bench.commit(database, [.put("doc-1", size: round), .delete("doc-\(round + 1)")])
+      }
+      let opened = try bench.restarted(.processEnd).openQuiet()
+      try bench.expectNewest(opened)
+      let history = try database.snapshot().revisions(of: "doc-1")
+      try expect(history.count == 4, "a history of \(history.count) revisions")
+      try expect(try opened.snapshot().revisions(of: "doc-1") == history)
+    },
+    RuleCase(name: "rule 2: an index rebuilt from nothing misses no version that a merge left out")
+    {
+      let bench = CrashBench.fresh()
+      for session in 0..<4 {
+        let database = try bench.openQuiet()
+        try bench.commit(database, [.put("x", size: session), .put("only-\(session)", size: 9)])
+        try database.close()
+      }
+      // The version between the first and the last is left out, and the first is still there.
+      let inputs = try bench.segments(2...3)
+      _ = try SegmentMerge.run(
+        SegmentMerge.Order(
+          inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 4, releasedThrough: 4,
+          isMapped: false),
+        in: bench.directory,
+        keep: { (entry) throws(LogError) in
+          (try? InspectedDocument(entry.record.payload).id.hasPrefix("only")) == true
+        }, flushLog: {})
+      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try bench.expectNewest(try bench.openQuiet())
+    },
+    RuleCase(name: "rule 3: after an unclean end numbering resumes past all that was reserved") {
+      let bench = CrashBench.fresh()
+      var database = try bench.openQuiet()
+      try bench.commit(database, [.put("a", size: 1)])
+      // Handed out, seen, and lost with the power.
+      try bench.commit(database, [.put("a", size: 2), .put("b", size: 3)], durability: .none)
+      let seen = try database.snapshot().sequence
+      let after = bench.restarted(.strict)
+      database = try after.openQuiet()
+      try expect(try database.snapshot().get("b") == nil)
+      let sequence = try database.write { try $0.overwrite("c", with: [:]).sequence }
+      try expect(sequence > seen, "\(sequence) was handed out again")
+    },
+    RuleCase(name: "rule 3: headers carry the last number where nothing else does") {
+      let bench = CrashBench.fresh()
+      var database = try bench.openQuiet()
+      try bench.fill(database, 0..<3)
+      try database.close()
+      database = try bench.openQuiet()
+      try database.write { try $0.delete(id: "doc-1") }
+      let last = try database.snapshot().sequence
+      try database.compact()
+      try database.close()
+      try bench.vanish { $0.hasSuffix(".checkpoint") || $0 == "HEAD" }
+      database = try bench.open()
+      let sequence = try database.write { try $0.overwrite("d", with: [:]).sequence }
+      try expect(sequence > last, "\(sequence) was handed out again")
+    },
+    RuleCase(name: "rule 3: a merged header has the last number and the bound of its inputs") {
+      let bench = CrashBench.fresh()
+      for session in 0..<3 {
+        let database = try bench.openQuiet()
+        try bench.fill(database, session..<session + 4, size: 100)
+        try database.close()
+      }
+      let inputs = try bench.segments(1...2)
+      // The commits say more than the headers: a segment's header is written before them.
+      let next = try SegmentFile(3...3, in: bench.directory).header
+      let output = try bench.merge(inputs)
+      try expect(output.header.lastSequence == next.lastSequence, "another last sequence")
+      try expect(
+        output.header.sequenceBound >= inputs.map(\.header.sequenceBound).max() ?? 0
+          && output.header.sequenceBound > output.header.lastSequence, "another bound")
+    },
+    RuleCase(name: "rule 3: a fresh header carries the last number and a bound above it") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      let last = try database.snapshot().sequence
+      for name in bench.segmentNames.dropFirst() {
+        guard case .segment(let numbers)? = FileName(name) else { continue }
+        let header = try SegmentFile(numbers, in: bench.directory).header
+        try expect(header.lastSequence > 0 && header.lastSequence <= last, "\(name): no last one")
+        try expect(header.sequenceBound > header.lastSequence, "\(name): no bound")
+      }
+      try database.close()
+      let head = try require(try bench.directory.head().head, "HEAD")
+      try expect(head.lastSequence == last, "HEAD has another last sequence")
+      try expect(head.sequenceBound > last, "HEAD has no bound")
+    },
+    RuleCase(name: "rule 3: no number comes twice that one transaction took beyond the reserve") {
+      for count in [1, 3, 20] {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet {
+          $0.sequenceReserve = 4
+          // No segment is ended, which would flush.
+          $0.segmentSizeGoal = 1 << 20
+        }
+        try bench.commit(database, [.put("a", size: 1)])
+        for round in 0..<4 {
+          try bench.commit(
+            database, (0..<count).map { .put("doc-\($0)", size: round) }, durability: .none)
+          let seen = try database.snapshot().sequence
+          // What was seen is lost with the power, and its numbers must not come again.
+          let later = try bench.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
+          try expect(try later.snapshot().get("doc-0") == nil)
+          let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
+          try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
+        }
+      }
+    },
+    RuleCase(name: "rule 3: a bound counts only once it is durable") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet {
+        $0.sequenceReserve = 4
+        $0.segmentSizeGoal = 1 << 20
+      }
+      try bench.commit(database, [.put("a", size: 1)])
+      // Each trailer names a bound beyond the one before, and none is flushed.
+      for round in 0..<12 {
+        try bench.commit(database, [.put("doc-\(round)", size: 1)], durability: .none)
+        let seen = try database.snapshot().sequence
+        let later = try bench.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
+        let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
+        try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
+      }
+    },
+    RuleCase(name: "rule 3: a backup is another store") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4)
+      try database.backup(to: "/copy.divan")
+      var configuration = bench.configuration()
+      configuration.isReadOnly = true
+      let copy = try Database(at: "/copy.divan", configuration: configuration)
+      try expect(copy.storeID != database.storeID, "a backup has the ID of the store")
+      _ = try bench.oracle.identify(copy.snapshot())
+    },
+  ]
+
+  /// What a record says besides its place.
+  struct PlainRecord: Equatable {
+    let commit: UInt64
+    let time: UInt64
+    let payload: [UInt8]
+  }
+
+  static func records(of segment: Segment) throws -> [PlainRecord] {
+    var scan = RecordScan(segment)
+    var records: [PlainRecord] = []
+    while true {
+      switch try scan.next() {
+      case .record(let entry):
+        records.append(
+          PlainRecord(commit: entry.commit, time: entry.time, payload: entry.record.payload.array))
+      case .commit: continue
+      case .damage(let damage): throw damage
+      case .end: return records
+      }
+    }
+  }
+}
+
+extension CrashBench {
+  /// Segments of single numbers, each of which ends where its successor says.
+  func segments(_ numbers: ClosedRange<UInt64>) throws -> [Segment] {
+    try numbers.map { number in
+      Segment(
+        file: try SegmentFile(number...number, in: directory), mapped: .empty,
+        end: try SegmentFile(number + 1...number + 1, in: directory).header.predecessor)
+    }
+  }
+
+  /// Merges segments with everything in them, behind the store's back.
+  func merge(_ inputs: [Segment]) throws -> Segment {
+    try SegmentMerge.run(
+      SegmentMerge.Order(
+        inputs: inputs, fileID: 77, salt: 5, now: 0, judgedAt: 9, releasedThrough: 8,
+        isMapped: false),
+      in: directory, keep: { _ in true }, flushLog: {})
+  }
+}

@@ -1,0 +1,402 @@
+import DivanLog
+import DivanTesting
+import Synchronization
+
+import Divan
+
+/// Rules 8 to 12: how segments follow each other, and who vouches for whom.
+extension RuleCase {
+  static let segments: [RuleCase] = [
+    RuleCase(name: "rule 8: no byte of a segment with a successor ever changes") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      let before = try RuleCase.contents(bench.fileSystem)
+      try bench.fill(database, 5..<14, size: 3000, durability: .none)
+      // Every recovery leaves what is there as it is, the newest segment too.
+      let after = bench.restarted(.processEnd, life: 90)
+      let found = try RuleCase.contents(after.fileSystem)
+      for (name, bytes) in before where name != before.keys.max() {
+        try expect(found[name] == bytes, "\(name) has changed")
+      }
+      let reopened = try after.openQuiet()
+      try bench.commit(reopened, [.put("doc-1", size: 7)])
+      let afterwards = try RuleCase.contents(after.fileSystem)
+      for (name, bytes) in found {
+        try expect(afterwards[name] == bytes, "\(name) has changed")
+      }
+      try expect(afterwards.count > found.count, "no new segment was begun")
+    },
+    RuleCase(name: "rule 8: nothing follows a transaction that was written in part") {
+      for call in 1...3 {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<2)
+        bench.fileSystem.fail(.write, atCall: call, with: .inputOutput)
+        let oracle = bench.oracle
+        var failed = 0
+        for number in 0..<4 {
+          do {
+            try database.write { try $0.overwrite("x-\(number)", with: ["n": .int(1)]) }
+          } catch { failed += 1 }
+        }
+        try expect(failed == 1, "\(failed) writes failed")
+        let snapshot = try database.snapshot()
+        try expect(snapshot.count == oracle.versions.last.map { $0.count + 3 }, "\(snapshot.count)")
+        try database.close()
+        let reopened = try bench.openQuiet()
+        try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
+        try expect(try reopened.snapshot().count == snapshot.count, "a commit is lost")
+        // What stands there by half is never looked at again.
+        let names = bench.segmentNames
+        try expect(names.count >= 2, "the segment went on: \(names)")
+      }
+    },
+    RuleCase(name: "no two files of a store have the same salt or number") {
+      let bench = CrashBench.fresh()
+      var salts: Set<UInt64> = []
+      var fileIDs: Set<UInt64> = []
+      var seen: Set<[UInt8]> = []
+      for session in 0..<4 {
+        let database = try bench.openQuiet()
+        try bench.fill(database, session..<session + 6, size: 2500)
+        if session % 2 == 1 { try database.compact() } else { try database.writeCheckpoint() }
+        try bench.fill(database, 0..<4, size: 2500)
+        let directory = bench.directory
+        for name in try directory.listing().files {
+          let path = directory.path(of: name)
+          guard case .segment(let numbers) = name else { continue }
+          let header = try SegmentFile(numbers, in: directory).header
+          let block = try bench.fileSystem.contents(of: path, limit: 1 << 24).prefix(4096).array
+          guard seen.insert(block).inserted else { continue }
+          try expect(salts.insert(header.preamble.salt).inserted, "\(name) has an old salt")
+          try expect(fileIDs.insert(header.fileID).inserted, "\(name) has an old number")
+        }
+        try database.close()
+      }
+      try expect(fileIDs.count > 6, "only \(fileIDs.count) files were made")
+    },
+    RuleCase(name: "no number of a file comes again that a leftover or a checkpoint names") {
+      // The newest number is that of a merged file that was renamed and not brought in.
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<12)
+      try bench.fill(database, 0..<12, size: 10)
+      try database.writeCheckpoint()
+      try bench.interrupting({ try database.mergeWhatPays() }) { call in
+        let left = bench.restarted(.processEnd, life: 500 + call)
+        let before = try RuleCase.fileIDs(left)
+        let opened = try left.openQuiet()
+        let writer = CrashWriter(bench.oracle, seed: 3)
+        try writer.commit(opened, [.put("afterwards", size: 1)])
+        let new = Set(left.segmentNames).subtracting(before.keys)
+        for name in new {
+          let fileID = try RuleCase.fileIDs(left)[name] ?? 0
+          try expect(!before.values.contains(fileID), "\(name) has the number \(fileID) again")
+        }
+      }
+    },
+    RuleCase(name: "rule 9: no segment can be missing without a word") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      let names = bench.segmentNames
+      try expect(names.count >= 4)
+      for name in names {
+        let left = bench.restarted(.everything, life: 90)
+        try left.vanish { $0 == name }
+        let opened = try left.open()
+        try expect(!opened.openingReport.damage.isEmpty, "\(name) is missing without a word")
+        try expectRefused(opened)
+      }
+    },
+    RuleCase(name: "rule 9: a store without segments that had some is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<3)
+      let left = bench.restarted(.everything, life: 90)
+      try left.vanish { $0.hasSuffix(".segment") }
+      try expectDamaged { _ = try left.open() }
+      try database.writeCheckpoint()
+      let other = bench.restarted(.everything, life: 190)
+      try other.vanish { $0.hasSuffix(".segment") || $0 == "HEAD" }
+      try expectDamaged { _ = try other.open() }
+    },
+    RuleCase(name: "rule 9: a bad file under a segment's name is damage") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      for name in bench.segmentNames {
+        let left = bench.restarted(.everything, life: 90)
+        try left.fileSystem.corrupt(left.path(of: name), atOffset: 70, mask: 1)
+        let opened = try left.openQuiet()
+        try expect(
+          opened.openingReport.damage.contains { $0.path == left.path(of: name) },
+          "\(name) is bad without a word")
+        try expectRefused(opened)
+      }
+    },
+    RuleCase(name: "rule 9: a merged file that is not whole does not stand for its inputs") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<12)
+      try bench.fill(database, 0..<12, size: 10)
+      try database.writeCheckpoint()
+      let tried = Atomic(0)
+      try bench.interrupting({ try database.mergeWhatPays() }) { call in
+        let left = bench.restarted(.everything, life: 500 + call)
+        guard let merged = left.segmentNames.first(where: { $0.contains("-") }),
+          left.segmentNames.contains("0000000001.segment")
+        else { return }
+        tried.add(1, ordering: .relaxed)
+        // No crash leaves this; a copy that was interrupted does.
+        let size = try left.fileSystem.status(left.path(of: merged)).size
+        try left.fileSystem.truncate(left.path(of: merged), toSize: size - 8)
+        try left.vanish { $0.hasSuffix(".checkpoint") }
+        try bench.expectNewest(try left.openQuiet())
+      }
+      try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
+    },
+    RuleCase(name: "rule 9: a whole merged file stands for inputs some of which are gone") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<12)
+      try bench.fill(database, 0..<12, size: 10)
+      try database.writeCheckpoint()
+      let tried = Atomic(0)
+      try bench.interrupting({ try database.mergeWhatPays() }) { call in
+        let left = bench.restarted(.everything, life: 500 + call)
+        guard left.segmentNames.contains(where: { $0.contains("-") }),
+          left.segmentNames.contains("0000000002.segment")
+        else { return }
+        tried.add(1, ordering: .relaxed)
+        try left.vanish { $0.hasSuffix(".checkpoint") || $0 == "0000000002.segment" }
+        try bench.expectNewest(try left.openQuiet())
+      }
+      try expect(tried.load(ordering: .relaxed) > 0, "never beside its inputs")
+    },
+    RuleCase(name: "rule 10: a segment that is shorter than its successor says is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      // What a checkpoint covers is not read when the store is opened.
+      try database.writeCheckpoint()
+      for name in bench.segmentNames.dropLast() {
+        let left = bench.restarted(.everything, life: 90)
+        let path = left.path(of: name)
+        // Cut between two transactions, what is left is sound.
+        let segment = try require(try left.segmentEnds(of: name).dropLast().last, "transaction")
+        try left.fileSystem.truncate(path, toSize: Int(segment.offset))
+        let opened = try left.openQuiet()
+        try expect(opened.openingReport.damage.contains { $0.path == path }, "\(name) is shorter")
+      }
+    },
+    RuleCase(name: "rule 10: a merged file must end where its successor follows") {
+      for change in 0..<2 {
+        let bench = CrashBench.fresh()
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<9, size: 2000)
+        try bench.fill(database, 0..<4, size: 20)
+        try database.compact()
+        try bench.commit(database, [.put("a", size: 1)])
+        try database.close()
+        let left = bench.restarted(.everything, life: 90)
+        let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+        guard case .segment(let numbers)? = FileName(name) else { return }
+        var header = try SegmentFile(numbers, in: left.directory).header
+        if change == 0 { header.merge?.end.commit -= 1 } else { header.merge?.end.chain ^= 1 }
+        try left.fileSystem.overwrite(
+          left.path(of: name), atOffset: 0, with: header.encode().array)
+        try left.vanish { $0.hasSuffix(".checkpoint") }
+        let opened = try left.openQuiet()
+        try expect(!opened.openingReport.damage.isEmpty, "change \(change) is not noticed")
+      }
+    },
+    RuleCase(name: "rule 10: a merged file without its footer is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 2000)
+      try bench.fill(database, 0..<4, size: 20)
+      try database.compact()
+      try database.close()
+      let left = bench.restarted(.everything, life: 90)
+      let name = try require(left.segmentNames.first { $0.contains("-") }, "merged segment")
+      guard case .segment(let numbers)? = FileName(name) else { return }
+      var header = try SegmentFile(numbers, in: left.directory).header
+      let size = Int(try require(header.merge, "merge").fileSize)
+      let footerSize = FrameHeader.size + 8
+      header.merge?.fileSize -= UInt64(footerSize)
+      header.flushedSize -= UInt64(footerSize)
+      let path = left.path(of: name)
+      try left.fileSystem.overwrite(path, atOffset: 0, with: header.encode().array)
+      try left.fileSystem.truncate(path, toSize: size - footerSize)
+      try left.vanish { $0.hasSuffix(".checkpoint") }
+      let opened = try left.openQuiet()
+      try expect(!opened.openingReport.damage.isEmpty, "the footer is not missed")
+    },
+    RuleCase(name: "rule 10: HEAD speaks of the segment with its number and salt only") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<2)
+      let left = bench.restarted(.processEnd, life: 90)
+      var head = try require(try left.directory.head().head, "HEAD")
+      // As of a segment of the same number that was never durable.
+      head.segmentSalt ^= 1
+      head.floor.offset = 1 << 20
+      try left.fileSystem.overwrite(left.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
+      try bench.expectNewest(try left.openQuiet())
+    },
+    RuleCase(name: "a file of another store is refused") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      let left = bench.restarted(.everything, life: 90)
+      let second = try SegmentFile(2...2, in: left.directory).header
+      var header = second
+      header.preamble.storeID = StoreID(high: 1, low: 2)
+      try left.fileSystem.overwrite(
+        left.path(of: "0000000002.segment"), atOffset: 0, with: header.encode().array)
+      do {
+        _ = try left.openQuiet()
+      } catch let error as DatabaseError {
+        return try expect(error.code == .notAStore, "\(error)")
+      }
+      throw CrashOracle.Mismatch("a segment of another store was taken up")
+    },
+    RuleCase(name: "rule 11: what was logged again is known to have been durable") {
+      let bench = CrashBench.fresh()
+      do {
+        let database = try bench.openQuiet()
+        try bench.fill(database, 0..<4, size: 200, durability: .none)
+        bench.fileSystem.losePower(atCall: 0)
+      }
+      let again = bench.restarted(.processEnd, life: 9)
+      let database = try again.openQuiet()
+      try expect(database.openingReport.securedCommits == 4)
+      let left = again.restarted(.strict, life: 19)
+      let path = left.path(of: "0000000002.segment")
+      // Nothing but the segment's own header says so.
+      try left.vanish { $0 == "HEAD" }
+      try left.fileSystem.truncate(path, toSize: try left.fileSystem.status(path).size - 8)
+      let opened = try left.openQuiet()
+      try expect(opened.openingReport.damage.first?.path == path, "rot is taken for a torn end")
+    },
+    RuleCase(name: "rule 11: losing the newest segment is noticed though nothing is in it") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      let isTried = Atomic(false)
+      let count = bench.segmentNames.count
+      try bench.interrupting({ try bench.fill(database, 9..<15, size: 3000) }) { call in
+        // HEAD names the new segment from before the first commit in it.
+        let left = bench.restarted(.strict, life: 500 + call)
+        guard left.segmentNames.count > count,
+          try left.directory.head().head?.segmentNumber == UInt64(left.segmentNames.count)
+        else { return }
+        isTried.store(true, ordering: .relaxed)
+        let newest = left.segmentNames.last
+        try left.vanish { $0 == newest }
+        let opened = try left.openQuiet()
+        try expect(!opened.openingReport.damage.isEmpty, "the newest segment is not missed")
+      }
+      try expect(isTried.load(ordering: .relaxed), "HEAD never names the newest segment")
+    },
+    RuleCase(name: "rule 12: a log that ends before what HEAD knows is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<5, size: 200)
+      try database.close()
+      for name in bench.segmentNames {
+        let left = bench.restarted(.everything, life: 90)
+        let ends = try left.segmentEnds(of: name)
+        for end in ends.dropLast() {
+          let cut = left.restarted(.everything, life: 190)
+          try cut.fileSystem.truncate(cut.path(of: name), toSize: Int(end.offset))
+          let opened = try cut.openQuiet()
+          try expect(!opened.openingReport.damage.isEmpty, "cut after commit \(end.commit)")
+        }
+      }
+    },
+    RuleCase(name: "rule 12: a log that ends before its checkpoint's position is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<4, size: 200)
+      try database.writeCheckpoint()
+      for keepsHead in [true, false] {
+        let left = bench.restarted(.strict, life: 19)
+        if !keepsHead { try left.vanish { $0 == "HEAD" } }
+        let path = left.path(of: "0000000001.segment")
+        try left.fileSystem.truncate(path, toSize: try left.fileSystem.status(path).size - 100)
+        let opened = try left.openQuiet()
+        try expect(opened.openingReport.damage.first?.path == path, "a short log is not noticed")
+        try expectRefused(opened)
+        try expect(try opened.snapshot().get("doc-0") != nil)
+      }
+    },
+    RuleCase(name: "rule 12: a log without the segment that its checkpoint ends in is damaged") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      try bench.fill(database, 0..<9, size: 3000)
+      try database.writeCheckpoint()
+      for keepsHead in [true, false] {
+        let left = bench.restarted(.strict, life: 19)
+        let newest = left.segmentNames.last
+        try left.vanish { $0 == newest || $0 == "HEAD" && !keepsHead }
+        let opened = try left.openQuiet()
+        try expect(!opened.openingReport.damage.isEmpty, "the newest segment is not missed")
+        try expectRefused(opened)
+      }
+    },
+  ]
+
+  private static func contents(_ disk: SimulatedFileSystem) throws -> [String: [UInt8]] {
+    var contents: [String: [UInt8]] = [:]
+    for name in try disk.list(CrashBench.path) where name.hasSuffix(".segment") {
+      contents[name] = try disk.contents(of: "\(CrashBench.path)/\(name)", limit: 1 << 24).array
+    }
+    return contents
+  }
+
+  private static func fileIDs(_ bench: CrashBench) throws -> [String: UInt64] {
+    var fileIDs: [String: UInt64] = [:]
+    for name in bench.segmentNames {
+      guard case .segment(let numbers)? = FileName(name) else { continue }
+      fileIDs[name] = try SegmentFile(numbers, in: bench.directory).header.fileID
+    }
+    return fileIDs
+  }
+}
+
+extension CrashBench {
+  /// The places after each whole transaction of a segment.
+  func segmentEnds(of name: String) throws -> [LogEnd] {
+    guard case .segment(let numbers)? = FileName(name) else { return [] }
+    let file = try SegmentFile(numbers, in: directory)
+    let segment = Segment(
+      file: file, mapped: .empty, end: LogEnd(offset: 0, commit: 0, chain: 0))
+    var reader = TransactionReader(segment, limit: try file.size())
+    var ends: [LogEnd] = []
+    while case .transaction(let transaction) = try reader.next() { ends.append(transaction.end) }
+    return ends
+  }
+}
+
+/// Throws unless a store refuses to be written to, because it is damaged.
+func expectRefused(_ database: Database) throws {
+  do {
+    try database.write { _ in }
+  } catch let error as DatabaseError {
+    return try expect(error.code == .readOnly, "\(error)")
+  }
+  throw CrashOracle.Mismatch("a damaged store can be written to")
+}
+
+/// Throws unless something says that a store is damaged.
+func expectDamaged(_ body: () throws -> Void) throws {
+  do {
+    try body()
+  } catch let error as DatabaseError {
+    return try expect(error.code == .damaged, "\(error)")
+  }
+  throw CrashOracle.Mismatch("damage is not noticed")
+}
