@@ -1,7 +1,6 @@
-import DivanLog
-import DivanTesting
-import TestSupport
 import Testing
+
+@testable import DivanLog
 
 /// The smallest pieces: bytes that are compared, summed, edited, and read as digits.
 @Suite struct BytesTests {
@@ -13,6 +12,21 @@ import Testing
     check.add(SharedBytes.empty)
     #expect(check.checksum == before)
     #expect(before == 0xE306_9283)
+  }
+
+  @Test func `streams and the end of a log have names and places of their own`() throws {
+    #expect("\(StandardStream.output)" == "standard output")
+    #expect("\(StandardStream.error)" == "standard error")
+    let file = try MemoryFileSystem().open("/a", .creating)
+    let tail = LogTail(sequenceBound: 0)
+    #expect(tail.flushedEnd(in: 1) == nil)
+    #expect(try tail.flush() == 0)
+    let end = LogEnd(offset: 4096, commit: 3, chain: 1)
+    tail.noteFlushed(LogTail.Point(file: file, fileID: 1, end: end, sequenceBound: 9))
+    #expect(tail.flushedEnd(in: 1) == end)
+    #expect(tail.flushedEnd(in: 2) == nil)
+    #expect(try tail.flush() == 3)
+    #expect(tail.sequenceBound == 9)
   }
 
   @Test func `a byte that was written can be looked at and changed`() {

@@ -152,6 +152,16 @@ import Testing
         .sorted { $0.key.lexicographicallyPrecedes($1.key) }, pageSize: 4064)
     let run = try packed.open()
     for (key, value) in model { #expect(try run.find(key.span)?.array == value) }
+    // Keys whose first bytes are the greatest there are.
+    for last in 1...3 as ClosedRange<UInt8> {
+      let key: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, last]
+      tree.set(key.span, [last].span)
+      tree.checkInvariants()
+    }
+    for last in 1...3 as ClosedRange<UInt8> {
+      #expect(tree.find(([0xFF, 0xFF, 0xFF, 0xFF, last] as [UInt8]).span)?.array == [last])
+    }
+    #expect(tree.find(([0xFF, 0xFF, 0xFF, 0xFF, 4] as [UInt8]).span) == nil)
     // An empty span may have no address at all.
     #expect(tree.find(Span<UInt8>())?.array == model[[]])
   }

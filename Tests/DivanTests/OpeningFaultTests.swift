@@ -107,13 +107,13 @@ struct OpeningFaultTests {
     try bench.fill(database, 0..<9, size: 3000)
     try database.close()
     let disk = disk
-    let isChanging = Atomic(false)
-    // A file of the store comes and goes at each look, as long as reading lasts.
+    let number = Atomic(1000)
+    // A file of the store goes and another comes at each look, as long as reading lasts.
     @Sendable func change(_ call: SimulatedCall) {
-      guard call.verb == .list, !isChanging.exchange(true, ordering: .relaxed) else { return }
-      let path = "\(CrashBench.path)/0000000077.checkpoint"
-      do { try disk.vanish(path) } catch { _ = try? disk.open(path, .creating) }
-      isChanging.store(false, ordering: .relaxed)
+      guard call.verb == .list else { return }
+      let next = number.wrappingAdd(1, ordering: .relaxed).newValue
+      try? disk.vanish("\(CrashBench.path)/000000\(next - 1).checkpoint")
+      _ = try? disk.open("\(CrashBench.path)/000000\(next).checkpoint", .creating)
     }
     disk.observeCalls(change)
     let sound = try bench.open { $0.isReadOnly = true }

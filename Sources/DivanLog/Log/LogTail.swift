@@ -45,7 +45,7 @@ extension LogTail {
 
   /// The last place in a file that is known to be flushed; nil if none is.
   package func flushedEnd(in fileID: UInt64) -> LogEnd? {
-    state.withLock { $0.flushed?.fileID == fileID ? $0.flushed?.end : nil }
+    state.withLock { $0.flushed.flatMap { $0.fileID == fileID ? $0.end : nil } }
   }
 
   /// The last commit that was appended; nil if none was.
