@@ -151,7 +151,7 @@ def main():
     explained = exceptions(exceptions_path)
     used = set()
     missed, shown, messages, excused = [], [], 0, 0
-    outermost = None
+    outermost, explained_regions = None, []
     for region in sorted((region for region, count in counts.items() if count == 0),
                          key=lambda region: (*region[:3], -region.end_line, -region.end_column)):
         lines = lines_of(region.path)
@@ -161,8 +161,9 @@ def main():
         text = "\n".join(lines[region.line - 1:region.end_line])
         reasons = [index for index, (path, piece, _) in enumerate(explained)
                    if path == region.path and piece in text]
-        if reasons:
+        if reasons or any(holds(outer, region) for outer in explained_regions):
             used.update(reasons)
+            explained_regions.append(region)
             excused += 1
             continue
         # The widest region that was not run says it all; those within it follow from it.
