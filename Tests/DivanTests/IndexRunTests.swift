@@ -190,9 +190,7 @@ extension Run {
             break
           }
           repairs += 1
-          let model = ModelMap(entries)
-          let inside = Set(model.scan(from: coverage.lower, to: coverage.upper, descending: false))
-          #expect(run.install(entries.filter { inside.contains($0.key) }, for: number))
+          #expect(run.install(entries.filter { coverage.contains($0.key) }, for: number))
         }
       }
       #expect(repairs == 1)

@@ -8,8 +8,10 @@ precondition, which no data can break, or by a line of EXCEPTIONS.txt,
 
     path | a piece of the source line | why no test can run it
 
-Prints the figures, what is unexplained, and explanations that explain nothing; exits with 1 if
-there is any of the latter two.
+Besides, every case of the errors that `ERRORS` names must be made somewhere in code that was run.
+
+Prints the figures, what is unexplained, explanations that explain nothing, and errors that no test
+reached; exits with 1 if there is any of the latter three.
 """
 
 import collections
@@ -19,6 +21,14 @@ import re
 import sys
 
 Region = collections.namedtuple("Region", "path line column end_line end_column")
+
+# Where the cases of an error are declared, how one is declared, and how one is made.
+ERRORS = [
+    ("Sources/Divan/Errors/DatabaseError.swift", r"static let (\w+) = Self\(",
+     "Sources/Divan/", r"(?:DatabaseError|self\.init)\(\s*\.%s\b|\(\.%s, |return \.%s$"),
+    ("Sources/DivanLog/Log/LogError.swift", r"^  case (\w+)\(",
+     "Sources/DivanLog/", r"throw \.%s\(|\(nil, \.%s\("),
+]
 
 
 def regions(export, root, folders):
@@ -40,6 +50,59 @@ def source(root, cache={}):
                 cache[path] = file.read().split("\n")
         return cache[path]
     return lines
+
+
+def text_of(region, lines):
+    """The source of a region."""
+    if region.line == region.end_line:
+        return lines[region.line - 1][region.column - 1:region.end_column - 1]
+    return "\n".join(
+        [lines[region.line - 1][region.column - 1:]] + lines[region.line:region.end_line - 1]
+        + [lines[region.end_line - 1][:region.end_column - 1]])
+
+
+def holds(outer, inner):
+    """Whether a region lies within another."""
+    return (outer.path == inner.path
+            and (outer.line, outer.column) <= (inner.line, inner.column)
+            and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column))
+
+
+def errors_not_made(counts, root, lines_of):
+    """The cases of errors that nothing that was run makes."""
+    missing, total = [], 0
+    for declared_in, declaration, folder, pattern in ERRORS:
+        names = re.findall(declaration, "\n".join(lines_of(declared_in)), re.MULTILINE)
+        total += len(names)
+        for name in names:
+            making = re.compile(pattern.replace("%s", name), re.MULTILINE)
+            if not any(was_run(making, path, counts, lines_of)
+                       for path in {region.path for region in counts} | sources(root, folder)):
+                missing.append(f"{os.path.basename(declared_in)}: {name}")
+    if total == 0:
+        sys.exit("no errors are declared where they should be")
+    return missing, total
+
+
+def sources(root, folder):
+    return {os.path.relpath(os.path.join(path, name), root)
+            for path, _, names in os.walk(os.path.join(root, folder))
+            for name in names if name.endswith(".swift")}
+
+
+def was_run(making, path, counts, lines_of):
+    """Whether a place in a file that matches was run: the smallest region around it was."""
+    text = "\n".join(lines_of(path))
+    for match in making.finditer(text):
+        # The name stands at the end of what matches; the call may begin on an earlier line.
+        line = text.count("\n", 0, match.end()) + 1
+        column = match.end() - (text.rfind("\n", 0, match.end()) + 1)
+        place = Region(path, line, column, line, column)
+        around = [region for region in counts if holds(region, place)]
+        if around and counts[max(around, key=lambda region: (
+                region.line, region.column, -region.end_line, -region.end_column))] > 0:
+            return True
+    return False
 
 
 def is_message_of_precondition(region, lines):
@@ -76,38 +139,55 @@ def exceptions(path):
 def main():
     export_path, exceptions_path, root, *folders = sys.argv[1:]
     with open(export_path) as file:
-        counts = regions(json.load(file), os.path.realpath(root), folders)
+        export = json.load(file)
     lines_of = source(root)
+    # What follows the end of a loop that never ends is a region without any code.
+    counts = {
+        region: count
+        for region, count in regions(export, os.path.realpath(root), folders).items()
+        if count > 0 or text_of(region, lines_of(region.path)).strip("{} \n")
+    }
+    all_counts = regions(export, os.path.realpath(root), ["Sources/Divan"])
     explained = exceptions(exceptions_path)
     used = set()
-    missed, messages, excused = [], 0, 0
-    for region in sorted(region for region, count in counts.items() if count == 0):
+    missed, shown, messages, excused = [], [], 0, 0
+    outermost, explained_regions = None, []
+    for region in sorted((region for region, count in counts.items() if count == 0),
+                         key=lambda region: (*region[:3], -region.end_line, -region.end_column)):
         lines = lines_of(region.path)
-        # The widest region that was not run says it all; those within it follow from it.
         if is_message_of_precondition(region, lines):
             messages += 1
             continue
         text = "\n".join(lines[region.line - 1:region.end_line])
         reasons = [index for index, (path, piece, _) in enumerate(explained)
                    if path == region.path and piece in text]
-        if reasons:
+        if reasons or any(holds(outer, region) for outer in explained_regions):
             used.update(reasons)
+            explained_regions.append(region)
             excused += 1
             continue
+        # The widest region that was not run says it all; those within it follow from it.
+        if outermost is None or not holds(outermost, region):
+            outermost = region
+            shown.append(region)
         missed.append(region)
     total = len(counts)
     covered = sum(1 for count in counts.values() if count > 0)
     print(f"{covered} of {total} regions were run ({100 * covered / max(1, total):.1f} %); "
           f"{messages} are messages of preconditions, {excused} are explained, "
           f"{len(missed)} are neither.")
-    for region in missed:
+    for region in shown:
         lines = lines_of(region.path)
         print(f"  {region.path}:{region.line}:{region.column}-{region.end_line}: "
               f"{lines[region.line - 1].strip()[:90]}")
     idle = [explained[index] for index in range(len(explained)) if index not in used]
     for path, piece, _ in idle:
         print(f"  explained, but run or gone: {path} | {piece}")
-    if missed or idle or total == 0:
+    not_made, error_count = errors_not_made(all_counts, root, lines_of)
+    print(f"{error_count - len(not_made)} of {error_count} cases of errors were made.")
+    for name in not_made:
+        print(f"  made by nothing that was run: {name}")
+    if missed or idle or not_made or total == 0:
         sys.exit(1)
 
 

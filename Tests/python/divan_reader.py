@@ -303,6 +303,8 @@ def records(payload):
 
 def read_digest(reader, may_be_foreign):
     size = reader.varint() if may_be_foreign else 0
+    if size > 256:
+        raise Damage("a digest that is too long")
     return reader.text(size) if size else reader.take(16).hex()
 
 

@@ -21,6 +21,8 @@ public struct RevisionID: Sendable {
 
   /// The largest generation.
   public static let generationLimit = UInt64(Int64.max)
+  /// The greatest size of a digest's text, so that an index entry always fits in a page.
+  static let digestSizeLimit = 256
 
   init(generation: UInt64, digest: Digest) {
     self.generation = generation
@@ -28,13 +30,13 @@ public struct RevisionID: Sendable {
   }
 
   /// Makes the ID from its parts, or gives nil if the generation is 0 or above
-  /// ``generationLimit``, or the digest is empty.
+  /// ``generationLimit``, or the digest is empty or has more than 256 bytes.
   ///
   /// 32 hexadecimal digits are folded to lower case, as CouchDB does.
   public init?(generation: UInt64, digest: String) {
-    guard generation >= 1, generation <= RevisionID.generationLimit, !digest.isEmpty else {
-      return nil
-    }
+    guard generation >= 1, generation <= RevisionID.generationLimit, !digest.isEmpty,
+      digest.utf8.count <= RevisionID.digestSizeLimit
+    else { return nil }
     self.generation = generation
     self.digest = withUTF8(of: digest) { Digest($0) } ?? .foreign(digest)
   }
@@ -70,7 +72,7 @@ extension RevisionID: LosslessStringConvertible {
   /// Reads `generation-digest`, or gives nil if `text` is not that.
   ///
   /// The generation is made of digits only and is at least 1; zeros before it are dropped. The digest
-  /// is anything after the first hyphen, but not nothing.
+  /// is anything after the first hyphen, but not nothing, and at most 256 bytes.
   public init?(_ text: String) {
     let utf8 = text.utf8
     guard let hyphen = utf8.firstIndex(of: 0x2D), hyphen > utf8.startIndex else { return nil }
@@ -92,7 +94,7 @@ extension RevisionID: LosslessStringConvertible {
     guard let parsed = RevisionID(text) else {
       throw DatabaseError(
         .invalidRevisionID, "\(text.debugDescription) is no revision ID",
-        hint: "It is a number above 0, a hyphen and a digest.")
+        hint: "It is a number above 0, a hyphen and a digest of at most 256 bytes.")
     }
     self = parsed
   }

@@ -159,12 +159,14 @@ private struct Insertion {
     var total = size
     for index in 0..<page.count { total += page.entry(index).size + NodePage.slotSize }
     var left = 0
-    for middle in 0..<page.count {
+    var middle = 0
+    while middle < page.count - 1 {
       if middle == index { left += size }
       let next = page.entry(middle).size + NodePage.slotSize
-      if left + next / 2 >= total / 2 { return max(middle, 1) }
+      if left + next / 2 >= total / 2 { break }
       left += next
+      middle += 1
     }
-    return page.count - 1
+    return max(middle, 1)
   }
 }

@@ -22,9 +22,6 @@ extension BTree {
     checkAfterMutation()
     return true
   }
-
-  /// Removes everything.
-  mutating func removeAll() { self = BTree(pageSize: pageSize) }
 }
 
 /// A key to be removed, on its way to its leaf, which holds it.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The pages of a checkpoint that is read without a memory map: each is read when it is first touched.
 ///
-/// At most ``budget`` pages are kept; then all are let go at once, and come in again when they are
+/// At most so many pages are kept as are allowed; then all are let go at once, and come in again when they are
 /// needed. Whoever still uses one keeps it.
 final class CheckpointPages: PageSource {
   private let file: CheckpointFile
@@ -11,16 +11,20 @@ final class CheckpointPages: PageSource {
   /// Pages of filters, of which there are few; they stay.
   private let filterPages = Guarded<[UInt32: SharedBytes]>([:])
 
-  /// How many pages are kept: 64 MiB of them.
-  private static let budget = (64 << 20) / CheckpointHeader.pageFrameSize
+  /// How many pages are kept.
+  private let budget: Int
 
-  init(_ file: CheckpointFile) { self.file = file }
+  /// Keeps 64 MiB of pages, unless told otherwise.
+  init(_ file: CheckpointFile, budget: Int = (64 << 20) / CheckpointHeader.pageFrameSize) {
+    self.file = file
+    self.budget = budget
+  }
 
   func page(_ number: UInt32) throws(PageError) -> Page {
     if let page = pages.withLock({ $0[number] }) { return page }
     let page = try Page(CheckpointPages.load(number, from: file), number: number)
     pages.withLock {
-      if $0.count >= CheckpointPages.budget { $0.removeAll(keepingCapacity: true) }
+      if $0.count >= budget { $0.removeAll(keepingCapacity: true) }
       $0[number] = page
     }
     return page
@@ -29,13 +33,14 @@ final class CheckpointPages: PageSource {
   var pageSize: Int { CheckpointHeader.pageSize }
 
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock {
-    var bytes = filterPages.withLock { $0[number] }
-    if bytes == nil {
-      let loaded = try CheckpointPages.load(number, from: file)
-      filterPages.withLock { $0[number] = loaded }
-      bytes = loaded
+    let bytes: SharedBytes
+    if let known = filterPages.withLock({ $0[number] }) {
+      bytes = known
+    } else {
+      bytes = try CheckpointPages.load(number, from: file)
+      filterPages.withLock { [bytes] in $0[number] = bytes }
     }
-    guard let bytes, offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
+    guard offset >= 0, offset <= bytes.count - KeyFilter.blockSize else {
       throw .damaged(page: number, reason: "there is no such block")
     }
     return FilterBlock(bytes, at: offset)

@@ -89,11 +89,11 @@ extension KeyFilterWriter {
 
   /// Writes the blocks as pages.
   func finish(
-    pageSize: Int, sink: (Span<UInt8>) throws -> UInt32
-  ) throws -> KeyFilter {
+    pageSize: Int, sink: (Span<UInt8>) throws(LogError) -> UInt32
+  ) throws(LogError) -> KeyFilter {
     guard !blocks.isEmpty else { return .none }
     let perPage = KeyFilter.blocksPerPage(pageSize: pageSize)
-    var firstPage: UInt32?
+    var numbers: [UInt32] = []
     var page = ByteWriter(capacity: pageSize)
     for start in stride(from: 0, to: blocks.count, by: perPage) {
       page.removeAll()
@@ -101,10 +101,10 @@ extension KeyFilterWriter {
         for word in block.indices { page.append(block[word]) }
       }
       page.appendZeros(pageSize - page.count)
-      let number = try page.withSpan { (bytes: Span<UInt8>) throws -> UInt32 in try sink(bytes) }
-      firstPage = firstPage ?? number
+      numbers.append(
+        try page.withSpan { (bytes: Span<UInt8>) throws(LogError) -> UInt32 in try sink(bytes) })
     }
-    return KeyFilter(firstPage: firstPage ?? 0, blockCount: UInt32(blocks.count))
+    return KeyFilter(firstPage: numbers[0], blockCount: UInt32(blocks.count))
   }
 }
 

@@ -36,6 +36,9 @@ extension LayeredTree {
   /// Whether a key that the overlay does not know may be known below.
   private var hasLowerLayers: Bool { !(frozen?.isEmpty ?? true) || !runs.isEmpty }
 
+  /// How many entries are frozen.
+  var frozenCount: Int { frozen?.count ?? 0 }
+
   /// The greatest sum of the lengths of a key and its value.
   var entryLimit: Int { overlay.entryLimit }
 

@@ -19,22 +19,16 @@ extension Page {
   /// - Parameters:
   ///   - bytes: the page, without what surrounds it in its file.
   ///   - number: the page's number, for the error.
-  ///   - isKeptBySource: the page's source keeps the bytes alive for as long as it lives itself.
   /// - Throws: ``PageError/damaged(page:reason:)``, if the bytes are no page.
-  init(_ bytes: SharedBytes, number: UInt32, isKeptBySource: Bool = false) throws(PageError) {
+  init(_ bytes: SharedBytes, number: UInt32) throws(PageError) {
     if let reason = Page.problem(in: bytes) {
       throw .damaged(page: number, reason: reason)
     }
-    self.init(sound: bytes, isKeptBySource: isKeptBySource)
-  }
-
-  /// Lends bytes in which no problem was found before.
-  fileprivate init(sound bytes: SharedBytes, isKeptBySource: Bool) {
     view = unsafe bytes.withUnsafeBytes {
-      // Shared bytes have an address; their owner outlives this value, as the caller says.
+      // Shared bytes have an address, and their owner is kept beside it.
       unsafe NodePage(base: $0.baseAddress.unsafelyUnwrapped)
     }
-    owner = isKeptBySource ? nil : bytes.owner
+    owner = bytes.owner
   }
 
   /// What is wrong with bytes that should be a page of a run, or nil.

@@ -6,6 +6,4 @@ enum PageError: Error, Equatable {
   case damaged(page: UInt32, reason: String)
   /// The system failed to read the page; the same may succeed later.
   case unreadable(page: UInt32, SystemError)
-  /// A key and a value are together too long for the pages to be written.
-  case entryTooLong
 }

@@ -155,25 +155,26 @@ extension Run {
   struct Coverage: Equatable {
     /// The page's level: 0 is a leaf, and only a leaf can be rebuilt from its entries.
     let level: Int
-    /// Where the keys begin that belong in the page.
-    let lower: KeyBound
-    /// Where they end.
-    let upper: KeyBound
+    /// The first key that may stand in the page; nil if it is the first page.
+    let lower: [UInt8]?
+    /// The first key that belongs behind the page; nil if it is the last page.
+    let upper: [UInt8]?
+
+    /// Whether a key belongs in the page.
+    func contains(_ key: [UInt8]) -> Bool {
+      if let lower, key.lexicographicallyPrecedes(lower) { return false }
+      if let upper, !key.lexicographicallyPrecedes(upper) { return false }
+      return true
+    }
   }
 
   /// Which keys belong in a page, or nil if it is not one of this run's.
   ///
   /// Only inner pages are read, and not the page itself.
   func coverage(ofPage number: UInt32) throws(PageError) -> Coverage? {
-    if number == summary.root {
-      return Coverage(level: summary.height, lower: .unbounded, upper: .unbounded)
-    }
-    var pending = [
-      (
-        number: summary.root,
-        Coverage(level: summary.height, lower: .unbounded, upper: .unbounded)
-      )
-    ]
+    let whole = Coverage(level: summary.height, lower: nil, upper: nil)
+    if number == summary.root { return whole }
+    var pending = [(number: summary.root, whole)]
     // In a sound run no page has two parents; in any other this ends as soon.
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
@@ -235,27 +236,28 @@ extension Run.Coverage {
     (0...page.count).map { index in
       let part = Run.Coverage(
         level: level - 1,
-        lower: index == 0 ? lower : .inclusive(page.key(index - 1).array),
-        upper: index == page.count ? upper : .exclusive(page.key(index).array))
+        lower: index == 0 ? lower : page.key(index - 1).array,
+        upper: index == page.count ? upper : page.key(index).array)
       return (page.childNumber(index), part)
     }
   }
 }
 
 extension Page {
-  /// The bytes of a leaf with these entries, or nil if no page is large enough.
+  /// The bytes of a leaf with these entries, which fit in so many.
   private static func encodeLeaf(
     _ entries: [(key: [UInt8], value: [UInt8])], size: Int
-  ) -> SharedBytes? {
+  ) -> SharedBytes {
     let buffer = PageBuffer(size: size)
     buffer.clear(level: 0)
     for entry in entries {
       let fits = entry.key.lend { key in entry.value.lend { buffer.append(key, $0) } }
-      guard fits else { return nil }
+      precondition(fits, "A page that is smaller than what it was measured for")
     }
     return buffer.sharedCopy
   }
 
+  /// The bytes of a leaf with these entries, or nil if no page is large enough.
   fileprivate static func leaf(of entries: [(key: [UInt8], value: [UInt8])]) -> SharedBytes? {
     var size = NodePage.headerSize
     var longest = 0

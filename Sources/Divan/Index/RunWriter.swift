@@ -7,7 +7,7 @@ internal import DivanLog
 /// neighbour.
 struct RunWriter {
   private let pageSize: Int
-  private let sink: (Span<UInt8>) throws -> UInt32
+  private let sink: (Span<UInt8>) throws(LogError) -> UInt32
   private var levels: [Level] = []
   private var count = 0
   private var filter: KeyFilterWriter
@@ -28,7 +28,7 @@ struct RunWriter {
   ///   - sink: writes one page, and returns its number.
   init(
     pageSize: Int = BTree.defaultPageSize, filteredKeys: Int = 0,
-    sink: @escaping (Span<UInt8>) throws -> UInt32
+    sink: @escaping (Span<UInt8>) throws(LogError) -> UInt32
   ) {
     precondition(
       pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
@@ -42,22 +42,25 @@ struct RunWriter {
 extension RunWriter {
   /// Adds an entry, whose key must be greater than all before.
   ///
-  /// - Throws: what the sink throws, and ``PageError/entryTooLong``.
-  mutating func append(_ entry: IndexEntry) throws {
-    try entry.key.lend { key in try entry.value.lend { try append(key, $0) } }
-  }
-
-  /// Adds an entry, whose key must be greater than all before.
-  ///
-  /// - Throws: what the sink throws, and ``PageError/entryTooLong``.
-  mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws {
-    try LentBytes.lend(key) { key in try LentBytes.lend(value) { try append(key, $0) } }
-  }
-
-  private mutating func append(_ key: LentBytes, _ value: LentBytes) throws {
-    guard key.count + value.count <= BTree.entryLimit(pageSize: pageSize) else {
-      throw PageError.entryTooLong
+  /// - Precondition: it is no longer than ``BTree/entryLimit(pageSize:)``.
+  /// - Throws: what the sink throws.
+  mutating func append(_ entry: IndexEntry) throws(LogError) {
+    try entry.key.lend { (key) throws(LogError) in
+      try entry.value.lend { (value) throws(LogError) in try append(key, value) }
     }
+  }
+
+  /// Adds an entry, as ``append(_:)``.
+  mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LogError) {
+    try LentBytes.lend(key) { (key) throws(LogError) in
+      try LentBytes.lend(value) { (value) throws(LogError) in try append(key, value) }
+    }
+  }
+
+  private mutating func append(_ key: LentBytes, _ value: LentBytes) throws(LogError) {
+    precondition(
+      key.count + value.count <= BTree.entryLimit(pageSize: pageSize),
+      "An entry too long for a page")
     let leaf = levels[0].buffer
     if !leaf.append(key, value) {
       let page = leaf.writer.page
@@ -72,7 +75,7 @@ extension RunWriter {
   }
 
   /// Writes what is left, and says how to open the run.
-  mutating func finish() throws -> RunSummary {
+  mutating func finish() throws(LogError) -> RunSummary {
     var level = 0
     while level < levels.count - 1 {
       try flush(level)
@@ -84,7 +87,7 @@ extension RunWriter {
   }
 
   /// Writes the page of a level, tells the level above, and begins the next page.
-  private mutating func flush(_ level: Int) throws {
+  private mutating func flush(_ level: Int) throws(LogError) {
     let number = try levels[level].buffer.withSpan(sink)
     let separator = levels[level].separator
     levels[level].buffer.clear(level: level)

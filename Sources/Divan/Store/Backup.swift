@@ -177,7 +177,7 @@ private struct StoreCopy {
     configuration.openingProgress = nil
     do {
       let copy = try Database(at: building, configuration: configuration)
-      var changes: LayeredScan? = view.state.sequences.scan()
+      var changes = view.state.sequences.scan()
       var count = 0
       var isDone = false
       while !isDone {

@@ -65,20 +65,16 @@ public struct Change: Sendable, Equatable {
 /// Changes one after the other, in the order of their sequence numbers.
 public struct ChangeCursor {
   private let view: StoreView
-  private let start: UInt64
-  private var scan: LayeredScan?
+  private var scan: LayeredScan
 
   init(_ view: StoreView, since sequence: UInt64) {
     self.view = view
-    start = sequence
+    let key = sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
+    scan = view.state.sequences.scan(from: .exclusive(key))
   }
 
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
-    if scan == nil {
-      let key = start.withBigEndianBytes { key in key.indices.map { key[$0] } }
-      scan = view.state.sequences.scan(from: .exclusive(key))
-    }
     guard let entry = try view.step(&scan) else { return nil }
     let locator = try view.decodeLocator(entry.value)
     let record = try view.record(at: locator)
@@ -100,22 +96,15 @@ public struct ChangeCursor {
 /// Index entries of documents that are not deleted, one after the other.
 struct EntryCursor {
   private let view: StoreView
-  private let range: IDRange
-  private let descending: Bool
-  private var scan: LayeredScan?
+  private var scan: LayeredScan
 
   init(_ view: StoreView, _ range: IDRange, descending: Bool) {
     self.view = view
-    self.range = range
-    self.descending = descending
+    scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
   }
 
   mutating func next() throws(DatabaseError) -> (id: String, entry: DocumentEntry)? {
     while true {
-      if scan == nil {
-        scan = view.state.documents.scan(
-          from: range.lower, to: range.upper, descending: descending)
-      }
       guard let item = try view.step(&scan) else { return nil }
       let entry = try view.decodeEntry(item.value)
       guard !entry.isDeleted else { continue }
@@ -130,14 +119,11 @@ struct EntryCursor {
 
 extension StoreView {
   /// The next entry of a scan.
-  func step(_ scan: inout LayeredScan?) throws(DatabaseError) -> IndexEntry? {
+  func step(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     guard !store.isClosed else { throw Store.closedError }
-    // Taken out while it moves, so that its path is not copied.
-    guard var moving = scan.take() else { return nil }
-    defer { scan = moving }
     while true {
       do throws(PageError) {
-        return try moving.next()
+        return try scan.next()
       } catch {
         try store.repairIndex(error, in: state)
       }

@@ -51,10 +51,9 @@ extension DocumentRecord.Ancestors {
     var reader = ByteReader(bytes)
     var digests: [RevisionID.Digest] = []
     for _ in 0..<min(count, bytes.count) {
-      guard let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign) else {
-        break
+      if let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign) {
+        digests.append(digest)
       }
-      digests.append(digest)
     }
     return digests
   }
@@ -83,7 +82,7 @@ extension DocumentRecord.Ancestors {
 
 extension DocumentRecord {
   /// The document's ID as text; nil if the bytes are none.
-  var id: String? { idBytes.isEmpty ? nil : idBytes.text }
+  var id: String? { idBytes.text }
 
   /// The ID of the revision that this one was made from; nil for a first one.
   var parent: RevisionID? {

@@ -23,9 +23,11 @@ final class GroupCommit: Sendable {
   }
 
   private let state: Guarded<State>
-  private let tail: LogTail?
+  private let tail: LogTail
 
-  init(_ initial: StoreState, tail: LogTail?) {
+  /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
+  /// is only read.
+  init(_ initial: StoreState, tail: LogTail) {
     state = Guarded(State(visible: initial, durableCommit: initial.commit))
     self.tail = tail
   }
@@ -36,7 +38,7 @@ extension GroupCommit {
   var visible: StoreState { state.withLock { $0.visible } }
 
   /// The file that commits are appended to; nil if there is none yet.
-  var activeFileID: UInt64? { tail?.activeFileID }
+  var activeFileID: UInt64? { tail.activeFileID }
 
   /// Why nothing is committed any more, if so.
   var failure: DatabaseError? { state.withLock { $0.failure } }
@@ -98,7 +100,7 @@ extension GroupCommit {
 
   /// Returns once everything is durable that was committed before the call.
   func flushEverything() throws(DatabaseError) {
-    guard let commit = tail?.appendedCommit else { return }
+    guard let commit = tail.appendedCommit else { return }
     try waitUntilDurable(commit)
   }
 
@@ -106,7 +108,7 @@ extension GroupCommit {
   private func flush() {
     let outcome: Result<UInt64, LogError>
     do throws(LogError) {
-      outcome = .success(try tail?.flush() ?? .max)
+      outcome = .success(try tail.flush())
     } catch {
       outcome = .failure(error)
     }
@@ -121,9 +123,6 @@ extension GroupCommit {
     }
     for sleeper in sleepers { sleeper.signal() }
   }
-
-  /// Notes that somebody else flushed through `commit`.
-  func noteDurable(_ commit: UInt64) { state.withLock { $0.noteDurable(commit) } }
 
   /// Stops all committing; versions that wait for a flush are given up.
   func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }

@@ -85,7 +85,6 @@ extension InspectedIndex {
   /// What could not be read so far.
   package var damage: [Damage] { replay.damage }
   package var documentCount: UInt64 { replay.state.documentCount }
-  package var lastSequence: UInt64 { replay.state.lastSequence }
 
   /// Bytes of records in a segment: all, and those that nothing refers to any more.
   package func usage(of fileID: UInt64) -> (total: UInt64, dead: UInt64)? {
@@ -117,8 +116,6 @@ extension InspectedCheckpoint {
   package var segmentNumber: UInt64 { usable.checkpoint.position.segmentNumber }
   package var fileID: UInt64 { usable.checkpoint.position.fileID }
   package var documentCount: UInt64 { usable.checkpoint.documentCount }
-  /// How many runs each tree has.
-  package var runCounts: [Int] { usable.checkpoint.trees.map(\.count) }
 
   /// Compares the pages with the log that they were made from, entry by entry; returns what differs,
   /// or nil if the log itself is damaged there, so that nothing can be said.

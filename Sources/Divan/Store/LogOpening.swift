@@ -136,11 +136,11 @@ extension LogOpening {
 
   private func start() throws(LogError) -> LogWriter.Start {
     let bound = max(
-      recovery.sequenceBound, chain.segments.map(\.header.sequenceBound).max() ?? 0,
+      recovery.sequenceBound, chain.segments.map(\.header.sequenceBound).reduce(0, max),
       head?.sequenceBound ?? 0)
     let used = max(
       recovery.lastTrailer?.lastSequence ?? 0,
-      chain.segments.map(\.header.lastSequence).max() ?? 0, head?.lastSequence ?? 0,
+      chain.segments.map(\.header.lastSequence).reduce(0, max), head?.lastSequence ?? 0,
       checkpoint?.checkpoint.lastSequence ?? 0)
     return LogWriter.Start(
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
@@ -151,7 +151,7 @@ extension LogOpening {
   }
 
   private func highestFileID() throws(LogError) -> UInt64 {
-    var highest = chain.segments.map(\.fileID).max() ?? 0
+    var highest = chain.segments.map(\.fileID).reduce(0, max)
     // Leftovers had numbers too, which locators of the checkpoint may still name.
     for case .segment(let numbers) in chain.leftovers {
       if let file = try? SegmentFile(numbers, in: directory) {

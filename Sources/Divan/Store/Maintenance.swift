@@ -11,7 +11,7 @@ final class Maintenance: Sendable {
   struct State {
     var checkpoint: Checkpoint?
     /// Bytes that were appended to the log since the last checkpoint was begun.
-    var pendingSize = 0
+    var pendingSize: Int
     var isScheduled = false
     var isStopped = false
     /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
@@ -28,7 +28,8 @@ final class Maintenance: Sendable {
     /// Why the last step failed, if it did.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
-    var lastNumber: UInt64 = 0
+    /// The highest number that any checkpoint had.
+    var lastNumber: UInt64
   }
 
   let state: Guarded<State>
@@ -63,10 +64,8 @@ extension Maintenance {
   }
 
   private func schedule(_ store: Store) {
-    queue.async { [weak store] in
-      guard let store else { return }
-      self.step(store)
-    }
+    // Whoever closes the store waits for this, so it does not keep the store longer than it is used.
+    queue.async { self.step(store) }
   }
 
   /// Runs a step on the caller's thread when it is due, where the configuration asks for that.
@@ -85,7 +84,7 @@ extension Maintenance {
       try store.mergeWhatPays()
     } catch {
       // It is tried again when more was written; until then nothing is lost but space and time.
-      problem = error.code == .closed ? nil : error
+      problem = error
     }
     let waiters = state.withLock { state in
       state.problem = problem

@@ -29,6 +29,9 @@ extension RevisionID.Digest {
       let low = UInt64(bigEndian: try reader.read(UInt64.self))
       return .own(high, low)
     }
+    guard length <= RevisionID.digestSizeLimit else {
+      throw ByteError(offset: reader.offset, reason: "a revision ID that is too long")
+    }
     guard let text = try reader.readBytes(length).text else {
       throw ByteError(offset: reader.offset, reason: "a revision ID that is no text")
     }

@@ -76,7 +76,7 @@ extension Database {
           documentCount: Int(clamping: state.documentCount), sequence: state.lastSequence,
           commit: state.commit, segments: segments.sorted { $0.0 < $1.0 }.map(\.1),
           checkpointSize: checkpointSize, directorySize: directorySize,
-          pendingIndexEntries: state.documents.overlay.count + (state.documents.frozen?.count ?? 0),
+          pendingIndexEntries: state.documents.overlay.count + state.documents.frozenCount,
           maintenanceProblem: store.maintenance.problem)
       }
     }

@@ -7,43 +7,43 @@ extension Store {
   /// The turn to write is held at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
     try finishMerge()
-    guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
-      return
-    }
+    guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+    else { return }
     let written: WrittenCheckpoint
     do throws(DatabaseError) {
       written = try write(begun)
     } catch {
-      try withTurn { () throws(DatabaseError) in takeBackCheckpoint() }
+      try withTurn { (_) throws(DatabaseError) in takeBackCheckpoint() }
       throw error
     }
-    try withTurn { () throws(DatabaseError) in bringIn(written) }
-    try deleteWhatIsReplaced()
+    try withTurn { (_) throws(DatabaseError) in bringIn(written) }
+    try deleteWhatIsReplaced(by: written.checkpoint)
     // Where a checkpoint had room, a reserve that was given up may have room again.
     directory.makeReserve(size: configuration.reserveSize)
   }
 
   /// The same for a caller whose turn it is.
-  func writeCheckpointInTurn() throws(DatabaseError) {
+  func writeCheckpointInTurn(_ writer: LogWriter) throws(DatabaseError) {
     // The next opening goes without, and drops the merge.
     guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
-    guard let begun = try beginCheckpoint() else { return }
-    let written: WrittenCheckpoint
-    do throws(DatabaseError) {
-      written = try write(begun)
-    } catch {
-      takeBackCheckpoint()
-      throw error
+    if let begun = beginCheckpoint(writer) {
+      let written: WrittenCheckpoint
+      do throws(DatabaseError) {
+        written = try write(begun)
+      } catch {
+        takeBackCheckpoint()
+        throw error
+      }
+      bringIn(written)
+      try deleteWhatIsReplaced(by: written.checkpoint)
     }
-    bringIn(written)
-    try deleteWhatIsReplaced()
   }
 
   /// Runs `body` when it is the caller's turn to write.
-  func withTurn<R>(_ body: () throws(DatabaseError) -> R) throws(DatabaseError) -> R {
-    try takeTurn(timeout: nil)
+  func withTurn<R>(_ body: (LogWriter) throws(DatabaseError) -> R) throws(DatabaseError) -> R {
+    let writer = try takeTurn(timeout: nil)
     defer { turn.pass() }
-    return try body()
+    return try body(writer)
   }
 
   private struct BegunCheckpoint {
@@ -60,9 +60,8 @@ extension Store {
   }
 
   /// Fixes what is to be written; nil if the last checkpoint says it all.
-  private func beginCheckpoint() throws(DatabaseError) -> BegunCheckpoint? {
-    guard let writer, commits.failure == nil else { return nil }
-    guard let position = logPosition(writer) else { return nil }
+  private func beginCheckpoint(_ writer: LogWriter) -> BegunCheckpoint? {
+    guard commits.failure == nil, let position = logPosition(writer) else { return nil }
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
       let isNeeded =
         state.checkpoint?.position.end.commit != position.end.commit || !state.replaced.isEmpty
@@ -102,7 +101,7 @@ extension Store {
     var checkpoint = Checkpoint(
       number: begun.number, position: begun.position, time: state.time,
       lastSequence: state.lastSequence, documentCount: state.documentCount,
-      highestFileID: state.segments.segments.map(\.fileID).max() ?? 0,
+      highestFileID: state.segments.segments.map(\.fileID).reduce(0, max),
       members: state.segments.members, trees: [])
     let salt = configuration.random()
     let preamble = FilePreamble(
@@ -155,7 +154,7 @@ extension Store {
   private func runsToMerge(_ tree: LayeredTree) -> Int {
     let counts = tree.runs.map(\.count)
     guard let base = counts.last else { return 0 }
-    var gathered = tree.frozen?.count ?? 0
+    var gathered = tree.frozenCount
     if 4 * (gathered + counts.dropLast().reduce(0, +)) >= base { return counts.count }
     var merged = 0
     while merged < counts.count - 1, counts[merged] <= 2 * gathered || counts.count - merged > 4 {
@@ -171,21 +170,17 @@ extension Store {
     to sink: PageSink
   ) throws(DatabaseError) -> RunSummary? {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
-    let keyCount = tree.runs.prefix(count).reduce(tree.frozen?.count ?? 0) { $0 + $1.count }
+    let keyCount = tree.runs.prefix(count).reduce(tree.frozenCount) { $0 + $1.count }
     var writer: RunWriter?
     while let entry = try next(&entries, in: state) {
-      do {
-        if writer == nil {
-          writer = RunWriter(
-            pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
-          ) { try sink.append($0) }
-        }
-        try writer?.append(entry)
-      } catch {
-        throw Store.pageFailure(error)
+      if writer == nil {
+        writer = RunWriter(
+          pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
+        ) { (page) throws(LogError) in try sink.append(page) }
       }
+      try translating { () throws(LogError) in try writer?.append(entry) }
     }
-    do { return try writer?.finish() } catch { throw Store.pageFailure(error) }
+    return try translating { () throws(LogError) in try writer?.finish() }
   }
 
   private func next(
@@ -198,11 +193,6 @@ extension Store {
         try repairIndex(error, in: state)
       }
     }
-  }
-
-  private static func pageFailure(_ error: any Error) -> DatabaseError {
-    (error as? LogError).map { DatabaseError($0) }
-      ?? DatabaseError(.inputOutput, "a page of the index could not be written: \(error)")
   }
 
   /// Opens the runs that a new checkpoint names: its own, and those of older ones that are open.
@@ -243,10 +233,9 @@ extension Store {
   }
 
   /// Deletes the files that neither the log nor the newest checkpoint needs.
-  private func deleteWhatIsReplaced() throws(DatabaseError) {
+  private func deleteWhatIsReplaced(by checkpoint: Checkpoint) throws(DatabaseError) {
     try translating { () throws(LogError) in
-      let (checkpoint, replaced) = maintenance.state.withLock { ($0.checkpoint, $0.replaced) }
-      guard let checkpoint else { return }
+      let replaced = maintenance.state.withLock { $0.replaced }
       let listed = Set(checkpoint.members.map { FileName.segment($0.segment.numbers) })
       var doomed = replaced.subtracting(listed)
       for case .checkpoint(let number) in try directory.listing().files

@@ -20,8 +20,8 @@ extension Store {
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
     let begun: (state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail)? =
-      try withTurn { () throws(DatabaseError) in
-        guard let writer, commits.failure == nil else { return nil }
+      try withTurn { (writer) throws(DatabaseError) in
+        guard commits.failure == nil else { return nil }
         let policy = MergePolicy(
           segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
           sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
@@ -33,6 +33,7 @@ extension Store {
       }
     guard let begun else { return false }
     let output: Segment
+    var failure: DatabaseError?
     do throws(LogError) {
       output = try SegmentMerge.run(
         SegmentMerge.Order(
@@ -40,18 +41,26 @@ extension Store {
           now: configuration.now(), judgedAt: begun.state.commit,
           releasedThrough: begun.state.commit, isMapped: configuration.reads == .mapped),
         in: directory,
-        keep: { (entry) throws(LogError) in try isLive(entry, in: begun.state) },
+        keep: { (entry) throws(LogError) in
+          do throws(DatabaseError) {
+            return try isLive(entry, in: begun.state)
+          } catch {
+            failure = error
+            throw .system(SystemError(call: "merge", path: path, code: .inputOutput))
+          }
+        },
         flushLog: { () throws(LogError) in _ = try begun.tail.flush() })
     } catch {
-      if case .damaged(let damage) = error {
+      let failure = failure ?? DatabaseError(error)
+      if failure.code == .damaged {
         // What is damaged stays as it is: a merge would destroy the evidence.
         maintenance.state.withLock { state in
-          for input in begun.inputs where input.file.path == damage.path {
+          for input in begun.inputs where input.file.path == failure.path {
             state.damaged.insert(input.fileID)
           }
         }
       }
-      throw DatabaseError(error)
+      throw failure
     }
     maintenance.state.withLock { $0.unfinished = (output, begun.inputs) }
     try finishMerge()
@@ -68,27 +77,11 @@ extension Store {
   /// Whether the index refers to a record.
   private func isLive(
     _ item: RecordScan.Entry, in state: StoreState
-  ) throws(LogError) -> Bool {
+  ) throws(DatabaseError) -> Bool {
     guard item.record.kind == .document else { return false }
-    return try indexEntry(of: item, in: state)?.locator == item.locator
-  }
-
-  /// What the index holds for the document that a record is of.
-  private func indexEntry(
-    of item: RecordScan.Entry, in state: StoreState
-  ) throws(LogError) -> DocumentEntry? {
-    do {
-      let record = try DocumentRecord.decode(item.record.payload)
-      return try StoreView(state: state, store: self).entry(record.idBytes)
-    } catch let error as DatabaseError {
-      // What the system failed to read may be as sound as ever.
-      if let error = error.underlying as? SystemError { throw .system(error) }
-      throw .damaged(
-        Damage(path: error.path ?? path, offset: error.offset ?? 0, reason: error.message))
-    } catch {
-      throw .damaged(
-        Damage(path: path, offset: Int(clamping: item.locator.offset), reason: "\(error)"))
-    }
+    let view = StoreView(state: state, store: self)
+    let record = try view.decode(item.record, at: item.locator)
+    return try view.entry(record.idBytes)?.locator == item.locator
   }
 
   /// Lets the index refer to the merged segment, and takes its inputs out of use.
@@ -99,7 +92,7 @@ extension Store {
     _ output: Segment, inPlaceOf inputs: [Segment]
   ) throws(DatabaseError) {
     let replaced = Set(inputs.map(\.fileID))
-    try withTurn { () throws(DatabaseError) in
+    try withTurn { (_) throws(DatabaseError) in
       newest.segments.update(output)
       newest.noteMerge()
       commits.replaceNewest(with: newest)
@@ -107,12 +100,12 @@ extension Store {
     var scan = RecordScan(output)
     var isDone = false
     while !isDone {
-      try withTurn { () throws(DatabaseError) in
+      try withTurn { (_) throws(DatabaseError) in
         isDone = try move(&scan, from: replaced, count: 2000)
         commits.replaceNewest(with: newest)
       }
     }
-    try withTurn { () throws(DatabaseError) in
+    try withTurn { (_) throws(DatabaseError) in
       newest.segments.replace(replaced, with: output.fileID)
       newest.noteMerge()
       commits.replaceNewest(with: newest)

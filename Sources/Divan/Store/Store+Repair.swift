@@ -9,8 +9,6 @@ extension Store {
     switch error {
     case .damaged(let page, _): number = page
     case .unreadable(_, let error): throw DatabaseError(error)
-    case .entryTooLong:
-      throw DatabaseError(.damaged, "an entry of the index is too long", path: path)
     }
     // An error does not say whose page it is: that number may be bad in several runs.
     let view = StoreView(state: state, store: self)
@@ -47,7 +45,9 @@ private struct LeafRepair {
   static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
     DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
-      hint: "No document is lost: close and reopen the store, which rebuilds the index", path: path)
+      hint:
+        "No document is lost: close the store, remove its checkpoints, and open it again, which "
+        + "rebuilds the index", path: path)
   }
 
   private typealias Entries = [[UInt8]: SharedBytes]
@@ -93,7 +93,9 @@ extension LeafRepair {
       : try lastDocuments(through: run.commit, coverage)
     var lower = LayeredTree(runs: Array(runs[below...]))
     lower.mergeCount = state.mergeCount
-    var scan = lower.scan(from: coverage.lower, to: coverage.upper)
+    var scan = lower.scan(
+      from: coverage.lower.map { .inclusive($0) } ?? .unbounded,
+      to: coverage.upper.map { .exclusive($0) } ?? .unbounded)
     while let item = try next(&scan, below) {
       let key = item.key.array
       if let value = found[key] {
@@ -202,23 +204,5 @@ extension LeafRepair {
         }
       }
     }
-  }
-}
-
-extension Run.Coverage {
-  func contains(_ key: [UInt8]) -> Bool {
-    let isAbove =
-      switch lower {
-      case .unbounded: true
-      case .inclusive(let bound): !key.lexicographicallyPrecedes(bound)
-      case .exclusive(let bound): bound.lexicographicallyPrecedes(key)
-      }
-    let isBelow =
-      switch upper {
-      case .unbounded: true
-      case .inclusive(let bound): !bound.lexicographicallyPrecedes(key)
-      case .exclusive(let bound): key.lexicographicallyPrecedes(bound)
-      }
-    return isAbove && isBelow
   }
 }

@@ -40,7 +40,7 @@ final class Store: @unchecked Sendable {
     writer = opened.writer
     newest = opened.state
     refusal = opened.refusal
-    commits = GroupCommit(opened.state, tail: opened.writer?.tail)
+    commits = GroupCommit(opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0))
     maintenance = Maintenance(opened.checkpoint, replayedSize: opened.replayedSize)
   }
 
@@ -65,19 +65,19 @@ extension Store {
   ) throws -> R {
     // One who writes already is told so at once, and not made to wait first.
     if !turn.isMine { maintenance.throttle(self) }
-    try takeTurn(timeout: timeout)
+    let writer = try takeTurn(timeout: timeout)
     let result: R
     let commit: UInt64?
     do {
       defer { turn.pass() }
-      (result, commit) = try run(durability: durability, body)
+      (result, commit) = try run(writer, durability: durability, body)
     }
     if let commit { try settle(commit, durability) }
     return result
   }
 
-  /// Waits for the turn to write.
-  func takeTurn(timeout: Duration?) throws(DatabaseError) {
+  /// Waits for the turn to write; returns what only the one whose turn it is may use.
+  func takeTurn(timeout: Duration?) throws(DatabaseError) -> LogWriter {
     guard !isClosed else { throw Store.closedError }
     if let refusal { throw refusal }
     guard !turn.isMine else {
@@ -85,22 +85,29 @@ extension Store {
         .nestedWrite, "`write` was called inside `write`",
         hint: "Use the transaction that is open, or its `nested`")
     }
-    guard turn.take(timeout: timeout) else {
+    guard take(timeout: timeout) else {
       throw DatabaseError(
         .timedOut, "another transaction did not end in time",
         hint: "Allow more time, or keep transactions short")
     }
-    if isClosed {
+    guard let writer else {
+      // Somebody closed the store meanwhile.
       turn.pass()
       throw Store.closedError
     }
+    return writer
+  }
+
+  private func take(timeout: Duration?) -> Bool {
+    if let timeout { return turn.take(timeout: timeout) }
+    turn.take()
+    return true
   }
 
   /// Runs `body` and appends what it did to the log; returns the commit's number if it did anything.
   private func run<R>(
-    durability: Durability, _ body: (WriteTransaction) throws -> R
+    _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> (R, UInt64?) {
-    guard let writer else { throw Store.closedError }
     if writer.tail.isPoisoned {
       // A flush may have failed for a checkpoint or a merge, with no committer to tell.
       commits.fail(
@@ -117,7 +124,7 @@ extension Store {
       defer { if let active = writer.active { newest.segments.update(active) } }
       place = try writer.prepare()
     } catch {
-      throw writeFailure(error)
+      throw writeFailure(error, writer)
     }
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
@@ -138,7 +145,7 @@ extension Store {
           &buffer, lastSequence: state.lastSequence, documentCount: state.documentCount)
       }
     } catch {
-      throw writeFailure(error)
+      throw writeFailure(error, writer)
     }
     state.commit = writer.end.commit
     if let active = writer.active { state.segments.update(active) }
@@ -149,8 +156,8 @@ extension Store {
   }
 
   /// What a failure to write means: nothing was committed, unless a flush failed.
-  private func writeFailure(_ error: LogError) -> DatabaseError {
-    if writer?.tail.isPoisoned == true {
+  private func writeFailure(_ error: LogError, _ writer: LogWriter) -> DatabaseError {
+    if writer.tail.isPoisoned {
       let unknown = GroupCommit.unknownOutcome(error)
       commits.fail(unknown)
       return unknown
@@ -205,7 +212,7 @@ extension Store {
         .nestedWrite, "`close` was called inside `write`", hint: "Close it after `write` returns")
     }
     maintenance.stop()
-    guard turn.take(timeout: nil) else { return }
+    turn.take()
     defer { turn.pass() }
     guard !isClosed else { return }
     defer {
@@ -215,7 +222,7 @@ extension Store {
     }
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()
-    if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
+    if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
     try translating { () throws(LogError) in
       try writer.noteClosed()
     }

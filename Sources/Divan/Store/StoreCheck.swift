@@ -27,6 +27,8 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
     var check = StoreCheck(try store.view(), progress)
+    // What lies behind the damage that ended the log is not read again.
+    check.report.problems = store.report.damage
     try check.checkLog()
     try check.checkDocuments()
     try check.checkSequences()
@@ -67,7 +69,11 @@ private struct StoreCheck {
         switch item {
         case .record: report.recordCount += 1
         case .commit: continue
-        case .damage(let damage): report.problems.append(DatabaseError(damage))
+        case .damage(let damage):
+          let isKnown = report.problems.contains {
+            $0.path == damage.path && $0.offset == damage.offset
+          }
+          if !isKnown { report.problems.append(DatabaseError(damage)) }
         case .end: break reading
         }
       }
@@ -75,7 +81,7 @@ private struct StoreCheck {
   }
 
   /// The next entry of the index; none after one that cannot be read, which is reported.
-  private mutating func next(_ scan: inout LayeredScan?) throws(DatabaseError) -> IndexEntry? {
+  private mutating func next(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     do throws(DatabaseError) {
       return try view.step(&scan)
     } catch {
@@ -87,7 +93,7 @@ private struct StoreCheck {
   }
 
   mutating func checkDocuments() throws(DatabaseError) {
-    var scan: LayeredScan? = view.state.documents.scan()
+    var scan = view.state.documents.scan()
     while let item = try next(&scan) {
       if report.documentCount % 10_000 == 0 { try advance(to: 0.5) }
       report.documentCount += 1
@@ -133,7 +139,7 @@ private struct StoreCheck {
 
   mutating func checkSequences() throws(DatabaseError) {
     try advance(to: 0.9)
-    var scan: LayeredScan? = view.state.sequences.scan()
+    var scan = view.state.sequences.scan()
     var count = 0
     while let item = try next(&scan) {
       count += 1

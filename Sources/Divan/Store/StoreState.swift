@@ -137,12 +137,13 @@ extension SegmentTable {
   }
 
   mutating func noteAdded(_ locator: RecordLocator) {
-    guard let index = index(of: locator.fileID) else { return }
-    usages[index].total += UInt64(locator.size)
+    if let index = index(of: locator.fileID) { usages[index].total += UInt64(locator.size) }
   }
 
+  /// Counts a record as unwanted, unless its segment is gone already.
   mutating func noteDead(_ locator: RecordLocator) {
-    guard let index = index(of: locator.fileID) else { return }
-    usages[index].dead = min(usages[index].dead + UInt64(locator.size), usages[index].total)
+    if let index = index(of: locator.fileID) {
+      usages[index].dead = min(usages[index].dead + UInt64(locator.size), usages[index].total)
+    }
   }
 }

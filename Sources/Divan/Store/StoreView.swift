@@ -80,15 +80,7 @@ extension StoreView {
     at locator: RecordLocator, documentID: String? = nil
   ) throws(DatabaseError) -> DocumentRecord {
     do throws(DatabaseError) {
-      let payload = try payload(at: locator)
-      do {
-        return try DocumentRecord.decode(payload)
-      } catch {
-        throw DatabaseError(
-          Damage(
-            path: state.segments[locator.fileID]?.file.path ?? store.path,
-            offset: Int(clamping: locator.offset), reason: error.reason))
-      }
+      return try decode(try storedRecord(at: locator), at: locator)
     } catch {
       var error = error
       error.documentID = documentID
@@ -96,33 +88,49 @@ extension StoreView {
     }
   }
 
-  private func payload(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
-    if let bytes = unsafe unwritten?.unwrittenRecord(at: locator) {
-      do { return try Record.decode(bytes).0.payload } catch {
-        throw DatabaseError(.damaged, "the transaction's memory is damaged: \(error.reason)")
-      }
+  /// The content of a document's record that stands at a place.
+  func decode(
+    _ record: Record, at locator: RecordLocator
+  ) throws(DatabaseError) -> DocumentRecord {
+    guard record.kind == .document else { throw mismatch(locator, nil) }
+    do throws(ByteError) {
+      return try DocumentRecord.decode(record.payload)
+    } catch {
+      throw DatabaseError(
+        Damage(
+          path: path(of: locator), offset: Int(clamping: locator.offset), reason: error.reason))
     }
-    guard !store.isClosed else { throw Store.closedError }
+  }
+
+  private func storedRecord(at locator: RecordLocator) throws(DatabaseError) -> Record {
     guard let segment = state.segments[locator.fileID] else {
       throw DatabaseError(
-        Damage(path: store.path, offset: 0, reason: "segment file \(locator.fileID) is missing"))
+        Damage(
+          path: path(of: locator), offset: 0,
+          reason: "segment file \(locator.fileID) is missing"))
     }
-    let record = try translating { () throws(LogError) in
+    return try translating { () throws(LogError) in
+      if let bytes = unsafe unwritten?.unwrittenRecord(at: locator) {
+        return try segment.record(bytes, at: locator)
+      }
       let bytes = try segment.recordBytes(at: locator)
       _ = bytes.touchEachCacheLine()
       return try segment.record(bytes, at: locator)
     }
-    guard record.kind == .document else { throw mismatch(locator, nil) }
-    return record.payload
   }
 
   private func mismatch(_ locator: RecordLocator, _ id: String?) -> DatabaseError {
     var error = DatabaseError(
       Damage(
-        path: state.segments[locator.fileID]?.file.path ?? store.path,
-        offset: Int(clamping: locator.offset), reason: "another record stands here"))
+        path: path(of: locator), offset: Int(clamping: locator.offset),
+        reason: "another record stands here"))
     error.documentID = id
     return error
+  }
+
+  /// The file that a locator names; the store's directory if there is no such file.
+  private func path(of locator: RecordLocator) -> String {
+    state.segments[locator.fileID]?.file.path ?? store.path
   }
 
   func decodeEntry(_ value: SharedBytes) throws(DatabaseError) -> DocumentEntry {

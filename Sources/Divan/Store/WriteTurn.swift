@@ -25,10 +25,22 @@ extension WriteTurn {
     return state.withLock { $0.holder == me }
   }
 
+  /// How many threads wait for the turn.
+  var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+  /// Waits for the turn.
+  func take() { enqueue()?.wait() }
+
   /// Waits for the turn, at most for `timeout`; returns false if it did not come in time.
-  func take(timeout: Duration?) -> Bool {
+  func take(timeout: Duration) -> Bool {
+    guard let waiter = enqueue() else { return true }
+    return waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success || giveUp(waiter)
+  }
+
+  /// Takes the turn if it is nobody's; otherwise returns what is signalled when it comes.
+  private func enqueue() -> DispatchSemaphore? {
     let me = ThreadID.current
-    let waiter: DispatchSemaphore? = state.withLock { state in
+    return state.withLock { state in
       guard state.holder != nil else {
         state.holder = me
         return nil
@@ -37,19 +49,14 @@ extension WriteTurn {
       state.waiters.append(Waiter(thread: me, semaphore: semaphore))
       return semaphore
     }
-    guard let waiter else { return true }
-    guard let timeout else {
-      waiter.wait()
-      return true
-    }
-    if waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success { return true }
-    // The turn may have come between the end of the wait and now.
-    return state.withLock { state in
-      guard let index = state.waiters.firstIndex(where: { $0.semaphore === waiter }) else {
-        return true
-      }
-      state.waiters.remove(at: index)
-      return false
+  }
+
+  /// Waits no longer; returns whether the turn came all the same, between the end of the wait and now.
+  func giveUp(_ waiter: DispatchSemaphore) -> Bool {
+    state.withLock { state in
+      let index = state.waiters.firstIndex { $0.semaphore === waiter }
+      if let index { state.waiters.remove(at: index) }
+      return index == nil
     }
   }
 

@@ -111,7 +111,8 @@ extension SHA256 {
       unsafe tail.storeBytes(
         of: (UInt64(message.count) &* 8).bigEndian, toByteOffset: tailSize - 8, as: UInt64.self)
       unsafe self.tail = UnsafeRawPointer(tail)
-      unsafe next = wholeBlocks > 0 ? message.baseAddress ?? self.tail : self.tail
+      unsafe next = self.tail
+      if wholeBlocks > 0, let base = message.baseAddress { unsafe next = base }
     }
 
     var isDone: Bool { tailBlocks == 0 }

@@ -19,7 +19,7 @@ package struct SHA256: Sendable {
 
 extension SHA256 {
   /// A digest: 32 bytes, as four integers of which the first byte is the most significant.
-  package struct Digest: Hashable, Comparable, Sendable, BitwiseCopyable {
+  package struct Digest: Equatable, Sendable, BitwiseCopyable {
     /// Bytes 0–7, 8–15, 16–23 and 24–31, read big-endian.
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
@@ -30,13 +30,6 @@ extension SHA256 {
     package static let size = 32
 
     package static func == (a: Digest, b: Digest) -> Bool { a.words == b.words }
-
-    package static func < (a: Digest, b: Digest) -> Bool { a.words < b.words }
-
-    package func hash(into hasher: inout Hasher) {
-      hasher.combine(words.0)
-      hasher.combine(words.1)
-    }
   }
 
   /// The digest of `bytes`.
@@ -64,11 +57,6 @@ extension SHA256 {
 
   /// Adds bytes to the message.
   package mutating func add(_ bytes: SharedBytes) {
-    unsafe bytes.withUnsafeBytes { unsafe add($0) }
-  }
-
-  /// Adds bytes to the message.
-  package mutating func add(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBytes { unsafe add($0) }
   }
 

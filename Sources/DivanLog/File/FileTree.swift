@@ -211,7 +211,7 @@ extension FileTree {
   }
 
   private func isEmpty(_ directory: DirectoryID) -> Bool {
-    directories[directory]?.isEmpty ?? true
+    directories[directory].map(\.isEmpty) != false
   }
 
   private func freePlace(of path: String, _ call: String) throws(SystemError) -> Place {

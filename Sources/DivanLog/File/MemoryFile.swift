@@ -92,10 +92,11 @@ extension MemoryContents {
   func map(_ count: Int) -> SharedBytes? {
     state.withLock { state in
       guard count >= 0, count <= state.count else { return nil }
-      guard let start = unsafe state.block.memory.baseAddress else { return .empty }
-      // The block outlives the mapping; whoever maps sees to it that these bytes stay.
+      // A block always has an address. It outlives the mapping; whoever maps sees to it that these
+      // bytes stay.
       return unsafe SharedBytes(
-        unsafeBase: UnsafeRawPointer(start), count: count, owner: state.block)
+        unsafeBase: UnsafeRawPointer(state.block.memory.baseAddress.unsafelyUnwrapped),
+        count: count, owner: state.block)
     }
   }
 

@@ -38,7 +38,8 @@ extension SystemError.Code: CustomStringConvertible {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       // Zeroed, so that it ends in a zero whatever the C library does; it is told one byte less.
       unsafe buffer.initialize(repeating: 0)
-      guard let start = buffer.baseAddress else { return "error \(rawValue)" }
+      // Memory that is not empty has an address.
+      let start = unsafe buffer.baseAddress.unsafelyUnwrapped
       guard unsafe strerror_r(rawValue, start, buffer.count - 1) == 0 else {
         return "error \(rawValue)"
       }

@@ -105,8 +105,9 @@ extension POSIXFileSystem {
         }
         break
       }
-      // The name is read in place: an entry may be shorter than its type. It ends in a zero.
-      guard let offset = MemoryLayout<dirent>.offset(of: \dirent.d_name) else { continue }
+      // The name is read in place: an entry may be shorter than its type. It ends in a zero, and a
+      // stored property has an offset.
+      let offset = unsafe MemoryLayout<dirent>.offset(of: \dirent.d_name).unsafelyUnwrapped
       let name = unsafe String(
         cString: (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self))
       if name != "." && name != ".." { names.append(name) }

@@ -47,7 +47,7 @@ extension CheckpointHeader {
     _ block: SharedBytes, path: String
   ) throws(LogError) -> CheckpointHeader {
     let preamble = try FilePreamble.decode(block: block, kind: .checkpoint, path: path)
-    guard block.count >= size, let pageCount = UInt32(exactly: block.load(UInt64.self, at: 72))
+    guard block.count == size, let pageCount = UInt32(exactly: block.load(UInt64.self, at: 72))
     else {
       throw .damaged(Damage(path: path, offset: 0, reason: "the header is of another size"))
     }

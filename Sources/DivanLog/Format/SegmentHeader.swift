@@ -127,10 +127,9 @@ extension SegmentHeader {
   }
 
   package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> SegmentHeader {
-    let preamble = try FilePreamble.decode(
-      block: block.count > size ? block.prefix(size) : block, kind: .segment, path: path)
-    guard block.count >= size else {
-      throw .damaged(Damage(path: path, offset: 0, reason: "the file ends within its header"))
+    let preamble = try FilePreamble.decode(block: block, kind: .segment, path: path)
+    guard block.count == size else {
+      throw .damaged(Damage(path: path, offset: 0, reason: "the header is of another size"))
     }
     let first = block.load(UInt64.self, at: 72)
     let last = block.load(UInt64.self, at: 80)

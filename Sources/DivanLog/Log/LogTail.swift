@@ -45,7 +45,7 @@ extension LogTail {
 
   /// The last place in a file that is known to be flushed; nil if none is.
   package func flushedEnd(in fileID: UInt64) -> LogEnd? {
-    state.withLock { $0.flushed?.fileID == fileID ? $0.flushed?.end : nil }
+    state.withLock { $0.flushed.flatMap { $0.fileID == fileID ? $0.end : nil } }
   }
 
   /// The last commit that was appended; nil if none was.
@@ -83,7 +83,9 @@ extension LogTail {
       throw .system(error)
     }
     state.withLock {
-      if ($0.flushed?.end.commit ?? 0) <= target.end.commit { $0.flushed = target }
+      // Somebody else may have flushed more meanwhile.
+      let isBehind = $0.flushed.map { $0.end.commit > target.end.commit } == true
+      if !isBehind { $0.flushed = target }
       $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
     }
     return target.end.commit

@@ -312,7 +312,7 @@ extension LogWriter {
 
   /// Replaces `HEAD`: through which place the log is durable, and which sequence numbers are reserved.
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
-    let floor = active.map { tail.flushedEnd(in: $0.fileID) ?? last.end } ?? last.end
+    let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
     let bound = max(tail.sequenceBound, sequenceBound)
     try directory.replaceHead(
       Head(

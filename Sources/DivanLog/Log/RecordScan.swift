@@ -90,7 +90,7 @@ extension RecordScan {
       switch try reader.next() {
       case .transaction(let next):
         transaction = next
-        parts = next.parts[...]
+        parts = ArraySlice(next.parts)
         return nil
       case .broken(let offset, let reason):
         if try !reader.resume() { source = .nothing }

@@ -46,7 +46,7 @@ extension SegmentChain {
 
     var opened: [SegmentFile] = []
     if let members {
-      let covered = members.map(\.numbers.upperBound).max() ?? 0
+      let covered = members.map(\.numbers.upperBound).reduce(0, max)
       for member in members {
         guard ranges.contains(member.numbers),
           let file = try? SegmentFile(member.numbers, in: directory),
@@ -178,10 +178,10 @@ extension SegmentChain {
 }
 
 extension SegmentFile {
-  /// Whether a merged file has the size that its header states; always true of others.
+  /// Whether it is a merged file that has the size that its header states.
   fileprivate var isWhole: Bool {
     get throws(LogError) {
-      guard let merge = header.merge else { return true }
+      guard let merge = header.merge else { return false }
       return try UInt64(size()) == merge.fileSize
     }
   }

@@ -60,10 +60,11 @@ extension SegmentMerge {
         createdAt: order.now),
       fileID: order.fileID, numbers: numbers,
       // Only a forged header holds a number that has nothing above it.
-      generation: max(1, (order.inputs.map(\.header.generation).max() ?? 0) &+ 1),
+      generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
-      sequenceBound: order.inputs.map(\.header.sequenceBound).max() ?? 0, flushedSize: 0,
+      sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
       merge: nil)
+    let end = newest.header.merge?.end ?? newest.end
     let file = try directory.install(name, beforeRename: flushLog) { (file) throws(LogError) in
       var merge = SegmentMerge(
         file: file, salt: order.salt,
@@ -79,7 +80,7 @@ extension SegmentMerge {
         judgedAt: order.judgedAt,
         releasedThrough: order.inputs.compactMap(\.header.merge?.releasedThrough)
           .reduce(order.releasedThrough, max),
-        end: newest.header.merge?.end ?? newest.end, fileSize: UInt64(merge.offset))
+        end: end, fileSize: UInt64(merge.offset))
       let block = header.encode()
       try attempt { () throws(SystemError) in try file.write(block, at: 0) }
     }
@@ -90,7 +91,6 @@ extension SegmentMerge {
     let mapped =
       order.isMapped
       ? try attempt { () throws(SystemError) in try file.map(size) } : SharedBytes.empty
-    let end = header.merge?.end ?? newest.end
     return Segment(
       file: segmentFile, mapped: mapped,
       end: LogEnd(offset: UInt64(size), commit: end.commit, chain: end.chain))

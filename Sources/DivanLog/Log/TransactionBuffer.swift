@@ -4,7 +4,7 @@
 /// at once, and the whole is written by one call.
 package struct TransactionBuffer: ~Copyable {
   private var writer = ByteWriter(capacity: 4096)
-  /// Where the frames begin within `writer`; the last one is still open.
+  /// Where the frames begin within `writer`; there is always a last one, which is still open.
   private var frameStarts: [Int] = [0]
   /// Where each closed frame's payload ends, before its padding.
   private var frameEnds: [Int] = []
@@ -35,18 +35,13 @@ package struct TransactionBuffer: ~Copyable {
   package mutating func append(
     _ kind: Record.Kind, encode: (inout ByteWriter) -> Void
   ) -> (offset: Int, size: Int) {
-    if writer.count - (frameStarts.last ?? 0) >= TransactionBuffer.frameSizeGoal { beginFrame() }
+    if writer.count - frameStarts[frameStarts.count - 1] >= TransactionBuffer.frameSizeGoal {
+      beginFrame()
+    }
     let start = writer.count
     let size = Record.append(kind: kind, to: &writer, encode: encode)
     recordCount += 1
     return (base + start, size)
-  }
-
-  /// Appends a record as it stands elsewhere.
-  package mutating func append(copyOf record: SharedBytes) {
-    if writer.count - (frameStarts.last ?? 0) >= TransactionBuffer.frameSizeGoal { beginFrame() }
-    writer.append(record)
-    recordCount += 1
   }
 
   private mutating func beginFrame() {

@@ -1,0 +1,291 @@
+import DivanLog
+import DivanTesting
+import TestSupport
+import Testing
+
+/// Segments and checkpoints whose frames are whole, and do not belong together.
+@Suite struct RefusedFramesTests {
+  private let directory = StoreDirectory("/store", on: SimulatedFileSystem())
+
+  private func segment(_ forged: ForgedSegment, end: LogEnd? = nil) throws -> Segment {
+    try forged.write(to: directory)
+    return Segment(
+      file: try SegmentFile(forged.header.numbers, in: directory), mapped: .empty,
+      end: end ?? forged.end(commit: 99))
+  }
+
+  /// What a reader of transactions says of a segment, one after the other.
+  private func transactions(_ forged: ForgedSegment) throws -> [String] {
+    var reader = TransactionReader(try segment(forged), limit: forged.size)
+    var said: [String] = []
+    while true {
+      switch try reader.next() {
+      case .transaction(let transaction): said.append("commit \(transaction.commit)")
+      case .broken(_, let reason):
+        said.append(reason)
+        guard try reader.resume() else { return said }
+      case .end: return said + ["end"]
+      }
+    }
+  }
+
+  private let record = ForgedSegment.record(200, [1, 2, 3])
+
+  @Test func `a frame that does not follow the one before it is none, and what follows it is read`()
+    throws
+  {
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record)
+    forged.appendFrame(
+      commit: 2, breakingChain: true, payload: record + ForgedSegment.trailer())
+    forged.appendTransaction(commit: 3, record)
+    #expect(
+      try transactions(forged) == [
+        "commit 1", "a frame that does not follow the one before it", "commit 3", "end",
+      ])
+  }
+
+  @Test func `a transaction needs its frames in their order, and all of them`() throws {
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record)
+    forged.appendFrame(.transaction, .first, commit: 2, payload: record)
+    // A first frame where one in the middle should be.
+    forged.appendTransaction(commit: 3, record)
+    // One in the middle, and a last one, without a first.
+    forged.appendFrame(.transaction, [], commit: 4, payload: record)
+    forged.appendFrame(.transaction, .last, commit: 4, payload: record + ForgedSegment.trailer())
+    forged.appendTransaction(commit: 5, record)
+    // A frame of a merge.
+    forged.appendFrame(.merged, [], commit: 6, payload: record)
+    forged.appendTransaction(commit: 6, record)
+    // A commit number that comes again.
+    forged.appendTransaction(commit: 6, record)
+    forged.appendTransaction(commit: 7, record)
+    let order = "a frame out of its order"
+    #expect(
+      try transactions(forged) == [
+        "commit 1", order, "commit 3", order, "commit 5", order, "commit 6", order, "commit 7",
+        "end",
+      ])
+  }
+
+  @Test func `a commit without its right trailer does not count`() throws {
+    var forged = ForgedSegment()
+    forged.appendFrame(commit: 1, payload: record + ForgedSegment.trailer(frameCount: 2))
+    forged.appendFrame(commit: 2, payload: [1, 2, 3])
+    forged.appendTransaction(commit: 3, record)
+    forged.appendFrame(.transaction, .first, commit: 4, payload: record)
+    let trailer = "a commit without its right trailer"
+    #expect(
+      try transactions(forged) == [
+        trailer, trailer, "commit 3", "a transaction without its end",
+      ])
+  }
+
+  @Test func `a frame header whose frame is cut off leads nowhere`() throws {
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record)
+    let size = forged.size
+    // A header that stands alone at the end, after eight bytes of nothing.
+    var writer = ByteWriter()
+    writer.appendZeros(FrameHeader.size)
+    _ = FrameHeader(
+      kind: .transaction, flags: [.first, .last], payloadSize: 800, payloadChecksum: 0, commit: 2,
+      chain: 1
+    ).encode(into: &writer, at: 0, offset: size + 8, salt: forged.header.preamble.salt)
+    let segment = try segment(forged)
+    let disk = try #require(directory.fileSystem as? SimulatedFileSystem)
+    try disk.overwrite(
+      segment.file.path, atOffset: size, with: [UInt8](repeating: 0, count: 8) + writer.array)
+    var reader = TransactionReader(segment, limit: size + 8 + writer.count)
+    guard case .transaction = try reader.next(), case .broken(let offset, _) = try reader.next()
+    else {
+      Issue.record("the first transaction is whole, and what follows is not")
+      return
+    }
+    #expect(offset == size)
+    #expect(try !reader.resume())
+  }
+
+  // MARK: Records
+
+  /// What a scan of a segment's records says.
+  private func records(_ forged: ForgedSegment, end: LogEnd? = nil) throws -> [String] {
+    var scan = RecordScan(try segment(forged, end: end))
+    var said: [String] = []
+    while true {
+      switch try scan.next() {
+      case .record(let entry): said.append("record of \(entry.commit)")
+      case .commit(let end, _): said.append("commit \(end.commit)")
+      case .damage(let damage): said.append(damage.reason)
+      case .end: return said
+      }
+    }
+  }
+
+  @Test func `a bad record spoils the rest of its frame and no other`() throws {
+    var bad = record
+    bad[bad.count - 1] ^= 1
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record + bad + record)
+    forged.appendTransaction(commit: 2, record)
+    #expect(
+      try records(forged) == [
+        "record of 1", "the record's checksum is wrong", "commit 1", "record of 2", "commit 2",
+      ])
+  }
+
+  private let merge = SegmentHeader.Merge(
+    judgedAt: 1, releasedThrough: 0, end: LogEnd(offset: 1, commit: 1, chain: 1), fileSize: 0)
+
+  @Test func `a merged segment holds its own kinds of frames only, and ends with its footer`()
+    throws
+  {
+    let mark = ForgedSegment.record(2, [7, 1])
+    var forged = ForgedSegment(merge: merge)
+    forged.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    forged.appendTransaction(commit: 8, record)
+    forged.appendFrame(.merged, [], commit: 8, payload: record)
+    #expect(try records(forged) == ["record of 7", "a frame of a kind not found here"])
+
+    var endless = ForgedSegment(numbers: 2...2, fileID: 2, merge: merge)
+    endless.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    #expect(try records(endless) == ["record of 7", "the footer is missing"])
+
+    var broken = ForgedSegment(numbers: 3...3, fileID: 3, merge: merge)
+    broken.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    broken.appendFrame(.merged, [], commit: 7, breakingChain: true, payload: mark + record)
+    broken.appendFrame(.footer, [], commit: 7, payload: [2, 0, 0, 0, 0, 0, 0, 0])
+    #expect(
+      try records(broken) == ["record of 7", "a frame that does not follow the one before it"])
+    // Cut off within a frame, there is nothing more to find.
+    var cut = ForgedSegment(numbers: 4...4, fileID: 4, merge: merge)
+    cut.appendFrame(.merged, [], commit: 7, payload: mark + record)
+    #expect(
+      try records(cut, end: LogEnd(offset: UInt64(cut.size - 8), commit: 7, chain: 0))
+        == ["the frame is cut off"])
+  }
+
+  @Test func `a locator that leads out of the file, or to another record, is damage`() throws {
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record + record)
+    let segment = try segment(forged)
+    let offset = UInt64(SegmentHeader.size + FrameHeader.size)
+    func reason(_ offset: UInt64, _ size: Int) -> String? {
+      do {
+        _ = try segment.record(
+          at: RecordLocator(fileID: 1, offset: offset, size: UInt32(size)))
+        return nil
+      } catch LogError.damaged(let damage) {
+        return damage.reason
+      } catch {
+        return "\(error)"
+      }
+    }
+    #expect(reason(offset, record.count) == nil)
+    #expect(reason(offset, 2 * record.count)?.contains("another size") == true)
+    #expect(reason(offset + 1, record.count) != nil)
+    #expect(reason(.max, record.count)?.contains("outside") == true)
+    #expect(reason(offset, Record.sizeLimit + 1)?.contains("outside") == true)
+    #expect(reason(offset, 1 << 20)?.contains("too early") == true)
+  }
+
+  // MARK: The directory
+
+  private func choose() throws -> SegmentChain {
+    try #require(
+      try SegmentChain.choose(
+        from: directory.listing().files, in: directory, isMapped: false))
+  }
+
+  @Test func `a segment of another store is refused, and named`() throws {
+    try ForgedSegment().write(to: directory)
+    try ForgedSegment(numbers: 2...2, fileID: 2, storeID: 2).write(to: directory)
+    do {
+      _ = try choose()
+      Issue.record("taken for one store")
+    } catch LogError.foreign(let path, _) {
+      #expect(path == directory.path(of: .segment(2...2)))
+    }
+  }
+
+  @Test func `a file in the place of several segments counts only if it says that it is merged`()
+    throws
+  {
+    var first = ForgedSegment()
+    first.appendTransaction(commit: 1, record)
+    try first.write(to: directory)
+    try ForgedSegment(numbers: 2...2, fileID: 2, after: first.end(commit: 1)).write(to: directory)
+    try ForgedSegment(numbers: 1...2, fileID: 3).write(to: directory)
+    let chain = try choose()
+    #expect(chain.segments.map(\.header.numbers) == [1...1, 2...2])
+    #expect(chain.leftovers == [.segment(1...2)])
+    #expect(chain.damage.isEmpty)
+  }
+
+  @Test func `a HEAD of many bytes is not read, and is damaged`() throws {
+    try directory.fileSystem.makeDirectory("/store")
+    let file = try directory.fileSystem.open(directory.path(of: .head), .creating)
+    try file.write(SharedBytes(copying: [1]), at: 1 << 20)
+    let (head, problem) = try directory.head()
+    #expect(head == nil)
+    guard case .damaged(let damage) = problem else {
+      Issue.record("\(String(describing: problem))")
+      return
+    }
+    #expect(damage.path == "/store/HEAD")
+  }
+
+  @Test func `what an earlier attempt left is no obstacle to making a file`() throws {
+    try directory.fileSystem.makeDirectory("/store")
+    try directory.fileSystem.makeDirectory("/store/tmp")
+    let temporary = directory.temporaryPath(of: .segment(1...1))
+    let left = try directory.fileSystem.open(temporary, .creating)
+    try left.write(SharedBytes(copying: [9, 9, 9]), at: 0)
+    _ = try directory.install(.segment(1...1)) { (file) throws(LogError) in
+      try attempt { () throws(SystemError) in try file.write(SharedBytes(copying: [1]), at: 0) }
+    }
+    let bytes = try directory.fileSystem.contents(
+      of: directory.path(of: .segment(1...1)), limit: 100)
+    #expect(bytes.array == [1])
+    #expect(try directory.fileSystem.list("/store/tmp").isEmpty)
+  }
+
+  // MARK: Checkpoints and transactions in memory
+
+  @Test func `a page that a checkpoint does not have is damage`() throws {
+    try directory.fileSystem.makeDirectory("/store")
+    let path = directory.path(of: .checkpoint(1))
+    let preamble = FilePreamble(
+      kind: .checkpoint, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0)
+    var writer = CheckpointFileWriter(
+      try directory.fileSystem.open(path, .creating), preamble: preamble, commit: 1)
+    let page = [UInt8](repeating: 7, count: CheckpointHeader.pageSize)
+    #expect(try writer.append(page: page.span) == 0)
+    var contents = ByteWriter()
+    contents.append(5 as UInt8)
+    _ = try writer.finish(number: 1, directory: contents)
+    for isMapped in [false, true] {
+      let file = try CheckpointFile.open(1, in: directory, isMapped: isMapped)
+      #expect(try file.page(0).array == page)
+      #expect(try file.directory().array == [5])
+      do {
+        _ = try file.page(1)
+        Issue.record("a page from nowhere")
+      } catch LogError.damaged(let damage) {
+        #expect(damage.path == path)
+      }
+    }
+  }
+
+  @Test func `a transaction in the making lends its records, and nothing beside them`() {
+    var buffer = TransactionBuffer()
+    buffer.begin(at: 8192)
+    let place = buffer.append(.document) { $0.append([1, 2, 3]) }
+    #expect(buffer.record(at: place.offset, size: place.size)?.count == place.size)
+    #expect(buffer.record(at: 8191, size: 1) == nil)
+    #expect(buffer.record(at: place.offset, size: -1) == nil)
+    #expect(buffer.record(at: place.offset, size: place.size + 1) == nil)
+    #expect(buffer.record(at: 1 << 40, size: 1) == nil)
+  }
+}

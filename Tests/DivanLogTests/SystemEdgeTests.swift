@@ -1,0 +1,124 @@
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import DivanLog
+
+/// The edges of what is asked of the system: nothing to read, no room, descriptors that are gone, and
+/// standard streams that nobody reads.
+@Suite struct SystemEdgeTests {
+  @Test(arguments: FileSystemKind.allCases)
+  func `reading into nothing and writing nothing does nothing`(kind: FileSystemKind) throws {
+    try kind.run { files, root in
+      let file = try files.write("abc", to: root + "/a")
+      let read = try unsafe file.read(
+        into: UnsafeMutableRawBufferPointer(start: nil, count: 0), at: 1)
+      #expect(read == 0)
+      try unsafe file.write(UnsafeRawBufferPointer(start: nil, count: 0), at: 100)
+      #expect(try file.size() == 3)
+    }
+  }
+
+  @Test(arguments: FileSystemKind.allCases)
+  func `a directory takes the place of an empty one only`(kind: FileSystemKind) throws {
+    try kind.run { files, root in
+      for name in ["a", "empty", "full"] { try files.makeDirectory("\(root)/\(name)") }
+      try files.write("x", to: root + "/a/x")
+      try files.write("y", to: root + "/full/y")
+      #expect(code { try files.rename(root + "/a", to: root + "/full") } == .directoryNotEmpty)
+      try files.rename(root + "/a", to: root + "/empty")
+      #expect(try files.list(root + "/empty") == ["x"])
+      #expect(try files.list(root) == ["empty", "full"])
+    }
+  }
+
+  @Test func `nothing can be done with the root`() {
+    let files = MemoryFileSystem()
+    #expect(code { try files.remove("/") } != nil)
+    #expect(code { try files.removeDirectory("/") } != nil)
+    #expect(code { try files.rename("/", to: "/a") } != nil)
+  }
+
+  @Test func `when no more memory can be mapped, that is an error`() throws {
+    let directory = try TemporaryDirectory()
+    let files = POSIXFileSystem()
+    let file = try files.open(directory.path + "/sparse", .creating)
+    // Eight tebibytes, of which one byte is stored; no process has room for twenty such maps.
+    let size = 1 << 43
+    do {
+      try file.write(SharedBytes(copying: [1]), at: size - 1)
+    } catch {
+      // This file system has no files of that size.
+      #expect(error.code == .fileTooLarge || error.code == .invalidArgument)
+      return
+    }
+    var maps: [SharedBytes] = []
+    let failure = code { for _ in 0..<40 { maps.append(try file.map(size)) } }
+    #expect(failure == .outOfMemory)
+    #expect(maps.last?[size - 1] ?? 1 == 1)
+  }
+
+  @Test func `a descriptor that is gone is an error when it is closed, and for a lock no matter`() {
+    let file = POSIXFile(path: "/gone", descriptor: -1)
+    #expect(code { try file.close() } == .badDescriptor)
+    // The second time there is nothing left to close.
+    #expect(code { try file.close() } == nil)
+    let lock = POSIXFileLock(POSIXFile(path: "/gone", descriptor: -1))
+    lock.leaveNote("process 1")
+    #expect(lock.readNote() == "")
+    lock.release()
+    lock.release()
+  }
+
+  // MARK: Standard streams
+
+  /// Runs the tool on a store that it makes, by a shell that arranges its streams.
+  private func shell(_ command: String, _ arguments: [String]) throws -> (Int32, String, String) {
+    let beside = [Bundle.main.bundleURL, URL(filePath: CommandLine.arguments[0])]
+      .map { $0.deletingLastPathComponent().appending(path: "logdump") }
+    let places = beside + [Bundle.main.bundleURL.appending(path: "logdump")]
+    let tool = try #require(
+      places.first { FileManager.default.isExecutableFile(atPath: $0.path) },
+      "logdump was not built")
+    let process = Process()
+    process.executableURL = URL(filePath: "/bin/sh")
+    process.arguments = ["-c", command, tool.path] + arguments
+    let (output, problems) = (Pipe(), Pipe())
+    process.standardOutput = output
+    process.standardError = problems
+    try process.run()
+    let printed = try output.fileHandleForReading.readToEnd() ?? Data()
+    let complaint = try problems.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return (
+      process.terminationStatus, String(decoding: printed, as: UTF8.self),
+      String(decoding: complaint, as: UTF8.self)
+    )
+  }
+
+  @Test func `a program prints to its standard streams, and ends when nobody reads them`() throws {
+    let directory = try TemporaryDirectory()
+    let missing = directory.path + "/none"
+    let (failed, nothing, complaint) = try shell("exec \"$0\" \"$@\"", [missing, "info"])
+    #expect(failed != 0)
+    #expect(nothing.isEmpty)
+    #expect(complaint.contains("none"))
+    let (helped, help, _) = try shell("exec \"$0\" \"$@\"", ["--help"])
+    #expect(helped == 0)
+    #expect(!help.isEmpty)
+    let (_, unread, _) = try shell("(\"$0\" \"$@\"; echo status $?) >&1 | true; true", ["--help"])
+    #expect(unread.isEmpty)
+    let (closed, _, _) = try shell("exec \"$0\" \"$@\" >&-", ["--help"])
+    #expect(closed != 0)
+  }
+
+  @Test func `a file never takes the number of a standard stream that is closed`() throws {
+    let directory = try TemporaryDirectory()
+    try ForgedSegment().write(to: StoreDirectory(directory.path + "/s", on: POSIXFileSystem()))
+    let (status, output, complaint) = try shell(
+      "exec \"$0\" \"$@\" <&-", [directory.path + "/s", "info"])
+    #expect(status == 0, "\(complaint)")
+    #expect(output.contains(directory.path + "/s"))
+  }
+}

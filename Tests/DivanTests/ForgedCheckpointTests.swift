@@ -1,0 +1,256 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Checkpoints whose checksums are all right and that say what is not so: either they are not used, or
+/// tools find out, or what is read says that it is damaged.
+struct ForgedCheckpointTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { bench.fileSystem }
+  private var directory: StoreDirectory { StoreDirectory(CrashBench.path, on: disk) }
+
+  private func store(_ count: Int = 300) throws -> Database {
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.write { transaction in
+      for number in 0..<count { try transaction.overwrite("doc-\(1000 + number)", with: [:]) }
+    }
+    return database
+  }
+
+  private func path(_ number: UInt64) -> String { directory.path(of: .checkpoint(number)) }
+
+  // MARK: The directory
+
+  private func directoryBytes() throws -> [UInt8] {
+    let database = try store(3)
+    try database.writeCheckpoint()
+    try database.close()
+    return try CheckpointFile.open(1, in: directory, isMapped: false).directory().array
+  }
+
+  private func refusal(_ bytes: [UInt8]) -> ByteError? {
+    do throws(ByteError) {
+      _ = try Checkpoint.decode(SharedBytes(copying: bytes), number: 1)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test
+  func `a directory is refused that is of another version, cut off, or of impossible numbers`()
+    throws
+  {
+    let sound = try directoryBytes()
+    #expect(refusal(sound) == nil)
+    var changed = sound
+    changed[0] = 9
+    #expect(refusal(changed)?.reason.contains("version") == true)
+    for size in 0..<sound.count { #expect(refusal(Array(sound[..<size])) != nil, "\(size)") }
+    let checkpoint = try Checkpoint.decode(SharedBytes(copying: sound), number: 1)
+    func encoded(_ change: (inout Checkpoint) -> Void) -> [UInt8] {
+      var forged = checkpoint
+      change(&forged)
+      var writer = ByteWriter()
+      forged.encode(to: &writer)
+      return writer.array
+    }
+    #expect(refusal(encoded { _ in }) == nil)
+    #expect(refusal(encoded { $0.time = counterLimit + 1 }) != nil)
+    #expect(refusal(encoded { $0.members[0].usage.dead = counterLimit }) != nil)
+    #expect(refusal(encoded { $0.members = [] }) != nil)
+    // The first member is that of one segment; its numbers are one byte each.
+    let members = encoded { $0.members[0].segment.numbers = 77...78 }
+    let place = try #require(members.indices.first { members[$0...].starts(with: [77, 78]) })
+    var swapped = members
+    swapped.swapAt(place, place + 1)
+    #expect(refusal(swapped)?.reason.contains("wrong order") == true)
+  }
+
+  @Test
+  func `a checkpoint is not used when an older one is gone, or another, on whose pages it rests`()
+    throws
+  {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.write { _ = try $0.overwrite("doc-1000", with: ["n": 1]) }
+    try database.writeCheckpoint()
+    try database.close()
+    #expect(disk.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }.count == 2)
+    let older = try disk.contents(of: path(1), limit: 1 << 24).array
+    for isGone in [true, false] {
+      let disk = disk.restarted(.processEnd)
+      try disk.vanish(path(1))
+      if !isGone {
+        // The same pages, under another salt.
+        let file = try disk.open(path(1), .creating)
+        var forged = Array(
+          resealed(SharedBytes(copying: Array(older[..<4096]))) {
+            put(12345, in: &$0, at: 40)
+          }.array)
+        forged += older[4096...]
+        try file.write(SharedBytes(copying: forged), at: 0)
+      }
+      let reopened = try CrashBench(disk, CrashWriter(seed: 1), life: 50).open {
+        $0.maintenance = .manual
+      }
+      #expect(reopened.openingReport.damage.isEmpty)
+      #expect(reopened.openingReport.notes.contains { $0.contains("was not used") })
+      #expect(try reopened.snapshot().get("doc-1000")?["n"] == 1)
+      #expect(try reopened.check().isSound)
+    }
+  }
+
+  // MARK: Pages
+
+  /// Gives a page of a checkpoint other contents, with right checksums.
+  private func replacePage(_ number: UInt32, of checkpoint: UInt64, with page: [UInt8]) throws {
+    let offset = CheckpointHeader.offset(ofPage: number)
+    let bytes = try disk.contents(of: path(checkpoint), limit: 1 << 24)
+    let header = try CheckpointHeader.decode(bytes.prefix(CheckpointHeader.size), path: "")
+    let frame = bytes.suffix(from: offset)
+    var frameHeader = try #require(
+      FrameHeader.decode(frame, offset: offset, salt: header.preamble.salt))
+    var writer = ByteWriter()
+    writer.appendZeros(FrameHeader.size)
+    writer.append(page)
+    frameHeader.payloadChecksum = CRC32C.checksum(SharedBytes(copying: page))
+    _ = frameHeader.encode(into: &writer, at: 0, offset: offset, salt: header.preamble.salt)
+    try disk.overwrite(path(checkpoint), atOffset: offset, with: writer.array)
+  }
+
+  private func page(_ number: UInt32) throws -> [UInt8] {
+    try CheckpointFile.open(1, in: directory, isMapped: false).page(number).array
+  }
+
+  private func inspect() throws -> InspectedCheckpoint {
+    try #require(try InspectedCheckpoint(1, among: directory.listing().files, in: directory))
+  }
+
+  @Test func `leaves that stand in each other's place are damage that no repair hides`() throws {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.close()
+    let (first, second) = (try page(0), try page(1))
+    try replacePage(0, of: 1, with: second)
+    try replacePage(1, of: 1, with: first)
+    #expect(try inspect().differences(limit: 10_000)?.contains { $0.contains("damaged") } == true)
+    let opened = try bench.open { $0.maintenance = .manual }
+    var ids = try opened.snapshot().ids()
+    let error = #expect(throws: DatabaseError.self) { try ids.rest() }
+    #expect(error?.code == .damaged)
+    #expect(error?.hint?.contains("remove its checkpoints") == true)
+    try opened.close()
+    try disk.vanish(path(1))
+    let rebuilt = try bench.open { $0.maintenance = .manual }
+    ids = try rebuilt.snapshot().ids()
+    #expect(try ids.rest().count == 300)
+  }
+
+  @Test func `a page above the leaves that leads astray is found by tools`() throws {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.close()
+    let checkpoint = try Checkpoint.decode(
+      CheckpointFile.open(1, in: directory, isMapped: false).directory(), number: 1)
+    let summary = checkpoint.trees[0][0].summary
+    #expect(summary.height == 1)
+    // Each separator is the second key of its leaf, so that the first is looked for left of it.
+    let root = try Page(SharedBytes(copying: page(summary.root)), number: summary.root)
+    let buffer = PageBuffer(size: CheckpointHeader.pageSize)
+    buffer.clear(level: 1)
+    buffer.writer.setFirstChild(root.view.childNumber(0))
+    for index in 1...root.view.count {
+      let child = root.view.childNumber(index)
+      let leaf = try Page(SharedBytes(copying: page(child)), number: child)
+      let fits = leaf.view.key(1).array.lend { buffer.append($0, child: child) }
+      #expect(fits)
+    }
+    try replacePage(summary.root, of: 1, with: buffer.sharedCopy.array)
+    #expect(try inspect().differences()?.contains { $0.contains("by a scan only") } == true)
+  }
+
+  @Test func `tools find each way in which pages and log can differ`() throws {
+    let database = try store(40)
+    let (a, b) = (try database.entry(of: "doc-1000"), try database.entry(of: "doc-1001"))
+    database.tamper { state in
+      state.documentCount += 1
+      state.documents.remove(Array("doc-1002".utf8).span)
+      state.set(b, for: Array("doc-1000".utf8))
+      state.set(a, for: Array("doc-1000a".utf8))
+      state.set(a, for: [0xFF])
+      state.documents.set([0xFE as UInt8].span, [0xFF as UInt8].span)
+      a.sequence.withBigEndianBytes { state.sequences.remove($0) }
+      state.set(a.locator, forSequence: 1 << 40)
+      state.set(a.locator, forSequence: 0xFF)
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let inspected = try inspect()
+    let differences = try #require(try inspected.differences())
+    for expected in [
+      "it counts 41 documents, the log 40", "document doc-1000 is another one in the log",
+      "document doc-1000a is in the pages and not in the log",
+      "document doc-1002 is in the log and not in the pages", "document ff is in the pages",
+      "sequence 0 0 0 0 0 0 0 ff is in the pages",
+    ] {
+      #expect(differences.contains { $0.contains(expected) }, "\(expected): \(differences)")
+    }
+    #expect(try inspected.differences(limit: 2)?.count ?? 0 < differences.count)
+    var ids: [String] = []
+    try inspected.forEachDocument { id, _, _ in ids.append(id) }
+    // What is no text, or no entry, is left out.
+    #expect(ids.count == 40)
+  }
+
+  @Test func `tools find that the pages end before the log`() throws {
+    let database = try store(40)
+    database.tamper { $0.documents.remove(Array("doc-1039".utf8).span) }
+    try database.writeCheckpoint()
+    try database.close()
+    #expect(
+      try inspect().differences() == ["document doc-1039 is in the log and not in the pages"])
+  }
+
+  @Test func `an order of changes that fits in no leaf cannot be rebuilt, and says so`() throws {
+    let database = try store(4000)
+    let entry = try database.entry(of: "doc-1000")
+    database.tamper { state in
+      state.sequences = LayeredTree()
+      state.set(entry.locator, forSequence: entry.sequence)
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let checkpoint = try Checkpoint.decode(
+      CheckpointFile.open(1, in: directory, isMapped: false).directory(), number: 1)
+    let root = checkpoint.trees[1][0].summary.root
+    try disk.corrupt(path(1), atOffset: CheckpointHeader.offset(ofPage: root) + 99, mask: 1)
+    let opened = try bench.open { $0.maintenance = .manual }
+    var feed = try opened.snapshot().changes()
+    let error = #expect(throws: DatabaseError.self) { try feed.next() }
+    #expect(error?.code == .damaged)
+    #expect(try opened.snapshot().get("doc-2000") != nil)
+  }
+
+  @Test func `pages that were read come in again when they were let go`() throws {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.close()
+    let file = try CheckpointFile.open(1, in: directory, isMapped: false)
+    let pages = CheckpointPages(file, budget: 2)
+    for _ in 0..<2 {
+      for number in 0..<3 as Range<UInt32> {
+        let page = try pages.page(number)
+        #expect(
+          try page.view.key(0).array == Page(file.page(number), number: number).view.key(0).array)
+      }
+    }
+    for offset in [-1, CheckpointHeader.pageSize - 63, .max] {
+      #expect(throws: PageError.self) { _ = try pages.filterBlock(page: 0, offset: offset) }
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Logs whose checksums are all right and that say what no writer says: what can be read is read, and
+/// the rest is damage with a place.
+struct ForgedLogTests {
+  private let directory = StoreDirectory(CrashBench.path, on: SimulatedFileSystem())
+  private var bench: CrashBench {
+    get throws {
+      CrashBench(
+        try #require(directory.fileSystem as? SimulatedFileSystem), CrashWriter(seed: 1))
+    }
+  }
+
+  private func document(_ id: String, sequence: UInt64) throws -> [UInt8] {
+    let revision = try RevisionID.compute(
+      parent: nil, isDeleted: false, body: (["n": 1] as Value).stored)
+    var writer = ByteWriter()
+    try DocumentRecord.forged(id, sequence: sequence, revision).encode(to: &writer)
+    return ForgedSegment.record(1, writer.array)
+  }
+
+  /// Opens a log of one transaction with these records between two documents.
+  private func open(_ records: [UInt8]) throws -> Database {
+    var forged = ForgedSegment()
+    forged.appendTransaction(
+      commit: 1,
+      try document("first", sequence: 1) + records + document("last", sequence: 90),
+      lastSequence: 90, documentCount: 2)
+    try forged.write(to: directory)
+    return try bench.open { $0.maintenance = .manual }
+  }
+
+  @Test func `a kind of record that may be skipped is skipped, and goes with the next merge`()
+    throws
+  {
+    let database = try open(ForgedSegment.record(128, [1, 2, 3]) + ForgedSegment.record(255, []))
+    #expect(database.openingReport.damage.isEmpty)
+    // Whoever is led there by an index does not take it for a document.
+    let first = try database.entry(of: "first")
+    var astray = first
+    astray.locator.offset += UInt64(first.locator.size)
+    astray.locator.size = UInt32(ForgedSegment.record(128, [1, 2, 3]).count)
+    database.tamper { $0.set(astray, for: Array("first".utf8)) }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("first") }
+    #expect(error?.message.contains("another record") == true)
+    database.tamper { $0.set(first, for: Array("first".utf8)) }
+    try database.write { try $0.overwrite("first", with: [:]) }
+    try database.compact()
+    #expect(try database.snapshot().count == 2)
+    let report = try database.check()
+    #expect(report.isSound)
+    try database.close()
+    let reopened = try bench.open()
+    #expect(try reopened.snapshot().get("last") != nil)
+  }
+
+  @Test func `a kind of record that must be known is damage, and the others are read`() throws {
+    let database = try open(ForgedSegment.record(127, [1, 2, 3]))
+    let damage = try #require(database.openingReport.damage.first)
+    #expect(damage.code == .damaged)
+    #expect(damage.path == directory.path(of: .segment(1...1)))
+    #expect(damage.offset.map { $0 > SegmentHeader.size } == true)
+    #expect(damage.message.contains("127"))
+    #expect(try database.snapshot().count == 2)
+    let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
+    #expect(error?.code == .readOnly)
+  }
+
+  private static let digest = [UInt8](repeating: 7, count: 16)
+
+  /// What a record can hold that no document has.
+  static let refused: [(what: String, bytes: [UInt8])] = [
+    ("nothing", []),
+    ("unknown flags", [32, 1, 97, 5, 1] + digest),
+    ("no ID", [0, 0, 5, 1] + digest),
+    ("an ID that is cut off", [0, 9, 97]),
+    ("a sequence beyond all limits", [0, 1, 97] + [UInt8](repeating: 0xFF, count: 8) + [0x7F, 1]),
+    ("generation 0", [0, 1, 97, 5, 0] + digest),
+    ("a digest that is cut off", [0, 1, 97, 5, 1, 7, 7]),
+    ("a foreign digest that is no text", [2, 1, 97, 5, 1, 2, 0xFF, 0xFE]),
+    ("a foreign digest that is cut off", [2, 1, 97, 5, 1, 9, 97]),
+    (
+      "a foreign digest that is too long",
+      [2, 1, 97, 5, 1, 0x88, 0x0F] + [UInt8](repeating: 97, count: 1928)
+    ),
+    ("no place of what it takes the place of", [4, 1, 97, 5, 1] + digest + [1]),
+    (
+      "a size of it that cannot be", [4, 1, 97, 5, 1] + digest + [1, 1, 1, 0xFF, 0xFF, 0xFF, 0x7F]
+    ),
+    ("more ancestors than bytes", [8, 1, 97, 5, 9] + digest + [99, 1]),
+    ("ancestors that are cut off", [8, 1, 97, 5, 9] + digest + [1, 7, 7, 7]),
+    ("foreign ancestors that are cut off", [24, 1, 97, 5, 9] + digest + [2, 1, 97, 9, 9]),
+  ]
+
+  @Test(arguments: refused.indices)
+  func `a document record that cannot be is damage, and the others are read`(index: Int) throws {
+    let (what, bytes) = ForgedLogTests.refused[index]
+    #expect(throws: ByteError.self, "\(what)") {
+      _ = try DocumentRecord.decode(SharedBytes(copying: bytes))
+    }
+    let database = try open(ForgedSegment.record(1, bytes))
+    let damage = try #require(database.openingReport.damage.first, "\(what)")
+    #expect(damage.path == directory.path(of: .segment(1...1)))
+    #expect(try database.snapshot().count == 2)
+    #expect(try !database.check().isSound || damage.code == .damaged)
+  }
+
+  @Test func `revisions of other stores are kept with their history`() throws {
+    var record = try DocumentRecord.forged("a", sequence: 5, RevisionID(parsing: "4-dd"))
+    record.ancestors = .init([.foreign("cc"), .own(1, 2), .foreign("aa")])
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    let database = try open(ForgedSegment.record(1, writer.array))
+    #expect(database.openingReport.damage.isEmpty)
+    let kept = ["4-dd", "3-cc", "2-00000000000000010000000000000002", "1-aa"]
+    #expect(try database.snapshot().revisions(of: "a").map(\.description) == kept)
+    let document = try #require(try database.snapshot().get("a"))
+    #expect(document.revision?.description == "4-dd")
+    #expect(try database.check().isSound)
+    // They survive a checkpoint, a merge, a change and a backup.
+    try database.write { try $0.put(document) }
+    try database.compact()
+    try database.backup(to: "/copy.divan")
+    try database.close()
+    for path in [CrashBench.path, "/copy.divan"] {
+      let configuration = try bench.configuration()
+      let reopened = try Database(at: path, configuration: configuration)
+      let revisions = try reopened.snapshot().revisions(of: "a").map(\.description)
+      #expect(Array(revisions.dropFirst()) == kept)
+      #expect(try reopened.check().isSound)
+      let inspected = try InspectedDocument(writer.sharedCopy)
+      #expect(inspected.ancestors.map(\.description) == Array(kept.dropFirst()))
+      #expect(inspected.problem == nil)
+    }
+  }
+
+  @Test func `more history than a generation allows is read as far as it makes sense`() throws {
+    var record = try DocumentRecord.forged("a", sequence: 5, RevisionID(parsing: "2-dd"))
+    record.ancestors = .init([.foreign("cc"), .foreign("bb"), .foreign("aa")])
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    let database = try open(ForgedSegment.record(1, writer.array))
+    #expect(try database.snapshot().revisions(of: "a").map(\.description) == ["2-dd", "1-cc"])
+    let inspected = try InspectedDocument(writer.sharedCopy)
+    #expect(inspected.ancestors.map(\.description) == ["1-cc"])
+    #expect(inspected.problem?.contains("more revisions") == true)
+    // Ancestors without a single byte are none.
+    let nobody = try DocumentRecord.decode(
+      SharedBytes(copying: [8, 1, 97, 5, 2] + ForgedLogTests.digest + [0]))
+    #expect(nobody.parent == nil)
+    #expect(nobody.ancestors.digests.isEmpty)
+  }
+
+  @Test func `tools say what is wrong with a document whose checksum holds`() throws {
+    func problem(_ change: (inout DocumentRecord) throws -> Void) throws -> String? {
+      var record = try DocumentRecord.forged(
+        "a", sequence: 5,
+        RevisionID.compute(parent: nil, isDeleted: false, body: (["n": 1] as Value).stored))
+      try change(&record)
+      var writer = ByteWriter()
+      record.encode(to: &writer)
+      return try InspectedDocument(writer.sharedCopy).problem
+    }
+    #expect(try problem { _ in } == nil)
+    #expect(try problem { $0.body = try (7 as Value).stored } == "the body is no object")
+    #expect(try problem { $0.body = SharedBytes(copying: [0xEF]) } != nil)
+    #expect(try problem { $0.idBytes = SharedBytes(utf8: "_a") } != nil)
+    #expect(try problem { $0.isDeleted = true }?.contains("not that of its content") == true)
+    #expect(try problem { $0.revision = RevisionID(generation: 7, digest: .own(1, 2)) } == nil)
+    let superseded = DocumentRecord.Superseded(
+      sequence: 3, locator: RecordLocator(fileID: 1, offset: 2, size: 3))
+    var record = try DocumentRecord.forged("a", sequence: 5, RevisionID(parsing: "1-a"))
+    record.superseded = superseded
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    #expect(try InspectedDocument(writer.sharedCopy).superseded?.sequence == 3)
+    record.idBytes = SharedBytes(copying: [0xFF])
+    writer.removeAll()
+    record.encode(to: &writer)
+    let bytes = writer.sharedCopy
+    #expect(throws: ByteError.self) { _ = try InspectedDocument(bytes) }
+  }
+
+  @Test func `a long log says how far its reading is, and stops when it is told to`() throws {
+    var forged = ForgedSegment()
+    for commit in 1...3 as ClosedRange<UInt64> {
+      var records: [UInt8] = []
+      for number in 0..<3000 {
+        records += try document("\(number)", sequence: 3000 * commit + UInt64(number))
+      }
+      forged.appendTransaction(
+        commit: commit, records, lastSequence: 3000 * (commit + 1), documentCount: 3000)
+    }
+    try forged.write(to: directory)
+    let progress = Recorder<Double>()
+    let database = try bench.open {
+      $0.isReadOnly = true
+      $0.openingProgress = {
+        progress.append($0)
+        return true
+      }
+    }
+    #expect(try database.snapshot().count == 3000)
+    #expect(progress.all.count == 3)
+    #expect(progress.all == progress.all.sorted())
+    let error = #expect(throws: DatabaseError.self) {
+      try bench.open {
+        $0.isReadOnly = true
+        $0.openingProgress = { $0 > 1 }
+      }
+    }
+    #expect(error?.code == .cancelled)
+    let silent = try bench.open { $0.isReadOnly = true }
+    #expect(try silent.snapshot().count == 3000)
+    var index = InspectedIndex()
+    for segment in try silent.snapshot().view.state.segments.segments { try index.add(segment) }
+    #expect(index.documentCount == 3000)
+  }
+}

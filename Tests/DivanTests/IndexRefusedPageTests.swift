@@ -1,0 +1,215 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+@testable import Divan
+
+/// Pages of an index that hold together and are not what they should be, and the edges of what an
+/// index can hold.
+@Suite struct `Index: refused pages` {
+  private let pageSize = 256
+
+  /// A page whose entries stand in any order that is asked for.
+  private func page(
+    level: Int = 0, _ entries: [(key: [UInt8], value: [UInt8])], size: Int = 256
+  ) -> [UInt8] {
+    let buffer = PageBuffer(size: size)
+    buffer.clear(level: level)
+    for (key, value) in entries {
+      let fits = key.lend { key in value.lend { buffer.append(key, $0) } }
+      #expect(fits)
+    }
+    return buffer.sharedCopy.array
+  }
+
+  private func problem(_ bytes: [UInt8], valueLength: Int? = nil) -> String? {
+    unsafe bytes.withUnsafeBytes { unsafe NodePage.problem(in: $0, valueLength: valueLength) }
+  }
+
+  private func run(_ pages: [[UInt8]], root: UInt32, height: Int) throws -> Run {
+    let layout = PagesInMemory.Layout(
+      start: 0, stride: pageSize, pageSize: pageSize, count: pages.count)
+    return try Run(
+      PagesInMemory(SharedBytes(copying: Array(pages.joined())), layout),
+      RunSummary(root: root, height: height, count: 1))
+  }
+
+  private func number(_ page: UInt32) -> [UInt8] {
+    (0..<4).map { UInt8(truncatingIfNeeded: page >> UInt32(8 * $0)) }
+  }
+
+  /// An inner page with a first child and separators.
+  private func inner(
+    _ level: Int, _ first: UInt32, _ rest: [(key: [UInt8], child: UInt32)]
+  ) -> [UInt8] {
+    var bytes = page(level: level, rest.map { ($0.key, number($0.child)) })
+    bytes.replaceSubrange(12..<16, with: number(first))
+    return bytes
+  }
+
+  @Test func `a page says what is wrong with it`() {
+    let sound = page([([1], [2])])
+    #expect(problem(sound) == nil)
+    #expect(problem(sound, valueLength: 8) == "value 0 has a wrong length")
+    #expect(problem([UInt8](repeating: 0, count: 0x1_0000)) == "it is too long for a page")
+    #expect(problem([1, 2, 3]) == "it is shorter than a page's header")
+    // The last byte of the page promises a second byte of a length.
+    var cut = sound
+    cut[2] = UInt8(pageSize - 1)
+    cut[3] = 0
+    cut[20] = UInt8(pageSize - 1)
+    cut[21] = 0
+    cut[pageSize - 1] = 0x81
+    #expect(problem(cut) == "entry 0 lies outside")
+  }
+
+  @Test func `an entry that is longer than pages of its size allow is refused`() {
+    let limit = BTree.entryLimit(pageSize: pageSize)
+    for (length, isSound) in [(limit, true), (limit + 1, false)] {
+      let bytes = page([([1], [UInt8](repeating: 7, count: length - 1))])
+      #expect((Page.problem(in: SharedBytes(copying: bytes)) == nil) == isSound)
+    }
+  }
+
+  @Test func `a page or a filter's block that lies outside the file is damage`() throws {
+    let bytes = SharedBytes(copying: [UInt8](repeating: 0, count: 400))
+    let pages = PagesInMemory(
+      bytes, PagesInMemory.Layout(start: 0, stride: 256, pageSize: 256, count: 9))
+    for number in [1, 2, 8, 9, .max] as [UInt32] {
+      #expect(throws: PageError.self) { _ = try pages.page(number) }
+      #expect(throws: PageError.self) { _ = try pages.filterBlock(page: number, offset: 0) }
+    }
+    for offset in [-1, 193, .max] {
+      #expect(throws: PageError.self) { _ = try pages.filterBlock(page: 0, offset: offset) }
+    }
+    #expect(try pages.filterBlock(page: 0, offset: 192) == FilterBlock())
+  }
+
+  @Test func `without a filter, or with one that cannot be read, every key may be there`() throws {
+    let leaf = page([([1], [2])])
+    let layout = PagesInMemory.Layout(start: 0, stride: 256, pageSize: 256, count: 1)
+    let pages = PagesInMemory(SharedBytes(copying: leaf), layout)
+    let hash = [1 as UInt8].lend { KeyHash($0) }
+    #expect(try KeyFilter.none.mayContain(hash, in: pages, pageSize: 256))
+    let lost = RunSummary(
+      root: 0, height: 0, count: 1, filter: KeyFilter(firstPage: 77, blockCount: 4))
+    #expect(try Run(pages, lost).mayContain(hash))
+  }
+
+  @Test func `a page with two parents is damage`() throws {
+    let leaves = [page([([1], [1])]), page([([5], [1])])]
+    let tree = leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [([9], 2)])]
+    let forged = try run(tree, root: 3, height: 2)
+    #expect(throws: PageError.damaged(page: 2, reason: "a page with two parents")) {
+      try forged.checkInnerPages()
+    }
+    let sound = try run(leaves + [inner(1, 0, [([5], 1)]), inner(2, 2, [])], root: 3, height: 2)
+    try sound.checkInnerPages()
+  }
+
+  @Test func `a leaf with nothing in it is passed over`() throws {
+    let leaves = [page([([1], [1])]), page([]), page([([9], [1])])]
+    let sparse = try run(leaves + [inner(1, 0, [([5], 1), ([7], 2)])], root: 3, height: 1)
+    for descending in [false, true] {
+      let keys = try sparse.keys(from: .unbounded, to: .unbounded, descending: descending)
+      #expect(keys == (descending ? [[9], [1]] : [[1], [9]]))
+    }
+  }
+
+  @Test func `no run is so high that its pages could not have different numbers`() throws {
+    for height in [-1, Run.heightLimit + 1] {
+      #expect(throws: PageError.self) { _ = try run([page([])], root: 0, height: height) }
+    }
+  }
+
+  @Test func `what fits in no page cannot stand in for a damaged one`() throws {
+    let any = try run([page([])], root: 0, height: 0)
+    let long = [UInt8](repeating: 1, count: NodeEntry.lengthLimit + 1)
+    #expect(!any.install([(key: [1], value: long)], for: 0))
+    #expect(!any.install([(key: long, value: [1])], for: 0))
+    let many = (0..<9000).map { number in
+      (key: [UInt8(number >> 8), UInt8(number & 0xFF)], value: [1 as UInt8])
+    }
+    #expect(!any.install(many, for: 0))
+    #expect(any.install(Array(many.prefix(3000)), for: 0))
+  }
+
+  @Test func `keys and values of any length within the limit are kept`() throws {
+    var tree = BTree(pageSize: 4064)
+    var model: [[UInt8]: [UInt8]] = [:]
+    for length in [0, 1, 127, 128, 129, 255, 300, 600] {
+      let key = [UInt8](repeating: UInt8(length & 0xFF), count: length)
+      for other in [0, 5, 127, 128, 300] where length + other <= tree.entryLimit {
+        let value = [UInt8](repeating: 9, count: other)
+        tree.set(key.span, value.span)
+        model[key] = value
+        tree.checkInvariants()
+      }
+    }
+    for (key, value) in model { #expect(tree.find(key.span)?.array == value) }
+    let packed = try PackedRun(
+      model.map { (key: $0.key, value: $0.value) }
+        .sorted { $0.key.lexicographicallyPrecedes($1.key) }, pageSize: 4064)
+    let run = try packed.open()
+    for (key, value) in model { #expect(try run.find(key.span)?.array == value) }
+    // Keys whose first bytes are the greatest there are.
+    for last in 1...3 as ClosedRange<UInt8> {
+      let key: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, last]
+      tree.set(key.span, [last].span)
+      tree.checkInvariants()
+    }
+    for last in 1...3 as ClosedRange<UInt8> {
+      #expect(tree.find(([0xFF, 0xFF, 0xFF, 0xFF, last] as [UInt8]).span)?.array == [last])
+    }
+    #expect(tree.find(([0xFF, 0xFF, 0xFF, 0xFF, 4] as [UInt8]).span) == nil)
+    // An empty span may have no address at all.
+    #expect(tree.find(Span<UInt8>())?.array == model[[]])
+  }
+
+  @Test func `the keys that begin with nothing, or with what cannot be raised, have no end`() {
+    #expect(KeyBound.end(ofPrefix: []) == .unbounded)
+    #expect(KeyBound.end(ofPrefix: [0xFF, 0xFF]) == .unbounded)
+    #expect(KeyBound.end(ofPrefix: [1, 0xFF]) == .exclusive([2]))
+  }
+
+  @Test func `when nothing is left below, removed keys leave no trace`() throws {
+    let packed = try PackedRun([(key: [1], value: [1]), (key: [2], value: [1])], pageSize: 256)
+    var tree = LayeredTree(runs: [try packed.open()], pageSize: 256)
+    tree.remove([1 as UInt8].span)
+    tree.freeze()
+    tree.remove([2 as UInt8].span)
+    tree.set([3 as UInt8].span, [1 as UInt8].span)
+    #expect(tree.overlay.count == 2)
+    // A checkpoint that found nothing to write.
+    tree.replaceFrozen(with: [])
+    #expect(tree.overlay.count == 1)
+    #expect(try tree.find([2 as UInt8].span) == nil)
+    #expect(try tree.find([3 as UInt8].span)?.array == [1])
+  }
+
+  @Test func `a node whose last child is emptied goes as a whole`() {
+    // Large entries beside small ones leave inner nodes with one child, whose neighbours are full.
+    for seed in 0..<UInt64(120) {
+      var random = SeededGenerator(seed: seed)
+      var tree = BTree(pageSize: 128)
+      var keys: [[UInt8]] = []
+      for _ in 0..<400 {
+        let key = (0..<Int.random(in: 1...9, using: &random)).map { _ in
+          UInt8.random(in: 0...255, using: &random)
+        }
+        tree.set(key.span, [1 as UInt8].span)
+        keys.append(key)
+      }
+      // By runs, so that leaves are emptied one by one while others stay full.
+      keys.sort { $0.lexicographicallyPrecedes($1) }
+      while !keys.isEmpty {
+        let start = Int.random(in: 0..<keys.count, using: &random)
+        let count = min(keys.count - start, Int.random(in: 1...30, using: &random))
+        for key in keys[start..<start + count] { tree.remove(key.span) }
+        keys.removeSubrange(start..<start + count)
+        tree.checkInvariants()
+      }
+      #expect(tree.isEmpty)
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Leaves of the index that prove bad when they are touched: what is read is what was stored.
+struct LeafRepairTests {
+  /// A store whose index has several leaves in each of two checkpoints, closed.
+  private struct Stored {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    var model = PlainStore()
+
+    init() throws {
+      let database = try bench.open { $0.maintenance = .manual }
+      for number in 0..<300 { try put(number, 0, database) }
+      try database.writeCheckpoint()
+      for number in stride(from: 0, to: 300, by: 10) { try put(number, 1, database) }
+      try database.writeCheckpoint()
+      try database.close()
+    }
+
+    mutating func put(_ number: Int, _ round: Int64, _ database: Database) throws {
+      model.note(
+        try database.write(durability: .none) {
+          try $0.overwrite("document-\(1000 + number)", with: ["round": .int(round)])
+        })
+    }
+
+    var checkpoints: [String] {
+      get throws {
+        try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
+      }
+    }
+
+    /// How many pages a checkpoint has.
+    func pageCount(_ name: String) throws -> Int {
+      try bench.fileSystem.status("\(CrashBench.path)/\(name)").size / 4096 - 1
+    }
+
+    /// The store with a byte of a page changed.
+    func damaged(_ name: String, page: Int, isMapped: Bool) throws -> CrashBench {
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
+      return CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `whichever page of whichever checkpoint is damaged, everything is read as it was stored`(
+    isMapped: Bool
+  ) throws {
+    // Once, a leaf of the order of changes that was rebuilt had forgotten which numbers are gone, so
+    // that older changes came back from the checkpoint below.
+    let stored = try Stored()
+    #expect(try stored.checkpoints.count == 2)
+    var pages = 0
+    for name in try stored.checkpoints {
+      for page in 0..<(try stored.pageCount(name)) {
+        pages += 1
+        let bench = try stored.damaged(name, page: page, isMapped: isMapped)
+        let database = try bench.open { $0.maintenance = .manual }
+        #expect(database.openingReport.damage.isEmpty)
+        try stored.model.compare(with: database.snapshot())
+        let report = try database.check()
+        #expect(report.isSound, "\(name) page \(page): \(report.problems.prefix(2))")
+      }
+    }
+    #expect(pages > 8)
+  }
+
+  @Test(arguments: [false, true])
+  func `a leaf is rebuilt for who looks up one document, and for a checkpoint that writes it anew`(
+    isMapped: Bool
+  ) throws {
+    let stored = try Stored()
+    let first = try #require(try stored.checkpoints.first)
+    for page in 0..<(try stored.pageCount(first)) {
+      let bench = try stored.damaged(first, page: page, isMapped: isMapped)
+      let database = try bench.open { $0.maintenance = .manual }
+      #expect(try database.snapshot().get("document-1002")?["round"] == 0)
+      #expect(try database.snapshot().get("document-1299")?["round"] == 0)
+      // So much is changed that the runs are merged.
+      try database.write(durability: .none) { transaction in
+        for number in 0..<200 {
+          try transaction.overwrite("document-\(1000 + number)", with: ["round": 2])
+        }
+      }
+      try database.writeCheckpoint()
+      #expect(try database.check().isSound)
+      #expect(try database.snapshot().count == 300)
+      try database.close()
+      let reopened = try bench.open { $0.maintenance = .manual }
+      #expect(reopened.openingReport.notes.isEmpty)
+      #expect(try reopened.check().isSound)
+    }
+  }
+
+  @Test func `a snapshot that is older than the repair reads what it always read`() throws {
+    // Once, a leaf was rebuilt from what the newest version of the store knows, for all.
+    let stored = try Stored()
+    for name in try stored.checkpoints {
+      for page in 0..<(try stored.pageCount(name)) {
+        let bench = try stored.damaged(name, page: page, isMapped: true)
+        let database = try bench.open { $0.maintenance = .manual }
+        let old = try database.snapshot()
+        try database.write(durability: .none) { transaction in
+          for number in 0..<300 where number % 4 == 0 {
+            try transaction.overwrite("document-\(1000 + number)", with: ["round": 3])
+          }
+        }
+        try database.compact()
+        // The newest version touches the leaf first.
+        #expect(try database.check().isSound)
+        try stored.model.compare(with: old)
+        #expect(try database.check().isSound)
+      }
+    }
+  }
+
+  @Test func `a page that cannot be read now is an error, and is read later`() throws {
+    let stored = try Stored()
+    let bench = CrashBench(
+      stored.bench.fileSystem.restarted(.processEnd), CrashWriter(seed: 0), isMapped: false)
+    let database = try bench.open { $0.maintenance = .manual }
+    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.snapshot().get("document-1002")
+    }
+    #expect(error?.code == .inputOutput)
+    bench.fileSystem.stopFailing()
+    try stored.model.compare(with: database.snapshot())
+  }
+
+  @Test func `a leaf and the log it would be rebuilt from cannot both be damaged without a word`()
+    throws
+  {
+    let stored = try Stored()
+    let first = try #require(try stored.checkpoints.first)
+    let bench = try stored.damaged(first, page: 0, isMapped: false)
+    let log = "\(CrashBench.path)/0000000001.segment"
+    try bench.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
+    let database = try bench.open { $0.maintenance = .manual }
+    #expect(database.openingReport.damage.isEmpty)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.snapshot().get("document-1002")
+    }
+    #expect(error?.code == .damaged)
+    #expect(error?.path == log)
+    // And where the log cannot be read just now, nothing is damaged.
+    try bench.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
+    bench.fileSystem.fail(.read, atCall: 3, with: .inputOutput)
+    let other = #expect(throws: DatabaseError.self) {
+      try database.snapshot().get("document-1002")
+    }
+    #expect(other?.code == .inputOutput)
+    try stored.model.compare(with: database.snapshot())
+  }
+
+  @Test
+  func `what cannot be rebuilt is rebuilt when the checkpoints are removed, as the hint says`()
+    throws
+  {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.write { transaction in
+      for number in 0..<3000 { try transaction.overwrite("document-\(number)", with: [:]) }
+    }
+    // A checkpoint of the wrong documents: what belongs in its only leaf fits in none.
+    let entry = try database.entry(of: "document-5")
+    database.tamper { state in
+      state.documents = LayeredTree()
+      state.set(entry, for: Array("document-5".utf8))
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let names = try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
+    let path = "\(CrashBench.path)/\(try #require(names.first))"
+    try bench.fileSystem.corrupt(path, atOffset: 4096 + 1000, mask: 1)
+    let opened = try bench.open { $0.maintenance = .manual }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("document-5") }
+    #expect(error?.code == .damaged)
+    #expect(error?.hint?.contains("remove its checkpoints") == true)
+    try opened.close()
+    try bench.fileSystem.vanish(path)
+    let rebuilt = try bench.open { $0.maintenance = .manual }
+    #expect(try rebuilt.snapshot().count == 3000)
+    #expect(try rebuilt.check().isSound)
+  }
+}

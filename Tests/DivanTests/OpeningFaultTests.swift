@@ -1,0 +1,166 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Openings that meet a full disk, a changing directory, or bytes that change under them; and writers
+/// whose calls beside the log itself fail.
+struct OpeningFaultTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { bench.fileSystem }
+
+  private func expectNewest(_ database: Database) throws {
+    let oracle = bench.writer.oracle.withLock { $0 }
+    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+  }
+
+  /// A store whose last commits may not be durable, found by a process that comes after a killed one.
+  private func interrupted() throws -> CrashBench {
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200, durability: .none)
+    return CrashBench(disk.restarted(.processEnd), bench.writer, isMapped: false, life: 40)
+  }
+
+  @Test func `a log that ends with a merged segment shows when what came after it is gone`() throws
+  {
+    var database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<9, size: 100)
+    try database.close()
+    database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 100)
+    try database.close()
+    database = try bench.open { $0.maintenance = .manual }
+    try database.compact()
+    try bench.fill(database, 4..<6, size: 100)
+    try database.close()
+    let newest = try #require(
+      disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") && !$0.contains("-") }.last)
+    try disk.vanish("\(CrashBench.path)/\(newest)")
+    let opened = try bench.open()
+    #expect(opened.openingReport.damage.first?.message.contains("HEAD shows") == true)
+    #expect(throws: DatabaseError.self) { try opened.write { _ in } }
+    #expect(try opened.snapshot().get("doc-8") != nil)
+  }
+
+  @Test
+  func `where only HEAD cannot be replaced, what was logged again is read and not written to`()
+    throws
+  {
+    let after = try interrupted()
+    let disk = after.fileSystem
+    disk.observeCalls { call in
+      if call.verb == .create, call.path.hasSuffix("tmp/HEAD") {
+        disk.fail(.create, with: .noSpace, isLasting: true)
+      }
+    }
+    let full = try after.open { $0.maintenance = .manual }
+    #expect(full.openingReport.notes.contains { $0.contains("full") })
+    let error = #expect(throws: DatabaseError.self) { try full.write { _ in } }
+    #expect(error?.code == .readOnly)
+    try expectNewest(full)
+    try full.close()
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    let later = try after.open { $0.maintenance = .manual }
+    try expectNewest(later)
+    try after.commit(later, [.put("new", size: 5)])
+    try expectNewest(later)
+  }
+
+  @Test func `bytes that change while they are logged again are damage`() throws {
+    let after = try interrupted()
+    let disk = after.fileSystem
+    let isFirst = Atomic(true)
+    disk.observeCalls { call in
+      // They were read and found sound; now the new segment is made.
+      if call.verb == .create, call.path.hasSuffix("tmp/0000000002.segment"),
+        isFirst.exchange(false, ordering: .relaxed)
+      {
+        try? disk.corrupt("\(CrashBench.path)/0000000001.segment", atOffset: 4096 + 700, mask: 1)
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) { try after.open { $0.maintenance = .manual } }
+    #expect(error?.code == .damaged)
+    #expect(error?.message.contains("reads differently now") == true)
+    #expect(!disk.names(in: CrashBench.path).contains("0000000002.segment"))
+  }
+
+  @Test func `damage is told once, whoever finds it`() throws {
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    try database.close()
+    let path = "\(CrashBench.path)/0000000001.segment"
+    try disk.corrupt(path, atOffset: 4096 + 700, mask: 1)
+    let opened = try bench.open()
+    #expect(opened.openingReport.damage.count == 1)
+    let places = try opened.check().problems.map { "\($0.path ?? "") \($0.offset ?? -1)" }
+    #expect(Set(places).count == places.count)
+    #expect(places.contains { $0.hasPrefix(path) })
+  }
+
+  @Test func `a directory that never stays the same for a moment is still read`() throws {
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<9, size: 3000)
+    try database.close()
+    let disk = disk
+    let number = Atomic(1000)
+    // A file of the store goes and another comes at each look, as long as reading lasts.
+    @Sendable func change(_ call: SimulatedCall) {
+      guard call.verb == .list else { return }
+      let next = number.wrappingAdd(1, ordering: .relaxed).newValue
+      try? disk.vanish("\(CrashBench.path)/000000\(next - 1).checkpoint")
+      _ = try? disk.open("\(CrashBench.path)/000000\(next).checkpoint", .creating)
+    }
+    disk.observeCalls(change)
+    let sound = try bench.open { $0.isReadOnly = true }
+    try expectNewest(sound)
+    try disk.corrupt("\(CrashBench.path)/0000000002.segment", atOffset: 4096 + 900, mask: 8)
+    let damaged = try bench.open { $0.isReadOnly = true }
+    #expect(!damaged.openingReport.damage.isEmpty)
+    for name in disk.names(in: CrashBench.path) where name.hasSuffix(".segment") {
+      try disk.vanish("\(CrashBench.path)/\(name)")
+    }
+    let error = #expect(throws: DatabaseError.self) { try bench.open { $0.isReadOnly = true } }
+    #expect(error?.code == .damaged)
+    disk.observeCalls(nil)
+  }
+
+  @Test func `a HEAD that could not be replaced is replaced before the next commit`() throws {
+    let database = try bench.open { $0.maintenance = .manual }
+    let disk = disk
+    disk.observeCalls { call in
+      if call.verb == .create, call.path.hasSuffix("tmp/HEAD") {
+        disk.fail(.create, with: .inputOutput)
+      }
+    }
+    #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 1)]) }
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    #expect(!disk.names(in: CrashBench.path).contains("HEAD"))
+    try bench.commit(database, [.put("b", size: 1)])
+    #expect(disk.names(in: CrashBench.path).contains("HEAD"))
+    // From then on nobody can take away the segment without a word.
+    let left = disk.restarted(.strict)
+    try left.vanish("\(CrashBench.path)/0000000001.segment")
+    #expect(throws: DatabaseError.self) { try CrashBench(left, bench.writer, life: 60).open() }
+    try expectNewest(database)
+  }
+
+  @Test func `where no memory can be mapped for what was written, it is read all the same`() throws
+  {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.segmentSizeGoal = 64 << 20
+    }
+    disk.fail(.map, with: .outOfMemory, isLasting: true)
+    try bench.fill(database, 0..<3, size: 700_000)
+    try expectNewest(database)
+    disk.stopFailing()
+    try bench.fill(database, 3..<5, size: 700_000)
+    try expectNewest(database)
+  }
+}

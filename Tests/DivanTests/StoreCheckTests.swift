@@ -1,0 +1,254 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+extension Database {
+  /// Changes what the store believes, behind its back.
+  func tamper(_ change: (inout StoreState) -> Void) {
+    change(&store.newest)
+    store.commits.replaceNewest(with: store.newest)
+  }
+
+  /// The index entry of a document.
+  func entry(of id: String) throws -> DocumentEntry {
+    try #require(try snapshot().view.entry(id))
+  }
+
+  /// Stores a record as it is, whatever it says.
+  func adopt(_ record: DocumentRecord) throws { try write { try $0.adopt(record) } }
+}
+
+extension StoreState {
+  mutating func set(_ entry: DocumentEntry, for id: [UInt8]) {
+    var writer = ByteWriter()
+    entry.encode(to: &writer)
+    documents.set(id.span, writer.array.span)
+  }
+
+  mutating func set(_ locator: RecordLocator, forSequence sequence: UInt64) {
+    var writer = ByteWriter()
+    locator.encode(to: &writer)
+    let bytes = writer.array
+    sequence.withBigEndianBytes { sequences.set($0, bytes.span) }
+  }
+}
+
+extension DocumentRecord {
+  /// A first revision of a document, to be made wrong.
+  static func forged(_ id: String, sequence: UInt64, _ revision: RevisionID) throws
+    -> DocumentRecord
+  {
+    DocumentRecord(
+      idBytes: SharedBytes(utf8: id), sequence: sequence, revision: revision, isDeleted: false,
+      ancestors: .none, superseded: nil, body: try (["n": 1] as Value).stored)
+  }
+}
+
+/// `check()` finds each way in which the log, the index and the counts can disagree.
+struct StoreCheckTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+
+  private func store(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      change(&$0)
+    }
+    for id in ["a", "b", "c"] {
+      try database.write { try $0.overwrite(id, with: ["id": .string(id)]) }
+    }
+    return database
+  }
+
+  private func problems(
+    _ database: Database, after tampering: (inout StoreState) -> Void
+  ) throws -> [String] {
+    database.tamper(tampering)
+    let report = try database.check()
+    #expect(report.isSound == report.problems.isEmpty)
+    for problem in report.problems { #expect(problem.code == .damaged) }
+    return report.problems.map(\.message)
+  }
+
+  @Test func `a sound store has no problems, and its check says how far it is`() throws {
+    let database = try store()
+    let progress = Recorder<Double>()
+    let report = try database.check {
+      progress.append($0)
+      return true
+    }
+    #expect(report.isSound)
+    #expect(report.documentCount == 3)
+    #expect(report.recordCount == 3)
+    #expect(progress.all == progress.all.sorted())
+    #expect(progress.all.last == 1)
+  }
+
+  @Test func `a check stops when it is told to, wherever it is`() throws {
+    let database = try store()
+    for limit in [0, 0.4, 0.8, 0.95] {
+      let error = #expect(throws: DatabaseError.self) { try database.check { $0 <= limit - 0.1 } }
+      #expect(error?.code == .cancelled)
+    }
+  }
+
+  @Test func `records that cannot be read are problems, each with its place`() throws {
+    let database = try store { $0.reads = .buffered }
+    let path = "\(CrashBench.path)/0000000001.segment"
+    try bench.fileSystem.corrupt(
+      path, atOffset: SegmentHeader.size + FrameHeader.size + 20, mask: 1)
+    let report = try database.check()
+    #expect(report.problems.count >= 2)
+    #expect(report.problems.allSatisfy { $0.code == .damaged && $0.path == path })
+    #expect(report.problems.contains { $0.documentID == "a" })
+    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    #expect(try database.check().problems.contains { $0.code == .inputOutput })
+  }
+
+  @Test func `an index that names another record is found out`() throws {
+    let database = try store()
+    let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))
+    #expect(
+      try problems(database) { $0.set(b, for: Array("a".utf8)) }
+        .contains { $0.contains("another record stands here") })
+    var changed = a
+    changed.revision = b.revision
+    #expect(
+      try problems(database) { $0.set(changed, for: Array("a".utf8)) }
+        .contains("the index and the log disagree about a revision"))
+    changed = a
+    changed.locator.fileID = 77
+    #expect(
+      try problems(database) { $0.set(changed, for: Array("a".utf8)) }
+        .contains { $0.contains("segment file 77 is missing") })
+    #expect(throws: DatabaseError.self) { try database.snapshot().get("a") }
+    #expect(throws: DatabaseError.self) { try database.snapshot().revisions(of: "a") }
+    #expect(try problems(database) { $0.set(a, for: Array("a".utf8)) }.isEmpty)
+  }
+
+  @Test func `an index that cannot be read is found out`() throws {
+    let database = try store()
+    let a = try database.entry(of: "a")
+    let garbage: [UInt8] = [0xFF, 1]
+    #expect(
+      try problems(database) { $0.documents.set(Array("a".utf8).span, garbage.span) }
+        .contains { $0.contains("an index entry") })
+    #expect(throws: DatabaseError.self) { try database.snapshot().get("a") }
+    #expect(try problems(database) { $0.set(a, for: Array("a".utf8)) }.isEmpty)
+    #expect(
+      try problems(database) { state in
+        a.sequence.withBigEndianBytes { state.sequences.set($0, garbage.span) }
+      }.contains { $0.contains("an index entry") })
+    var feed = try database.snapshot().changes()
+    #expect(throws: DatabaseError.self) { try feed.next() }
+    #expect(try problems(database) { $0.set(a.locator, forSequence: a.sequence) }.isEmpty)
+    // A generation that no revision has.
+    var writer = ByteWriter()
+    writer.append([0])
+    writer.append([UInt8](repeating: 7, count: 16))
+    writer.append([0, 1, 1, 1, 1])
+    #expect(
+      try problems(database) { $0.documents.set(Array("a".utf8).span, writer.array.span) }
+        .contains { $0.contains("a revision of generation 0") })
+  }
+
+  @Test func `an ID that is no text is found out, and stops no one who passes it`() throws {
+    let database = try store()
+    let a = try database.entry(of: "a")
+    #expect(
+      try problems(database) { $0.set(a, for: [0xFF]) }
+        .contains("a document ID that is no text"))
+    var ids = try database.snapshot().ids(.from("c"))
+    #expect(try ids.next() == "c")
+    #expect(throws: DatabaseError.self) { try ids.next() }
+    #expect(try ids.next() == nil)
+    let revision = try RevisionID(parsing: "1-x")
+    var record = try DocumentRecord.forged("x", sequence: 9, revision)
+    record.idBytes = SharedBytes(copying: [0xFF, 0xFE])
+    try database.adopt(record)
+    var feed = try database.snapshot().changes(since: 3)
+    #expect(throws: DatabaseError.self) { try feed.next() }
+    #expect(try feed.next() == nil)
+  }
+
+  @Test func `counts and orders that do not agree are found out`() throws {
+    let database = try store()
+    let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))
+    #expect(
+      try problems(database) { $0.documentCount = 9 }
+        == ["the index has 3 documents, and the count is 9"])
+    #expect(
+      try problems(database) {
+        $0.documentCount = 3
+        $0.set(b.locator, forSequence: a.sequence)
+      } == ["the order of changes names a revision that is not current"])
+    #expect(
+      try problems(database) { state in
+        a.sequence.withBigEndianBytes { state.sequences.remove($0) }
+      } == ["the order of changes has 2 entries for 3 documents"])
+    // Nor does a number of a document that there is none of.
+    database.tamper { state in
+      state.set(a.locator, forSequence: a.sequence)
+      state.documents = LayeredTree()
+    }
+    #expect(try !database.check().isSound)
+    // A commit that deletes what was never counted does not count below zero.
+    database.tamper {
+      $0.documentCount = 0
+      $0.set(a, for: Array("a".utf8))
+    }
+    try database.write { try $0.delete(id: "a") }
+    #expect(try database.snapshot().count == 0)
+  }
+
+  @Test func `content that does not match its revision is found out, unless nobody can know`()
+    throws
+  {
+    let database = try store()
+    let wrong = RevisionID(generation: 1, digest: .own(1, 2))
+    try database.adopt(DocumentRecord.forged("wrong", sequence: 10, wrong))
+    try database.adopt(
+      DocumentRecord.forged("foreign", sequence: 11, RevisionID(parsing: "3-elsewhere")))
+    try database.adopt(
+      DocumentRecord.forged("orphan", sequence: 12, RevisionID(generation: 4, digest: .own(3, 4))))
+    let report = try database.check()
+    #expect(report.problems.map(\.message) == ["the content does not match the revision ID"])
+    #expect(report.problems.map(\.documentID) == ["wrong"])
+    #expect(report.documentCount == 6)
+  }
+
+  @Test func `a record that cannot be read as a document is damage of that document only`() throws {
+    let database = try store()
+    var record = try DocumentRecord.forged(
+      "odd", sequence: 10, RevisionID(generation: 0, digest: .own(1, 2)))
+    try database.adopt(record)
+    let place = try database.snapshot().view.state.segments.segments
+    #expect(place.count == 1)
+    // The index says something that can be read, and leads to the record.
+    var scan = RecordScan(place[0])
+    var locator: RecordLocator?
+    while case .some(let item) = Optional(try scan.next()) {
+      if case .end = item { break }
+      if case .record(let entry) = item { locator = entry.locator }
+    }
+    record.revision = RevisionID(generation: 1, digest: .own(1, 2))
+    let entry = DocumentEntry(
+      revision: record.revision, isDeleted: false, sequence: 10, locator: try #require(locator))
+    database.tamper { $0.set(entry, for: Array("odd".utf8)) }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }
+    #expect(error?.code == .damaged)
+    #expect(error?.documentID == "odd")
+    #expect(error?.path == place[0].file.path)
+    #expect(error?.offset == Int(entry.locator.offset))
+    #expect(try database.snapshot().get("a") != nil)
+    // A merge leaves the segment as it is, says why, and does not try it again.
+    try database.write { try $0.overwrite("d", with: [:]) }
+    try database.close()
+    let reopened = try bench.open { $0.maintenance = .manual }
+    #expect(reopened.openingReport.damage.first?.path == place[0].file.path)
+    #expect(try reopened.snapshot().get("a") != nil)
+  }
+}

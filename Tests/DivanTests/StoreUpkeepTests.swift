@@ -1,0 +1,373 @@
+import DivanLog
+import DivanTesting
+import Dispatch
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Backups, deletion, checkpoints and merges, where something is in their way: an error that says
+/// what, nothing lost, and the next attempt succeeds.
+struct StoreUpkeepTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { bench.fileSystem }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? DatabaseError)?.code
+    }
+  }
+
+  private func store(
+    _ count: Int = 9, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      change(&$0)
+    }
+    try bench.fill(database, 0..<count, size: 100)
+    return database
+  }
+
+  private func expectWhole(_ database: Database) throws {
+    let oracle = bench.writer.oracle.withLock { $0 }
+    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+    #expect(try database.check().isSound)
+  }
+
+  // MARK: Backup and deletion
+
+  @Test func `a damaged backup is not restored`() throws {
+    // Once, damage with which the log ended was not looked at, and what was left was restored without
+    // a word: here, nothing.
+    let database = try store()
+    try database.backup(to: "/backup.divan")
+    let path = "/backup.divan/0000000001.segment"
+    try disk.corrupt(path, atOffset: 4096 + 100, mask: 1)
+    let configuration = bench.configuration()
+    #expect(
+      code {
+        try Database.restore(
+          from: "/backup.divan", to: "/again.divan", configuration: configuration)
+      } == .damaged)
+    #expect(!Database.exists(at: "/again.divan", configuration: configuration))
+    #expect(code { try database.backup(to: "/backup.divan") } == .alreadyExists)
+  }
+
+  @Test func `deleting a store takes everything of it, and nothing else`() throws {
+    let database = try store()
+    try database.close()
+    let configuration = bench.configuration()
+    for path in ["attachments", "attachments/3f"] {
+      if try !disk.exists("\(CrashBench.path)/\(path)") {
+        try disk.makeDirectory("\(CrashBench.path)/\(path)")
+      }
+    }
+    for path in ["tmp/left", "attachments/3f/3f9a", "attachments/loose"] {
+      _ = try disk.open("\(CrashBench.path)/\(path)", .creating)
+    }
+    try disk.makeDirectory("/other")
+    _ = try disk.open("/other/letter.txt", .creating)
+    #expect(code { try Database.delete(at: "/other", configuration: configuration) } == .notAStore)
+    #expect(code { try Database.delete(at: "/none", configuration: configuration) } == .notFound)
+    #expect(!Database.exists(at: "/none", configuration: configuration))
+    try Database.delete(at: CrashBench.path, configuration: configuration)
+    #expect(try disk.list("/") == ["other"])
+    #expect(try disk.list("/other") == ["letter.txt"])
+    // With a letter in it, the directory stays.
+    let again = try bench.open()
+    try again.close()
+    _ = try disk.open("\(CrashBench.path)/letter.txt", .creating)
+    try Database.delete(at: CrashBench.path, configuration: configuration)
+    #expect(disk.names(in: CrashBench.path) == ["letter.txt"])
+  }
+
+  @Test func `a path without a slash is in the directory where the program runs`() {
+    #expect(parentDirectory(of: "store.divan") == ".")
+    #expect(parentDirectory(of: "a/store.divan") == "a")
+    #expect(parentDirectory(of: "/store.divan") == "/")
+    #expect(parentDirectory(of: "/a/b/store.divan") == "/a/b")
+  }
+
+  @Test func `statistics pass over a file that goes while they look`() throws {
+    let database = try store()
+    try database.write { try $0.delete(id: "doc-1") }
+    try database.writeCheckpoint()
+    let before = try database.statistics
+    #expect(before.deadSize > 0)
+    #expect(before.liveSize > 0)
+    let disk = disk
+    disk.observeCalls { call in
+      if call.verb == .status, call.path.hasSuffix(".checkpoint") { try? disk.vanish(call.path) }
+    }
+    let after = try database.statistics
+    disk.observeCalls(nil)
+    #expect(after.checkpointSize == 0)
+    #expect(after.documentCount == before.documentCount)
+  }
+
+  // MARK: Checkpoints
+
+  @Test func `a checkpoint is not begun where there is nothing, or where writing has stopped`()
+    throws
+  {
+    let empty = try bench.open { $0.maintenance = .manual }
+    try empty.writeCheckpoint()
+    try empty.compact()
+    try empty.mergeWhatPays()
+    #expect(!disk.names(in: CrashBench.path).contains { $0.hasSuffix(".checkpoint") })
+    try empty.close()
+
+    let database = try store()
+    try database.writeCheckpoint()
+    disk.fail(.flush, with: .inputOutput)
+    #expect(code { try bench.commit(database, [.put("x", size: 1)]) } == .outcomeUnknown)
+    #expect(code { try bench.commit(database, [.put("y", size: 1)]) } == .writerStopped)
+    let names = disk.names(in: CrashBench.path)
+    try database.writeCheckpoint()
+    try database.mergeWhatPays()
+    #expect(disk.names(in: CrashBench.path) == names)
+    #expect(code { try database.write { _ in try database.compact() } } == .writerStopped)
+  }
+
+  @Test func `maintenance cannot be asked for within a transaction`() throws {
+    let database = try store()
+    try database.write { _ in
+      #expect(code { try database.compact() } == .nestedWrite)
+      #expect(code { try database.backup(to: "/copy.divan") } == .nestedWrite)
+    }
+  }
+
+  @Test func `a checkpoint that fails at any of its pages leaves the store as it was`() throws {
+    let database = try store()
+    // More than 256 KiB of pages, so that they are written in several pieces.
+    try database.write { transaction in
+      for number in 0..<7000 { try transaction.overwrite("page-\(number)", with: [:]) }
+    }
+    for call in 1...3 {
+      disk.fail(.write, atCall: call, with: .noSpace)
+      #expect(code { try database.writeCheckpoint() } == .diskFull, "\(call)")
+      disk.stopFailing()
+      #expect(disk.names(in: "\(CrashBench.path)/tmp").isEmpty)
+    }
+    try database.writeCheckpoint()
+    #expect(try database.check().isSound)
+    let count = try database.snapshot().count
+    #expect(count > 7000)
+    try database.close()
+    let reopened = try bench.open { $0.maintenance = .manual }
+    #expect(reopened.openingReport.replayedCommits == 0)
+    #expect(try reopened.snapshot().count == count)
+  }
+
+  @Test func `a checkpoint that fails while the store is closed is no loss`() throws {
+    for step in ["create", "merge"] {
+      let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+      let database = try bench.open {
+        $0.maintenance = .manual
+        $0.reads = .buffered
+      }
+      try bench.fill(database, 0..<40, size: 40_000)
+      if step == "create" {
+        bench.fileSystem.fail(.create, with: .noSpace)
+        #expect(code { try database.close() } == .diskFull)
+      } else {
+        // A merge that could not be brought in: a checkpoint now would rest on both.
+        try database.writeCheckpoint()
+        try bench.fill(database, 0..<40, size: 40_000)
+        try database.writeCheckpoint()
+        let disk = bench.fileSystem
+        disk.observeCalls { call in
+          if call.verb == .rename, call.path.contains("-") {
+            disk.fail(.read, with: .inputOutput, isLasting: true)
+          }
+        }
+        #expect(code { try database.compact() } == .inputOutput)
+        disk.observeCalls(nil)
+        disk.stopFailing()
+        try bench.fill(database, 0..<40, size: 40_000)
+        try database.close()
+      }
+      let reopened = try bench.open { $0.maintenance = .manual }
+      let oracle = bench.writer.oracle.withLock { $0 }
+      #expect(try oracle.identify(reopened.snapshot()) == oracle.versions.count - 1)
+      #expect(reopened.openingReport.damage.isEmpty)
+    }
+  }
+
+  @Test func `a writer waits for maintenance that is far behind, and goes on with it`() throws {
+    let disk = disk
+    let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let isFirst = Atomic(true)
+    let database = try bench.open {
+      $0.maintenance = .background
+      $0.checkpointInterval = 4096
+      $0.segmentSizeGoal = 1 << 20
+    }
+    disk.observeCalls { call in
+      guard call.verb == .create, call.path.hasSuffix(".checkpoint"),
+        isFirst.exchange(false, ordering: .relaxed)
+      else { return }
+      begun.signal()
+      goOn.wait()
+    }
+    try bench.fill(database, 0..<2, size: 3000)
+    begun.wait()
+    try bench.fill(database, 2..<8, size: 3000)
+    let waits = Atomic(false)
+    let done = DispatchSemaphore(value: 0)
+    let bench = bench
+    DispatchQueue(label: "writes").async {
+      waits.store(true, ordering: .releasing)
+      try? bench.fill(database, 8..<9, size: 3000)
+      done.signal()
+    }
+    while !waits.load(ordering: .acquiring)
+      || database.store.maintenance.state.withLock({ $0.waiters.isEmpty })
+    {}
+    goOn.signal()
+    #expect(done.wait(timeout: .now() + 30) == .success)
+    disk.observeCalls(nil)
+    try expectWhole(database)
+    try database.close()
+  }
+
+  // MARK: Merges
+
+  @Test
+  func `a merge of more than fits in one frame, and of more documents than are moved at once`()
+    throws
+  {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.segmentSizeGoal = 1 << 20
+      $0.mergedSizeLimit = 64 << 20
+    }
+    let text = Value.string(String(repeating: "x", count: 400))
+    for round in 0..<2 {
+      for part in 0..<3 {
+        try database.write { transaction in
+          for number in 0..<1500 where round == 0 || number % 2 == 0 {
+            try transaction.overwrite("doc-\(part)-\(number)", with: ["text": text])
+          }
+        }
+      }
+    }
+    try database.compact()
+    #expect(try database.snapshot().count == 4500)
+    #expect(try database.check().isSound)
+    #expect(try database.statistics.segments.filter { !$0.isActive }.count == 1)
+  }
+
+  @Test func `compaction makes no merged segment larger than its limit`() throws {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.segmentSizeGoal = 8 << 10
+      $0.mergedSizeLimit = 24 << 10
+    }
+    try bench.fill(database, 0..<60, size: 1000)
+    try bench.fill(database, 0..<10, size: 900)
+    try database.compact()
+    let sizes = try database.statistics.segments.map(\.size)
+    #expect(sizes.count > 3)
+    #expect(sizes.allSatisfy { $0 < 40 << 10 }, "\(sizes)")
+    try expectWhole(database)
+  }
+
+  @Test func `many small neighbours are merged though nothing in them is dead`() throws {
+    for session in 0..<8 {
+      let database = try bench.open {
+        $0.maintenance = .manual
+        $0.segmentSizeGoal = 1 << 20
+      }
+      try database.write { _ = try $0.overwrite("doc-\(session)", with: [:]) }
+      try database.close()
+    }
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.segmentSizeGoal = 1 << 20
+    }
+    try database.write { _ = try $0.overwrite("doc-8", with: [:]) }
+    try database.writeCheckpoint()
+    let statistics = try database.statistics
+    #expect(statistics.deadSize == 0)
+    try database.mergeWhatPays()
+    #expect(try database.statistics.segments.count < statistics.segments.count)
+    #expect(try database.snapshot().count == 9)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `a disk that fails anywhere in a merge loses nothing, and is not called damaged`()
+    throws
+  {
+    var codes: [DatabaseError.Code: Int] = [:]
+    for (verb, failure) in [
+      (SimulatedDisk.Verb.read, SystemError.Code.inputOutput), (.write, .noSpace),
+    ] {
+      for call in 1...24 {
+        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
+        let first = try bench.open { $0.maintenance = .manual }
+        try bench.fill(first, 0..<20, size: 300)
+        try bench.fill(first, 0..<5, size: 30)
+        try first.writeCheckpoint()
+        try first.close()
+        // Opened anew, so that pages of the index are read while the merge asks for them.
+        let database = try bench.open { $0.maintenance = .manual }
+        bench.fileSystem.fail(verb, atCall: call, with: failure)
+        if let code = code({ try database.compact() }) {
+          codes[code, default: 0] += 1
+        }
+        bench.fileSystem.stopFailing()
+        let oracle = bench.writer.oracle.withLock { $0 }
+        try database.compact()
+        #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+        #expect(try database.check().isSound)
+      }
+    }
+    #expect(Set(codes.keys) == [.inputOutput, .diskFull])
+  }
+
+  @Test func `a merged segment that rots before it is in use is not used`() throws {
+    let database = try store(30) { $0.reads = .buffered }
+    try bench.fill(database, 0..<12, size: 20)
+    let disk = disk
+    disk.observeCalls { call in
+      // From when it has its name.
+      if call.verb == .flushDirectory, call.path == CrashBench.path,
+        let name = disk.names(in: CrashBench.path).first(where: { $0.contains("-") })
+      {
+        try? disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 + 200, mask: 1)
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.compact() }
+    disk.observeCalls(nil)
+    #expect(error?.code == .damaged)
+    let oracle = bench.writer.oracle.withLock { $0 }
+    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+  }
+
+  @Test func `a merge leaves a segment with a record that is no document as it is, and names it`()
+    throws
+  {
+    let database = try store()
+    var record = try DocumentRecord.forged(
+      "odd", sequence: 100, RevisionID(generation: 0, digest: .own(1, 2)))
+    try database.adopt(record)
+    record.revision = RevisionID(generation: 1, digest: .own(1, 2))
+    let locator = RecordLocator(fileID: 1, offset: 5000, size: 10)
+    database.tamper {
+      $0.set(
+        DocumentEntry(revision: record.revision, isDeleted: false, sequence: 100, locator: locator),
+        for: Array("odd".utf8))
+    }
+    try database.close()
+    let next = try bench.open { $0.isReadOnly = true }
+    #expect(next.openingReport.damage.map(\.path) == ["\(CrashBench.path)/0000000001.segment"])
+    #expect(throws: DatabaseError.self) { try next.compact() }
+  }
+}

@@ -1,0 +1,232 @@
+import DivanLog
+import DivanTesting
+import Dispatch
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// What a transaction and a snapshot answer, and who may write when.
+struct TransactionTests {
+  private func store() throws -> Database {
+    let database = try Database.inMemory()
+    for id in ["a", "b", "c"] {
+      try database.write { try $0.overwrite(id, with: ["id": .string(id)]) }
+    }
+    return database
+  }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? DatabaseError)?.code
+    }
+  }
+
+  @Test func `a transaction reads its own changes, in every way`() throws {
+    let database = try store()
+    try database.write { transaction in
+      #expect(transaction.count == 3)
+      try transaction.delete(id: "b")
+      try transaction.overwrite("d", with: ["id": "d"])
+      #expect(transaction.count == 3)
+      #expect(try transaction.get(["d", "b", "a"]).map { $0?["id"] } == ["d", nil, "a"])
+      #expect(try transaction.exists("d"))
+      #expect(try !transaction.exists("b"))
+      #expect(try !transaction.exists("never"))
+      #expect(try !transaction.exists(""))
+      var cursor = try transaction.documents(.from("b"), descending: true)
+      try transaction.overwrite("e", with: [:])
+      #expect(try cursor.rest().map(\.id) == ["d", "c"])
+    }
+  }
+
+  @Test func `a document without an ID gets one`() throws {
+    let database = try store()
+    let stored = try database.write { try $0.put(Document(["title": "new"])) }
+    #expect(!stored.id.isEmpty)
+    #expect(try database.snapshot().get(stored.id)?["title"] == "new")
+    #expect(database.path == "/memory.divan")
+    #expect(database.newDocumentID() != stored.id)
+  }
+
+  @Test func `a document that was changed meanwhile is not changed by who read it before`() throws {
+    let database = try store()
+    let read = try #require(try database.snapshot().get("a"))
+    try database.write { try $0.overwrite("a", with: ["n": 2]) }
+    #expect(code { try database.write { _ = try $0.put(read) } } == .conflict)
+    #expect(code { try database.write { _ = try $0.delete(read) } } == .conflict)
+    #expect(code { try database.write { _ = try $0.put(Document(id: "a", [:])) } } == .conflict)
+    #expect(try database.snapshot().get("a")?["n"] == 2)
+    // Of another store, or gone for ever: there is nothing to change.
+    let other = try Database.inMemory()
+    #expect(code { try other.write { _ = try $0.put(read) } } == .conflict)
+    #expect(code { try other.write { _ = try $0.delete(read) } } == .notFound)
+    let newest = try #require(try database.snapshot().get("a"))
+    try database.write { try $0.delete(newest) }
+    #expect(code { try database.write { _ = try $0.delete(newest) } } == .notFound)
+  }
+
+  @Test func `ranges hold the IDs that they say`() throws {
+    let database = try store()
+    try database.write { try $0.delete(id: "b") }
+    try database.write { try $0.overwrite("cc", with: [:]) }
+    let snapshot = try database.snapshot()
+    func ids(_ range: IDRange) throws -> [String] {
+      var ids = snapshot.ids(range)
+      return try ids.rest()
+    }
+    #expect(try ids(.all) == ["a", "c", "cc"])
+    #expect(try ids(.prefix("c")) == ["c", "cc"])
+    #expect(try ids(.prefix("")) == ["a", "c", "cc"])
+    #expect(try ids(.from("b")) == ["c", "cc"])
+    #expect(try ids(.from("a", upTo: "c")) == ["a"])
+    #expect(try ids(.from("a", through: "c")) == ["a", "c"])
+    #expect(try ids(.after("a")) == ["c", "cc"])
+    #expect(try ids(.before("c")) == ["a"])
+  }
+
+  @Test func `a snapshot knows the revisions of deleted documents too`() throws {
+    let database = try store()
+    try database.write { try $0.delete(id: "b") }
+    let snapshot = try database.snapshot()
+    let revision = try snapshot.revision(of: "b")
+    #expect(revision?.generation == 2)
+    #expect(try snapshot.revision(of: "never") == nil)
+    #expect(try snapshot.revisions(of: "b").first == revision)
+    #expect(try snapshot.revisions(of: "never") == [])
+    #expect(try snapshot.tombstone("b")?.isDeleted == true)
+    #expect(try snapshot.tombstone("a") == nil)
+    #expect(try snapshot.tombstone("never") == nil)
+    var feed = snapshot.changes(since: 3)
+    let change = try #require(try feed.next())
+    #expect(change.id == "b")
+    #expect(change.isDeleted)
+    #expect(change.revision == revision)
+    #expect(try snapshot.get("") == nil)
+    #expect(try snapshot.get(["a", "b", "never"]).map { $0?.id } == ["a", nil, nil])
+  }
+
+  @Test func `opening reports say what happened in words`() {
+    var report = OpeningReport()
+    #expect(report.description == "The store had been closed properly.")
+    report.ending = .created
+    #expect(report.description == "A new store was made.")
+    report.ending = .interrupted
+    report.replayedCommits = 3
+    report.securedCommits = 2
+    report.discardedBytes = 9
+    report.damage = [DatabaseError(.damaged, "a bad byte", path: "/x")]
+    report.notes = ["It rained"]
+    #expect(
+      report.description == "The store had not been closed. 3 commits were read from the log."
+        + " 2 of the newest were logged again to make them durable."
+        + " 9 bytes of an unfinished transaction were left out."
+        + " Damage: damaged: a bad byte; /x. It rained.")
+  }
+
+  // MARK: Turns
+
+  @Test func `the turn comes to those who wait, and not to those who gave up`() throws {
+    let turn = WriteTurn()
+    turn.take()
+    #expect(turn.isMine)
+    let came = Recorder<Bool>()
+    let done = DispatchSemaphore(value: 0)
+    DispatchQueue(label: "waits").async {
+      came.append(turn.take(timeout: .seconds(60)))
+      turn.pass()
+      done.signal()
+    }
+    while turn.waiterCount == 0 {}
+    #expect(!turn.take(timeout: .zero))
+    #expect(turn.waiterCount == 1)
+    turn.pass()
+    done.wait()
+    #expect(came.all == [true])
+    #expect(!turn.isMine)
+    // Whose semaphore is not waited for any more has got the turn.
+    #expect(turn.giveUp(DispatchSemaphore(value: 0)))
+  }
+
+  @Test func `times beyond what the system can wait for are cut`() {
+    #expect(Duration.seconds(-5).dispatchInterval == .nanoseconds(0))
+    #expect(Duration.seconds(1 << 40).dispatchInterval == .seconds(100_000_000))
+    #expect(Duration.milliseconds(1500).dispatchInterval == .nanoseconds(1_500_000_000))
+  }
+
+  @Test func `whoever waits for the turn while the store is closed is told so`() throws {
+    let database = try store()
+    let (begun, end, done) = (
+      DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+    )
+    let errors = Recorder<DatabaseError.Code?>()
+    DispatchQueue(label: "writes").async {
+      try? database.write { _ in
+        begun.signal()
+        end.wait()
+      }
+      done.signal()
+    }
+    begun.wait()
+    DispatchQueue(label: "closes").async {
+      try? database.close()
+      done.signal()
+    }
+    while database.store.turn.waiterCount < 1 {}
+    DispatchQueue(label: "waits").async {
+      errors.append(code { try database.write { _ in } })
+      done.signal()
+    }
+    while database.store.turn.waiterCount < 2 {}
+    end.signal()
+    for _ in 0..<3 { done.wait() }
+    #expect(errors.all == [.closed])
+  }
+
+  @Test func `a store whose last reference goes before its flush is due is closed with it`() throws
+  {
+    let files = MemoryFileSystem()
+    var configuration = Configuration.small(on: files)
+    do {
+      let database = try Database(at: "/store.divan", configuration: configuration)
+      try database.write(durability: .relaxed(maxDelay: .milliseconds(30))) {
+        try $0.overwrite("a", with: [:])
+      }
+    }
+    // The flush comes due, and finds nobody.
+    DispatchSemaphore(value: 0).wait(untilPassed: .milliseconds(80))
+    configuration.isReadOnly = true
+    let reopened = try Database(at: "/store.divan", configuration: configuration)
+    #expect(reopened.openingReport.ending == .closed)
+    #expect(try reopened.snapshot().exists("a"))
+  }
+
+  @Test func `a task that is cancelled before its work begins changes nothing`() async throws {
+    let database = try store()
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      var codes: [DatabaseError.Code?] = []
+      do { try await database.write { try $0.overwrite("x", with: [:]) } } catch {
+        codes.append((error as? DatabaseError)?.code)
+      }
+      do { _ = try await database.read { try $0.get("a") } } catch {
+        codes.append((error as? DatabaseError)?.code)
+      }
+      return codes
+    }
+    task.cancel()
+    let codes = await task.value
+    #expect(codes == [.cancelled, .cancelled])
+    #expect(try database.snapshot().count == 3)
+    #expect(try await database.read { try $0.get("a") }?["id"] == "a")
+  }
+}
+
+extension DispatchSemaphore {
+  /// Waits for nothing but time.
+  func wait(untilPassed time: DispatchTimeInterval) { _ = wait(timeout: .now() + time) }
+}
