@@ -214,11 +214,12 @@ extension SimulatedDisk {
 
   /// Makes the `call`-th call from now fail, counted from 1 over all calls or those of one verb.
   ///
-  /// If `isLasting`, every later such call fails as well.
-  ///
   /// - Parameters:
   ///   - verb: the calls that count; all if nil.
+  ///   - call: which of them fails.
+  ///   - failure: why it fails.
   ///   - completion: how much of it is done nevertheless.
+  ///   - isLasting: whether every later one fails, too.
   public func fail(
     _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure,
     completion: Completion = .part, isLasting: Bool = false
@@ -237,8 +238,12 @@ extension SimulatedDisk {
   /// Makes the `call`-th write, flush of a file or flush of a directory from now, counted from 1,
   /// report success for what it does not do.
   ///
-  /// - Parameter forgottenAfterCalls: after so many more calls reading gives what is on the disk;
-  ///   not before the power is lost if nil.
+  /// - Parameters:
+  ///   - lie: which of the three.
+  ///   - call: which of those calls.
+  ///   - isLasting: whether every later one does so, too.
+  ///   - forgottenAfterCalls: after so many more calls reading gives what is on the disk; not before
+  ///     the power is lost if nil.
   public func lie(
     _ lie: Lie, atCall call: Int = 1, isLasting: Bool = false, forgottenAfterCalls: Int? = nil
   ) {

@@ -210,8 +210,9 @@ extension FaultTests {
     return bench
   }
 
-  /// A write may arrive whole although the system reports an error. The commit was said not to have
-  /// happened, and was there when the store was opened again.
+  /// A write may arrive whole although the system reports an error.
+  ///
+  /// The commit was said not to have happened, and was there when the store was opened again.
   @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
     let bench = try filled()
     let database = try bench.open { $0.maintenance = .manual }
@@ -285,8 +286,10 @@ extension FaultTests {
     }
   }
 
-  /// A new segment stood in its place, but HEAD could not be replaced. Nothing of the transaction
-  /// counted, and neither did the segment: a checkpoint did not list it, and it was missing then.
+  /// A new segment stood in its place, but HEAD could not be replaced.
+  ///
+  /// Nothing of the transaction counted, and neither did the segment: a checkpoint did not list it,
+  /// and it was missing then.
   @Test func `a segment that was begun by a transaction that failed is not forgotten`() throws {
     for call in 1...14 {
       let bench = try filled()

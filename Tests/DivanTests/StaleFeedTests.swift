@@ -6,7 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// A merge of one segment took the name of one that the newest checkpoint listed. The checkpoint
+/// A merge of one segment took the name of one that the newest checkpoint listed.
+///
+/// The checkpoint
 /// before it was used instead, and what follows it was replayed without asking the index, though the
 /// merge had left out records which say what they take the place of: the feed then told of changes
 /// that had long been superseded, and failed once their segment was gone.

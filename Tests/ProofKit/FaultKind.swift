@@ -61,13 +61,13 @@ extension FaultKind {
   func explains(_ code: DatabaseError.Code) -> Bool {
     let own: Set<DatabaseError.Code> =
       switch failure {
-      case .inputOutput, .interrupted, .staleHandle, .outOfMemory: [.inputOutput]
+      case .inputOutput, .interrupted, .outOfMemory: [.inputOutput]
       // A store on a full disk can be read.
       case .noSpace, .quotaExceeded: [.diskFull, .readOnly]
       case .noAccess, .notPermitted: [.accessDenied]
       case .tooManyOpenFiles, .tooManyOpenFilesInSystem: [.resourceExhausted]
       case .readOnly: [.readOnly]
-      case .notFound: [.notFound, .inputOutput]
+      case .notFound, .staleHandle: [.notFound, .inputOutput]
       }
     if own.contains(code) || [.outcomeUnknown, .writerStopped].contains(code) { return true }
     return forgetsBytes && code == .damaged

@@ -12,8 +12,9 @@ final class RandomRun {
   private var disk = SimulatedFileSystem()
   private var lives = 0
   private var database: Database?
-  /// The versions that may be found after a crash, oldest first: the first one is secured. The last
-  /// one is what was committed last, or may have been.
+  /// The versions that may be found after a crash, oldest first.
+  ///
+  /// The first one is secured; the last one is what was committed last, or may have been.
   private var versions = [RandomModel()]
   /// Whether the last version is one of which it is unknown whether it was committed.
   private var isUnknown = false
