@@ -8,10 +8,9 @@ import Testing
 
 /// A merge of one segment took the name of one that the newest checkpoint listed.
 ///
-/// The checkpoint
-/// before it was used instead, and what follows it was replayed without asking the index, though the
-/// merge had left out records which say what they take the place of: the feed then told of changes
-/// that had long been superseded, and failed once their segment was gone.
+/// The checkpoint before it was used instead, and what follows it was replayed without asking the
+/// index, though the merge had left out records which say what they take the place of: the feed then
+/// told of changes that had long been superseded, and failed once their segment was gone.
 ///
 /// Found by random runs, seeds 17, 37 and 136.
 struct StaleFeedTests {

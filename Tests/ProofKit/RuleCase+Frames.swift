@@ -233,32 +233,17 @@ extension RuleCase {
       let block = try bench.fileSystem.contents(of: path, limit: 1 << 20).prefix(4096).array
       func code(_ change: (inout [UInt8]) -> Void) throws -> DatabaseError.Code? {
         let left = bench.restarted(.processEnd, life: 9)
-        var changed = Array(block.dropLast(4))
-        change(&changed)
-        var writer = ByteWriter()
-        writer.append(changed)
-        var check = CRC32C()
-        check.add(writer, in: 0..<writer.count)
-        writer.append(check.checksum)
-        try left.fileSystem.overwrite(path, atOffset: 0, with: writer.array)
-        let opened: Database
-        do { opened = try left.openQuiet() } catch let error as DatabaseError { return error.code }
-        return opened.openingReport.damage.first?.code
+        try left.fileSystem.overwrite(path, atOffset: 0, with: withChecksum(block, change))
+        return try left.codeOfOpening()
       }
       try expect(try code { _ in } == nil, "nothing was changed")
       try expect(try code { $0[8] = 2 } == .newerFormat, "a newer version")
       try expect(try code { $0[16] = 1 } == .newerFormat, "an unknown feature")
       try expect(try code { $0[12] = 2 } == .damaged, "a file of another kind")
       for (offset, byte) in [(0, 0x88), (12, 2)] as [(Int, UInt8)] {
-        var changed = Array(block.dropLast(4))
-        changed[offset] = byte
-        var writer = ByteWriter()
-        writer.append(changed)
-        var check = CRC32C()
-        check.add(writer, in: 0..<writer.count)
-        writer.append(check.checksum)
+        let changed = withChecksum(block) { $0[offset] = byte }
         do throws(LogError) {
-          _ = try SegmentHeader.decode(writer.sharedCopy, path: path)
+          _ = try SegmentHeader.decode(SharedBytes(copying: changed), path: path)
         } catch .foreign {
           continue
         }
@@ -282,5 +267,28 @@ extension CrashBench {
   /// The same store on another disk.
   fileprivate func restarted(_ disk: SimulatedFileSystem, _ life: Int) -> CrashBench {
     CrashBench(disk, writer, isMapped: isMapped, life: life)
+  }
+}
+
+/// A header block whose checksum is right again after a change.
+private func withChecksum(_ block: [UInt8], _ change: (inout [UInt8]) -> Void) -> [UInt8] {
+  var changed = Array(block.dropLast(4))
+  change(&changed)
+  var writer = ByteWriter()
+  writer.append(changed)
+  var check = CRC32C()
+  check.add(writer, in: 0..<writer.count)
+  writer.append(check.checksum)
+  return writer.array
+}
+
+extension CrashBench {
+  /// What an opening throws, or reports as damage; nil if all is well.
+  fileprivate func codeOfOpening() throws -> DatabaseError.Code? {
+    do {
+      return try openQuiet().openingReport.damage.first?.code
+    } catch let error as DatabaseError {
+      return error.code
+    }
   }
 }
