@@ -39,6 +39,12 @@ package struct GoldenStores: Sendable {
     deltas, tree, tombstones, large, longIDs, unicode, values, nested, manyProperties, histories,
     reserve, rotation, aged, leftovers, backup, multiFrame,
   ]
+
+  /// Names of stores that are checked in and that no writer leaves like this any more.
+  ///
+  /// `merged-one-spent`: after a merge of one segment no checkpoint was written, so that the one that
+  /// is there cannot be used.
+  package static let ofEarlierWriters = ["merged-one-spent"]
 }
 
 extension GoldenStores {

@@ -197,6 +197,29 @@ extension RuleCase {
         try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
       }
     },
+    RuleCase(name: "rule 3: a bound that only a trailer before a checkpoint states counts no more")
+    {
+      for goesWrong in [false, true] {
+        let bench = CrashBench.fresh()
+        let disk = bench.fileSystem
+        let database = try bench.openQuiet { $0.sequenceReserve = 3 }
+        func next() throws -> UInt64 {
+          try database.write(durability: .none) { try $0.overwrite("a", with: [:]).sequence }
+        }
+        _ = try next()
+        // The checkpoint is there, and HEAD is not replaced after it.
+        if goesWrong { disk.fail(.create, atCall: 2, with: .inputOutput) }
+        try database.writeCheckpoint()
+        disk.stopFailing()
+        var last: UInt64 = 0
+        // As many as the trailer had reserved, and not one more.
+        for _ in 0..<3 { last = max(last, try next()) }
+        let after = bench.restarted(.strict, life: 9)
+        let reopened = try after.openQuiet()
+        let sequence = try reopened.write { try $0.overwrite("b", with: [:]).sequence }
+        try expect(sequence > last, "\(sequence) was handed out again")
+      }
+    },
     RuleCase(name: "rule 3: a backup is another store") {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()

@@ -72,6 +72,7 @@ extension Store {
       return (state.lastNumber, state.checkpoint, true)
     }
     guard isNeeded else { return nil }
+    writer.tail.noteCovered()
     newest.documents.freeze()
     newest.sequences.freeze()
     newest.frozenSequence = newest.lastSequence

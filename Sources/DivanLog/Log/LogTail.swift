@@ -12,10 +12,14 @@ package final class LogTail: Sendable {
     package let sequenceBound: UInt64
   }
 
-  private struct State {
+  fileprivate struct State {
     var appended: Point?
     var flushed: Point?
     var sequenceBound: UInt64
+    /// The bound that HEAD and the headers of segments state.
+    var statedBound: UInt64 = 0
+    /// No opening reads the trailers up to this commit, because a checkpoint covers them.
+    var coveredCommit: UInt64 = 0
     /// Why nothing more may be written, if so.
     var failure: SystemError?
   }
@@ -39,8 +43,18 @@ extension LogTail {
   /// Sequence numbers up to this one may be used: the bound is durable.
   package var sequenceBound: UInt64 { state.withLock { $0.sequenceBound } }
 
-  package func raiseSequenceBound(to bound: UInt64) {
-    state.withLock { $0.sequenceBound = max($0.sequenceBound, bound) }
+  /// Notes a bound that HEAD states now.
+  package func raiseSequenceBound(to bound: UInt64) { state.withLock { $0.state(bound) } }
+
+  /// Notes that a checkpoint may soon cover all that was appended.
+  ///
+  /// Then the next opening reads on behind it, and what the trailers before it said of sequence numbers
+  /// counts no more.
+  package func noteCovered() {
+    state.withLock {
+      $0.coveredCommit = $0.appended?.end.commit ?? 0
+      $0.sequenceBound = $0.statedBound
+    }
   }
 
   /// The last place in a file that is known to be flushed; nil if none is.
@@ -57,12 +71,12 @@ extension LogTail {
   /// Notes that the log now ends at `point`.
   package func noteAppended(_ point: Point) { state.withLock { $0.appended = point } }
 
-  /// Notes that the log ends at `point`, and that this is durable.
+  /// Notes that a segment begins, and that it is durable to `point`.
   package func noteFlushed(_ point: Point) {
     state.withLock {
       $0.appended = point
       $0.flushed = point
-      $0.sequenceBound = max($0.sequenceBound, point.sequenceBound)
+      $0.state(point.sequenceBound)
     }
   }
 
@@ -86,8 +100,17 @@ extension LogTail {
       // Somebody else may have flushed more meanwhile.
       let isBehind = $0.flushed.map { $0.end.commit > target.end.commit } == true
       if !isBehind { $0.flushed = target }
-      $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+      if target.end.commit > $0.coveredCommit {
+        $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+      }
     }
     return target.end.commit
+  }
+}
+
+extension LogTail.State {
+  fileprivate mutating func state(_ bound: UInt64) {
+    statedBound = max(statedBound, bound)
+    sequenceBound = max(sequenceBound, bound)
   }
 }
