@@ -11,7 +11,7 @@ struct PlantedBugsProgram {
       --only        tries only bugs whose name contains TEXT
       --jobs        how many are tried at the same time; as many as there are cores if not given
       --never-lose  on a simulated disk that never loses anything, where bugs that leave out a
-                    flush must not be noticed: so this fails
+                    flush must not be noticed: so this ends with status 1
       --verbose     says of each what was noticed
     """
 
@@ -37,6 +37,9 @@ struct PlantedBugsProgram {
     }
   }
 
+  /// The status to exit with if nothing can be said of the bugs; 1 says that some survive.
+  private static let nothingTried: Int32 = 2
+
   /// Does what was asked for; returns the status to exit with.
   func run() -> Int32 {
     guard isUnderstood, jobs > 0 else {
@@ -44,21 +47,21 @@ struct PlantedBugsProgram {
       return 64
     }
     do {
-      return try runProofs() ? 0 : 1
+      return try runProofs()
     } catch {
       say("\(error)")
-      return 1
+      return Self.nothingTried
     }
   }
 
-  private func runProofs() throws -> Bool {
+  private func runProofs() throws -> Int32 {
     let root = URL(filePath: FileManager.default.currentDirectoryPath)
     let build = PlantedBuild(
       root: root, planting: Planting(bugs: PlantedBug.all + [.diskThatNeverLoses]))
     let clock = ContinuousClock()
     let start = clock.now
     try build.prepare()
-    guard try build.build() else { return false }
+    guard try build.build() else { return Self.nothingTried }
     say(
       "Built with \(PlantedBug.all.count) bugs in it in \(Int((clock.now - start) / .seconds(1))) s"
     )
@@ -66,12 +69,11 @@ struct PlantedBugsProgram {
     if neverLoses { bugs.removeAll { !$0.needsLoss } }
     guard !bugs.isEmpty else {
       say("No bug is called like that")
-      return false
+      return Self.nothingTried
     }
-    let isSound = try holdsWithoutBugs(build, Set(bugs.map(\.killer)))
-    let areKilled = try kill(bugs, build)
-    if isSound, areKilled, !neverLoses { return try needsLosses(bugs, build) }
-    return isSound && areKilled
+    guard try holdsWithoutBugs(build, Set(bugs.map(\.killer))) else { return Self.nothingTried }
+    guard try kill(bugs, build) else { return 1 }
+    return try neverLoses || needsLosses(bugs, build) ? 0 : 1
   }
 
   /// Whether nothing is noticed where nothing is wrong.

@@ -137,7 +137,15 @@ extension CrashOracle {
       }
     }
     guard seen == version else {
-      throw Mismatch("the feed of version \(index) is \(seen) instead of \(version)")
+      let differences = Set(seen.keys).union(version.keys).sorted().filter {
+        seen[$0] != version[$0]
+      }
+      .map {
+        "\($0): \(seen[$0].map { "\($0)" } ?? "none") != \(version[$0].map { "\($0)" } ?? "none")"
+      }
+      throw Mismatch(
+        "in the feed of version \(index) of \(versions.count - 1): "
+          + differences.joined(separator: ", "))
     }
     var documents = snapshot.documents()
     var live = version.filter { !$0.value.isDeleted }
@@ -188,8 +196,12 @@ package final class CrashWriter: Sendable {
   package func commit(
     _ database: Database, _ steps: [Step], durability: Durability = .full
   ) throws {
-    var version = oracle.withLock { $0.versions[$0.versions.count - 1] }
-    let index = oracle.withLock { $0.versions.count }
+    let before = oracle.withLock { $0 }
+    let index = before.versions.count
+    // A commit of unknown outcome may be gone: then the next one is built on the one before it.
+    let base =
+      isUnsure.load(ordering: .relaxed) ? try before.identify(database.snapshot()) : index - 1
+    var version = before.versions[base]
     var isAttempted = false
     do {
       try database.write(durability: durability) { transaction in

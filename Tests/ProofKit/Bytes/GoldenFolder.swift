@@ -12,6 +12,7 @@ package struct GoldenFolder: Sendable {
   /// The stores of version 1 that are checked in.
   package static let version1 = GoldenFolder(
     URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
       .appending(path: "Fixtures/v1").path)
 }
 
