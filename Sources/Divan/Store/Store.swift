@@ -67,12 +67,19 @@ extension Store {
     if !turn.isMine { maintenance.throttle(self) }
     let writer = try takeTurn(timeout: timeout)
     let result: R
-    let commit: UInt64?
+    let (base, commit): (UInt64, UInt64)
     do {
       defer { turn.pass() }
-      (result, commit) = try run(writer, durability: durability, body)
+      base = newest.commit
+      result = try run(writer, durability: durability, body)
+      commit = newest.commit
     }
-    if let commit { try settle(commit, durability) }
+    if commit > base {
+      try settle(commit, durability)
+    } else {
+      // It changed nothing, but may have read what a loss of power would still undo.
+      try commits.waitUntilVisible(base)
+    }
     return result
   }
 
@@ -104,10 +111,10 @@ extension Store {
     return true
   }
 
-  /// Runs `body` and appends what it did to the log; returns the commit's number if it did anything.
+  /// Runs `body` and appends what it did to the log, if anything.
   private func run<R>(
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
-  ) throws -> (R, UInt64?) {
+  ) throws -> R {
     if writer.tail.isPoisoned {
       // A flush may have failed for a checkpoint or a merge, with no committer to tell.
       commits.fail(
@@ -130,14 +137,15 @@ extension Store {
       store: self, state: newest, fileID: place.fileID, base: place.offset)
     defer { transaction.end() }
     let result = try body(transaction)
-    guard !transaction.isEmpty else { return (result, nil) }
-    let commit = try append(transaction, writer, needsFlush: durability == .full)
-    return (result, commit)
+    if !transaction.isEmpty {
+      try append(transaction, writer, needsFlush: durability == .full)
+    }
+    return result
   }
 
   private func append(
     _ transaction: WriteTransaction, _ writer: LogWriter, needsFlush: Bool
-  ) throws(DatabaseError) -> UInt64 {
+  ) throws(DatabaseError) {
     var state = transaction.state
     do throws(LogError) {
       state.time = try transaction.withBuffer { (buffer) throws(LogError) in
@@ -152,7 +160,6 @@ extension Store {
     newest = state
     commits.add(state, needsFlush: needsFlush)
     maintenance.noteAppended(transaction.size, self)
-    return state.commit
   }
 
   /// What a failure to write means: nothing was committed, unless a flush failed.

@@ -108,6 +108,43 @@ extension RuleCase {
       try expect(isInTime, "somebody waits for ever")
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
+    RuleCase(name: "what a transaction has only read is durable when it returns") {
+      // It comes while the commit that it reads waits for its flush.
+      let ended = DispatchGroup()
+      let hasReturned = Atomic(false)
+      let problems = Recorder<String>()
+      let opened = Mutex<Database?>(nil)
+      let system = FlushHook(SimulatedFileSystem()) {
+        guard let database = opened.withLock({ $0 }) else { return }
+        let hasRead = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "reader").async(group: ended) {
+          do {
+            let isThere = try database.write { transaction in
+              defer { hasRead.signal() }
+              return try transaction.exists("first")
+            }
+            hasReturned.store(true, ordering: .relaxed)
+            if !isThere { problems.append("it did not read the newest version") }
+          } catch {
+            problems.append("\(error)")
+          }
+        }
+        hasRead.wait()
+        usleep(20_000)
+        if hasReturned.load(ordering: .relaxed) { problems.append("it returned before the flush") }
+      }
+      var configuration = Configuration.crashing(on: system, life: 1)
+      configuration.maintenance = .manual
+      let database = try Database(at: CrashBench.path, configuration: configuration)
+      try database.write { _ = try $0.overwrite("before", with: [:]) }
+      opened.withLock { $0 = database }
+      system.arm()
+      try database.write { _ = try $0.overwrite("first", with: [:]) }
+      let isInTime = ended.wait(timeout: .now() + 5) == .success
+      opened.withLock { $0 = nil }
+      try expect(isInTime && hasReturned.load(ordering: .relaxed), "it waits for ever")
+      try expect(problems.all.isEmpty, "\(problems.all)")
+    },
     RuleCase(name: "a failed flush stops writing but not reading, and is never tried again") {
       for behavior in SimulatedDisk.FailedFlush.tried {
         for durability in [Durability.full, .none] {

@@ -123,6 +123,8 @@ extension HistoryChecker {
       }
       return
     }
+    // Who failed may have built on a commit that was lost, and fails with it.
+    if transaction.outcome != .committed, hasLostCommit(begunBefore: transaction.end) { return }
     // It changed nothing, so any place in the order will do that the clock allows.
     guard transaction.steps.contains(where: { if case .read = $0 { true } else { false } }) else {
       return
@@ -134,6 +136,12 @@ extension HistoryChecker {
     report(
       "\(transaction.name) read \(wrong), and no state after \(earliest) to \(latest) commits is so"
     )
+  }
+
+  private func hasLostCommit(begunBefore moment: Int) -> Bool {
+    history.transactions.contains {
+      $0.outcome == .unknown && $0.begin < moment && placesByName[$0.name] == nil
+    }
   }
 
   /// After how many commits something can have been that began and ended then.
