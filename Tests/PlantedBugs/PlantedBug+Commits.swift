@@ -32,7 +32,14 @@ extension PlantedBug {
           plant: "if !PLANTED, let failure = commits.failure {"),
         Edit(
           Place.mainStore,
-          find: "if writer.tail.isPoisoned {", plant: "if !PLANTED, writer.tail.isPoisoned {"),
+          find: """
+            if writer.tail.isPoisoned {
+            // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+            """,
+          plant: """
+            // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+            if !PLANTED, writer.tail.isPoisoned {
+            """),
       ], killedBy: .rules("a failed flush stops writing")),
     PlantedBug(
       "lost-versions-seen", rule: "promise 6", "what waits for a flush that failed is seen later",
@@ -59,15 +66,30 @@ extension PlantedBug {
       find: "tail.poison(failure)", plant: "if !PLANTED { tail.poison(failure) }",
       killedBy: .rules("a directory that cannot be flushed")),
     PlantedBug(
+      "reading-write-returns-early", rule: "promise 2",
+      "a transaction that has only read returns before that is durable",
+      in: Place.mainStore,
+      find: "try commits.waitUntilVisible(base)",
+      plant: "if !PLANTED { try commits.waitUntilVisible(base) }",
+      killedBy: .rules("what a transaction has only read")),
+    PlantedBug(
+      "covered-bound-counts", rule: "3",
+      "a bound counts that only a trailer before the checkpoint states",
+      in: Place.checkpointing, find: "writer.tail.noteCovered()",
+      plant: "if !PLANTED { writer.tail.noteCovered() }",
+      killedBy: .rules("rule 3: a bound that only a trailer")),
+    PlantedBug(
       "wrong-waiter-told", rule: "promise 2", "a flush acknowledges what was appended while it ran",
       in: Place.tail,
       find: """
         $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
         }
+        }
         return target.end.commit
         """,
       plant: """
         $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
+        }
         }
         if PLANTED { return appendedCommit ?? target.end.commit }
         return target.end.commit

@@ -93,11 +93,11 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
+        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
-        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
+        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
         """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",
@@ -221,14 +221,12 @@ extension PlantedBug {
       "old checkpoints are deleted before the new one is there",
       in: Place.checkpointing,
       find: """
-        guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
-        return
-        }
+        guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        else { return }
         """,
       plant: """
-        guard let begun = try withTurn({ () throws(DatabaseError) in try beginCheckpoint() }) else {
-          return
-        }
+        guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
+        else { return }
         if PLANTED, let files = try? directory.listing().files {
           for case .checkpoint(let number) in files { try? directory.remove(.checkpoint(number)) }
         }

@@ -45,12 +45,12 @@ extension PlantedBug {
       in: Place.writer,
       find: """
         lastSequence: lastSequence,
-        sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
+        sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
         flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
         """,
       plant: """
         lastSequence: PLANTED ? 0 : lastSequence,
-        sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
+        sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
         flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
         """, killedBy: .rules("rule 3: a fresh header")),
     PlantedBug(
@@ -66,9 +66,9 @@ extension PlantedBug {
         Edit(
           Place.merge,
           find:
-            "sequenceBound: order.inputs.map(\\.header.sequenceBound).max() ?? 0, flushedSize: 0,",
+            "sequenceBound: order.inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,",
           plant:
-            "sequenceBound: PLANTED ? 0 : order.inputs.map(\\.header.sequenceBound).max() ?? 0, flushedSize: 0,"
+            "sequenceBound: PLANTED ? 0 : order.inputs.map(\\.header.sequenceBound).reduce(0, max), flushedSize: 0,"
         ),
         Edit(
           Place.merge,
@@ -121,9 +121,9 @@ extension PlantedBug {
     PlantedBug(
       "tombstone-dropped", rule: "5", "a merge drops deletions",
       in: Place.merging,
-      find: "return try indexEntry(of: item, in: state)?.locator == item.locator",
+      find: "return try view.entry(record.idBytes)?.locator == item.locator",
       plant: """
-        let entry = try indexEntry(of: item, in: state)
+        let entry = try view.entry(record.idBytes)
         if PLANTED, entry?.isDeleted == true { return false }
         return entry?.locator == item.locator
         """, killedBy: .rules("rule 5: a deletion outlives")),
@@ -183,9 +183,9 @@ extension PlantedBug {
     PlantedBug(
       "merged-end-wrong", rule: "10", "a merged file states another end than its last input had",
       in: Place.merge,
-      find: "end: newest.header.merge?.end ?? newest.end, fileSize: UInt64(merge.offset))",
+      find: "end: end, fileSize: UInt64(merge.offset))",
       plant:
-        "end: PLANTED ? oldest.end : newest.header.merge?.end ?? newest.end, fileSize: UInt64(merge.offset))",
+        "end: PLANTED ? oldest.end : end, fileSize: UInt64(merge.offset))",
       killedBy: .rules("rule 10: a merged segment still vouches")),
     PlantedBug(
       "footer-not-missed", rule: "10", "a merged file may end without its footer",
@@ -253,9 +253,9 @@ extension PlantedBug {
     PlantedBug(
       "head-floor-too-high", rule: "10", "HEAD promises what was appended, not what was flushed",
       in: Place.writer,
-      find: "let floor = active.map { tail.flushedEnd(in: $0.fileID) ?? last.end } ?? last.end",
+      find: "let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
       plant:
-        "let floor = PLANTED ? end : active.map { tail.flushedEnd(in: $0.fileID) ?? last.end } ?? last.end",
+        "let floor = PLANTED ? end : active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end",
       killedBy: .rules("rule 3: no number comes twice")),
     PlantedBug(
       "promise-too-high", rule: "promise 5", "a trailer promises its own commit",

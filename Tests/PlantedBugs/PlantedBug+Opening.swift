@@ -29,10 +29,10 @@ extension PlantedBug {
           plant: "guard let writer, PLANTED || commits.failure == nil else { return }"),
         Edit(
           Place.mainStore,
-          find: "if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }",
+          find: "if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }",
           plant: """
             if PLANTED { try? writer.noteClosed() }
-            if maintenance.isWorthACheckpoint { try writeCheckpointInTurn() }
+            if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
             """),
         Edit(
           Place.mainStore,

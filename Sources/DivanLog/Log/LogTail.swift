@@ -16,6 +16,8 @@ package final class LogTail: Sendable {
     var appended: Point?
     var flushed: Point?
     var sequenceBound: UInt64
+    /// The highest bound that was ever stated and flushed, in trailers that count no more as well.
+    var highestBound: UInt64
     /// The bound that HEAD and the headers of segments state.
     var statedBound: UInt64 = 0
     /// No opening reads the trailers up to this commit, because a checkpoint covers them.
@@ -27,7 +29,7 @@ package final class LogTail: Sendable {
   private let state: Guarded<State>
 
   package init(sequenceBound: UInt64) {
-    state = Guarded(State(sequenceBound: sequenceBound))
+    state = Guarded(State(sequenceBound: sequenceBound, highestBound: sequenceBound))
   }
 }
 
@@ -42,6 +44,9 @@ extension LogTail {
 
   /// Sequence numbers up to this one may be used: the bound is durable.
   package var sequenceBound: UInt64 { state.withLock { $0.sequenceBound } }
+
+  /// What is to be stated from now on, so that no statement is lower than one before it.
+  package var highestBound: UInt64 { state.withLock { $0.highestBound } }
 
   /// Notes a bound that HEAD states now.
   package func raiseSequenceBound(to bound: UInt64) { state.withLock { $0.state(bound) } }
@@ -100,6 +105,7 @@ extension LogTail {
       // Somebody else may have flushed more meanwhile.
       let isBehind = $0.flushed.map { $0.end.commit > target.end.commit } == true
       if !isBehind { $0.flushed = target }
+      $0.highestBound = max($0.highestBound, target.sequenceBound)
       if target.end.commit > $0.coveredCommit {
         $0.sequenceBound = max($0.sequenceBound, target.sequenceBound)
       }
@@ -112,5 +118,6 @@ extension LogTail.State {
   fileprivate mutating func state(_ bound: UInt64) {
     statedBound = max(statedBound, bound)
     sequenceBound = max(sequenceBound, bound)
+    highestBound = max(highestBound, bound)
   }
 }

@@ -145,7 +145,7 @@ extension LogWriter {
     lastTime = max(lastTime, settings.now())
     let trailer = CommitTrailer(
       frameCount: 0, recordCount: 0, lastSequence: lastSequence,
-      sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
+      sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
       // What a forged file may have brought in: above the limit nobody would read the trailer.
       time: min(lastTime, counterLimit), documentCount: min(documentCount, counterLimit))
@@ -224,7 +224,7 @@ extension LogWriter {
         kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
       fileID: nextFileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
-      sequenceBound: max(tail.sequenceBound, lastSequence + settings.sequenceReserve),
+      sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
       flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
     let block = header.encode()
     let chain = SegmentHeader.chain(of: block)
@@ -313,7 +313,7 @@ extension LogWriter {
   /// Replaces `HEAD`: through which place the log is durable, and which sequence numbers are reserved.
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
     let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
-    let bound = max(tail.sequenceBound, sequenceBound)
+    let bound = max(tail.highestBound, sequenceBound)
     try directory.replaceHead(
       Head(
         preamble: FilePreamble(
