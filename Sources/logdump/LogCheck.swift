@@ -157,7 +157,7 @@ extension LogCheck {
 
   private func check(_ record: Record, _ offset: Int, _ segment: Segment) throws {
     guard record.kind == .document else {
-      if record.kind.rawValue < 128 {
+      if !record.kind.maySkip {
         try add(segment, offset, "a record of the unknown kind \(record.kind.rawValue)")
       }
       return

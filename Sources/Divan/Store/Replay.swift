@@ -58,7 +58,7 @@ extension Replay {
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) {
     guard item.record.kind == .document else {
       // Later versions may add kinds from 128 on that need not be understood. FILE_FORMAT.md §6
-      if item.record.kind.rawValue < 128 {
+      if !item.record.kind.maySkip {
         damage.append(
           Damage(
             path: segment.file.path, offset: Int(clamping: item.locator.offset),

@@ -78,7 +78,8 @@ extension Store {
   private func isLive(
     _ item: RecordScan.Entry, in state: StoreState
   ) throws(DatabaseError) -> Bool {
-    guard item.record.kind == .document else { return false }
+    // What a later version wrote is for that version to drop.
+    guard item.record.kind == .document else { return item.record.kind.maySkip }
     let view = StoreView(state: state, store: self)
     let record = try view.decode(item.record, at: item.locator)
     return try view.entry(record.idBytes)?.locator == item.locator

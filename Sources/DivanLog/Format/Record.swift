@@ -20,6 +20,9 @@ package struct Record: Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Whether a reader that does not know this kind goes on without the record.
+    package var maySkip: Bool { rawValue >= 128 }
+
     /// A document's newest state.
     package static let document = Kind(rawValue: 1)
     /// In a merged segment: the commit and time of the records that follow.

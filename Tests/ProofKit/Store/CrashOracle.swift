@@ -198,9 +198,11 @@ package final class CrashWriter: Sendable {
   ) throws {
     let before = oracle.withLock { $0 }
     let index = before.versions.count
-    // A commit of unknown outcome may be gone: then the next one is built on the one before it.
-    let base =
-      isUnsure.load(ordering: .relaxed) ? try before.identify(database.snapshot()) : index - 1
+    // A commit of unknown outcome may be gone: then the next one is built on the one before it. On a
+    // disk that lies the store may be none of these, which is not this writer's to judge.
+    let found =
+      isUnsure.load(ordering: .relaxed) ? try? before.identify(database.snapshot()) : nil
+    let base = found ?? index - 1
     var version = before.versions[base]
     var isAttempted = false
     do {
