@@ -37,8 +37,7 @@ extension Database {
     var configuration = configuration
     configuration.isReadOnly = true
     let source = try Database(at: backup, configuration: configuration)
-    // What is missing altogether no check of what is there can tell.
-    if let damage = source.openingReport.damage.first { throw damage }
+    // Damage that was found when it was opened, such as an end that is missing, is among the problems.
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
     try source.backup(to: path)
