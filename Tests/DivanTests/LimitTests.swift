@@ -89,7 +89,7 @@ struct LimitTests {
   @Test func `the directory of a checkpoint names none`() {
     let checkpoint = Checkpoint(
       number: 1, position: .init(segmentNumber: 1, fileID: 1, end: LimitTests.end), time: 1,
-      lastSequence: 1, documentCount: 1, highestFileID: 1,
+      lastSequence: 1, documentCount: 1, highestFileID: 1, historyFloor: 1,
       members: [
         .init(
           segment: .init(numbers: 1...counterLimit, fileID: 1, salt: 1),

@@ -99,10 +99,14 @@ extension PlantedBug {
       killedBy: .rules("rule 1: merged records")),
     PlantedBug(
       "locators-swapped-unseen", rule: "4", "a merge overwrites what was changed meanwhile",
-      in: Place.merging,
-      find: "entry.sequence == record.sequence, inputs.contains(entry.locator.fileID)",
-      plant:
-        "PLANTED || entry.sequence == record.sequence && inputs.contains(entry.locator.fileID)",
+      edits: [
+        .init(
+          in: Place.merging, find: "inputs.contains(old.fileID)",
+          plant: "PLANTED || inputs.contains(old.fileID)"),
+        .init(
+          in: Place.store + "MergeJudge.swift", find: "if entry.sequence == record.sequence {",
+          plant: "if PLANTED || entry.sequence == record.sequence {"),
+      ],
       killedBy: .rules("rule 4: what changes while")),
     PlantedBug(
       "judged-at-not-stated", rule: "4",

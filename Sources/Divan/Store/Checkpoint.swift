@@ -37,8 +37,10 @@ struct Checkpoint: Sendable {
   var documentCount: UInt64
   /// The highest number that any segment's file had.
   var highestFileID: UInt64
+  /// Versions before this commit may be incomplete.
+  var historyFloor: UInt64
   var members: [Member]
-  /// The runs of each tree of ``StoreState``, newest first.
+  /// The runs of each tree of ``StoreState``, newest first; there were fewer trees once.
   var trees: [[RunPlace]]
 }
 
@@ -48,10 +50,14 @@ extension Checkpoint {
     number == self.number || trees.joined().contains { $0.checkpoint == number }
   }
 
-  private static let version: UInt8 = 1
+  /// The second version also says how far back history reaches.
+  private static let versions: ClosedRange<UInt8> = 1...2
+
+  /// Whether there is anything but documents and the order of their changes.
+  private var isExtended: Bool { trees.dropFirst(2).contains { !$0.isEmpty } }
 
   func encode(to writer: inout ByteWriter) {
-    writer.append(Checkpoint.version)
+    writer.append(isExtended ? Checkpoint.versions.upperBound : Checkpoint.versions.lowerBound)
     writer.appendVarint(position.segmentNumber)
     writer.appendVarint(position.fileID)
     writer.appendVarint(position.end.offset)
@@ -70,6 +76,7 @@ extension Checkpoint {
       writer.appendVarint(member.usage.total)
       writer.appendVarint(member.usage.dead)
     }
+    let trees = isExtended ? trees[...] : trees.prefix(2)
     writer.appendVarint(trees.count)
     for runs in trees {
       writer.appendVarint(runs.count)
@@ -84,11 +91,13 @@ extension Checkpoint {
         writer.appendVarint(UInt64(run.summary.filter.blockCount))
       }
     }
+    if isExtended { writer.appendVarint(historyFloor) }
   }
 
   static func decode(_ bytes: SharedBytes, number: UInt64) throws(ByteError) -> Checkpoint {
     var reader = ByteReader(bytes)
-    guard try reader.read(UInt8.self) == version else {
+    let version = try reader.read(UInt8.self)
+    guard versions.contains(version) else {
       throw ByteError(offset: 0, reason: "a directory of an unknown version")
     }
     let segmentNumber = try reader.readVarint()
@@ -101,7 +110,7 @@ extension Checkpoint {
       position: Position(segmentNumber: segmentNumber, fileID: fileID, end: end),
       time: try reader.readVarint(), lastSequence: try reader.readVarint(),
       documentCount: try reader.readVarint(), highestFileID: try reader.readVarint(),
-      members: [], trees: [])
+      historyFloor: commit, members: [], trees: [])
     for _ in 0..<(try reader.readCount(limit: reader.remaining)) {
       let first = try reader.readVarint()
       let last = try reader.readVarint()
@@ -135,6 +144,8 @@ extension Checkpoint {
       }
       checkpoint.trees.append(runs)
     }
+    // Where that is not said, no history is kept.
+    if version > versions.lowerBound { checkpoint.historyFloor = try reader.readVarint() }
     try checkpoint.checkNumbers(size: bytes.count)
     return checkpoint
   }
@@ -144,7 +155,7 @@ extension Checkpoint {
     let numbers =
       [
         position.segmentNumber, position.fileID, position.end.offset, position.end.commit, time,
-        lastSequence, documentCount, highestFileID,
+        lastSequence, documentCount, highestFileID, historyFloor,
       ] + members.flatMap { [$0.segment.fileID, $0.segment.numbers.upperBound, $0.usage.total] }
     guard numbers.allSatisfy({ $0 <= counterLimit }),
       members.allSatisfy({ $0.usage.dead <= $0.usage.total }),
@@ -211,7 +222,7 @@ extension Checkpoint {
     nodeSize: Int
   ) throws(LogError) -> Usable? {
     let (file, checkpoint) = try read(number, in: directory, isMapped: isMapped)
-    guard checkpoint.trees.count == StoreState.treeCount,
+    guard checkpoint.trees.count <= StoreState.trees.count,
       let chain = try SegmentChain.choose(
         from: files, in: directory, members: checkpoint.members.map(\.segment),
         isMapped: isMapped)
@@ -254,6 +265,7 @@ extension Checkpoint {
     state.lastSequence = checkpoint.lastSequence
     state.frozenSequence = checkpoint.lastSequence
     state.commit = checkpoint.position.end.commit
+    state.historyFloor = checkpoint.historyFloor
     state.time = checkpoint.time
     for segment in chain.segments {
       guard let member = checkpoint.members.first(where: { $0.segment.fileID == segment.fileID })

@@ -51,15 +51,17 @@ public struct DocumentCursor {
 /// A document that changed, with its latest change.
 public struct Change: Sendable, Equatable {
   /// When, in the store's own order.
-  public var sequence: UInt64 { document.sequence }
+  public let sequence: UInt64
   /// Which document.
   public var id: String { document.id }
   /// To which revision.
   public var revision: RevisionID? { document.revision }
   /// Whether it was deleted.
   public var isDeleted: Bool { document.isDeleted }
-  /// The document after the change.
+  /// The document after the change: its winning revision.
   public let document: Document
+  /// Who made the change, if it was brought here from elsewhere.
+  public let origin: String?
 }
 
 /// Changes one after the other, in the order of their sequence numbers.
@@ -82,7 +84,12 @@ public struct ChangeCursor {
       throw DatabaseError(
         Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
     }
-    return Change(document: Document(id: id, record))
+    let document =
+      try record.details?.winner.map { (winner) throws(DatabaseError) in
+        Document(id: id, try view.olderRecord(winner.sequence, of: id))
+      } ?? Document(id: id, record)
+    return Change(
+      sequence: record.sequence, document: document, origin: record.details?.origin)
   }
 
   /// All that are left, as an array.

@@ -4,24 +4,62 @@ import DivanLog
 ///
 /// Its bytes are the value under the document's ID in the index. FILE_FORMAT.md §10
 struct DocumentEntry: Equatable, Sendable {
+  /// The winning revision.
   var revision: RevisionID
+  /// Whether that revision says that the document is deleted.
   var isDeleted: Bool
+  /// The sequence number of the document's newest record.
   var sequence: UInt64
+  /// Where that record stands.
   var locator: RecordLocator
+  var traits: Traits = []
+  /// The sequence number of the winning revision's record, if the newest one is another's.
+  var winningSequence: UInt64?
+
+  /// What has to be looked at before such a document is written again.
+  struct Traits: OptionSet, Sendable {
+    let rawValue: UInt8
+    /// There is more than one leaf, or was.
+    static let tree = Traits(rawValue: 1)
+    static let expiry = Traits(rawValue: 2)
+    static let mayHoldOlder = Traits(rawValue: 4)
+  }
 }
 
 extension DocumentEntry {
   private static let deletedFlag: UInt8 = 1
   private static let foreignFlag: UInt8 = 2
+  private static let winnerFlag: UInt8 = 4
+  /// The traits stand above the flags.
+  private static let traitsShift: UInt8 = 3
+
+  /// The entry of a document whose newest record stands at a place.
+  init(_ record: DocumentRecord, at locator: RecordLocator) {
+    self.init(
+      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
+      locator: locator)
+    guard let details = record.details else { return }
+    if details.tree != nil { traits.insert(.tree) }
+    if details.expiry != nil { traits.insert(.expiry) }
+    if details.mayHoldOlder { traits.insert(.mayHoldOlder) }
+    if let winner = details.winner {
+      revision = winner.revision
+      isDeleted = winner.isDeleted
+      winningSequence = winner.sequence
+    }
+  }
 
   func encode(to writer: inout ByteWriter) {
     writer.append(
       (isDeleted ? DocumentEntry.deletedFlag : 0)
-        | (revision.isForeign ? DocumentEntry.foreignFlag : 0))
+        | (revision.isForeign ? DocumentEntry.foreignFlag : 0)
+        | (winningSequence != nil ? DocumentEntry.winnerFlag : 0)
+        | traits.rawValue << DocumentEntry.traitsShift)
     revision.digest.encode(to: &writer, isForeign: revision.isForeign)
     writer.appendVarint(revision.generation)
     writer.appendVarint(sequence)
     locator.encode(to: &writer)
+    if let winningSequence { writer.appendVarint(winningSequence) }
   }
 
   static func decode(_ bytes: SharedBytes) throws(ByteError) -> DocumentEntry {
@@ -35,7 +73,9 @@ extension DocumentEntry {
     }
     return DocumentEntry(
       revision: revision, isDeleted: flags & deletedFlag != 0,
-      sequence: try reader.readVarint(), locator: try RecordLocator.decode(&reader))
+      sequence: try reader.readVarint(), locator: try RecordLocator.decode(&reader),
+      traits: Traits(rawValue: flags >> traitsShift),
+      winningSequence: flags & winnerFlag != 0 ? try reader.readVarint() : nil)
   }
 }
 

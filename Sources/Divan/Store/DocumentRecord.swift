@@ -15,6 +15,8 @@ struct DocumentRecord: Sendable {
   var ancestors: Ancestors
   /// What stood in the index for this document until now.
   var superseded: Superseded?
+  /// What few documents have; nil if there is nothing to say.
+  var details: DocumentDetails?
   /// The properties in their binary form.
   var body: SharedBytes
 
@@ -90,6 +92,18 @@ extension DocumentRecord {
     return RevisionID.read(revision.generation - 1, digest)
   }
 
+  /// Whether the revision's ID is the one that Divan computes from what it holds; true also where that
+  /// cannot be told, since the revision came from elsewhere or its parent is not known any more.
+  func matchesItsRevision() throws(DatabaseError) -> Bool {
+    guard !revision.isForeign, details?.isForeignEdit != true,
+      revision.generation == 1 || parent != nil
+    else { return true }
+    let computed = try RevisionID.compute(
+      parent: parent, isDeleted: isDeleted, body: body,
+      attachments: details?.attachments.map(\.forRevision) ?? [])
+    return computed == revision
+  }
+
   private struct Flags: OptionSet {
     let rawValue: UInt8
     static let deleted = Flags(rawValue: 1)
@@ -97,8 +111,9 @@ extension DocumentRecord {
     static let superseding = Flags(rawValue: 4)
     static let ancestors = Flags(rawValue: 8)
     static let foreignAncestors = Flags(rawValue: 16)
+    static let details = Flags(rawValue: 32)
     static let known: Flags = [
-      .deleted, .foreignRevision, .superseding, .ancestors, .foreignAncestors,
+      .deleted, .foreignRevision, .superseding, .ancestors, .foreignAncestors, .details,
     ]
   }
 
@@ -111,6 +126,7 @@ extension DocumentRecord {
       flags.insert(.ancestors)
       if ancestors.hasForeign { flags.insert(.foreignAncestors) }
     }
+    if details != nil { flags.insert(.details) }
     writer.append(flags.rawValue)
     writer.append(UInt8(idBytes.count))
     writer.append(idBytes)
@@ -125,6 +141,7 @@ extension DocumentRecord {
       writer.appendVarint(ancestors.count)
       writer.append(ancestors.bytes)
     }
+    details?.encode(to: &writer)
     writer.append(body)
   }
 
@@ -156,9 +173,10 @@ extension DocumentRecord {
     let ancestors =
       flags.contains(.ancestors)
       ? try Ancestors.read(&reader, hasForeign: flags.contains(.foreignAncestors)) : .none
+    let details = flags.contains(.details) ? try DocumentDetails.decode(&reader) : nil
     return DocumentRecord(
       idBytes: idBytes, sequence: sequence, revision: revision,
       isDeleted: flags.contains(.deleted), ancestors: ancestors, superseded: superseded,
-      body: reader.readRest())
+      details: details, body: reader.readRest())
   }
 }

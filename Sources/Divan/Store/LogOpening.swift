@@ -13,7 +13,7 @@ struct LogOpening {
   private let lock: (any FileLock)?
   private var report: OpeningReport
 
-  private let checkpoint: Checkpoint.Usable?
+  private var checkpoint: Checkpoint.Usable?
   /// What checkpoints prove that cannot be used.
   private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
@@ -235,10 +235,18 @@ extension LogOpening {
   // MARK: What does the log say?
 
   private mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
+    let highestCheckpoint = checkpoint?.checkpoint.number ?? 0
     var replay = Replay(
       onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
       isFromNothing: checkpoint == nil)
-    let replayedSize = try run(&replay)
+    var replayedSize = try run(&replay)
+    if let problem = replay.indexProblem {
+      if case .unreadable(_, let error) = problem { throw .system(error) }
+      report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
+      checkpoint = nil
+      replay = Replay(onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true)
+      replayedSize = try run(&replay)
+    }
     damage += replay.damage.filter { found in
       !damage.contains { $0.path == found.path && $0.offset == found.offset }
     }
@@ -264,7 +272,7 @@ extension LogOpening {
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
       writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint,
-      replayedSize: replayedSize)
+      highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
   }
 
   /// Deletes files that stand for nothing, so that no later opening takes them for something.
@@ -303,6 +311,7 @@ extension LogOpening {
         configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
       }
       done += Int(clamping: segment.end.offset)
+      guard replay.indexProblem == nil else { return replayed }
       guard goesOn, configuration.openingProgress?(Double(done) / Double(total)) ?? true else {
         throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
       }

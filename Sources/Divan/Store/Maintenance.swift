@@ -38,10 +38,9 @@ final class Maintenance: Sendable {
   /// Begins with the checkpoint that was opened, and so many bytes of log behind it.
   ///
   /// Those count, or a store that is never closed properly would open more slowly each time.
-  init(_ checkpoint: Checkpoint?, replayedSize: Int) {
+  init(_ checkpoint: Checkpoint?, highestNumber: UInt64, replayedSize: Int) {
     state = Guarded(
-      State(
-        checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: checkpoint?.number ?? 0))
+      State(checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: highestNumber))
   }
 }
 

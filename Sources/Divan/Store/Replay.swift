@@ -2,14 +2,16 @@ import DivanLog
 
 /// Brings the records of the log into the index.
 ///
-/// After a checkpoint this looks nothing up: each record holds its whole entry and says what it takes
-/// the place of. Without one, everything is read, and merged segments may have dropped what a record
+/// After a checkpoint this looks next to nothing up: each record holds its whole entry and says what
+/// it takes the place of. Without one, everything is read, and merged segments may have dropped what a record
 /// says it supersedes; then the index itself, which is in memory as a whole, is asked.
 struct Replay: ~Copyable {
   var state: StoreState
   /// Whether there is no checkpoint below.
   let isFromNothing: Bool
   private(set) var damage: [Damage] = []
+  /// Why the index below cannot be used, if a page of it proved bad.
+  private(set) var indexProblem: PageError?
   private(set) var commitCount = 0
   private var scratch = ByteWriter(capacity: 128)
 
@@ -22,18 +24,24 @@ struct Replay: ~Copyable {
 extension Replay {
   /// Brings in a segment.
   ///
-  /// Begins at `start`, or at the first frame if that is nil. `progress` is called now and then with
-  /// the offset that was reached; when it returns false, this stops and returns false too.
+  /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress` is called now and then with
+  /// the offset that was reached; when it returns false, or when ``indexProblem`` turns up, this stops
+  /// and returns false too.
   mutating func run(
-    _ segment: Segment, from start: LogEnd?, progress: (Int) -> Bool
+    _ segment: Segment, from start: LogEnd?, through lastCommit: UInt64 = .max,
+    progress: (Int) -> Bool = { _ in true }
   ) throws(LogError) -> Bool {
     state.segments.update(segment)
+    if let merge = segment.header.merge {
+      state.historyFloor = max(state.historyFloor, merge.releasedThrough)
+    }
     var scan = RecordScan(segment, from: start)
     var countdown = 4096
     while true {
       switch try scan.next() {
       case .record(let entry):
-        put(entry, in: segment)
+        guard entry.commit <= lastCommit else { return true }
+        guard put(entry, in: segment) else { return false }
         countdown -= 1
         if countdown == 0 {
           countdown = 4096
@@ -55,50 +63,120 @@ extension Replay {
     }
   }
 
-  private mutating func put(_ item: RecordScan.Entry, in segment: Segment) {
-    guard item.record.kind == .document else {
-      // Later versions may add kinds from 128 on that need not be understood. FILE_FORMAT.md §6
-      if !item.record.kind.maySkip {
-        damage.append(
-          Damage(
-            path: segment.file.path, offset: Int(clamping: item.locator.offset),
-            reason: "a record of the unknown kind \(item.record.kind.rawValue)"))
-      }
-      return
-    }
-    let record: DocumentRecord
+  /// Brings in a record; returns false if the index below cannot be read.
+  private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
     do throws(ByteError) {
-      record = try DocumentRecord.decode(item.record.payload)
+      try decode(item)
+      return true
     } catch {
       damage.append(
         Damage(
           path: segment.file.path, offset: Int(clamping: item.locator.offset),
           reason: error.reason))
-      return
+      return indexProblem == nil
     }
-    let entry = DocumentEntry(
-      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
-      locator: item.locator)
-    state.lastSequence = max(state.lastSequence, record.sequence)
-    state.time = max(state.time, item.time)
-    record.idBytes.withSpan { (key: Span<UInt8>) in
-      var superseded = record.superseded
-      if isFromNothing {
-        let old = present(key)
-        superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
-        let wasLive = old.map { !$0.isDeleted } ?? false
-        if wasLive, record.isDeleted { state.documentCount -= 1 }
-        if !wasLive, !record.isDeleted { state.documentCount += 1 }
+  }
+
+  private mutating func decode(_ item: RecordScan.Entry) throws(ByteError) {
+    let payload = item.record.payload
+    switch item.record.kind {
+    case .document:
+      let record = try DocumentRecord.decode(payload)
+      state.lastSequence = max(state.lastSequence, record.sequence)
+      state.time = max(state.time, item.time)
+      apply { (replay) throws(PageError) in try replay.put(record, item) }
+    case .purge:
+      let record = try PurgeRecord.decode(payload)
+      apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
+    case .local:
+      var record = try LocalRecord.decode(payload)
+      if isFromNothing { record.superseded = present(CatalogKey.local(record.idBytes)) }
+      state.put(record, at: item.locator, scratch: &scratch)
+    case .named:
+      var record = try NamedRecord.decode(payload)
+      if isFromNothing { record.superseded = present(CatalogKey.named(record.name)) }
+      state.put(record, at: item.locator, scratch: &scratch)
+    case .moment:
+      state.put(try MomentRecord.decode(payload), at: item.locator, scratch: &scratch)
+    default:
+      // Later versions may add kinds from 128 on that need not be understood. FILE_FORMAT.md §6
+      guard item.record.kind.maySkip else {
+        throw ByteError(
+          offset: 0, reason: "a record of the unknown kind \(item.record.kind.rawValue)")
       }
-      state.put(entry, id: key, superseding: superseded, scratch: &scratch)
     }
+  }
+
+  private mutating func apply(_ change: (inout Replay) throws(PageError) -> Void) {
+    do throws(PageError) { try change(&self) } catch { indexProblem = error }
+  }
+}
+
+extension Replay {
+  private mutating func put(
+    _ original: DocumentRecord, _ item: RecordScan.Entry
+  ) throws(PageError) {
+    var record = original
+    if isFromNothing {
+      let old = present(record.idBytes)
+      record.follow(old, expiry: old.flatMap { expiry(of: $0) })
+      let wasLive = old.map { !$0.isDeleted } ?? false
+      let isLive = !DocumentEntry(record, at: item.locator).isDeleted
+      if wasLive, !isLive { state.documentCount -= 1 }
+      if !wasLive, isLive { state.documentCount += 1 }
+    }
+    try state.put(record, at: item.locator, commit: item.commit, scratch: &scratch)
+  }
+
+  private mutating func purge(
+    _ original: PurgeRecord, _ locator: RecordLocator
+  ) throws(PageError) {
+    var record = original
+    if isFromNothing, record.sequence == nil {
+      let old = present(record.idBytes)
+      record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
+      record.supersededExpiry = old.flatMap { expiry(of: $0) }
+      if let old, !old.isDeleted { state.documentCount -= 1 }
+    }
+    try state.purge(record, at: locator)
   }
 
   /// What the index holds for a document.
   ///
   /// Everything is in memory here, so nothing can fail.
-  private func present(_ key: Span<UInt8>) -> DocumentEntry? {
-    guard let value = try? state.documents.find(key) else { return nil }
+  private func present(_ id: SharedBytes) -> DocumentEntry? {
+    guard let value = id.withSpan({ (key) in try? state.documents.find(key) }) else { return nil }
     return try? DocumentEntry.decode(value)
+  }
+
+  /// Where the catalog leads to.
+  private func present(_ key: [UInt8]) -> RecordLocator? {
+    (try? state.catalog.find(key.span)).flatMap { RecordLocator(indexed: $0) }
+  }
+
+  /// When a document was to expire, as its newest record says.
+  private func expiry(of entry: DocumentEntry) -> UInt64? {
+    guard entry.traits.contains(.expiry), let segment = state.segments[entry.locator.fileID],
+      let bytes = try? segment.recordBytes(at: entry.locator),
+      let record = try? segment.record(bytes, at: entry.locator)
+    else { return nil }
+    return (try? DocumentRecord.decode(record.payload))?.details?.expiry
+  }
+}
+
+extension DocumentRecord {
+  /// Lets the record take the place of what is there, when merges may have dropped what it says it
+  /// supersedes.
+  ///
+  /// A record that is there although its successor is gone was held, or is what a merge has not
+  /// reached yet. Where nothing besides newest records was ever held, it cannot have been.
+  fileprivate mutating func follow(_ old: DocumentEntry?, expiry: UInt64?) {
+    let isSuccessor = superseded?.sequence == old?.sequence
+    superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
+    guard details != nil || expiry != nil else { return }
+    var details = details ?? DocumentDetails()
+    details.supersededExpiry = expiry
+    if !isSuccessor { details.keepsSuperseded = old != nil && details.mayHoldOlder }
+    self.details = details
   }
 }

@@ -73,8 +73,7 @@ extension Store {
     }
     guard isNeeded else { return nil }
     writer.tail.noteCovered()
-    newest.documents.freeze()
-    newest.sequences.freeze()
+    for tree in StoreState.trees { newest[keyPath: tree].freeze() }
     newest.frozenSequence = newest.lastSequence
     commits.replaceNewest(with: newest)
     return BegunCheckpoint(
@@ -91,8 +90,7 @@ extension Store {
   }
 
   private func takeBackCheckpoint() {
-    newest.documents.thaw()
-    newest.sequences.thaw()
+    for tree in StoreState.trees { newest[keyPath: tree].thaw() }
     commits.replaceNewest(with: newest)
   }
 
@@ -103,7 +101,7 @@ extension Store {
       number: begun.number, position: begun.position, time: state.time,
       lastSequence: state.lastSequence, documentCount: state.documentCount,
       highestFileID: state.segments.segments.map(\.fileID).reduce(0, max),
-      members: state.segments.members, trees: [])
+      historyFloor: state.historyFloor, members: state.segments.members, trees: [])
     let salt = configuration.random()
     let preamble = FilePreamble(
       kind: .checkpoint, storeID: storeID, salt: salt, createdAt: configuration.now())
@@ -117,12 +115,13 @@ extension Store {
       ) { (file) throws(LogError) in
         let sink = PageSink(
           CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
-        for (index, tree) in [state.documents, state.sequences].enumerated() {
+        for (index, path) in StoreState.trees.enumerated() {
+          let tree = state[keyPath: path]
           // Sequence numbers are hardly ever looked up that are not there.
-          let isFiltered = index == 0
+          let isFiltered = path != \.sequences
           let count = runsToMerge(tree)
           merged.append(count)
-          var places = Array((begun.previous?.trees[index] ?? []).dropFirst(count))
+          var places = Array(begun.previous.runs(ofTree: index).dropFirst(count))
           do throws(DatabaseError) {
             if let summary = try writeRun(
               tree, mergingNewest: count, isFiltered: isFiltered, state, to: sink)
@@ -205,8 +204,8 @@ extension Store {
         checkpoint.number, in: directory, isMapped: configuration.reads == .mapped)
       let source = CheckpointPages.source(of: file)
       var runs: [[Run]] = []
-      for (index, tree) in [state.documents, state.sequences].enumerated() {
-        var tree = Array(tree.runs.dropFirst(merged[index]))
+      for (index, path) in StoreState.trees.enumerated() {
+        var tree = Array(state[keyPath: path].runs.dropFirst(merged[index]))
         if let place = checkpoint.trees[index].first, place.checkpoint == checkpoint.number {
           do throws(PageError) {
             tree.insert(try Run(source, place.summary, commit: place.commit), at: 0)
@@ -222,8 +221,9 @@ extension Store {
 
   /// Puts the new runs in the place of what was frozen.
   private func bringIn(_ written: WrittenCheckpoint) {
-    newest.documents.replaceFrozen(with: written.runs[0])
-    newest.sequences.replaceFrozen(with: written.runs[1])
+    for (tree, runs) in zip(StoreState.trees, written.runs) {
+      newest[keyPath: tree].replaceFrozen(with: runs)
+    }
     commits.replaceNewest(with: newest)
     maintenance.state.withLock {
       $0.checkpoint = written.checkpoint
@@ -248,6 +248,14 @@ extension Store {
       try directory.flush()
       maintenance.state.withLock { $0.replaced.subtract(doomed) }
     }
+  }
+}
+
+extension Checkpoint? {
+  /// The runs of a tree, newest first.
+  fileprivate func runs(ofTree index: Int) -> [Checkpoint.RunPlace] {
+    guard let trees = self?.trees, index < trees.count else { return [] }
+    return trees[index]
   }
 }
 

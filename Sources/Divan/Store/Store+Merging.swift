@@ -32,6 +32,9 @@ extension Store {
         return (newest, inputs, writer.takeFileID(), writer.tail)
       }
     guard let begun else { return false }
+    var judge = MergeJudge(
+      StoreView(state: begun.state, store: self), inputs: begun.inputs,
+      awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     let output: Segment
     var failure: DatabaseError?
     do throws(LogError) {
@@ -39,11 +42,11 @@ extension Store {
         SegmentMerge.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), judgedAt: begun.state.commit,
-          releasedThrough: begun.state.commit, isMapped: configuration.reads == .mapped),
+          releasedThrough: begun.state.historyFloor, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in
           do throws(DatabaseError) {
-            return try isLive(entry, in: begun.state)
+            return try judge.keeps(entry)
           } catch {
             failure = error
             throw .system(SystemError(call: "merge", path: path, code: .inputOutput))
@@ -72,17 +75,6 @@ extension Store {
     guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
     try bringIn(output, inPlaceOf: inputs)
     maintenance.state.withLock { $0.unfinished = nil }
-  }
-
-  /// Whether the index refers to a record.
-  private func isLive(
-    _ item: RecordScan.Entry, in state: StoreState
-  ) throws(DatabaseError) -> Bool {
-    // What a later version wrote is for that version to drop.
-    guard item.record.kind == .document else { return item.record.kind.maySkip }
-    let view = StoreView(state: state, store: self)
-    let record = try view.decode(item.record, at: item.locator)
-    return try view.entry(record.idBytes)?.locator == item.locator
   }
 
   /// Lets the index refer to the merged segment, and takes its inputs out of use.
@@ -128,23 +120,36 @@ extension Store {
       let item: RecordScan.Item
       do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
       switch item {
-      case .record(let item):
-        guard item.record.kind == .document,
-          let record = try? DocumentRecord.decode(item.record.payload),
-          var entry = try StoreView(state: newest, store: self).entry(record.idBytes),
-          entry.sequence == record.sequence, inputs.contains(entry.locator.fileID)
-        else { continue }
-        newest.segments.noteDead(entry.locator)
-        entry.locator = item.locator
-        record.idBytes.withSpan { (key: Span<UInt8>) in
-          newest.put(entry, id: key, superseding: nil, scratch: &scratch)
-        }
+      case .record(let item): try move(item, from: inputs, scratch: &scratch)
       case .commit: continue
       case .damage(let damage): throw DatabaseError(damage)
       case .end: return true
       }
     }
     return false
+  }
+
+  /// Lets the index lead to a record of the output, if it leads to one of the inputs now.
+  private func move(
+    _ item: RecordScan.Entry, from inputs: Set<UInt64>, scratch: inout ByteWriter
+  ) throws(DatabaseError) {
+    newest.segments.noteAdded(item.locator)
+    // A removal that is kept has no place in the index, but stands in the output all the same.
+    if RemovalKey(removedBy: item.record) != nil { return }
+    let view = StoreView(state: newest, store: self)
+    guard let place = try IndexPlace(of: item, in: view),
+      let old = try place.locator(in: view), inputs.contains(old.fileID)
+    else { return newest.segments.noteDead(item.locator) }
+    newest.segments.noteDead(old)
+    switch place {
+    case .newest(let id, var entry):
+      entry.locator = item.locator
+      newest.index(entry, id, scratch: &scratch)
+    case .older(let key):
+      newest.setOlder(key, item.locator, scratch: &scratch)
+    case .catalog(let key):
+      newest.setCatalog(key, leadingTo: item.locator, scratch: &scratch)
+    }
   }
 }
 

@@ -12,9 +12,11 @@ extension Store {
     }
     // An error does not say whose page it is: that number may be bad in several runs.
     let view = StoreView(state: state, store: self)
-    let documents = try LeafRepair(view, \.documents).rebuild(number)
-    let sequences = try LeafRepair(view, \.sequences).rebuild(number)
-    guard documents || sequences else { throw LeafRepair.cannotHelp(error, path) }
+    var isRebuilt = false
+    for tree in StoreState.trees where try LeafRepair(view, tree).rebuild(number) {
+      isRebuilt = true
+    }
+    guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
   }
 }
 
@@ -27,16 +29,15 @@ extension Store {
 /// below and have no record.
 ///
 /// It takes a walk over the whole log, and memory for as many entries as the keys between the leaf's
-/// neighbours have.
+/// neighbours have; in the trees of older records and of the catalog, which are mostly small, for as
+/// many as there are in the store.
 private struct LeafRepair {
   private let view: StoreView
   private let tree: KeyPath<StoreState, LayeredTree>
-  private let isOfSequences: Bool
 
   init(_ view: StoreView, _ tree: KeyPath<StoreState, LayeredTree>) {
     self.view = view
     self.tree = tree
-    isOfSequences = tree == \.sequences
   }
 
   private var state: StoreState { view.state }
@@ -87,10 +88,12 @@ extension LeafRepair {
   private func entries(
     of run: Run, _ coverage: Run.Coverage, below: Int
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
-    var found =
-      isOfSequences
-      ? try lastSequences(through: run.commit, coverage)
-      : try lastDocuments(through: run.commit, coverage)
+    var found: Entries
+    switch tree {
+    case \.documents: found = try lastDocuments(through: run.commit, coverage)
+    case \.sequences: found = try lastSequences(through: run.commit, coverage)
+    default: found = try replayed(through: run.commit, coverage)
+    }
     var lower = LayeredTree(runs: Array(runs[below...]))
     lower.mergeCount = state.mergeCount
     var scan = lower.scan(
@@ -125,8 +128,10 @@ extension LeafRepair {
 
   /// Whether an entry of a run below leads to the same record as the one that was found.
   private func says(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError) -> Bool {
-    if isOfSequences {
-      return state.segments[try view.decodeLocator(value).fileID] != nil
+    switch tree {
+    case \.sequences, \.older: return state.segments[try view.decodeLocator(value).fileID] != nil
+    case \.catalog: return value == found
+    default: break
     }
     let (old, new) = (try view.decodeEntry(value), try view.decodeEntry(found))
     return old.sequence == new.sequence && state.segments[old.locator.fileID] != nil
@@ -142,16 +147,18 @@ extension LeafRepair {
   ) throws(DatabaseError) -> Entries {
     var sequences: [[UInt8]: UInt64] = [:]
     var found: Entries = [:]
-    try forEachRecord(through: commit) { (record, locator) in
-      let key = record.idBytes.array
-      guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }
-      sequences[key] = record.sequence
-      let entry = DocumentEntry(
-        revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
-        locator: locator)
+    try forEachChange(through: commit) { (id, record, locator) in
+      guard coverage.contains(id) else { return }
+      guard let record else {
+        sequences[id] = nil
+        found[id] = nil
+        return
+      }
+      guard sequences[id] ?? 0 <= record.sequence else { return }
+      sequences[id] = record.sequence
       var bytes = ByteWriter(capacity: 128)
-      entry.encode(to: &bytes)
-      found[key] = bytes.sharedCopy
+      DocumentEntry(record, at: locator).encode(to: &bytes)
+      found[id] = bytes.sharedCopy
     }
     return found
   }
@@ -163,14 +170,14 @@ extension LeafRepair {
   ) throws(DatabaseError) -> Entries {
     var keys: [[UInt8]: [UInt8]] = [:]
     var found: Entries = [:]
-    try forEachRecord(through: commit) { (record, locator) in
-      let key = record.sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
-      let id = record.idBytes.array
-      if let older = keys[id], older.lexicographicallyPrecedes(key) {
+    try forEachChange(through: commit) { (id, record, locator) in
+      let key = record?.sequence.bigEndianBytes
+      if let older = keys[id] {
+        if let key, key.lexicographicallyPrecedes(older) { return }
         keys[id] = nil
         found[older] = nil
       }
-      guard coverage.contains(key), keys[id] == nil else { return }
+      guard let key, coverage.contains(key) else { return }
       keys[id] = key
       var bytes = ByteWriter(capacity: 64)
       locator.encode(to: &bytes)
@@ -179,14 +186,41 @@ extension LeafRepair {
     return found
   }
 
-  /// Calls `body` with every document's record up to a commit, older records of a document before
-  /// newer ones.
-  private func forEachRecord(
-    through commit: UInt64, _ body: (DocumentRecord, RecordLocator) -> Void
-  ) throws(DatabaseError) {
-    let segments = state.segments.segments.sorted {
+  /// The entries of another tree that belong in a leaf: those to which reading the log anew leads.
+  private func replayed(
+    through commit: UInt64, _ coverage: Run.Coverage
+  ) throws(DatabaseError) -> Entries {
+    let nodeSize = view.store.configuration.nodeSize
+    var replay = Replay(onto: StoreState(nodeSize: nodeSize), isFromNothing: true)
+    for segment in segments {
+      do throws(LogError) {
+        guard try replay.run(segment, from: nil, through: commit) else { break }
+      } catch {
+        throw DatabaseError(error)
+      }
+    }
+    if let damage = replay.damage.first { throw DatabaseError(damage) }
+    var found: Entries = [:]
+    var scan = replay.state[keyPath: tree].scan()
+    // All of it is in memory, so nothing can fail.
+    while let item = try? scan.next() {
+      if coverage.contains(item.key.array) { found[item.key.array] = item.value }
+    }
+    return found
+  }
+
+  /// The segments in the order of the log.
+  private var segments: [Segment] {
+    state.segments.segments.sorted {
       $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
     }
+  }
+
+  /// Calls `body` with what happened to documents up to a commit, oldest first: a record, or nil for one
+  /// that was purged.
+  private func forEachChange(
+    through commit: UInt64, _ body: (_ id: [UInt8], DocumentRecord?, RecordLocator) -> Void
+  ) throws(DatabaseError) {
     for segment in segments {
       var scan = RecordScan(segment)
       reading: while true {
@@ -194,10 +228,15 @@ extension LeafRepair {
         do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
         switch item {
         case .record(let item):
-          guard item.record.kind == .document, item.commit <= commit,
-            let record = try? DocumentRecord.decode(item.record.payload)
-          else { continue }
-          body(record, item.locator)
+          guard item.commit <= commit else { continue }
+          let payload = item.record.payload
+          if item.record.kind == .document, let record = try? DocumentRecord.decode(payload) {
+            body(record.idBytes.array, record, item.locator)
+          } else if item.record.kind == .purge, let purge = try? PurgeRecord.decode(payload),
+            purge.sequence == nil
+          {
+            body(purge.idBytes.array, nil, item.locator)
+          }
         case .commit: continue
         case .damage(let damage): throw DatabaseError(damage)
         case .end: break reading

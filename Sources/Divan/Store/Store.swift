@@ -41,7 +41,9 @@ final class Store: @unchecked Sendable {
     newest = opened.state
     refusal = opened.refusal
     commits = GroupCommit(opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0))
-    maintenance = Maintenance(opened.checkpoint, replayedSize: opened.replayedSize)
+    maintenance = Maintenance(
+      opened.checkpoint, highestNumber: opened.highestCheckpoint,
+      replayedSize: opened.replayedSize)
   }
 
   deinit { lock?.release() }

@@ -118,22 +118,28 @@ private struct StoreCheck {
   }
 
   private func check(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) {
-    _ = try view.document(id, entry)
-    let record = try view.record(at: entry.locator, documentID: id)
-    try EncodedValue(record.body).validate()
-    guard record.revision == entry.revision, record.isDeleted == entry.isDeleted else {
+    let newest = try view.newestRecord(of: entry, id)
+    try check(newest)
+    guard DocumentEntry(newest, at: entry.locator) == entry else {
       throw DatabaseError(
         .damaged, "the index and the log disagree about a revision", documentID: id)
     }
-    // A parent that is not known any more cannot be hashed; a foreign revision has another formula.
-    guard !record.revision.isForeign, record.revision.generation == 1 || record.parent != nil else {
-      return
+    for sequence in try view.olderSequences(of: id, entry) {
+      try check(try view.olderRecord(sequence, of: id))
     }
-    let computed = try RevisionID.compute(
-      parent: record.parent, isDeleted: record.isDeleted, body: record.body)
-    guard computed == record.revision else {
+    let winner = try view.winningRecord(of: entry, id)
+    guard winner.revision == entry.revision, winner.isDeleted == entry.isDeleted else {
       throw DatabaseError(
-        .damaged, "the content does not match the revision ID", documentID: id)
+        .damaged, "another revision stands where the winning one should", documentID: id)
+    }
+  }
+
+  /// Checks a record by itself.
+  private func check(_ record: DocumentRecord) throws(DatabaseError) {
+    try EncodedValue(record.body).validate()
+    guard try record.matchesItsRevision() else {
+      throw DatabaseError(
+        .damaged, "the content does not match the revision ID", documentID: record.id)
     }
   }
 

@@ -11,6 +11,8 @@ struct OpenedStore {
   var refusal: DatabaseError?
   var state: StoreState
   var checkpoint: Checkpoint?
+  /// The highest number that a checkpoint has, whether it is used or not.
+  var highestCheckpoint: UInt64 = 0
   /// Bytes of log behind the checkpoint.
   var replayedSize = 0
 }

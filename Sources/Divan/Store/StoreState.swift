@@ -6,8 +6,13 @@ import DivanLog
 struct StoreState: Sendable {
   /// Document ID → ``DocumentEntry``.
   var documents: LayeredTree
-  /// Sequence number, big-endian → ``RecordLocator`` of the document that has it.
+  /// Sequence number, big-endian → ``RecordLocator`` of the document's newest record that has it.
   var sequences: LayeredTree
+  /// ``OlderKey`` → ``RecordLocator`` of a record that is held besides a document's newest one: that of
+  /// another leaf, or of an earlier revision while history is kept.
+  var older: LayeredTree
+  /// ``CatalogKey`` → what its kind says: attachments, local documents, expiries, named snapshots.
+  var catalog: LayeredTree
   /// Documents that are not deleted.
   var documentCount: UInt64 = 0
   var lastSequence: UInt64 = 0
@@ -17,42 +22,28 @@ struct StoreState: Sendable {
   var commit: UInt64 = 0
   /// When that was, in milliseconds since 1970.
   var time: UInt64 = 0
+  /// Versions before this commit may be incomplete: a revision that they show may not be held.
+  var historyFloor: UInt64 = 0
   var segments: SegmentTable
 
-  /// How many trees there are.
-  static let treeCount = 2
+  /// The trees, in the order in which a checkpoint holds them.
+  static let trees: [any WritableKeyPath<StoreState, LayeredTree> & Sendable] = [
+    \.documents, \.sequences, \.older, \.catalog,
+  ]
 
   /// Makes a version with nothing in it, or with what runs hold: those of each tree.
-  init(nodeSize: Int, runs: [[Run]] = [[], []]) {
-    precondition(runs.count == StoreState.treeCount, "Runs of more or fewer trees")
-    documents = LayeredTree(runs: runs[0], pageSize: nodeSize)
-    sequences = LayeredTree(runs: runs[1], pageSize: nodeSize)
+  ///
+  /// There may be fewer lists of runs than trees; the other trees are empty.
+  init(nodeSize: Int, runs: [[Run]] = []) {
+    precondition(runs.count <= StoreState.trees.count, "Runs of more trees than there are")
+    func tree(_ index: Int) -> LayeredTree {
+      LayeredTree(runs: index < runs.count ? runs[index] : [], pageSize: nodeSize)
+    }
+    documents = tree(0)
+    sequences = tree(1)
+    older = tree(2)
+    catalog = tree(3)
     segments = SegmentTable()
-  }
-}
-
-extension StoreState {
-  /// Puts a document's new entry into the index, in the place of the one it supersedes.
-  mutating func put(
-    _ entry: DocumentEntry, id: Span<UInt8>, superseding old: DocumentRecord.Superseded?,
-    scratch: inout ByteWriter
-  ) {
-    if let old {
-      let isNew = old.sequence > frozenSequence
-      old.sequence.withBigEndianBytes { key in
-        sequences.remove(key, isNewSinceCheckpoint: isNew)
-      }
-      segments.noteDead(old.locator)
-    }
-    segments.noteAdded(entry.locator)
-    scratch.removeAll()
-    entry.encode(to: &scratch)
-    scratch.withSpan { (value: Span<UInt8>) in documents.set(id, value) }
-    scratch.removeAll()
-    entry.locator.encode(to: &scratch)
-    scratch.withSpan { (value: Span<UInt8>) in
-      entry.sequence.withBigEndianBytes { key in sequences.set(key, value) }
-    }
   }
 }
 
@@ -62,8 +53,7 @@ extension StoreState {
 
   /// Notes that a merge has changed which segments there are.
   mutating func noteMerge() {
-    documents.mergeCount += 1
-    sequences.mergeCount += 1
+    for tree in StoreState.trees { self[keyPath: tree].mergeCount += 1 }
   }
 }
 

@@ -68,11 +68,49 @@ extension StoreView {
 
   /// The document that an index entry is of.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
-    let record = try record(at: entry.locator, documentID: id)
-    guard record.sequence == entry.sequence, record.idBytes.isUTF8(of: id) else {
-      throw mismatch(entry.locator, id)
+    Document(id: id, try winningRecord(of: entry, id))
+  }
+
+  /// The record that holds the body of a document's winning revision.
+  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+    if let sequence = entry.winningSequence { return try olderRecord(sequence, of: id) }
+    return try newestRecord(of: entry, id)
+  }
+
+  /// The newest record of a document, which may be of a revision that does not win.
+  func newestRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+    try record(at: entry.locator, of: id, sequence: entry.sequence)
+  }
+
+  /// A record that is held besides a document's newest one.
+  func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
+    let key = OlderKey.bytes(SharedBytes(utf8: id), sequence)
+    guard let locator = try locator(in: \.older, key) else {
+      throw DatabaseError(
+        .damaged, "a revision of the document is not in the index", documentID: id,
+        path: store.path)
     }
-    return Document(id: id, record)
+    return try record(at: locator, of: id, sequence: sequence)
+  }
+
+  /// The sequence numbers of the records that are held besides a document's newest one, ascending.
+  func olderSequences(
+    of id: String, _ entry: DocumentEntry
+  ) throws(DatabaseError) -> [UInt64] {
+    guard entry.traits.contains(.mayHoldOlder) else { return [] }
+    return try repairing { (state) throws(PageError) in
+      try state.olderSequences(of: SharedBytes(utf8: id))
+    }
+  }
+
+  private func record(
+    at locator: RecordLocator, of id: String, sequence: UInt64
+  ) throws(DatabaseError) -> DocumentRecord {
+    let record = try record(at: locator, documentID: id)
+    guard record.sequence == sequence, record.idBytes.isUTF8(of: id) else {
+      throw mismatch(locator, id)
+    }
+    return record
   }
 
   /// The document record at a place.
@@ -96,10 +134,44 @@ extension StoreView {
     do throws(ByteError) {
       return try DocumentRecord.decode(record.payload)
     } catch {
-      throw DatabaseError(
-        Damage(
-          path: path(of: locator), offset: Int(clamping: locator.offset), reason: error.reason))
+      throw damage(at: locator, error.reason)
     }
+  }
+
+  /// The content of a record of another kind.
+  func decode<R>(
+    _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
+  ) throws(DatabaseError) -> R {
+    do throws(ByteError) {
+      return try decode(item.record.payload)
+    } catch {
+      throw damage(at: item.locator, error.reason)
+    }
+  }
+
+  func damage(at locator: RecordLocator, _ reason: String) -> DatabaseError {
+    DatabaseError(
+      Damage(path: path(of: locator), offset: Int(clamping: locator.offset), reason: reason))
+  }
+
+  /// Where a key of one of the trees leads to; nil if it is not there.
+  func locator(
+    in tree: KeyPath<StoreState, LayeredTree>, _ key: [UInt8]
+  ) throws(DatabaseError) -> RecordLocator? {
+    let value = try repairing { (state) throws(PageError) in
+      try state[keyPath: tree].find(key.span)
+    }
+    guard let value else { return nil }
+    return try decodeLocator(value)
+  }
+
+  /// The record of a kind at a place.
+  func payload(
+    of kind: Record.Kind, at locator: RecordLocator
+  ) throws(DatabaseError) -> SharedBytes {
+    let record = try storedRecord(at: locator)
+    guard record.kind == kind else { throw mismatch(locator, nil) }
+    return record.payload
   }
 
   private func storedRecord(at locator: RecordLocator) throws(DatabaseError) -> Record {
@@ -120,10 +192,7 @@ extension StoreView {
   }
 
   private func mismatch(_ locator: RecordLocator, _ id: String?) -> DatabaseError {
-    var error = DatabaseError(
-      Damage(
-        path: path(of: locator), offset: Int(clamping: locator.offset),
-        reason: "another record stands here"))
+    var error = damage(at: locator, "another record stands here")
     error.documentID = id
     return error
   }

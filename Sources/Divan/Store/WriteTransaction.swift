@@ -268,16 +268,10 @@ extension WriteTransaction {
   func adopt(_ original: DocumentRecord) throws(DatabaseError) {
     var record = original
     record.superseded = nil
-    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
+    let place = append(record)
     state.lastSequence = max(state.lastSequence, record.sequence)
-    if !record.isDeleted { state.documentCount += 1 }
-    let entry = DocumentEntry(
-      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
-      locator: RecordLocator(
-        fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size)))
-    record.idBytes.withSpan { (key: Span<UInt8>) in
-      state.put(entry, id: key, superseding: nil, scratch: &entryScratch)
-    }
+    if !DocumentEntry(record, at: place).isDeleted { state.documentCount += 1 }
+    try index(record, at: place)
   }
 
   /// Appends the record of a revision and puts it into the index; returns its sequence number.
@@ -286,16 +280,15 @@ extension WriteTransaction {
     over current: DocumentEntry?
   ) throws(DatabaseError) -> UInt64 {
     let sequence = state.lastSequence + 1
-    let key = SharedBytes(utf8: id)
     var record = DocumentRecord(
-      idBytes: key, sequence: sequence, revision: revision, isDeleted: isDeleted,
-      ancestors: .none, superseded: nil, body: body)
+      idBytes: SharedBytes(utf8: id), sequence: sequence, revision: revision,
+      isDeleted: isDeleted, ancestors: .none, superseded: nil, body: body)
     if let current {
       record.superseded = .init(sequence: current.sequence, locator: current.locator)
       record.ancestors = .init(try ancestors(of: current))
     }
     let savepoint = buffer.savepoint
-    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
+    let place = append(record)
     guard buffer.size <= store.configuration.transactionSizeLimit else {
       buffer.rollback(to: savepoint)
       throw DatabaseError(
@@ -313,14 +306,44 @@ extension WriteTransaction {
         state.documentCount += 1
       }
     }
-    let entry = DocumentEntry(
-      revision: revision, isDeleted: isDeleted, sequence: sequence,
-      locator: RecordLocator(
-        fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size)))
-    key.withSpan { (key: Span<UInt8>) in
-      state.put(entry, id: key, superseding: record.superseded, scratch: &entryScratch)
-    }
+    try index(record, at: place)
     return sequence
+  }
+
+  /// Appends a record; returns where it will stand.
+  private func append(_ record: DocumentRecord) -> RecordLocator {
+    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
+    return RecordLocator(fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size))
+  }
+
+  private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
+    let commit = state.commit + 1
+    guard record.details != nil else {
+      // Nothing is looked up for it, so nothing can fail.
+      try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
+      return
+    }
+    try change { (state, scratch) throws(PageError) in
+      try state.put(record, at: place, commit: commit, scratch: &scratch)
+    }
+  }
+
+  /// Changes the index in a way for which something is looked up; all of it or, if that cannot be read,
+  /// nothing.
+  private func change(
+    _ body: (inout StoreState, inout ByteWriter) throws(PageError) -> Void
+  ) throws(DatabaseError) {
+    while true {
+      var changed = state
+      do throws(PageError) {
+        try body(&changed, &entryScratch)
+        state = changed
+        return
+      } catch {
+        // The page is rebuilt, and then it is tried again.
+        try store.repairIndex(error, in: state)
+      }
+    }
   }
 
   /// The revision digests before the one that is to be stored over `current`.

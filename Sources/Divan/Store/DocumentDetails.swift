@@ -1,0 +1,229 @@
+import DivanLog
+
+/// What a document's record says beyond what every document has: attachments, more than one leaf, an
+/// expiry, history that is kept.
+///
+/// Most records have none of it, and are written without. FILE_FORMAT.md §9
+struct DocumentDetails: Sendable, Equatable {
+  /// The attachments of the record's revision, in the order of the bytes of their names.
+  var attachments: [AttachmentEntry] = []
+  /// The whole revision tree (``RevisionTree``), if it is more than the record's revision and the
+  /// revisions before that.
+  var tree: SharedBytes?
+  /// The revision that wins, if it is another than the record's own.
+  var winner: Winner?
+  /// When the document is to be purged, in milliseconds since 1970.
+  var expiry: UInt64?
+  /// The expiry that the superseded record had.
+  var supersededExpiry: UInt64?
+  /// Who made the change, if it did not come from here.
+  var origin: String?
+  /// Sequence numbers of records that were held and are not any more.
+  var released: [UInt64] = []
+  /// Whether the superseded record stays held: its revision is still a leaf, or history is kept.
+  var keepsSuperseded = false
+  /// Whether records besides this one may be held for the document.
+  var mayHoldOlder = false
+  /// Whether the revision's ID was not computed here, so that it says nothing of the content.
+  var isForeignEdit = false
+
+  /// Where the winning revision stands, if it is not in the newest record.
+  struct Winner: Sendable, Equatable {
+    var revision: RevisionID
+    var isDeleted: Bool
+    var sequence: UInt64
+  }
+}
+
+/// What a revision says of an attachment; its content is found by its digest.
+struct AttachmentEntry: Sendable, Equatable {
+  var name: String
+  var contentType: String
+  /// Bytes of the content.
+  var length: UInt64
+  var digest: SHA256.Digest
+  /// The generation of the revision that added it.
+  var generation: UInt64
+
+  /// The greatest size of a name or of a content type, in bytes of UTF-8.
+  static let textSizeLimit = 1024
+  /// The greatest number of attachments of a document.
+  static let countLimit = 10_000
+}
+
+extension DocumentDetails {
+  private struct Flags: OptionSet {
+    let rawValue: UInt64
+    static let attachments = Flags(rawValue: 1)
+    static let tree = Flags(rawValue: 2)
+    static let winner = Flags(rawValue: 4)
+    static let expiry = Flags(rawValue: 8)
+    static let supersededExpiry = Flags(rawValue: 16)
+    static let origin = Flags(rawValue: 32)
+    static let released = Flags(rawValue: 64)
+    static let keepsSuperseded = Flags(rawValue: 128)
+    static let mayHoldOlder = Flags(rawValue: 256)
+    static let foreignEdit = Flags(rawValue: 512)
+    static let known = Flags(rawValue: 1023)
+  }
+
+  private var flags: Flags {
+    var flags: Flags = []
+    if !attachments.isEmpty { flags.insert(.attachments) }
+    if tree != nil { flags.insert(.tree) }
+    if winner != nil { flags.insert(.winner) }
+    if expiry != nil { flags.insert(.expiry) }
+    if supersededExpiry != nil { flags.insert(.supersededExpiry) }
+    if origin != nil { flags.insert(.origin) }
+    if !released.isEmpty { flags.insert(.released) }
+    if keepsSuperseded { flags.insert(.keepsSuperseded) }
+    if mayHoldOlder { flags.insert(.mayHoldOlder) }
+    if isForeignEdit { flags.insert(.foreignEdit) }
+    return flags
+  }
+
+  /// Whether there is nothing to say, so that the record goes without.
+  var isEmpty: Bool { flags.isEmpty }
+
+  func encode(to writer: inout ByteWriter) {
+    writer.appendVarint(flags.rawValue)
+    if !attachments.isEmpty {
+      writer.appendVarint(attachments.count)
+      for attachment in attachments { attachment.encode(to: &writer) }
+    }
+    if let tree {
+      writer.appendVarint(tree.count)
+      writer.append(tree)
+    }
+    if let winner {
+      writer.append((winner.isDeleted ? 1 : 0) | (winner.revision.isForeign ? 2 : 0) as UInt8)
+      writer.appendVarint(winner.revision.generation)
+      winner.revision.digest.encode(to: &writer, isForeign: winner.revision.isForeign)
+      writer.appendVarint(winner.sequence)
+    }
+    if let expiry { writer.appendVarint(expiry) }
+    if let supersededExpiry { writer.appendVarint(supersededExpiry) }
+    if let origin { writer.appendPrefixed(origin) }
+    if !released.isEmpty {
+      writer.appendVarint(released.count)
+      for sequence in released { writer.appendVarint(sequence) }
+    }
+  }
+
+  static func decode(_ reader: inout ByteReader) throws(ByteError) -> DocumentDetails {
+    let flags = Flags(rawValue: try reader.readVarint())
+    guard Flags.known.isSuperset(of: flags), !flags.isEmpty else {
+      throw ByteError(offset: reader.offset, reason: "a document record with unknown details")
+    }
+    var details = DocumentDetails()
+    if flags.contains(.attachments) {
+      details.attachments = try AttachmentEntry.decodeAll(&reader)
+    }
+    if flags.contains(.tree) { details.tree = try reader.readPrefixedBytes() }
+    if flags.contains(.winner) { details.winner = try Winner.decode(&reader) }
+    if flags.contains(.expiry) { details.expiry = try reader.readVarint() }
+    if flags.contains(.supersededExpiry) { details.supersededExpiry = try reader.readVarint() }
+    if flags.contains(.origin) { details.origin = try reader.readPrefixedText() }
+    if flags.contains(.released) {
+      let count = try reader.readCount(limit: reader.remaining)
+      for _ in 0..<count { details.released.append(try reader.readSequence()) }
+    }
+    details.keepsSuperseded = flags.contains(.keepsSuperseded)
+    details.mayHoldOlder = flags.contains(.mayHoldOlder)
+    details.isForeignEdit = flags.contains(.foreignEdit)
+    guard details.flags == flags else {
+      throw ByteError(offset: reader.offset, reason: "details of a document that say nothing")
+    }
+    return details
+  }
+}
+
+extension DocumentDetails.Winner {
+  fileprivate static func decode(_ reader: inout ByteReader) throws(ByteError) -> Self {
+    let flags = try reader.read(UInt8.self)
+    guard flags < 4 else {
+      throw ByteError(offset: reader.offset, reason: "a winning revision with unknown flags")
+    }
+    let generation = try reader.readVarint()
+    let digest = try RevisionID.Digest.decode(&reader, isForeign: flags & 2 != 0)
+    guard let revision = RevisionID.read(generation, digest) else {
+      throw ByteError(offset: reader.offset, reason: "a revision of generation 0")
+    }
+    return Self(
+      revision: revision, isDeleted: flags & 1 != 0, sequence: try reader.readSequence())
+  }
+}
+
+extension AttachmentEntry {
+  /// What goes into the ID of a revision.
+  var forRevision: RevisionID.AttachmentDigest {
+    RevisionID.AttachmentDigest(
+      name: name, contentType: contentType, length: length, digest: digest)
+  }
+
+  fileprivate func encode(to writer: inout ByteWriter) {
+    writer.appendPrefixed(name)
+    writer.appendPrefixed(contentType)
+    writer.appendVarint(length)
+    writer.append(digest.bytes)
+    writer.appendVarint(generation)
+  }
+
+  fileprivate static func decodeAll(
+    _ reader: inout ByteReader
+  ) throws(ByteError) -> [AttachmentEntry] {
+    // Each takes 36 bytes at least.
+    let count = try reader.readCount(limit: min(countLimit, reader.remaining / 36))
+    var all: [AttachmentEntry] = []
+    for _ in 0..<count {
+      let entry = AttachmentEntry(
+        name: try reader.readPrefixedText(), contentType: try reader.readPrefixedText(),
+        length: try reader.readVarint(), digest: try reader.readDigest(),
+        generation: try reader.readVarint())
+      guard entry.length <= counterLimit, entry.name.utf8.count <= textSizeLimit,
+        entry.contentType.utf8.count <= textSizeLimit,
+        all.last.map({ compareUTF8($0.name, entry.name) < 0 }) ?? true
+      else { throw ByteError(offset: reader.offset, reason: "an attachment that cannot be") }
+      all.append(entry)
+    }
+    return all
+  }
+}
+
+extension ByteWriter {
+  /// Appends a text's size, as a varint, and its UTF-8.
+  mutating func appendPrefixed(_ text: String) {
+    withUTF8(of: text) { (bytes: Span<UInt8>) in
+      appendVarint(bytes.count)
+      append(bytes)
+    }
+  }
+}
+
+extension ByteReader {
+  /// Reads a text with its size before it.
+  mutating func readPrefixedText() throws(ByteError) -> String {
+    let start = offset
+    guard let text = try readPrefixedBytes().text else {
+      throw ByteError(offset: start, reason: "bytes that are no text")
+    }
+    return text
+  }
+
+  /// Reads a number that a store can have handed out.
+  mutating func readSequence() throws(ByteError) -> UInt64 {
+    let number = try readVarint()
+    guard number <= counterLimit else {
+      throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
+    }
+    return number
+  }
+
+  mutating func readDigest() throws(ByteError) -> SHA256.Digest {
+    SHA256.Digest(
+      words: (
+        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self)),
+        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self))
+      ))
+  }
+}

@@ -1,0 +1,72 @@
+import DivanLog
+
+/// The key of a record that is held besides a document's newest one: the document's ID, a zero byte,
+/// and the record's sequence number, big-endian.
+///
+/// IDs may hold zero bytes themselves, so a key belongs to a document only if it has the right size
+/// besides beginning with the ID. FILE_FORMAT.md §10
+enum OlderKey {
+  /// Bytes after the ID.
+  static let suffixSize = 9
+
+  static func encode(_ id: SharedBytes, _ sequence: UInt64, to writer: inout ByteWriter) {
+    writer.removeAll()
+    writer.append(id)
+    writer.append(0 as UInt8)
+    writer.append(sequence.bigEndian)
+  }
+
+  static func bytes(_ id: SharedBytes, _ sequence: UInt64) -> [UInt8] {
+    var writer = ByteWriter(capacity: id.count + suffixSize)
+    encode(id, sequence, to: &writer)
+    return writer.sharedCopy.array
+  }
+
+  /// The sequence number in a key, if the key belongs to a document whose ID has so many bytes.
+  static func sequence(_ key: SharedBytes, idSize: Int) -> UInt64? {
+    guard key.count == idSize + suffixSize else { return nil }
+    return UInt64(bigEndian: key.load(UInt64.self, at: idSize + 1))
+  }
+}
+
+/// The key of an entry of the catalog: a letter that says of what, and its name. FILE_FORMAT.md §10
+enum CatalogKey {
+  /// What an entry of the catalog is of.
+  enum Kind: UInt8, Sendable {
+    /// The record of an attachment's content, by its digest.
+    case attachment = 0x61
+    /// A record that may refer to an attachment: digest and sequence number → the document's ID.
+    case reference = 0x72
+    /// A document that expires: time and ID.
+    case expiry = 0x65
+    /// A local document, by its ID.
+    case local = 0x6C
+    /// A named snapshot, by its name.
+    case named = 0x6E
+    /// The end of a commit while history is kept: by its last sequence number.
+    case moment = 0x6D
+  }
+
+  static func attachment(_ digest: SHA256.Digest) -> [UInt8] {
+    [Kind.attachment.rawValue] + digest.bytes
+  }
+
+  static func reference(_ digest: SHA256.Digest, _ sequence: UInt64) -> [UInt8] {
+    [Kind.reference.rawValue] + digest.bytes + sequence.bigEndianBytes
+  }
+
+  static func expiry(_ time: UInt64, _ id: SharedBytes) -> [UInt8] {
+    [Kind.expiry.rawValue] + time.bigEndianBytes + id.array
+  }
+
+  static func local(_ id: SharedBytes) -> [UInt8] { [Kind.local.rawValue] + id.array }
+  static func named(_ name: SharedBytes) -> [UInt8] { [Kind.named.rawValue] + name.array }
+
+  static func moment(_ sequence: UInt64) -> [UInt8] {
+    [Kind.moment.rawValue] + sequence.bigEndianBytes
+  }
+}
+
+extension UInt64 {
+  var bigEndianBytes: [UInt8] { withBigEndianBytes { key in key.indices.map { key[$0] } } }
+}

@@ -1,0 +1,196 @@
+import DivanLog
+
+/// Where the index leads to a record, or led to it.
+enum IndexPlace {
+  /// The newest record of a document.
+  case newest(id: SharedBytes, DocumentEntry)
+  /// A record in ``StoreState/older``, by its key.
+  case older([UInt8])
+  /// A record in ``StoreState/catalog``, by its key.
+  case catalog([UInt8])
+
+  /// The place where a record of the log belongs; nil if the index leads to no such record.
+  init?(of item: RecordScan.Entry, in view: StoreView) throws(DatabaseError) {
+    switch item.record.kind {
+    case .document:
+      let record = try view.decode(item.record, at: item.locator)
+      guard let entry = try view.entry(record.idBytes) else { return nil }
+      if entry.sequence == record.sequence {
+        self = .newest(id: record.idBytes, entry)
+      } else if entry.traits.contains(.mayHoldOlder) {
+        self = .older(OlderKey.bytes(record.idBytes, record.sequence))
+      } else {
+        return nil
+      }
+    case .local:
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try LocalRecord.decode(payload)
+      }
+      guard record.body != nil else { return nil }
+      self = .catalog(CatalogKey.local(record.idBytes))
+    case .named:
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try NamedRecord.decode(payload)
+      }
+      guard record.moment != nil else { return nil }
+      self = .catalog(CatalogKey.named(record.name))
+    case .moment:
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try MomentRecord.decode(payload)
+      }
+      self = .catalog(CatalogKey.moment(record.moment.sequence))
+    default:
+      return nil
+    }
+  }
+
+  /// Where the index leads from this place now.
+  func locator(in view: StoreView) throws(DatabaseError) -> RecordLocator? {
+    switch self {
+    case .newest(_, let entry): entry.locator
+    case .older(let key): try view.locator(in: \.older, key)
+    case .catalog(let key): try view.locator(in: \.catalog, key)
+    }
+  }
+}
+
+/// Says which records of its inputs a merge copies: those to which the index leads, and removals for as
+/// long as an older file may hold what they took away.
+///
+/// STORAGE.md's rules 5 and 9 are kept here.
+struct MergeJudge {
+  private let view: StoreView
+  private let inputs: [Segment]
+  /// Files that stand for nothing any more but are still there.
+  private let awaitingDeletion: Set<FileName>
+  private let isForced: Bool
+  /// What the inputs' removals took away and no older file holds; nil while that was not looked up.
+  private var forgettable: Set<RemovalKey>?
+
+  init(
+    _ view: StoreView, inputs: [Segment], awaitingDeletion: Set<FileName>, isForced: Bool
+  ) {
+    self.view = view
+    self.inputs = inputs
+    self.awaitingDeletion = awaitingDeletion
+    self.isForced = isForced
+  }
+
+  /// So many bytes of older files are read at most for each byte of removals that may be won.
+  private static let readFactor: UInt64 = 64
+}
+
+extension MergeJudge {
+  /// Whether a record is still wanted.
+  mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
+    // What a later version wrote is for that version to drop.
+    guard item.record.kind.isKnown else { return item.record.kind.maySkip }
+    if let removal = RemovalKey(removedBy: item.record) {
+      return try !forgettableKeys().contains(removal)
+    }
+    guard item.record.kind != .purge else {
+      throw view.damage(at: item.locator, "a purge that cannot be read")
+    }
+    return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator
+  }
+
+  private mutating func forgettableKeys() throws(DatabaseError) -> Set<RemovalKey> {
+    if let forgettable { return forgettable }
+    let found = try findForgettable()
+    forgettable = found
+    return found
+  }
+
+  private func findForgettable() throws(DatabaseError) -> Set<RemovalKey> {
+    guard let first = inputs.first?.header.numbers.lowerBound else { return [] }
+    let isAnyInDoubt = awaitingDeletion.contains {
+      if case .segment(let numbers) = $0 { numbers.lowerBound < first } else { false }
+    }
+    guard !isAnyInDoubt else { return [] }
+    var keys: Set<RemovalKey> = []
+    var size: UInt64 = 0
+    try forEachRecord(of: inputs) { item in
+      guard let key = RemovalKey(removedBy: item.record) else { return }
+      keys.insert(key)
+      size += UInt64(item.locator.size)
+    }
+    let older = view.state.segments.segments.filter { $0.header.numbers.upperBound < first }
+    let cost = older.reduce(0) { $0 + $1.end.offset }
+    guard isForced || cost <= size * MergeJudge.readFactor else { return [] }
+    try forEachRecord(of: older) { item in
+      for key in RemovalKey.keys(of: item.record) { keys.remove(key) }
+    }
+    return keys
+  }
+
+  private func forEachRecord(
+    of segments: [Segment], _ body: (RecordScan.Entry) -> Void
+  ) throws(DatabaseError) {
+    for segment in segments {
+      var scan = RecordScan(segment)
+      reading: while true {
+        let item: RecordScan.Item
+        do throws(LogError) { item = try scan.next() } catch { throw DatabaseError(error) }
+        switch item {
+        case .record(let entry): body(entry)
+        case .commit: continue
+        case .damage(let damage): throw DatabaseError(damage)
+        case .end: break reading
+        }
+      }
+    }
+  }
+}
+
+/// What a removal took away.
+struct RemovalKey: Hashable {
+  private let kind: Record.Kind
+  private let name: [UInt8]
+  /// Of a document's single record: which.
+  private let sequence: UInt64?
+
+  private init(_ kind: Record.Kind, _ name: SharedBytes, _ sequence: UInt64? = nil) {
+    self.kind = kind
+    self.name = name.array
+    self.sequence = sequence
+  }
+
+  /// What a record removes; nil if it is no removal.
+  init?(removedBy record: Record) {
+    switch record.kind {
+    case .purge:
+      guard let purge = try? PurgeRecord.decode(record.payload) else { return nil }
+      self.init(.document, purge.idBytes, purge.sequence)
+    case .local:
+      guard let local = try? LocalRecord.decode(record.payload), local.body == nil else {
+        return nil
+      }
+      self.init(.local, local.idBytes)
+    case .named:
+      guard let named = try? NamedRecord.decode(record.payload), named.moment == nil else {
+        return nil
+      }
+      self.init(.named, named.name)
+    default: return nil
+    }
+  }
+
+  /// The keys under which a record of an older file would be removed.
+  static func keys(of record: Record) -> [RemovalKey] {
+    switch record.kind {
+    case .document:
+      guard let document = try? DocumentRecord.decode(record.payload) else { return [] }
+      return [
+        RemovalKey(.document, document.idBytes),
+        RemovalKey(.document, document.idBytes, document.sequence),
+      ]
+    case .local:
+      guard let local = try? LocalRecord.decode(record.payload) else { return [] }
+      return [RemovalKey(.local, local.idBytes)]
+    case .named:
+      guard let named = try? NamedRecord.decode(record.payload) else { return [] }
+      return [RemovalKey(.named, named.name)]
+    default: return []
+    }
+  }
+}

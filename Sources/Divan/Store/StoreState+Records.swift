@@ -1,0 +1,178 @@
+import DivanLog
+
+// What each kind of record does to the index. A writer and those who read the log do it in the same
+// way, so that what they arrive at is the same.
+
+extension StoreState {
+  /// Puts a document's newest record in the place of the one it supersedes.
+  ///
+  /// Looks something up only for documents that have other records besides.
+  mutating func put(
+    _ record: DocumentRecord, at locator: RecordLocator, commit: UInt64, scratch: inout ByteWriter
+  ) throws(PageError) {
+    if let old = record.superseded {
+      if record.details?.keepsSuperseded == true {
+        try keep(old, of: record.idBytes, scratch: &scratch)
+      } else {
+        segments.noteDead(old.locator)
+        if old.sequence != record.sequence { historyFloor = max(historyFloor, commit) }
+      }
+      if old.sequence != record.sequence { removeSequence(old.sequence) }
+    }
+    segments.noteAdded(locator)
+    if let details = record.details { try put(details, of: record, scratch: &scratch) }
+    index(DocumentEntry(record, at: locator), record.idBytes, scratch: &scratch)
+  }
+
+  /// Lets both orders of documents lead to an entry's record.
+  mutating func index(_ entry: DocumentEntry, _ id: SharedBytes, scratch: inout ByteWriter) {
+    scratch.removeAll()
+    entry.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in
+      id.withSpan { (key: Span<UInt8>) in documents.set(key, value) }
+    }
+    scratch.removeAll()
+    entry.locator.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in
+      entry.sequence.withBigEndianBytes { key in sequences.set(key, value) }
+    }
+  }
+
+  private mutating func removeSequence(_ sequence: UInt64) {
+    let isNew = sequence > frozenSequence
+    sequence.withBigEndianBytes { key in sequences.remove(key, isNewSinceCheckpoint: isNew) }
+  }
+
+  /// Holds a record that was a document's newest one.
+  private mutating func keep(
+    _ old: DocumentRecord.Superseded, of id: SharedBytes, scratch: inout ByteWriter
+  ) throws(PageError) {
+    var locator = old.locator
+    if segments[locator.fileID] == nil {
+      // Since that was written, a merge has moved it; the index knows where it stood before, or after.
+      let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
+        try sequences.find(key)
+      }
+      guard let known, let place = RecordLocator(indexed: known) else { return }
+      locator = place
+    }
+    setOlder(OlderKey.bytes(id, old.sequence), locator, scratch: &scratch)
+  }
+
+  /// Lets a key of ``older`` lead to a record.
+  mutating func setOlder(_ key: [UInt8], _ locator: RecordLocator, scratch: inout ByteWriter) {
+    scratch.removeAll()
+    locator.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in older.set(key.span, value) }
+  }
+
+  /// Holds a record no longer.
+  mutating func release(_ sequence: UInt64, of id: SharedBytes) throws(PageError) {
+    let key = OlderKey.bytes(id, sequence)
+    guard let value = try older.find(key.span) else { return }
+    if let locator = RecordLocator(indexed: value) { segments.noteDead(locator) }
+    older.remove(key.span)
+  }
+
+  private mutating func put(
+    _ details: DocumentDetails, of record: DocumentRecord, scratch: inout ByteWriter
+  ) throws(PageError) {
+    for sequence in details.released { try release(sequence, of: record.idBytes) }
+    if let expiry = details.supersededExpiry {
+      catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
+    }
+    if let expiry = details.expiry {
+      catalog.set(CatalogKey.expiry(expiry, record.idBytes).span, [1 as UInt8].span)
+    }
+    for attachment in details.attachments {
+      if let old = record.superseded, !details.keepsSuperseded, old.sequence != record.sequence {
+        catalog.remove(CatalogKey.reference(attachment.digest, old.sequence).span)
+      }
+      let key = CatalogKey.reference(attachment.digest, record.sequence)
+      record.idBytes.withSpan { (id: Span<UInt8>) in catalog.set(key.span, id) }
+    }
+  }
+
+  /// Takes away all that is known of a document, or one record of it.
+  mutating func purge(_ record: PurgeRecord, at locator: RecordLocator) throws(PageError) {
+    segments.noteAdded(locator)
+    if let sequence = record.sequence {
+      return try release(sequence, of: record.idBytes)
+    }
+    record.idBytes.withSpan { (key: Span<UInt8>) in documents.remove(key) }
+    if let old = record.superseded {
+      removeSequence(old.sequence)
+      segments.noteDead(old.locator)
+    }
+    if let expiry = record.supersededExpiry {
+      catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
+    }
+    guard record.mayHoldOlder else { return }
+    for sequence in try olderSequences(of: record.idBytes) {
+      try release(sequence, of: record.idBytes)
+    }
+  }
+
+  /// The sequence numbers of the records that are held besides a document's newest one, ascending.
+  func olderSequences(of id: SharedBytes) throws(PageError) -> [UInt64] {
+    var scan = older.scan(
+      from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, .max)))
+    var sequences: [UInt64] = []
+    while let item = try scan.next() {
+      if let sequence = OlderKey.sequence(item.key, idSize: id.count) { sequences.append(sequence) }
+    }
+    return sequences
+  }
+
+  mutating func put(
+    _ record: LocalRecord, at locator: RecordLocator, scratch: inout ByteWriter
+  ) {
+    setCatalog(
+      CatalogKey.local(record.idBytes), isThere: record.body != nil, at: locator,
+      superseding: record.superseded, scratch: &scratch)
+  }
+
+  mutating func put(
+    _ record: NamedRecord, at locator: RecordLocator, scratch: inout ByteWriter
+  ) {
+    setCatalog(
+      CatalogKey.named(record.name), isThere: record.moment != nil, at: locator,
+      superseding: record.superseded, scratch: &scratch)
+  }
+
+  mutating func put(
+    _ record: MomentRecord, at locator: RecordLocator, scratch: inout ByteWriter
+  ) {
+    setCatalog(
+      CatalogKey.moment(record.moment.sequence), isThere: true, at: locator, superseding: nil,
+      scratch: &scratch)
+  }
+
+  /// Lets a key of the catalog lead to a record, or to none any more.
+  mutating func setCatalog(
+    _ key: [UInt8], isThere: Bool, at locator: RecordLocator, superseding old: RecordLocator?,
+    scratch: inout ByteWriter
+  ) {
+    segments.noteAdded(locator)
+    if let old { segments.noteDead(old) }
+    guard isThere else { return catalog.remove(key.span) }
+    setCatalog(key, leadingTo: locator, scratch: &scratch)
+  }
+
+  mutating func setCatalog(
+    _ key: [UInt8], leadingTo locator: RecordLocator, scratch: inout ByteWriter
+  ) {
+    scratch.removeAll()
+    locator.encode(to: &scratch)
+    scratch.withSpan { (value: Span<UInt8>) in catalog.set(key.span, value) }
+  }
+}
+
+extension RecordLocator {
+  /// The place that a value of the index leads to; nil if the bytes are none.
+  init?(indexed bytes: SharedBytes) {
+    var reader = ByteReader(bytes)
+    guard let locator = try? RecordLocator.decode(&reader) else { return nil }
+    self = locator
+  }
+}
