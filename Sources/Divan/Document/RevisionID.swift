@@ -121,7 +121,10 @@ extension RevisionID: Hashable, Comparable {
   public func hash(into hasher: inout Hasher) {
     hasher.combine(generation)
     switch digest {
-    case .own(let high, _): hasher.combine(high)
+    case .own(let high, let low):
+      // Both, or whoever chooses digests could make a set of them slow.
+      hasher.combine(high)
+      hasher.combine(low)
     case .foreign(let text): hasher.combine(text)
     }
   }

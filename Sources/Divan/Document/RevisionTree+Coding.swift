@@ -1,0 +1,150 @@
+import DivanLog
+
+// The stored form:
+//
+//     varint    number of nodes; then for each, in their order:
+//       1 byte    flags
+//       varint    where flag 16 is set: the generation of a root
+//                 where flag 32 is set: how much lower than the generation of the node before this
+//                 one's is; the parent is that node's ancestor
+//       …         16 bytes of an own digest, or the size (varint) and UTF-8 of a foreign one
+//       varint    where flag 4 is set: the sequence number of the record that holds the body
+//
+// A node with neither of the flags 16 and 32 is a child of the node before it. Each tree has one
+// form only, and reading refuses all others. FILE_FORMAT.md §9
+
+extension RevisionTree {
+  private struct Flags: OptionSet {
+    let rawValue: UInt8
+    static let deleted = Flags(rawValue: 1)
+    static let foreignEdit = Flags(rawValue: 2)
+    static let body = Flags(rawValue: 4)
+    static let foreignDigest = Flags(rawValue: 8)
+    static let root = Flags(rawValue: 16)
+    static let branch = Flags(rawValue: 32)
+    static let known: Flags = [.deleted, .foreignEdit, .body, .foreignDigest, .root, .branch]
+  }
+
+  /// No node takes fewer bytes.
+  private static let leastNodeSize = 3
+
+  /// Appends the stored form.
+  func encode(into writer: inout ByteWriter) {
+    writer.appendVarint(nodes.count)
+    for (index, node) in nodes.enumerated() {
+      var flags: Flags = []
+      if node.isDeleted { flags.insert(.deleted) }
+      if node.isForeignEdit { flags.insert(.foreignEdit) }
+      if node.sequence != 0 { flags.insert(.body) }
+      if case .foreign = node.revision.digest { flags.insert(.foreignDigest) }
+      if node.parentIndex == RevisionTree.noParent {
+        flags.insert(.root)
+      } else if Int(node.parentIndex) != index - 1 {
+        flags.insert(.branch)
+      }
+      writer.append(flags.rawValue)
+      if flags.contains(.root) { writer.appendVarint(node.revision.generation) }
+      if flags.contains(.branch) {
+        writer.appendVarint(nodes[index - 1].revision.generation - node.revision.generation)
+      }
+      switch node.revision.digest {
+      case .own(let high, let low):
+        writer.append(high.bigEndian)
+        writer.append(low.bigEndian)
+      case .foreign(let text):
+        withUTF8(of: text) { text in
+          writer.appendVarint(text.count)
+          writer.append(text)
+        }
+      }
+      if flags.contains(.body) { writer.appendVarint(node.sequence) }
+    }
+  }
+
+  /// Reads the stored form.
+  ///
+  /// Takes time linear in the number of nodes, and 15 times the bytes that are read.
+  init(from reader: inout ByteReader) throws(ByteError) {
+    self.init()
+    let start = reader.offset
+    let limit = min(reader.remaining / RevisionTree.leastNodeSize, Int(Int32.max) - 1)
+    let count = try reader.readCount(limit: limit)
+    nodes.reserveCapacity(count)
+    var lastRoot: RevisionID?
+    for index in 0..<count {
+      let offset = reader.offset
+      let flags = Flags(rawValue: try reader.read(UInt8.self))
+      guard Flags.known.isSuperset(of: flags), !flags.isSuperset(of: [.root, .branch]) else {
+        throw ByteError(offset: offset, reason: "a revision with unknown flags")
+      }
+      var parentIndex = RevisionTree.noParent
+      var generation: UInt64
+      // What must be lower than this revision.
+      var sibling: RevisionID?
+      if flags.contains(.root) {
+        generation = try reader.readVarint()
+        sibling = lastRoot
+      } else {
+        guard index > 0 else {
+          throw ByteError(offset: offset, reason: "a first revision that is no root")
+        }
+        var above = index - 1
+        generation = nodes[above].revision.generation + 1
+        if flags.contains(.branch) {
+          let steps = try reader.readVarint()
+          for _ in 0..<steps {
+            guard let parent = parent(of: above) else {
+              throw ByteError(offset: offset, reason: "a branch from above a root")
+            }
+            above = parent
+          }
+          guard let parent = parent(of: above) else {
+            throw ByteError(offset: offset, reason: "a branch from above a root")
+          }
+          sibling = nodes[above].revision
+          above = parent
+          generation -= steps + 1
+        }
+        parentIndex = Int32(above)
+      }
+      let digest = try RevisionTree.readDigest(
+        &reader, isForeign: flags.contains(.foreignDigest))
+      guard generation >= 1, generation <= RevisionID.generationLimit else {
+        throw ByteError(offset: offset, reason: "a generation beyond all limits")
+      }
+      let revision = RevisionID(generation: generation, digest: digest)
+      if let sibling, sibling >= revision {
+        throw ByteError(offset: offset, reason: "revisions out of order")
+      }
+      if flags.contains(.root) { lastRoot = revision }
+      var node = Node(
+        revision: revision, isDeleted: flags.contains(.deleted),
+        isForeignEdit: flags.contains(.foreignEdit), parentIndex: parentIndex)
+      if flags.contains(.body) {
+        node.sequence = try reader.readVarint()
+        guard node.sequence >= 1, node.sequence <= counterLimit else {
+          throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
+        }
+      }
+      nodes.append(node)
+    }
+    recount()
+    guard hasDistinctRoots else {
+      throw ByteError(offset: start, reason: "trees that should be joined")
+    }
+  }
+
+  private static func readDigest(
+    _ reader: inout ByteReader, isForeign: Bool
+  ) throws(ByteError) -> RevisionID.Digest {
+    guard isForeign else {
+      let high = UInt64(bigEndian: try reader.read(UInt64.self))
+      return .own(high, UInt64(bigEndian: try reader.read(UInt64.self)))
+    }
+    let offset = reader.offset
+    guard let text = try reader.readPrefixedBytes().text,
+      let digest = RevisionID(generation: 1, digest: text)?.digest, case .foreign = digest
+    else { throw ByteError(offset: offset, reason: "no revision digest") }
+    return digest
+  }
+}

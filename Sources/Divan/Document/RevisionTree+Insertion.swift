@@ -1,0 +1,360 @@
+extension RevisionTree {
+  /// A revision, and those before it as far as they are known, without a gap.
+  struct Path: Sendable {
+    let revision: RevisionID
+    /// The digests of the revisions before it, the nearest first.
+    let ancestors: [RevisionID.Digest]
+  }
+
+  /// What came of an insertion.
+  struct Insertion: Equatable, Sendable {
+    /// Where the path met the tree, in the terms of CouchDB.
+    enum Kind: Sendable {
+      /// The path continues what was a leaf, or is the first one.
+      case newLeaf
+      /// The path begins a tree, or leaves one at a node that has children.
+      case newBranch
+      /// The path ends within the tree.
+      case internalNode
+    }
+
+    var kind: Kind
+    /// Whether the path's revision was not known before on these ancestors.
+    ///
+    /// It may have been known though the kind is not ``Kind/internalNode``: where a longer history
+    /// connects a tree with its beginning. Then no node has the sequence number that was given.
+    var isNewRevision: Bool
+    /// Whether anything is different now.
+    ///
+    /// A known revision may have got more ancestors.
+    var hasChangedTree: Bool
+    /// The sequence numbers of the records whose bodies are needed no more.
+    var released: [UInt64] = []
+
+    fileprivate static let nothing = Insertion(
+      kind: .internalNode, isNewRevision: false, hasChangedTree: false)
+  }
+}
+
+extension RevisionTree.Path {
+  /// Makes a path of a revision and the digests of those before it, the nearest first.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if there are more than the generation allows.
+  init(
+    _ revision: RevisionID, ancestors: [RevisionID.Digest] = []
+  ) throws(DatabaseError) {
+    guard UInt64(ancestors.count) < revision.generation else {
+      throw DatabaseError(
+        .invalidRevisionID,
+        "Revision \(revision) cannot have \(ancestors.count) revisions before it")
+    }
+    self.revision = revision
+    self.ancestors = ancestors
+  }
+
+  /// Makes a path of revisions, the newest first.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if there are none, or their generations do
+  ///   not count down by one.
+  init(_ revisions: [RevisionID]) throws(DatabaseError) {
+    guard let newest = revisions.first else {
+      throw DatabaseError(.invalidRevisionID, "A history of no revisions")
+    }
+    for (later, earlier) in zip(revisions, revisions.dropFirst())
+    where later.generation != earlier.generation + 1 {
+      throw DatabaseError(
+        .invalidRevisionID, "\(earlier) cannot be the revision before \(later)",
+        hint:
+          "A history names every revision from the newest on, and generations count down by one.")
+    }
+    try self.init(newest, ancestors: revisions.dropFirst().map(\.digest))
+  }
+
+  /// The generation of the oldest revision.
+  var firstGeneration: UInt64 { revision.generation - UInt64(ancestors.count) }
+
+  /// The nodes of the path, the oldest first.
+  fileprivate func nodes(newest: RevisionTree.Node) -> [RevisionTree.Node] {
+    var nodes: [RevisionTree.Node] = []
+    nodes.reserveCapacity(ancestors.count + 1)
+    var generation = firstGeneration
+    for digest in ancestors.reversed() {
+      nodes.append(RevisionTree.Node(revision: RevisionID(generation: generation, digest: digest)))
+      generation += 1
+    }
+    nodes.append(newest)
+    return nodes
+  }
+}
+
+// MARK: - Inserting
+
+extension RevisionTree {
+  /// A tree that is one path.
+  init(_ path: Path, isDeleted: Bool = false, isForeignEdit: Bool = false, sequence: UInt64 = 0) {
+    self.init()
+    insert(path, isDeleted: isDeleted, isForeignEdit: isForeignEdit, sequence: sequence)
+  }
+
+  /// Inserts a revision with its history, and prunes the tree to a depth.
+  ///
+  /// What is there already stays as it is, with its flags and its body; inserting something again
+  /// changes nothing but what pruning does. Ancestors that were not known become nodes without a
+  /// body. Trees whose roots are on the path are joined to it; as in CouchDB they are pruned before
+  /// that, so that the whole may be deeper until the next insertion.
+  ///
+  /// Takes time linear in *n* plus the length of the path; constant time, apart from pruning, for the
+  /// child of a straight line's leaf; and *n* log *n* where trees are joined or fall into several. If
+  /// both happens at once, it takes time linear in *n* for each leaf.
+  @discardableResult
+  mutating func insert(
+    _ path: Path, isDeleted: Bool = false, isForeignEdit: Bool = false, sequence: UInt64 = 0,
+    depth: Int = .max
+  ) -> Insertion {
+    let newest = Node(
+      revision: path.revision, isDeleted: isDeleted, isForeignEdit: isForeignEdit,
+      sequence: sequence)
+    let nodes = path.nodes(newest: newest)
+    // A path whose own beginning is unknown belongs to the first node that has its first revision.
+    if let start = firstIndex(of: nodes[0].revision) {
+      return insert(nodes[1...], below: start, depth: depth)
+    }
+    return insert(nodes[...], below: nil, depth: depth)
+  }
+
+  /// Inserts a revision that was made from the one at `parent`, whose generation is one lower.
+  ///
+  /// Does and costs what ``insert(_:isDeleted:isForeignEdit:sequence:depth:)`` does.
+  @discardableResult
+  mutating func insert(
+    _ revision: RevisionID, childOf parent: Int, isDeleted: Bool = false,
+    isForeignEdit: Bool = false, sequence: UInt64 = 0, depth: Int = .max
+  ) -> Insertion {
+    precondition(
+      nodes[parent].revision.generation + 1 == revision.generation,
+      "A child's generation follows its parent's")
+    let child = Node(
+      revision: revision, isDeleted: isDeleted, isForeignEdit: isForeignEdit, sequence: sequence)
+    return insert([child], below: parent, depth: depth)
+  }
+
+  /// Inserts a path of nodes, the oldest first, below the node at `start` or as a tree of its own.
+  private mutating func insert(
+    _ path: ArraySlice<Node>, below start: Int?, depth: Int
+  ) -> Insertion {
+    let (met, rest) = follow(path, from: start)
+    if height(with: path) <= depth {
+      return rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: true)
+    }
+    if isChain, isEmpty || met == nodes.count - 1 {
+      var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: true)
+      let countBefore = nodes.count
+      insertion.released = prune(toDepth: depth)
+      if nodes.count < countBefore { insertion.hasChangedTree = true }
+      return insertion
+    }
+    // The order of things is CouchDB's: the path is joined to the first tree that it meets, every
+    // leaf's history is cut, and only then what belongs together is joined.
+    let before = self
+    let held = heldSequences
+    var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
+    _ = prune(toDepth: depth)
+    insertion.hasChangedTree = self != before
+    if insertion.isNewRevision, let newest = path.last?.revision {
+      insertion.isNewRevision = count(of: newest) > before.count(of: newest)
+    }
+    let stillHeld = Set(heldSequences)
+    insertion.released = held.filter { !stillHeld.contains($0) }
+    return insertion
+  }
+
+  /// At least how many generations are between the oldest and the newest revision when the path is
+  /// in the tree, both counted.
+  private func height(with path: ArraySlice<Node>) -> Int {
+    // Roots ascend by generation.
+    let lowest = min(
+      nodes.first?.revision.generation ?? .max, path.first?.revision.generation ?? .max)
+    var highest = path.last?.revision.generation ?? 0
+    if isChain {
+      highest = max(highest, nodes.last?.revision.generation ?? 0)
+    } else {
+      for node in nodes { highest = max(highest, node.revision.generation) }
+    }
+    return highest < lowest ? 0 : Int(clamping: highest - lowest + 1)
+  }
+
+  private func count(of revision: RevisionID) -> Int { nodes.count { $0.revision == revision } }
+
+  /// Follows a path along what is there, and returns the last node that it met, and what is left of
+  /// the path.
+  private func follow(
+    _ path: ArraySlice<Node>, from start: Int?
+  ) -> (met: Int?, rest: ArraySlice<Node>) {
+    var met = start
+    var rest = path
+    while let index = met, let next = rest.first, let child = child(of: index, next.revision) {
+      met = child
+      rest.removeFirst()
+    }
+    return (met, rest)
+  }
+
+  /// Inserts a whole path of nodes, the oldest first, and returns where its last node stands.
+  ///
+  /// All other trees must begin at the same generation or a lower one.
+  mutating func place(_ path: [Node]) -> Int {
+    let start = firstIndex(of: path[0].revision)
+    let (met, rest) = follow(start == nil ? path[...] : path[1...], from: start)
+    return rest.isEmpty ? met ?? 0 : append(rest, below: met)
+  }
+
+  /// Adds the rest of a path, whose first node is no child of the one at `start`.
+  private mutating func place(
+    _ rest: ArraySlice<Node>, below start: Int?, joinsAllTrees: Bool
+  ) -> Insertion {
+    if rootCount > (start == nil ? 0 : 1), start == nil || joinsAllTrees,
+      let insertion = placeJoining(rest, below: start, joinsAllTrees: joinsAllTrees)
+    {
+      return insertion
+    }
+    let kind: Insertion.Kind = (start.map(isLeaf) ?? isEmpty) ? .newLeaf : .newBranch
+    _ = append(rest, below: start)
+    return Insertion(kind: kind, isNewRevision: true, hasChangedTree: true)
+  }
+
+  /// The child of a node that has a revision.
+  ///
+  /// Looks at each node below at most once while a path is followed, so that following it takes time
+  /// linear in *n* plus its length.
+  private func child(of index: Int, _ revision: RevisionID) -> Int? {
+    var child = index + 1
+    while child < nodes.count, nodes[child].parentIndex == Int32(index) {
+      if nodes[child].revision == revision { return child }
+      if nodes[child].revision > revision { return nil }
+      child = subtreeEnd(child)
+    }
+    return nil
+  }
+
+  /// Adds nodes, each a child of the one before it, as a new branch of the node at `parent` or as a
+  /// tree of its own, and returns where the last of them stands.
+  private mutating func append(_ branch: ArraySlice<Node>, below parent: Int?) -> Int {
+    guard let first = branch.first?.revision else { return parent ?? 0 }
+    var place = parent.map { $0 + 1 } ?? 0
+    let parentIndex = parent.map { Int32($0) } ?? RevisionTree.noParent
+    while place < nodes.count, nodes[place].parentIndex == parentIndex,
+      nodes[place].revision < first
+    {
+      place = subtreeEnd(place)
+    }
+    let wasLeaf = parent.map(isLeaf) ?? false
+    nodes.insert(contentsOf: branch, at: place)
+    nodes[place].parentIndex = parentIndex
+    let end = place + branch.count
+    for index in place + 1..<end { nodes[index].parentIndex = Int32(index - 1) }
+    for index in end..<nodes.count where nodes[index].parentIndex >= Int32(place) {
+      nodes[index].parentIndex += Int32(branch.count)
+    }
+    if !wasLeaf { leafCount += 1 }
+    if parent == nil { rootCount += 1 }
+    return end - 1
+  }
+}
+
+// MARK: - Joining trees
+
+extension RevisionTree {
+  /// Does what `place` does if roots of other trees are on the path; otherwise returns nil.
+  private mutating func placeJoining(
+    _ path: ArraySlice<Node>, below start: Int?, joinsAllTrees: Bool
+  ) -> Insertion? {
+    var roots = rootsByRevision[...]
+    // Both ascend by generation. A root of a lower one than the path's first cannot be on it.
+    func root(_ revision: RevisionID) -> Int? {
+      while let root = roots.first, nodes[root].revision < revision { roots.removeFirst() }
+      return roots.first.flatMap { nodes[$0].revision == revision ? $0 : nil }
+    }
+    let oldCount = nodes.count
+    var added: [Node] = []
+    var joints: [(root: Int, parent: Int)] = []
+    var kind: Insertion.Kind?
+    var at = start
+    var hasMet = start != nil
+    for node in path {
+      if let index = at, index < oldCount, let child = child(of: index, node.revision) {
+        at = child
+        continue
+      }
+      // What CouchDB says of a path is how it left the tree that it met first.
+      if let index = at, hasMet, kind == nil { kind = isLeaf(index) ? .newLeaf : .newBranch }
+      if joinsAllTrees || !hasMet, let root = root(node.revision) {
+        if let at { joints.append((root, at)) }
+        at = root
+        hasMet = true
+      } else {
+        var node = node
+        node.parentIndex = at.map { Int32($0) } ?? RevisionTree.noParent
+        added.append(node)
+        at = oldCount + added.count - 1
+      }
+    }
+    guard !joints.isEmpty, let last = at else { return nil }
+    nodes += added
+    for joint in joints { nodes[joint.root].parentIndex = Int32(joint.parent) }
+    sortNodes()
+    return Insertion(
+      kind: kind ?? .internalNode, isNewRevision: last >= oldCount, hasChangedTree: true)
+  }
+
+  /// The positions of the roots, ascending by revision.
+  private var rootsByRevision: [Int] {
+    nodes.indices.filter { nodes[$0].parentIndex == RevisionTree.noParent }
+  }
+
+  /// Brings nodes whose parents are right into their order, in time *n* log *n*.
+  mutating func sortNodes() {
+    let none = RevisionTree.noParent
+    // Lists of children, made from their ends on, so that each ascends.
+    var firstChild = [Int32](repeating: none, count: nodes.count)
+    var nextSibling = firstChild
+    var firstRoot = none
+    let descending = nodes.indices.sorted { nodes[$0].revision > nodes[$1].revision }
+    for index in descending {
+      let parent = nodes[index].parentIndex
+      if parent == none {
+        nextSibling[index] = firstRoot
+        firstRoot = Int32(index)
+      } else {
+        nextSibling[index] = firstChild[Int(parent)]
+        firstChild[Int(parent)] = Int32(index)
+      }
+    }
+    var places = [Int32](repeating: none, count: nodes.count)
+    var sorted: [Node] = []
+    sorted.reserveCapacity(nodes.count)
+    var next = firstRoot
+    while next != none {
+      let index = Int(next)
+      places[index] = Int32(sorted.count)
+      sorted.append(nodes[index])
+      // Down, or to the next sibling of the nearest node above that has one.
+      var above = next
+      next = firstChild[index]
+      while next == none, above != none {
+        next = nextSibling[Int(above)]
+        above = nodes[Int(above)].parentIndex
+      }
+    }
+    for index in sorted.indices where sorted[index].parentIndex != none {
+      sorted[index].parentIndex = places[Int(sorted[index].parentIndex)]
+    }
+    nodes = sorted
+    recount()
+  }
+
+  /// Counts leaves and roots anew.
+  mutating func recount() {
+    leafCount = nodes.indices.count(where: isLeaf)
+    rootCount = nodes.count { $0.parentIndex == RevisionTree.noParent }
+  }
+}

@@ -1,0 +1,117 @@
+extension RevisionTree {
+  /// Forgets what is far from every leaf: of each leaf's history, `depth` nodes are kept, the leaf
+  /// among them, and a node is kept as long as one leaf needs it.
+  ///
+  /// A tree may fall into several. Returns the sequence numbers of the records whose bodies are
+  /// needed no more. Costs what an insertion does.
+  mutating func prune(toDepth depth: Int) -> [UInt64] {
+    precondition(depth >= 1, "A leaf is always kept")
+    if isChain { return removeFromChain(max(0, nodes.count - depth)) }
+    let isTooDeep = hasHistory(longerThan: depth)
+    guard isTooDeep || !hasDistinctRoots else { return [] }
+    let held = heldSequences
+    // As in CouchDB, histories are cut apart from each other, and joined again, where any digest
+    // occurs twice; this differs in which ancestors are kept besides those that must be.
+    if hasDigestTwice { insertAnew(depth: depth) } else { removeFarNodes(depth: depth) }
+    let stillHeld = Set(heldSequences)
+    return held.filter { !stillHeld.contains($0) }
+  }
+
+  private func hasHistory(longerThan depth: Int) -> Bool {
+    var lengths = [Int](repeating: 1, count: nodes.count)
+    for index in nodes.indices {
+      if let parent = parent(of: index) { lengths[index] = lengths[parent] + 1 }
+      if lengths[index] > depth { return true }
+    }
+    return false
+  }
+
+  private var hasDigestTwice: Bool {
+    var seen: Set<RevisionID> = []
+    seen.reserveCapacity(nodes.count)
+    return !nodes.allSatisfy {
+      seen.insert(RevisionID(generation: 1, digest: $0.revision.digest)).inserted
+    }
+  }
+
+  /// Removes all nodes that no leaf needs.
+  private mutating func removeFarNodes(depth: Int) {
+    var stepsToLeaf = [Int](repeating: .max, count: nodes.count)
+    for index in nodes.indices.reversed() {
+      if stepsToLeaf[index] == .max { stepsToLeaf[index] = 0 }
+      if let parent = parent(of: index) {
+        stepsToLeaf[parent] = min(stepsToLeaf[parent], stepsToLeaf[index] + 1)
+      }
+    }
+    var places = [Int32](repeating: RevisionTree.noParent, count: nodes.count)
+    var kept: [Node] = []
+    for index in nodes.indices where stepsToLeaf[index] < depth {
+      places[index] = Int32(kept.count)
+      var node = nodes[index]
+      node.parentIndex = parent(of: index).map { places[$0] } ?? RevisionTree.noParent
+      kept.append(node)
+    }
+    guard kept.count < nodes.count else { return }
+    nodes = kept
+    sortNodes()
+  }
+
+  /// Removes the oldest nodes of a straight line, and returns the sequence numbers of their bodies.
+  private mutating func removeFromChain(_ count: Int) -> [UInt64] {
+    guard count > 0 else { return [] }
+    let released = nodes[..<count].map(\.sequence).filter { $0 != 0 }
+    nodes.removeFirst(count)
+    for index in nodes.indices { nodes[index].parentIndex = Int32(index) - 1 }
+    return released
+  }
+
+  /// Cuts every leaf's history to a depth and makes the tree anew of them, so that what has the same
+  /// revision as a root becomes one node with it.
+  ///
+  /// Takes time linear in *n* for each leaf.
+  private mutating func insertAnew(depth: Int) {
+    let paths = nodes.indices.filter(isLeaf).map { Array(history(of: $0, limit: depth).reversed()) }
+    var joined = RevisionTree()
+    for path in paths.sorted(by: { $0[0].revision < $1[0].revision }) {
+      var index: Int? = joined.place(path)
+      for node in path.reversed() {
+        guard let at = index else { break }
+        // Of two bodies of one revision the older is kept.
+        let sequence = joined.nodes[at].sequence
+        if node.sequence != 0, sequence == 0 || node.sequence < sequence {
+          joined.setBody(
+            isDeleted: node.isDeleted, isForeignEdit: node.isForeignEdit, sequence: node.sequence,
+            at: at)
+        }
+        index = joined.parent(of: at)
+      }
+    }
+    self = joined
+  }
+}
+
+extension RevisionTree {
+  /// Forgets a leaf, and those before it that no other leaf comes from; returns the sequence numbers
+  /// of the records whose bodies are needed no more.
+  ///
+  /// Takes time linear in *n*.
+  mutating func removeLeaf(at leaf: Int) -> [UInt64] {
+    precondition(isLeaf(leaf), "Only a leaf can be removed")
+    let end = leaf + 1
+    let nextParent = end < nodes.count ? nodes[end].parentIndex : RevisionTree.noParent
+    // In a straight line up from the leaf, each node stands right before its only child.
+    var start = leaf
+    while let parent = parent(of: start), parent == start - 1, Int32(parent) != nextParent {
+      start = parent
+    }
+    let released = nodes[start..<end].map(\.sequence).filter { $0 != 0 }
+    let hasParent = parent(of: start) != nil
+    nodes.removeSubrange(start..<end)
+    for index in start..<nodes.count where nodes[index].parentIndex >= Int32(end) {
+      nodes[index].parentIndex -= Int32(end - start)
+    }
+    leafCount -= 1
+    if !hasParent { rootCount -= 1 }
+    return released
+  }
+}
