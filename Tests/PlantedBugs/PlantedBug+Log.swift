@@ -100,11 +100,12 @@ extension PlantedBug {
     PlantedBug(
       "locators-swapped-unseen", rule: "4", "a merge overwrites what was changed meanwhile",
       edits: [
-        .init(
-          in: Place.merging, find: "inputs.contains(old.fileID)",
-          plant: "PLANTED || inputs.contains(old.fileID)"),
-        .init(
-          in: Place.store + "MergeJudge.swift", find: "if entry.sequence == record.sequence {",
+        Edit(
+          Place.merging, find: "let old = try place.locator(in: view), inputs.contains(old.fileID)",
+          plant:
+            "let old = try place.locator(in: view), PLANTED || inputs.contains(old.fileID)"),
+        Edit(
+          Place.mergeJudge, find: "if entry.sequence == record.sequence {",
           plant: "if PLANTED || entry.sequence == record.sequence {"),
       ],
       killedBy: .rules("rule 4: what changes while")),
@@ -124,12 +125,12 @@ extension PlantedBug {
       killedBy: .rules("rule 4: commits by which a merge judged")),
     PlantedBug(
       "tombstone-dropped", rule: "5", "a merge drops deletions",
-      in: Place.merging,
-      find: "return try view.entry(record.idBytes)?.locator == item.locator",
+      in: Place.mergeJudge,
+      find: "return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator",
       plant: """
-        let entry = try view.entry(record.idBytes)
-        if PLANTED, entry?.isDeleted == true { return false }
-        return entry?.locator == item.locator
+        let place = try IndexPlace(of: item, in: view)
+        if PLANTED, case .newest(_, let entry)? = place, entry.isDeleted { return false }
+        return try place?.locator(in: view) == item.locator
         """, killedBy: .rules("rule 5: a deletion outlives")),
     PlantedBug(
       "live-record-dropped", rule: "5", "a merge drops what stands first in a segment",

@@ -340,9 +340,8 @@ extension PlantedBug {
       "replay-from-nothing-trusts-records", rule: "2",
       "a rebuilt index keeps what a merge left out",
       in: Place.store + "Replay.swift",
-      find: "superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }",
-      plant:
-        "if !PLANTED { superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) } }",
+      find: "record.follow(old, expiry: old.flatMap { expiry(of: $0) })",
+      plant: "if !PLANTED { record.follow(old, expiry: old.flatMap { expiry(of: $0) }) }",
       killedBy: .rules("rule 2: an index rebuilt from nothing misses")),
   ]
 }

@@ -34,6 +34,12 @@ public struct Configuration: Sendable {
   public var isReadOnly = false
   /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
   public var transactionSizeLimit = 256 << 20
+  /// How many revisions of a document's history are known by their IDs, the newest included: 1 to
+  /// 10,000.
+  ///
+  /// Each costs 16 bytes in every record of the document. Two stores that exchange revisions should
+  /// have the same depth, which must be greater than the number of edits between two exchanges.
+  public var revisionDepth = 20
   /// Makes the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
   /// Tells the time, in milliseconds since 1970, with which commits and files are stamped.

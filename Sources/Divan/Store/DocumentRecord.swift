@@ -34,9 +34,6 @@ struct DocumentRecord: Sendable {
 
     static let none = Ancestors(count: 0, bytes: .empty, hasForeign: false)
   }
-
-  /// How many revision IDs of a document are kept, its newest one included.
-  static let historyDepth = 20
 }
 
 extension DocumentRecord.Ancestors {

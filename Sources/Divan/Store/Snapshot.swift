@@ -49,22 +49,6 @@ extension Snapshot {
     return try view.document(id, entry)
   }
 
-  /// The IDs of the newest revision and of those before it, newest first, as far as they are known.
-  ///
-  /// Twenty are kept. Of a deleted document too; empty if there never was one.
-  public func revisions(of id: String) throws -> [RevisionID] {
-    guard let entry = try view.entry(id) else { return [] }
-    let record = try view.record(at: entry.locator, documentID: id)
-    var revisions = [record.revision]
-    for digest in record.ancestors.digests {
-      guard let last = revisions.last,
-        let revision = RevisionID.read(last.generation - 1, digest)
-      else { break }
-      revisions.append(revision)
-    }
-    return revisions
-  }
-
   /// The documents whose IDs are in a range, in the order of the bytes of their IDs.
   ///
   /// Costs one search, and then one step and one read for each document.

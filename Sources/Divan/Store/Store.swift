@@ -32,6 +32,8 @@ final class Store: @unchecked Sendable {
 
   init(_ opened: OpenedStore, configuration: Configuration) {
     path = opened.directory.path
+    var configuration = configuration
+    configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
     storeID = opened.storeID

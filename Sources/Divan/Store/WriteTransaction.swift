@@ -11,13 +11,13 @@ public final class WriteTransaction {
   let store: Store
   /// The version that this transaction makes.
   var state: StoreState
-  private var buffer: TransactionBuffer
-  private let fileID: UInt64
+  var buffer: TransactionBuffer
+  let fileID: UInt64
   /// Where the transaction will begin in its segment.
   private let base: Int
   private var coding = ValueCoding()
   private var scratch = ByteWriter(capacity: 1024)
-  private var entryScratch = ByteWriter(capacity: 128)
+  var entryScratch = ByteWriter(capacity: 128)
   private(set) var isOver = false
 
   init(store: Store, state: StoreState, fileID: UInt64, base: Int) {
@@ -45,11 +45,28 @@ extension WriteTransaction {
   ///   stands there cannot be read.
   @discardableResult
   public func put(_ document: Document) throws -> Document {
+    try put(document, allowingConflict: false)
+  }
+
+  /// Stores a document, if nobody changed it meanwhile; or, if that is allowed, as a branch beside what
+  /// others made of it.
+  ///
+  /// A branch is a *conflict* until it is resolved: see ``Snapshot/conflicts(of:)``.
+  ///
+  /// - Parameters:
+  ///   - document: what to store. The revision that it was changed from must be the document's
+  ///     current one or, in a conflict, one of those; or any that is known, if a conflict is allowed.
+  ///   - allowingConflict: whether the revision may have other successors already.
+  /// - Returns: the document as it is stored, with its ID, revision and sequence.
+  /// - Throws: as ``put(_:)-(Document)``.
+  @discardableResult
+  public func put(_ document: Document, allowingConflict: Bool) throws -> Document {
     try check()
     let id = try id(for: document)
     let current = try entry(of: id, isProbablyThere: document.revision != nil)
-    try requireUnchanged(document, id: id, current: current)
-    return try store(document, id: id, isDeleted: false, over: current)
+    let parent = try parent(
+      of: document, id: id, current: current, allowingConflict: allowingConflict)
+    return try store(document, id: id, isDeleted: false, parent: parent, over: current)
   }
 
   /// Stores several documents, each as ``put(_:)-(Document)`` does; all or none of them.
@@ -76,8 +93,10 @@ extension WriteTransaction {
   public func overwrite(_ id: String, with properties: Value.Object) throws -> Document {
     try check()
     try DocumentID.validate(id)
+    let current = try entry(of: id)
     return try store(
-      Document(id: id, properties), id: id, isDeleted: false, over: try entry(of: id))
+      Document(id: id, properties), id: id, isDeleted: false, parent: current?.revision,
+      over: current)
   }
 
   /// Changes a document's properties; does nothing if it does not exist.
@@ -95,7 +114,8 @@ extension WriteTransaction {
 
   /// Deletes a document, if nobody changed it meanwhile: stores a revision that says so.
   ///
-  /// Properties that `document` has now are kept in that revision, the *tombstone*.
+  /// Properties that `document` has now are kept in that revision, the *tombstone*. In a conflict this
+  /// ends the branch that `document` was read from, and the document lives on with the others.
   /// - Throws: as ``put(_:)-(Document)``; `notFound` if it was never stored or is deleted.
   @discardableResult
   public func delete(_ document: Document) throws -> Document {
@@ -104,16 +124,25 @@ extension WriteTransaction {
     guard let current = try entry(of: id), !current.isDeleted else {
       throw DatabaseError(.notFound, "there is no such document to delete", documentID: id)
     }
-    try requireUnchanged(document, id: id, current: current)
-    return try store(Document(id: id, document.properties), id: id, isDeleted: true, over: current)
+    let parent = try parent(of: document, id: id, current: current, allowingConflict: false)
+    return try store(
+      Document(id: id, document.properties), id: id, isDeleted: true, parent: parent,
+      over: current)
   }
 
   /// Deletes a document, whatever its revision; returns false if there is none.
+  ///
+  /// In a conflict all branches end.
   @discardableResult
   public func delete(id: String) throws -> Bool {
     try check()
     guard let current = try entry(of: id), !current.isDeleted else { return false }
-    _ = try store(Document(id: id), id: id, isDeleted: true, over: current)
+    var winner: DocumentEntry? = current
+    while let entry = winner, !entry.isDeleted {
+      _ = try store(
+        Document(id: id), id: id, isDeleted: true, parent: entry.revision, over: entry)
+      winner = entry.traits.contains(.tree) ? try self.entry(of: id) : nil
+    }
     return true
   }
 
@@ -168,7 +197,7 @@ extension WriteTransaction {
     return DocumentCursor(view, range, descending: descending)
   }
 
-  private var view: StoreView {
+  var view: StoreView {
     StoreView(state: state, store: store, unwritten: self)
   }
 
@@ -193,7 +222,7 @@ extension WriteTransaction {
     try body(&buffer)
   }
 
-  private func check() throws(DatabaseError) {
+  func check() throws(DatabaseError) {
     guard !isOver else {
       throw DatabaseError(
         .closed, "the transaction is over",
@@ -201,158 +230,56 @@ extension WriteTransaction {
     }
   }
 
-  private func id(for document: Document) throws(DatabaseError) -> String {
+  func id(for document: Document) throws(DatabaseError) -> String {
     guard !document.id.isEmpty else { return store.configuration.documentIDs.next() }
     try DocumentID.validate(document.id)
     return document.id
   }
 
-  private func entry(
+  func entry(
     of id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
     try view.entry(id, isProbablyThere: isProbablyThere)
   }
 
-  private func requireUnchanged(
-    _ document: Document, id: String, current: DocumentEntry?
-  ) throws(DatabaseError) {
-    if let revision = document.revision {
-      guard let current, current.revision == revision else {
-        throw DatabaseError(
-          .conflict, "the document was changed since it was read",
-          hint: "Read it again, and make the change again", documentID: id)
-      }
-    } else if let current, !current.isDeleted {
-      throw DatabaseError(
-        .conflict, "there is a document of this ID already",
-        hint: "Read it and change it, or use `overwrite`", documentID: id)
-    }
-  }
-
-  /// Stores one revision over what stands in the index now.
-  private func store(
-    _ document: Document, id: String, isDeleted: Bool, over current: DocumentEntry?
+  /// Stores one revision as the successor of another.
+  func store(
+    _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
+    over current: DocumentEntry?
   ) throws(DatabaseError) -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let body = scratch.sharedCopy
-    let revision = try RevisionID.compute(
-      parent: current?.revision, isDeleted: isDeleted, body: body)
+    let revision = try RevisionID.compute(parent: parent, isDeleted: isDeleted, body: body)
     let sequence = try append(
-      revision, id: id, isDeleted: isDeleted, body: body, over: current)
+      RevisionEdit(
+        revision: revision, isDeleted: isDeleted, body: body, lineage: .child(of: parent)),
+      id: id, over: current)
     return document.stored(
-      id: id, revision: revision, parent: current?.revision, sequence: sequence,
-      isDeleted: isDeleted)
+      id: id, revision: revision, parent: parent, sequence: sequence, isDeleted: isDeleted)
   }
 
   /// Stores what a batch has gathered, and empties it.
   private func store(_ batch: inout PutBatch) throws(DatabaseError) {
     var currents: [DocumentEntry?] = []
     currents.reserveCapacity(batch.items.count)
+    var parents: [RevisionID?] = []
+    parents.reserveCapacity(batch.items.count)
     for item in batch.items {
       let current = try entry(of: item.id, isProbablyThere: item.document.revision != nil)
-      try requireUnchanged(item.document, id: item.id, current: current)
+      parents.append(
+        try parent(of: item.document, id: item.id, current: current, allowingConflict: false))
       currents.append(current)
     }
     let bodies = batch.bodies
-    let revisions = try batch.computeRevisions(parents: currents.map { $0?.revision }, bodies)
+    let revisions = try batch.computeRevisions(parents: parents, bodies)
     for index in batch.items.indices {
       _ = try append(
-        revisions[index], id: batch.items[index].id, isDeleted: false, body: bodies[index],
-        over: currents[index])
+        RevisionEdit(
+          revision: revisions[index], isDeleted: false, body: bodies[index],
+          lineage: .child(of: parents[index])),
+        id: batch.items[index].id, over: currents[index])
     }
     batch.removeAll()
-  }
-
-  /// Stores a revision as another store has it, with its history and its sequence number.
-  func adopt(_ original: DocumentRecord) throws(DatabaseError) {
-    var record = original
-    record.superseded = nil
-    let place = append(record)
-    state.lastSequence = max(state.lastSequence, record.sequence)
-    if !DocumentEntry(record, at: place).isDeleted { state.documentCount += 1 }
-    try index(record, at: place)
-  }
-
-  /// Appends the record of a revision and puts it into the index; returns its sequence number.
-  private func append(
-    _ revision: RevisionID, id: String, isDeleted: Bool, body: SharedBytes,
-    over current: DocumentEntry?
-  ) throws(DatabaseError) -> UInt64 {
-    let sequence = state.lastSequence + 1
-    var record = DocumentRecord(
-      idBytes: SharedBytes(utf8: id), sequence: sequence, revision: revision,
-      isDeleted: isDeleted, ancestors: .none, superseded: nil, body: body)
-    if let current {
-      record.superseded = .init(sequence: current.sequence, locator: current.locator)
-      record.ancestors = .init(try ancestors(of: current))
-    }
-    let savepoint = buffer.savepoint
-    let place = append(record)
-    guard buffer.size <= store.configuration.transactionSizeLimit else {
-      buffer.rollback(to: savepoint)
-      throw DatabaseError(
-        .transactionTooLarge,
-        "the transaction is larger than \(store.configuration.transactionSizeLimit) bytes",
-        hint: "Write in several transactions, or raise `transactionSizeLimit`", documentID: id)
-    }
-    state.lastSequence = sequence
-    let wasLive = current.map { !$0.isDeleted } ?? false
-    if wasLive != !isDeleted {
-      // A count from a file is believed, but never so far as to trap.
-      if isDeleted {
-        state.documentCount -= min(1, state.documentCount)
-      } else {
-        state.documentCount += 1
-      }
-    }
-    try index(record, at: place)
-    return sequence
-  }
-
-  /// Appends a record; returns where it will stand.
-  private func append(_ record: DocumentRecord) -> RecordLocator {
-    let place = buffer.append(.document) { writer in record.encode(to: &writer) }
-    return RecordLocator(fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size))
-  }
-
-  private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
-    let commit = state.commit + 1
-    guard record.details != nil else {
-      // Nothing is looked up for it, so nothing can fail.
-      try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
-      return
-    }
-    try change { (state, scratch) throws(PageError) in
-      try state.put(record, at: place, commit: commit, scratch: &scratch)
-    }
-  }
-
-  /// Changes the index in a way for which something is looked up; all of it or, if that cannot be read,
-  /// nothing.
-  private func change(
-    _ body: (inout StoreState, inout ByteWriter) throws(PageError) -> Void
-  ) throws(DatabaseError) {
-    while true {
-      var changed = state
-      do throws(PageError) {
-        try body(&changed, &entryScratch)
-        state = changed
-        return
-      } catch {
-        // The page is rebuilt, and then it is tried again.
-        try store.repairIndex(error, in: state)
-      }
-    }
-  }
-
-  /// The revision digests before the one that is to be stored over `current`.
-  private func ancestors(of current: DocumentEntry) throws(DatabaseError) -> [RevisionID.Digest] {
-    var digests = [current.revision.digest]
-    if current.revision.generation > 1 {
-      let record = try view.record(at: current.locator)
-      digests += record.ancestors.digests.prefix(DocumentRecord.historyDepth - 2)
-    }
-    return digests
   }
 }

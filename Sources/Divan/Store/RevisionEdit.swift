@@ -1,0 +1,360 @@
+import DivanLog
+
+/// A revision that is to be stored, and how it hangs together with those that are there.
+struct RevisionEdit {
+  var revision: RevisionID
+  var isDeleted: Bool
+  /// The properties in their binary form.
+  var body: SharedBytes
+  var attachments: [AttachmentEntry] = []
+  var lineage: Lineage
+  /// Whether the revision's ID was not computed here.
+  var isForeignEdit = false
+  /// Who made it, if it comes from elsewhere.
+  var origin: String?
+
+  enum Lineage {
+    /// It was made from a revision that is known here, or is a first one.
+    case child(of: RevisionID?)
+    /// It comes with the digests of the revisions before it, the nearest first.
+    case history([RevisionID.Digest])
+  }
+}
+
+extension RevisionEdit {
+  /// The revision that it was made from, if that is known.
+  var parent: RevisionID? {
+    switch lineage {
+    case .child(let parent): parent
+    case .history(let digests):
+      digests.first.flatMap { RevisionID.read(revision.generation - 1, $0) }
+    }
+  }
+
+  /// Whether a record of it needs no details, if the document has none.
+  fileprivate var isPlain: Bool { attachments.isEmpty && !isForeignEdit && origin == nil }
+}
+
+extension WriteTransaction {
+  /// The revision that a document is to be stored as the successor of; nil if it is a first one.
+  func parent(
+    of document: Document, id: String, current: DocumentEntry?, allowingConflict: Bool
+  ) throws(DatabaseError) -> RevisionID? {
+    guard let revision = document.revision else {
+      if let current, !current.isDeleted {
+        throw DatabaseError(
+          .conflict, "there is a document of this ID already",
+          hint: "Read it and change it, or use `overwrite`", documentID: id)
+      }
+      return current?.revision
+    }
+    if current?.revision == revision { return revision }
+    // Others may be leaves too.
+    if let current, allowingConflict || current.traits.contains(.tree) {
+      let tree = try view.tree(of: current, id)
+      if let index = tree.index(of: revision), allowingConflict || tree.isLeaf(index) {
+        return revision
+      }
+    }
+    throw DatabaseError(
+      .conflict, "the document was changed since it was read",
+      hint: "Read it again, and make the change again", documentID: id)
+  }
+
+  /// Appends the record of a revision and puts it into the index; returns its sequence number, or that
+  /// which it has already.
+  @discardableResult
+  func append(
+    _ edit: RevisionEdit, id: String, over current: DocumentEntry?
+  ) throws(DatabaseError) -> UInt64 {
+    var record = DocumentRecord(
+      idBytes: SharedBytes(utf8: id), sequence: state.lastSequence + 1, revision: edit.revision,
+      isDeleted: edit.isDeleted, ancestors: .none, superseded: nil, body: edit.body)
+    if let current {
+      guard try follow(current, edit, id, &record) else { return record.sequence }
+    } else {
+      try begin(edit, &record)
+    }
+    try append(record, id: id, over: current)
+    return record.sequence
+  }
+
+  /// Completes the record of a document's first revision here.
+  private func begin(_ edit: RevisionEdit, _ record: inout DocumentRecord) throws(DatabaseError) {
+    if case .history(let digests) = edit.lineage {
+      record.ancestors = .init(Array(digests.prefix(store.configuration.revisionDepth - 1)))
+    }
+    if !edit.isPlain { record.details = DocumentDetails(edit) }
+  }
+
+  /// Completes the record of a revision of a document that is there; returns false if nothing changes.
+  private func follow(
+    _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
+  ) throws(DatabaseError) -> Bool {
+    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    if edit.isPlain, current.traits.isEmpty, !keepsHistory(current.sequence),
+      case .child(current.revision) = edit.lineage
+    {
+      record.ancestors = .init(try ancestors(of: current, id))
+      return true
+    }
+    let newest = try view.newestRecord(of: current, id)
+    var tree = try view.tree(of: newest)
+    let insertion = try insert(edit, sequence: record.sequence, into: &tree, id)
+    guard insertion.hasChangedTree else {
+      record.sequence = current.sequence
+      return false
+    }
+    if insertion.isNewRevision {
+      record.details = DocumentDetails(edit)
+    } else {
+      // More is known of its history only: the winning revision is written again, with that.
+      let winner = try view.winningRecord(of: current, id)
+      record.takeContent(of: winner)
+      if let index = tree.index(of: winner.revision) {
+        tree.setSequence(record.sequence, at: index)
+      }
+    }
+    try complete(&record, with: &tree, over: newest, current, released: insertion.released)
+    return true
+  }
+
+  private func insert(
+    _ edit: RevisionEdit, sequence: UInt64, into tree: inout RevisionTree, _ id: String
+  ) throws(DatabaseError) -> RevisionTree.Insertion {
+    let depth = store.configuration.revisionDepth
+    switch edit.lineage {
+    case .history(let digests):
+      return tree.insert(
+        try RevisionTree.Path(edit.revision, ancestors: digests), isDeleted: edit.isDeleted,
+        isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
+    case .child(let parent):
+      guard let parent else {
+        return tree.insert(
+          try RevisionTree.Path(edit.revision), isDeleted: edit.isDeleted,
+          isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
+      }
+      guard let index = tree.index(of: parent) else {
+        throw DatabaseError(
+          .damaged, "the index names a revision that the document's record does not",
+          documentID: id)
+      }
+      return tree.insert(
+        edit.revision, childOf: index, isDeleted: edit.isDeleted,
+        isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
+    }
+  }
+
+  /// Says in a record what the document's tree is from now on, and what becomes of the others that
+  /// are held.
+  ///
+  /// `released` are records that the tree does not name any more.
+  func complete(
+    _ record: inout DocumentRecord, with tree: inout RevisionTree, over newest: DocumentRecord,
+    _ current: DocumentEntry, released: [UInt64]
+  ) throws(DatabaseError) {
+    var details = record.details ?? DocumentDetails()
+    let forgotten = tree.forgetInnerBodies()
+    let leaves = tree.leaves
+    guard let winner = leaves.first.map({ tree.nodes[$0] }) else {
+      preconditionFailure("A document that is stored has a leaf")
+    }
+    details.keepsSuperseded =
+      current.sequence != record.sequence
+      && (leaves.contains { tree.nodes[$0].sequence == current.sequence }
+        || keepsHistory(current.sequence))
+    details.released = (released + forgotten).filter {
+      $0 != current.sequence && $0 != record.sequence && !keepsHistory($0)
+    }
+    details.mayHoldOlder = details.keepsSuperseded || current.traits.contains(.mayHoldOlder)
+    details.expiry = newest.details?.expiry
+    details.supersededExpiry = details.expiry
+    details.winner =
+      winner.sequence == record.sequence
+      ? nil
+      : .init(revision: winner.revision, isDeleted: winner.isDeleted, sequence: winner.sequence)
+    if tree.isPlainChain {
+      record.ancestors = .init(
+        tree.history(of: tree.nodes.count - 1).dropFirst().map(\.revision.digest))
+    } else {
+      if let own = tree.index(ofSequence: record.sequence) {
+        record.ancestors = .init(tree.history(of: own, limit: 2).dropFirst().map(\.revision.digest))
+      }
+      var writer = ByteWriter(capacity: 24 * tree.nodes.count)
+      tree.encode(into: &writer)
+      details.tree = writer.sharedCopy
+    }
+    record.details = details.isEmpty ? nil : details
+  }
+
+  /// Whether a record stays held when it is superseded, though its revision is no leaf any more.
+  func keepsHistory(_ sequence: UInt64) -> Bool { false }
+
+  /// The revision digests before the one that is to be stored over `current`.
+  private func ancestors(
+    of current: DocumentEntry, _ id: String
+  ) throws(DatabaseError) -> [RevisionID.Digest] {
+    let depth = store.configuration.revisionDepth
+    guard depth > 1 else { return [] }
+    var digests = [current.revision.digest]
+    if current.revision.generation > 1 {
+      let record = try view.record(at: current.locator, documentID: id)
+      digests += record.ancestors.digests.prefix(depth - 2)
+    }
+    return digests
+  }
+}
+
+extension WriteTransaction {
+  /// Appends a document's newest record and puts it into the index.
+  func append(
+    _ record: DocumentRecord, id: String, over current: DocumentEntry?
+  ) throws(DatabaseError) {
+    let savepoint = buffer.savepoint
+    let place = try append(.document, id: id) { writer in record.encode(to: &writer) }
+    do throws(DatabaseError) {
+      try index(record, at: place)
+    } catch {
+      buffer.rollback(to: savepoint)
+      throw error
+    }
+    let entry = DocumentEntry(record, at: place)
+    state.lastSequence = max(state.lastSequence, record.sequence)
+    let wasLive = current.map { !$0.isDeleted } ?? false
+    if wasLive != !entry.isDeleted {
+      // A count from a file is believed, but never so far as to trap.
+      if wasLive {
+        state.documentCount -= min(1, state.documentCount)
+      } else {
+        state.documentCount += 1
+      }
+    }
+  }
+
+  /// Stores a revision as another store has it, with its history and its sequence number.
+  func adopt(_ original: DocumentRecord) throws(DatabaseError) {
+    var record = original
+    record.superseded = nil
+    try append(record, id: "", over: nil)
+  }
+
+  /// Appends a record whose payload `encode` appends; returns where it will stand.
+  func append(
+    _ kind: Record.Kind, id: String?, encode: (inout ByteWriter) -> Void
+  ) throws(DatabaseError) -> RecordLocator {
+    let savepoint = buffer.savepoint
+    let place = buffer.append(kind, encode: encode)
+    guard buffer.size <= store.configuration.transactionSizeLimit else {
+      buffer.rollback(to: savepoint)
+      throw DatabaseError(
+        .transactionTooLarge,
+        "the transaction is larger than \(store.configuration.transactionSizeLimit) bytes",
+        hint: "Write in several transactions, or raise `transactionSizeLimit`", documentID: id)
+    }
+    return RecordLocator(fileID: fileID, offset: UInt64(place.offset), size: UInt32(place.size))
+  }
+
+  private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
+    let commit = state.commit + 1
+    guard record.details != nil else {
+      // Nothing is looked up for it, so nothing can fail.
+      try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
+      return
+    }
+    try change { (state, scratch) throws(PageError) in
+      try state.put(record, at: place, commit: commit, scratch: &scratch)
+    }
+  }
+
+  /// Changes the index in a way for which something is looked up; all of it or, if that cannot be read,
+  /// nothing.
+  func change(
+    _ body: (inout StoreState, inout ByteWriter) throws(PageError) -> Void
+  ) throws(DatabaseError) {
+    while true {
+      var changed = state
+      do throws(PageError) {
+        try body(&changed, &entryScratch)
+        state = changed
+        return
+      } catch {
+        // The page is rebuilt, and then it is tried again.
+        try store.repairIndex(error, in: state)
+      }
+    }
+  }
+}
+
+extension DocumentDetails {
+  fileprivate init(_ edit: RevisionEdit) {
+    self.init()
+    attachments = edit.attachments
+    origin = edit.origin
+    isForeignEdit = edit.isForeignEdit
+  }
+}
+
+extension DocumentRecord {
+  /// Takes over what another record says of its revision.
+  mutating func takeContent(of other: DocumentRecord) {
+    revision = other.revision
+    isDeleted = other.isDeleted
+    body = other.body
+    details = other.details.map {
+      DocumentDetails(
+        attachments: $0.attachments, origin: $0.origin, isForeignEdit: $0.isForeignEdit)
+    }
+  }
+}
+
+extension RevisionTree {
+  /// The position of the revision whose body a record holds.
+  func index(ofSequence sequence: UInt64) -> Int? {
+    nodes.firstIndex { $0.sequence == sequence }
+  }
+
+  /// Says of revisions that are no leaves that nobody knows more than their IDs: their bodies are
+  /// found by their place in the history, if they are held. Returns the sequence numbers of those.
+  mutating func forgetInnerBodies() -> [UInt64] {
+    var forgotten: [UInt64] = []
+    for index in nodes.indices where !isLeaf(index) {
+      if nodes[index].sequence != 0 { forgotten.append(nodes[index].sequence) }
+      setBody(isDeleted: false, isForeignEdit: false, sequence: 0, at: index)
+    }
+    return forgotten
+  }
+}
+
+extension StoreView {
+  /// The revision tree of a document.
+  func tree(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> RevisionTree {
+    try tree(of: try newestRecord(of: entry, id))
+  }
+
+  /// The revision tree of the document whose newest record this is.
+  func tree(of record: DocumentRecord) throws(DatabaseError) -> RevisionTree {
+    if let bytes = record.details?.tree {
+      var reader = ByteReader(bytes)
+      do throws(ByteError) {
+        let tree = try RevisionTree(from: &reader)
+        guard reader.isAtEnd, !tree.isEmpty else {
+          throw ByteError(offset: reader.offset, reason: "it does not end where it should")
+        }
+        return tree
+      } catch {
+        throw DatabaseError(
+          .damaged, "the document's revision tree: \(error.reason)", documentID: record.id,
+          path: store.path)
+      }
+    }
+    let path: RevisionTree.Path
+    do throws(DatabaseError) {
+      path = try RevisionTree.Path(record.revision, ancestors: record.ancestors.digests)
+    } catch {
+      throw DatabaseError(.damaged, error.message, documentID: record.id, path: store.path)
+    }
+    return RevisionTree(
+      path, isDeleted: record.isDeleted, isForeignEdit: record.details?.isForeignEdit ?? false,
+      sequence: record.sequence)
+  }
+}

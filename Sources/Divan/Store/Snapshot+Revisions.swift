@@ -1,0 +1,124 @@
+import DivanLog
+
+/// A revision of a document: what is known of it, and its content if that is still held.
+public struct Revision: Sendable, Identifiable {
+  /// The revision's ID.
+  public let id: RevisionID
+  /// The document as this revision has it; nil if its content is not held.
+  ///
+  /// The content of every leaf is held, that of earlier revisions for as long as the configuration's
+  /// history or a named snapshot asks for it.
+  public let document: Document?
+}
+
+extension Snapshot {
+  /// The IDs of the winning revision and of those before it, newest first, as far as they are known.
+  ///
+  /// As many are kept as ``Configuration/revisionDepth`` says. Of a deleted document too; empty if there
+  /// never was one.
+  public func revisions(of id: String) throws -> [RevisionID] {
+    guard let entry = try view.entry(id) else { return [] }
+    let tree = try view.tree(of: entry, id)
+    guard let winner = tree.winner else { return [] }
+    return tree.history(of: winner).map(\.revision)
+  }
+
+  /// The winning revision and those before it, newest first, with their contents where these are held.
+  ///
+  /// Costs a read for each content.
+  public func history(of id: String) throws -> [Revision] {
+    guard let entry = try view.entry(id) else { return [] }
+    let newest = try view.newestRecord(of: entry, id)
+    let held = try view.heldRecords(of: id, entry, newest)
+    let tree = try view.tree(of: newest)
+    guard let winner = tree.winner else { return [] }
+    return tree.history(of: winner).map { node in
+      Revision(
+        id: node.revision, document: held[node.revision].map { Document(id: id, $0) })
+    }
+  }
+
+  /// All revisions that nothing was made from, the winning one first, deleted ones too.
+  ///
+  /// One, unless there is or was a conflict.
+  public func leaves(of id: String) throws -> [Document] {
+    guard let entry = try view.entry(id) else { return [] }
+    let newest = try view.newestRecord(of: entry, id)
+    guard newest.details?.tree != nil else { return [Document(id: id, newest)] }
+    let tree = try view.tree(of: newest)
+    return try tree.leaves.map { index in
+      let sequence = tree.nodes[index].sequence
+      return Document(
+        id: id,
+        sequence == newest.sequence ? newest : try view.olderRecord(sequence, of: id))
+    }
+  }
+
+  /// The revisions that a document is said to have at once, the winning one first: more than one
+  /// while there is a *conflict*.
+  ///
+  /// They are the leaves that are not deleted. Reads the index only where there was never a conflict,
+  /// besides the document itself.
+  public func conflicts(of id: String) throws -> [Document] {
+    try leaves(of: id).filter { !$0.isDeleted }
+  }
+
+  /// A revision of a document by its ID; nil if it is not known, or if its content is not held.
+  public func revision(_ revision: RevisionID, of id: String) throws -> Document? {
+    guard let entry = try view.entry(id) else { return nil }
+    if entry.revision == revision { return try view.document(id, entry) }
+    let newest = try view.newestRecord(of: entry, id)
+    guard try view.tree(of: newest).contains(revision) else { return nil }
+    return try view.heldRecords(of: id, entry, newest)[revision].map { Document(id: id, $0) }
+  }
+}
+
+/// What a store has to be sent of a document's revisions that another one has.
+public struct MissingRevisions: Sendable, Equatable {
+  /// The revisions that are not known.
+  public let missing: [RevisionID]
+  /// Known revisions that may be ancestors of missing ones, the highest first: of what was made from
+  /// one of them, the history need not reach further back.
+  public let possibleAncestors: [RevisionID]
+}
+
+extension Snapshot {
+  /// Which of some revisions are not known here, whatever became of their contents.
+  ///
+  /// - Parameter revisions: document IDs with revisions of theirs.
+  /// - Returns: the documents of which something is missing.
+  public func missing(
+    among revisions: [String: [RevisionID]]
+  ) throws -> [String: MissingRevisions] {
+    var answer: [String: MissingRevisions] = [:]
+    for (id, asked) in revisions {
+      guard let entry = try view.entry(id) else {
+        if !asked.isEmpty { answer[id] = MissingRevisions(missing: asked, possibleAncestors: []) }
+        continue
+      }
+      let tree = try view.tree(of: entry, id)
+      let missing = tree.missing(of: asked)
+      guard let highest = missing.max() else { continue }
+      answer[id] = MissingRevisions(
+        missing: missing, possibleAncestors: tree.possibleAncestors(of: highest))
+    }
+    return answer
+  }
+}
+
+extension StoreView {
+  /// All records that are held of a document, by their revisions.
+  fileprivate func heldRecords(
+    of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
+  ) throws(DatabaseError) -> [RevisionID: DocumentRecord] {
+    var held = [newest.revision: newest]
+    for sequence in try olderSequences(of: id, entry) {
+      let record = try olderRecord(sequence, of: id)
+      // A revision that was written again for another reason stands in its newer record.
+      if held[record.revision].map({ $0.sequence < record.sequence }) ?? true {
+        held[record.revision] = record
+      }
+    }
+    return held
+  }
+}

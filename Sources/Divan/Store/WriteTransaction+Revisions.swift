@@ -1,0 +1,112 @@
+import DivanLog
+
+extension WriteTransaction {
+  /// Stores a revision that was made elsewhere, with its history.
+  ///
+  /// This is how stores exchange revisions: it is never a conflict error, and doing it again does
+  /// nothing. Ancestors that are not known here become known by their IDs. Which revision wins is the
+  /// same in every store that has the same ones.
+  ///
+  /// - Parameters:
+  ///   - document: the document's ID and content; its own revision does not matter.
+  ///   - history: the revision's ID, and those of the revisions before it, newest first, as far as they
+  ///     are known.
+  ///   - isDeleted: whether the revision deletes the document.
+  ///   - origin: where it comes from, as ``Change/origin`` tells it.
+  /// - Returns: whether the revision was not known before.
+  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none; `conflict`
+  ///   never; the others as ``put(_:)-(Document)``.
+  @discardableResult
+  public func insert(
+    _ document: Document, history: [RevisionID], isDeleted: Bool = false, origin: String? = nil
+  ) throws -> Bool {
+    try check()
+    let id = document.id
+    try DocumentID.validate(id)
+    let path = try RevisionTree.Path(history)
+    let body = try document.encoded().bytes
+    let before = state.lastSequence
+    try append(
+      RevisionEdit(
+        revision: path.revision, isDeleted: isDeleted, body: body,
+        lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
+      id: id, over: try entry(of: id))
+    return state.lastSequence > before
+  }
+
+  /// Takes a document away as if it had never been: no tombstone is left, and no history.
+  ///
+  /// Those who follow changes are not told. If the document comes again from elsewhere it is a new one.
+  /// - Returns: whether there was anything.
+  @discardableResult
+  public func purge(_ id: String) throws -> Bool {
+    try check()
+    guard let current = try entry(of: id) else { return false }
+    let expiry =
+      current.traits.contains(.expiry)
+      ? try view.newestRecord(of: current, id).details?.expiry : nil
+    try append(
+      PurgeRecord(
+        idBytes: SharedBytes(utf8: id),
+        superseded: .init(sequence: current.sequence, locator: current.locator),
+        supersededExpiry: expiry, mayHoldOlder: current.traits.contains(.mayHoldOlder)), id)
+    if !current.isDeleted { state.documentCount -= min(1, state.documentCount) }
+    return true
+  }
+
+  /// Takes a leaf away as if it had never been, with those of its ancestors that nothing else was made
+  /// from; the document itself, if it has no other.
+  ///
+  /// - Returns: whether there was such a leaf.
+  /// - Throws: ``DatabaseError/Code/conflict`` if something was made from that revision.
+  @discardableResult
+  public func purge(_ id: String, revision: RevisionID) throws -> Bool {
+    try check()
+    guard let current = try entry(of: id) else { return false }
+    let newest = try view.newestRecord(of: current, id)
+    var tree = try view.tree(of: newest)
+    guard let index = tree.index(of: revision) else { return false }
+    guard tree.isLeaf(index) else {
+      throw DatabaseError(
+        .conflict, "other revisions were made from that one", hint: "Purge those first",
+        documentID: id)
+    }
+    guard tree.leafCount > 1 else { return try purge(id) }
+    let sequence = tree.nodes[index].sequence
+    try nested {
+      let released = tree.removeLeaf(at: index)
+      try write(tree, of: id, over: newest, current, releasing: released)
+      try append(PurgeRecord(idBytes: SharedBytes(utf8: id), sequence: sequence), id)
+    }
+    return true
+  }
+
+  /// Writes the winning revision of a tree again, with the tree.
+  private func write(
+    _ changedTree: RevisionTree, of id: String, over newest: DocumentRecord,
+    _ current: DocumentEntry, releasing released: [UInt64]
+  ) throws(DatabaseError) {
+    var tree = changedTree
+    guard let winner = tree.winner else { return }
+    let old = tree.nodes[winner].sequence
+    let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
+    var record = content
+    record.sequence = state.lastSequence + 1
+    record.takeContent(of: content)
+    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    tree.setSequence(record.sequence, at: winner)
+    try complete(&record, with: &tree, over: newest, current, released: released + [old])
+    try append(record, id: id, over: current)
+  }
+
+  private func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
+    let savepoint = buffer.savepoint
+    let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
+    do throws(DatabaseError) {
+      try change { (state, _) throws(PageError) in try state.purge(record, at: place) }
+    } catch {
+      buffer.rollback(to: savepoint)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import Divan
+import Testing
+
+/// Documents with more than one line of revisions.
+struct RevisionStoreTests {
+  private let database = try! Database.inMemory()
+
+  private func digest(_ letter: Character) -> String { String(repeating: letter, count: 32) }
+
+  private func revision(_ generation: UInt64, _ letter: Character) -> RevisionID {
+    RevisionID(generation: generation, digest: digest(letter))!
+  }
+
+  private func insert(
+    _ history: [RevisionID], _ properties: Value.Object = [:], isDeleted: Bool = false
+  ) throws -> Bool {
+    try database.write {
+      try $0.insert(Document(id: "a", properties), history: history, isDeleted: isDeleted)
+    }
+  }
+
+  private func changes(_ snapshot: Snapshot) throws -> [Change] {
+    var cursor = snapshot.changes()
+    return try cursor.rest()
+  }
+
+  private func checkIsSound() throws {
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `a revision from elsewhere comes with its history, and is stored once`() throws {
+    let history = [revision(3, "c"), revision(2, "b"), revision(1, "a")]
+    #expect(try insert(history, ["n": 3]))
+    #expect(try !insert(history, ["n": 4]))
+    try database.read { snapshot in
+      #expect(try snapshot.get("a")?["n"] == 3)
+      #expect(try snapshot.revisions(of: "a") == history)
+      #expect(snapshot.sequence == 1)
+      #expect(try snapshot.history(of: "a").map { $0.document != nil } == [true, false, false])
+    }
+    try checkIsSound()
+  }
+
+  @Test func `branches are a conflict that the higher revision wins until one is deleted`() throws {
+    #expect(try insert([revision(1, "a")], ["n": 1]))
+    #expect(try insert([revision(2, "c"), revision(1, "a")], ["n": "c"]))
+    #expect(try insert([revision(2, "b"), revision(1, "a")], ["n": "b"]))
+    try database.read { snapshot in
+      #expect(try snapshot.get("a")?["n"] == "c")
+      #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c", "b"])
+      #expect(snapshot.count == 1)
+      #expect(try changes(snapshot).map(\.sequence) == [3])
+      #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
+      #expect(try snapshot.revision(revision(2, "b"), of: "a")?["n"] == "b")
+      #expect(try snapshot.revision(revision(1, "a"), of: "a") == nil)
+      var documents = snapshot.documents()
+      #expect(try documents.rest().map { $0["n"] } == ["c"])
+    }
+    try checkIsSound()
+    // The winner ends; the other one takes its place.
+    try database.write { _ = try $0.delete(try #require(try $0.get("a"))) }
+    try database.read { snapshot in
+      #expect(try snapshot.get("a")?["n"] == "b")
+      #expect(try snapshot.conflicts(of: "a").count == 1)
+      #expect(try snapshot.leaves(of: "a").map(\.isDeleted) == [false, true])
+    }
+    try checkIsSound()
+    try database.write { _ = try $0.delete(id: "a") }
+    try database.read { snapshot in
+      #expect(try snapshot.get("a") == nil)
+      #expect(snapshot.count == 0)
+      #expect(try snapshot.leaves(of: "a").map(\.isDeleted) == [true, true])
+    }
+    // A new one goes on from the tombstone.
+    let again = try database.write { try $0.put(Document(id: "a", ["n": "new"])) }
+    #expect(again.revision?.generation == 4)
+    try checkIsSound()
+  }
+
+  @Test func `either branch of a conflict can be gone on with, and no revision that has a successor`()
+    throws
+  {
+    _ = try insert([revision(1, "a")])
+    _ = try insert([revision(2, "c"), revision(1, "a")], ["n": "c"])
+    _ = try insert([revision(2, "b"), revision(1, "a")], ["n": "b"])
+    var losing = try #require(try database.read { try $0.conflicts(of: "a").last })
+    let stale = losing
+    losing["n"] = "b, changed"
+    try database.write { _ = try $0.put(losing) }
+    #expect(try database.read { try $0.get("a")?["n"] } == "b, changed")
+    #expect(throws: DatabaseError.self) { try database.write { _ = try $0.put(stale) } }
+    try database.write { _ = try $0.put(stale, allowingConflict: true) }
+    #expect(try database.read { try $0.conflicts(of: "a").count } == 3)
+    try checkIsSound()
+  }
+
+  @Test func `what a purge took away is unknown, and comes back only as something new`() throws {
+    _ = try insert([revision(1, "a")])
+    _ = try insert([revision(2, "c"), revision(1, "a")], ["n": "c"])
+    _ = try insert([revision(3, "b"), revision(2, "b"), revision(1, "a")], ["n": "b"])
+    #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.purge("a", revision: revision(1, "a")) }
+    }
+    #expect(try database.write { try $0.purge("a", revision: revision(3, "b")) })
+    try database.read { snapshot in
+      #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c"])
+      #expect(try snapshot.revisions(of: "a") == [revision(2, "c"), revision(1, "a")])
+      #expect(snapshot.sequence == 4)
+      let missing = try snapshot.missing(among: ["a": [revision(3, "b"), revision(2, "c")]])
+      #expect(missing["a"]?.missing == [revision(3, "b")])
+      #expect(missing["a"]?.possibleAncestors == [revision(2, "c")])
+    }
+    try checkIsSound()
+    #expect(try database.write { try $0.purge("a") })
+    #expect(try database.write { try !$0.purge("a") })
+    try database.read { snapshot in
+      #expect(snapshot.count == 0)
+      #expect(try snapshot.revision(of: "a") == nil)
+      #expect(try changes(snapshot).isEmpty)
+    }
+    let again = try database.write { try $0.put(Document(id: "a")) }
+    #expect(again.revision?.generation == 1)
+    try checkIsSound()
+  }
+}
