@@ -79,6 +79,11 @@ package struct LyingProof: Proof {
   }
 }
 
+extension LyingTrial.Kind {
+  /// Whether the lie comes out: then what the page cache forgets is not what it is about.
+  fileprivate var isBelated: Bool { self == .belatedError || self == .belatedErrorOfAnyCall }
+}
+
 extension FaultPlan {
   /// Every lie that there is about every write and flush.
   fileprivate var lies: [LyingTrial] {
@@ -91,13 +96,13 @@ extension FaultPlan {
         let verb: SimulatedDisk.Verb =
           switch kind {
           case .lostWrite, .misdirectedInFile, .misdirectedElsewhere: .write
-          case .ignoredFlush, .ignoredFlushes: .flush
+          case .ignoredFlush, .ignoredFlushes, .belatedError, .belatedErrorOfAnyCall: .flush
           case .ignoredDirectoryFlush: .flushDirectory
           }
         for call in 1...max(1, count(verb)) {
           for (loss, forgotten) in [
             (.strict, nil), (.everything, nil), (.strict, 3), (.random(seed: UInt64(call)), 20),
-          ] as [(SimulatedDisk.Loss, Int?)] {
+          ] as [(SimulatedDisk.Loss, Int?)] where forgotten == nil || !kind.isBelated {
             trials.append(
               LyingTrial(
                 workload: workloads[workload], kind: kind, call: call, loss: loss,

@@ -13,6 +13,8 @@ struct LyingTrial: Sendable {
     case ignoredFlush = "a flush does nothing"
     case ignoredDirectoryFlush = "a directory's flush does nothing"
     case ignoredFlushes = "flushes do nothing from then on"
+    case belatedError = "a flush fails, and the next flush reports it"
+    case belatedErrorOfAnyCall = "a flush fails, and the next write, flush or closing reports it"
   }
 
   /// What is found, from best to worst.
@@ -67,6 +69,8 @@ extension LyingTrial {
     case .ignoredFlushes:
       lie(.ignoredFlush, isLasting: true)
       lie(.ignoredDirectoryFlush, isLasting: true)
+    case .belatedError: disk.failFlush(atCall: call, .reportsAtNextFlush)
+    case .belatedErrorOfAnyCall: disk.failFlush(atCall: call, .reportsAtNextCall)
     }
   }
 
