@@ -79,11 +79,6 @@ package struct LyingProof: Proof {
   }
 }
 
-extension LyingTrial.Kind {
-  /// Whether the lie comes out: then what the page cache forgets is not what it is about.
-  fileprivate var isBelated: Bool { self == .belatedError || self == .belatedErrorOfAnyCall }
-}
-
 extension FaultPlan {
   /// Every lie that there is about every write and flush.
   fileprivate var lies: [LyingTrial] {

@@ -43,6 +43,11 @@ struct LyingTrial: Sendable {
   }
 }
 
+extension LyingTrial.Kind {
+  /// Whether the lie comes out, as an error of a later call.
+  var isBelated: Bool { self == .belatedError || self == .belatedErrorOfAnyCall }
+}
+
 extension LyingTrial {
   struct Result: Sendable {
     let outcome: Outcome
@@ -83,8 +88,11 @@ extension LyingTrial {
     arm(disk)
     var isReported = false
     do { try workload.work(bench) } catch let error as DatabaseError {
-      guard error.code == .damaged else { throw error }
-      isReported = true
+      // The late error may be told to one who opens the store.
+      if error.code != .inputOutput || !kind.isBelated {
+        guard error.code == .damaged else { throw error }
+        isReported = true
+      }
     }
     for error in bench.tolerance.errors where error.code == .damaged { isReported = true }
     let database = bench.tolerance.takeDatabase()
