@@ -83,8 +83,9 @@ struct ForgedLogTests {
     #expect(error?.code == .readOnly)
   }
 
-  /// Whatever is served must be durable, and so must what is said of damage. So what a crash left in doubt
-  /// is logged again by its frames, before anybody asks what its records mean.
+  /// Whatever is served must be durable, and so must what is said of damage.
+  ///
+  /// So what a crash left in doubt is logged again by its frames, before anybody asks what its records mean.
   @Test func `a log in doubt is logged again before its records are decoded`() throws {
     let senseless = ForgedSegment.record(1, [32, 1, 97, 5, 1] + ForgedLogTests.digest)
     var forged = ForgedSegment()
