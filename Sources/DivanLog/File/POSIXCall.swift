@@ -41,9 +41,8 @@ struct Transfer {
 extension Transfer {
   /// Makes calls until all bytes are moved, or one moves none, as at the end of a file.
   ///
-  /// - Parameter move: makes one call, for so many bytes behind those that are done; returns how many
-  ///   it moved, or -1 with the reason in `errno`.
-  /// - Returns: how many bytes were moved.
+  /// `move` makes one call, for so many bytes behind those that are done; it returns how many it
+  /// moved, or -1 with the reason in `errno`. Returned is how many were moved in all.
   func run(_ move: (_ done: Int, _ count: Int) -> Int) throws(SystemError) -> Int {
     var done = 0
     while done < count {
