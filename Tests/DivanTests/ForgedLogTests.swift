@@ -71,6 +71,19 @@ struct ForgedLogTests {
     #expect(kinds.filter { $0 >= 128 } == [128, 255])
   }
 
+  @Test func `where a record has used up the numbers, though its commit says less, none are given`()
+    throws
+  {
+    // Only reading the records tells: the trailer and HEAD, by which a writer goes on, do not.
+    let database = try open(try document("far", sequence: LogWriter.startLimit + 1))
+    #expect(database.openingReport.damage.isEmpty)
+    #expect(try database.snapshot().count == 3)
+    #expect(try database.snapshot().get("far")?.sequence == LogWriter.startLimit + 1)
+    let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
+    #expect(error?.code == .readOnly)
+    #expect(error?.message.contains("numbers are used up") == true)
+  }
+
   @Test func `a kind of record that must be known is damage, and the others are read`() throws {
     let database = try open(ForgedSegment.record(127, [1, 2, 3]))
     let damage = try #require(database.openingReport.damage.first)
