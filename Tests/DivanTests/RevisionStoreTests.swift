@@ -32,7 +32,8 @@ struct RevisionStoreTests {
     let history = [revision(3, "c"), revision(2, "b"), revision(1, "a")]
     #expect(try insert(history, ["n": 3]))
     #expect(try !insert(history, ["n": 4]))
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == 3)
       #expect(try snapshot.revisions(of: "a") == history)
       #expect(snapshot.sequence == 1)
@@ -45,7 +46,8 @@ struct RevisionStoreTests {
     #expect(try insert([revision(1, "a")], ["n": 1]))
     #expect(try insert([revision(2, "c"), revision(1, "a")], ["n": "c"]))
     #expect(try insert([revision(2, "b"), revision(1, "a")], ["n": "b"]))
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "c")
       #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c", "b"])
       #expect(snapshot.count == 1)
@@ -59,7 +61,8 @@ struct RevisionStoreTests {
     try checkIsSound()
     // The winner ends; the other one takes its place.
     try database.write { _ = try $0.delete(try #require(try $0.get("a"))) }
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "b")
       #expect(try snapshot.conflicts(of: "a").count == 1)
       let leaves = try snapshot.leaves(of: "a")
@@ -67,7 +70,8 @@ struct RevisionStoreTests {
     }
     try checkIsSound()
     try database.write { _ = try $0.delete(id: "a") }
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(try snapshot.get("a") == nil)
       #expect(snapshot.count == 0)
       let leaves = try snapshot.leaves(of: "a")
@@ -104,7 +108,8 @@ struct RevisionStoreTests {
       try database.write { _ = try $0.purge("a", revision: revision(1, "a")) }
     }
     #expect(try database.write { try $0.purge("a", revision: revision(3, "b")) })
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c"])
       #expect(try snapshot.revisions(of: "a") == [revision(2, "c"), revision(1, "a")])
       #expect(snapshot.sequence == 4)
@@ -115,10 +120,13 @@ struct RevisionStoreTests {
     try checkIsSound()
     #expect(try database.write { try $0.purge("a") })
     #expect(try database.write { try !$0.purge("a") })
-    try database.read { snapshot in
+    do {
+      let snapshot = try database.snapshot()
       #expect(snapshot.count == 0)
-      #expect(try snapshot.revision(of: "a") == nil)
-      #expect(try changes(snapshot).isEmpty)
+      let revision = try snapshot.revision(of: "a")
+      let changes = try changes(snapshot)
+      #expect(revision == nil)
+      #expect(changes.isEmpty)
     }
     let again = try database.write { try $0.put(Document(id: "a")) }
     #expect(again.revision?.generation == 1)
