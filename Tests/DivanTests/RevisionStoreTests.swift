@@ -1,4 +1,5 @@
 import Divan
+import DivanTesting
 import Testing
 
 /// Documents with more than one line of revisions.
@@ -131,5 +132,27 @@ struct RevisionStoreTests {
     let again = try database.write { try $0.put(Document(id: "a")) }
     #expect(again.revision?.generation == 1)
     try checkIsSound()
+  }
+
+  @Test func `a backup has all branches of a conflict, and their revisions and sequence numbers`()
+    throws
+  {
+    let disk = SimulatedDisk()
+    let database = try disk.database(at: "/s")
+    try database.write { transaction in
+      for letter: Character in ["b", "d", "c"] {
+        try transaction.insert(
+          Document(id: "a", ["n": .string(String(letter))]),
+          history: [revision(2, letter), revision(1, "a")])
+      }
+      try transaction.put(Document(id: "b"))
+    }
+    try database.backup(to: "/copy")
+    let copy = try disk.database(at: "/copy")
+    let (ours, theirs) = (try database.snapshot(), try copy.snapshot())
+    #expect(try theirs.leaves(of: "a") == ours.leaves(of: "a"))
+    #expect(try changes(theirs) == changes(ours))
+    #expect(theirs.count == 2)
+    #expect(try copy.check().isSound)
   }
 }

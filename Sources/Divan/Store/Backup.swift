@@ -186,7 +186,7 @@ private struct StoreCopy {
               isDone = true
               break
             }
-            try transaction.adopt(view.record(at: view.decodeLocator(item.value)))
+            try copyDocument(at: view.decodeLocator(item.value), to: transaction)
             count += 1
           }
         }
@@ -201,6 +201,56 @@ private struct StoreCopy {
     } catch {
       throw DatabaseError(.inputOutput, "the backup failed: \(error)", path: path)
     }
+  }
+}
+
+extension StoreCopy {
+  /// Copies a document with all its leaves, each with its sequence number.
+  private func copyDocument(
+    at locator: RecordLocator, to transaction: WriteTransaction
+  ) throws(DatabaseError) {
+    let newest = try view.record(at: locator)
+    guard let id = newest.id else {
+      throw view.damage(at: locator, "a document ID that is no text")
+    }
+    var records: [DocumentRecord] = []
+    if newest.details?.tree != nil {
+      let tree = try view.tree(of: newest)
+      let others = tree.heldSequences.filter { $0 != newest.sequence }.sorted()
+      records = try others.map { (sequence) throws(DatabaseError) in
+        try view.olderRecord(sequence, of: id).withoutTree
+      }
+    }
+    records.append(newest)
+    var current: DocumentEntry?
+    for var record in records {
+      record.supersede(current)
+      try transaction.append(record, id: id, over: current)
+      current = try transaction.entry(of: id)
+    }
+  }
+}
+
+extension DocumentRecord {
+  /// The record as one that is held besides a document's newest one needs to be.
+  fileprivate var withoutTree: DocumentRecord {
+    var copy = self
+    copy.details?.tree = nil
+    copy.details?.winner = nil
+    copy.details?.expiry = nil
+    return copy
+  }
+
+  /// Lets the record follow others of its document in a copy of the store.
+  fileprivate mutating func supersede(_ current: DocumentEntry?) {
+    superseded = current.map { .init(sequence: $0.sequence, locator: $0.locator) }
+    guard details != nil || current != nil else { return }
+    var details = details ?? DocumentDetails()
+    details.released = []
+    details.supersededExpiry = nil
+    details.keepsSuperseded = current != nil
+    details.mayHoldOlder = current != nil
+    self.details = details.isEmpty ? nil : details
   }
 }
 

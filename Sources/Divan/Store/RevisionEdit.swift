@@ -231,13 +231,6 @@ extension WriteTransaction {
     }
   }
 
-  /// Stores a revision as another store has it, with its history and its sequence number.
-  func adopt(_ original: DocumentRecord) throws(DatabaseError) {
-    var record = original
-    record.superseded = nil
-    try append(record, id: "", over: nil)
-  }
-
   /// Appends a record whose payload `encode` appends; returns where it will stand.
   func append(
     _ kind: Record.Kind, id: String?, encode: (inout ByteWriter) -> Void
