@@ -19,10 +19,11 @@ extension RevisionTree {
     }
 
     var kind: Kind
-    /// Whether the path's revision was not known before on these ancestors.
+    /// Whether a node was added for the path's revision, with what was said of it: then its record is
+    /// to be written.
     ///
-    /// It may have been known though the kind is not ``Kind/internalNode``: where a longer history
-    /// connects a tree with its beginning. Then no node has the sequence number that was given.
+    /// It may have been known before though the kind is not ``Kind/internalNode``: where a longer
+    /// history connects a tree with its beginning. Then no node has the sequence number that was given.
     var isNewRevision: Bool
     /// Whether anything is different now.
     ///
@@ -96,7 +97,8 @@ extension RevisionTree {
     insert(path, isDeleted: isDeleted, isForeignEdit: isForeignEdit, sequence: sequence)
   }
 
-  /// Inserts a revision with its history, and prunes the tree to a depth.
+  /// Inserts a revision with its history, and prunes the tree to a depth. Its sequence number is one
+  /// that no record of the document has, or 0.
   ///
   /// What is there already stays as it is, with its flags and its body; inserting something again
   /// changes nothing but what pruning does. Ancestors that were not known become nodes without a
@@ -155,16 +157,19 @@ extension RevisionTree {
     }
     // The order of things is CouchDB's: the path is joined to the first tree that it meets, every
     // leaf's history is cut, and only then what belongs together is joined.
+    let joins = rootCount > (met == nil ? 0 : 1) ? countRoots(on: rest) : 0
     let before = self
-    let held = heldSequences
     var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
-    _ = prune(toDepth: depth)
-    insertion.hasChangedTree = self != before
-    if insertion.isNewRevision, let newest = path.last?.revision {
-      insertion.isNewRevision = count(of: newest) > before.count(of: newest)
+    if cut(toDepth: depth, joins: joins > (met == nil ? 1 : 0)) {
+      insertion.hasChangedTree = self != before
+      // The node that was added may have been joined with one that was there, and lost its body to it.
+      if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
+        insertion.isNewRevision = nodes.contains {
+          $0.revision == newest.revision && $0.sequence == newest.sequence
+        }
+      }
+      insertion.released = sequencesReleased(since: before)
     }
-    let stillHeld = Set(heldSequences)
-    insertion.released = held.filter { !stillHeld.contains($0) }
     return insertion
   }
 
@@ -182,8 +187,6 @@ extension RevisionTree {
     }
     return highest < lowest ? 0 : Int(clamping: highest - lowest + 1)
   }
-
-  private func count(of revision: RevisionID) -> Int { nodes.count { $0.revision == revision } }
 
   /// Follows a path along what is there, and returns the last node that it met, and what is left of
   /// the path.
@@ -309,6 +312,17 @@ extension RevisionTree {
   /// The positions of the roots, ascending by revision.
   private var rootsByRevision: [Int] {
     nodes.indices.filter { nodes[$0].parentIndex == RevisionTree.noParent }
+  }
+
+  /// How many roots have a revision of the path.
+  private func countRoots(on path: ArraySlice<Node>) -> Int {
+    var path = path
+    return rootsByRevision.count { root in
+      while let node = path.first, node.revision.generation < nodes[root].revision.generation {
+        path.removeFirst()
+      }
+      return path.first?.revision == nodes[root].revision
+    }
   }
 
   /// Brings nodes whose parents are right into their order, in time *n* log *n*.

@@ -5,8 +5,8 @@
 /// together are meant by the name. The rules are CouchDB's, so that every machine that has seen the
 /// same revisions has the same leaves and the same winner, in whatever order they came.
 ///
-/// A revision ID may stand on different ancestors; then it is several nodes. Where it stands on the
-/// same ones it is one.
+/// A revision ID may stand on different ancestors; then it is several nodes, which may share a
+/// record. Where it stands on the same ones it is one.
 ///
 /// Positions (`Int`) count nodes from 0 and hold until the next change of the tree. A node takes 40
 /// bytes. What an operation costs is said in terms of their number, *n*.
