@@ -53,7 +53,7 @@ private func probe(_ bytes: [UInt8]) {
 }
 
 struct DocumentRevisionTreeCodingTests {
-  @Test func `the stored form is what its description says`() throws {
+  @Test func `the stored form is what the page of the format says`() throws {
     var tree = RevisionTree(
       try RevisionTree.Path(
         RevisionID(parsing: "3-c"),

@@ -267,7 +267,7 @@ struct DocumentRevisionTreeTests {
   }
 
   @Test func `many conflicts and a long history stay small`() throws {
-    #expect(MemoryLayout<RevisionTree.Node>.stride == 40)
+    #expect(MemoryLayout<RevisionNode>.stride == 40)
     func own(_ generation: UInt64, _ number: UInt64) -> RevisionID {
       RevisionID(generation: generation, digest: .own(number, number))
     }

@@ -55,7 +55,7 @@ extension RevisionTree {
       }
     }
     var places = [Int32](repeating: RevisionTree.noParent, count: nodes.count)
-    var kept: [Node] = []
+    var kept: [RevisionNode] = []
     for index in nodes.indices where stepsToLeaf[index] < depth {
       places[index] = Int32(kept.count)
       var node = nodes[index]
