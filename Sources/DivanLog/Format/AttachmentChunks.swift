@@ -44,33 +44,40 @@ extension AttachmentChunks {
 }
 
 extension AttachmentChunks {
-  /// How large chunks are made.
+  /// How large chunks are made: as small as can be without being too many.
   package struct Plan: Equatable, Sendable {
     /// The size to begin with.
     package let smallestSize: Int
+    /// No chunk gets larger.
+    package let largestSize: Int
     /// When there would be more chunks than this, an even number, two and two become one.
     package let countLimit: Int
 
-    package init(smallestSize: Int, countLimit: Int) {
+    package init(smallestSize: Int, largestSize: Int, countLimit: Int) {
       precondition(
-        smallestSize.nonzeroBitCount == 1
-          && AttachmentChunks.sizeExponents.contains(UInt8(smallestSize.trailingZeroBitCount))
-          && countLimit > 1 && countLimit % 2 == 0 && countLimit <= AttachmentChunks.countLimit,
-        "A plan for chunks that cannot be")
+        [smallestSize, largestSize].allSatisfy {
+          $0.nonzeroBitCount == 1
+            && AttachmentChunks.sizeExponents.contains(UInt8($0.trailingZeroBitCount))
+        }, "A chunk's size that cannot be")
+      precondition(
+        countLimit > 1 && countLimit % 2 == 0 && countLimit <= AttachmentChunks.countLimit,
+        "A number of chunks that cannot be")
       self.smallestSize = smallestSize
+      self.largestSize = largestSize
       self.countLimit = countLimit
     }
 
-    /// Chunks of 64 KiB up to 4 GiB, and then of 128 KiB, 256 KiB ….
+    /// Chunks of 64 KiB up to 4 GiB, and then of 128 KiB, 256 KiB … 16 MiB.
     ///
     /// Reading a byte costs a chunk; a checksum for every 64 KiB costs nothing.
     package static let standard = Plan(
-      smallestSize: 1 << 16, countLimit: AttachmentChunks.countLimit)
+      smallestSize: 1 << 16, largestSize: 1 << Int(AttachmentChunks.sizeExponents.upperBound),
+      countLimit: AttachmentChunks.countLimit)
 
     /// The longest attachment, in bytes.
     package var lengthLimit: Int {
       // On machines of 32 bits no file is as long as this could be.
-      Int(clamping: UInt64(countLimit) << UInt64(AttachmentChunks.sizeExponents.upperBound))
+      Int(clamping: UInt64(countLimit) * UInt64(largestSize))
     }
   }
 
