@@ -148,6 +148,27 @@ import Testing
     #expect(chunks.count == 33)
   }
 
+  @Test func `large files are mapped to be read as a whole, and not to be read in parts`() throws {
+    let measure = MeasuringFileSystem(AttachmentBench.memory())
+    var settings = AttachmentBench(isMapped: true).settings
+    settings.heldMapSizeLimit = 500
+    let files = AttachmentFiles(StoreDirectory("/store", on: measure), settings)
+    let body = AttachmentBench.body(500)
+    let small = try files.open(files.store(body).record)
+    #expect(measure.mapCount == 1)
+    #expect(try small.read(70..<80).array == Array(body.array[70..<80]))
+    #expect(try small.readAll() == body)
+    #expect(measure.mapCount == 1 && measure.largestRead == 0)
+    let longer = AttachmentBench.body(501)
+    let large = try files.open(files.store(longer).record)
+    #expect(try large.read(70..<80).array == Array(longer.array[70..<80]))
+    #expect(measure.mapCount == 1 && measure.largestRead == 64)
+    #expect(try large.readAll() == longer)
+    #expect(measure.mapCount == 2 && measure.largestRead == 64)
+    try small.verify()
+    #expect(measure.mapCount == 2 && measure.largestRead == 500)
+  }
+
   // MARK: Sources that fail
 
   @Test func `a source that is not there, or changes its length, is an error that says so`() throws

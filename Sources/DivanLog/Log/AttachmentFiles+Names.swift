@@ -51,11 +51,13 @@ extension AttachmentFiles {
   func flushNames(of name: AttachmentName) throws(LogError) {
     // The folder is not empty, so nobody removes it.
     try flushDirectory(path(ofFolder: name.folder))
-    if !state.withLock({ $0.durableFolders.contains(name.folder) }) {
-      try flushDirectory(root)
-      try flushDirectory(directory.path)
+    let (isRootDurable, isFolderDurable) = state.withLock { state in
+      (state.isRootDurable, state.durableFolders.contains(name.folder))
     }
+    if !isFolderDurable { try flushDirectory(root) }
+    if !isRootDurable { try flushDirectory(directory.path) }
     state.withLock { state in
+      state.isRootDurable = true
       if state.durable.count >= State.durableCountLimit { state.durable.removeAll() }
       state.durable.insert(name.digest)
       state.durableFolders.insert(name.folder)

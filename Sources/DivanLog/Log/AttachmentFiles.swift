@@ -26,8 +26,10 @@ package final class AttachmentFiles: Sendable {
   }
 
   package struct Settings: Sendable {
-    /// Whether parts of files are read through memory maps.
+    /// Whether files are read through memory maps, except as streams.
     package var isMapped: Bool
+    /// Larger files are mapped only to be read as a whole: pages of a map count as this process's memory.
+    package var heldMapSizeLimit = 16 << 20
     /// Bodies up to this many bytes get no file.
     package var inlineSizeLimit = AttachmentRecord.inlineSizeLimit
     package var chunks = AttachmentChunks.Plan.standard
@@ -42,6 +44,8 @@ package final class AttachmentFiles: Sendable {
     var holds: [SHA256.Digest: Int] = [:]
     /// Bodies whose file and names this opening has flushed.
     var durable: Set<SHA256.Digest> = []
+    /// Whether this opening has flushed the name of `attachments/`.
+    var isRootDurable = false
     /// Folders whose own names this opening has flushed.
     var durableFolders: Set<String> = []
     /// Folders in which files were removed since they were flushed.

@@ -18,9 +18,12 @@ package struct AttachmentReader: Sendable {
 /// An open file with a body in it.
 private struct BodyFile: Sendable {
   let file: any OpenFile
-  /// The whole file as memory; empty when reading is buffered.
-  let mapped: SharedBytes
   let chunks: AttachmentChunks
+  let length: Int
+  /// Whether it may be mapped to be read as a whole.
+  let isMappable: Bool
+  /// The whole file as memory; empty if it is not held mapped.
+  let mapped: SharedBytes
 }
 
 extension AttachmentFiles {
@@ -43,10 +46,14 @@ extension AttachmentFiles {
             path: path, offset: min(size, record.length),
             reason: "the attachment has \(size) bytes in place of \(record.length)"))
       }
-      // Reading goes on without the mapping if the system has no room for it.
-      let mapped = settings.isMapped ? (try? file.map(size)) ?? .empty : .empty
+      let isHeld = settings.isMapped && size <= settings.heldMapSizeLimit
       return AttachmentReader(
-        record: record, body: .file(BodyFile(file: file, mapped: mapped, chunks: chunks)))
+        record: record,
+        body: .file(
+          BodyFile(
+            file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
+            // Reading goes on without the map if the system has no room for it.
+            mapped: isHeld ? (try? file.map(size)) ?? .empty : .empty)))
     }
   }
 
@@ -70,7 +77,11 @@ extension AttachmentReader {
   ///
   /// Takes as much memory as the body is long, unless the file is mapped. ``stream()`` takes little.
   package func readAll() throws(LogError) -> SharedBytes {
-    let bytes = try read(0..<length)
+    let bytes: SharedBytes
+    switch body {
+    case .inline(let body): bytes = body
+    case .file(let body): bytes = try body.readAll()
+    }
     guard SHA256.digest(of: bytes) == record.digest else { throw wrongDigest }
     return bytes
   }
@@ -79,17 +90,24 @@ extension AttachmentReader {
   ///
   /// Takes as much memory as the chunks that are touched, unless the file is mapped.
   package func read(_ range: Range<Int>) throws(LogError) -> SharedBytes {
-    try read(range, isMapped: true)
+    try read(range, through: nil)
   }
 
-  func read(_ range: Range<Int>, isMapped: Bool) throws(LogError) -> SharedBytes {
+  /// A part that is a piece of a stream: it is never read through a map.
+  func readPiece(_ range: Range<Int>) throws(LogError) -> SharedBytes {
+    try read(range, through: .empty)
+  }
+
+  private func read(
+    _ range: Range<Int>, through map: SharedBytes?
+  ) throws(LogError) -> SharedBytes {
     let range = range.clamped(to: 0..<length)
     guard !range.isEmpty else { return .empty }
     switch body {
     case .inline(let bytes):
       return bytes.suffix(from: range.lowerBound).prefix(range.count)
     case .file(let body):
-      return try body.read(range, length: length, isMapped: isMapped)
+      return try body.read(range, through: map ?? body.mapped)
     }
   }
 
@@ -116,13 +134,19 @@ extension AttachmentReader {
 }
 
 extension BodyFile {
-  func read(_ range: Range<Int>, length: Int, isMapped: Bool) throws(LogError) -> SharedBytes {
+  func readAll() throws(LogError) -> SharedBytes {
+    let map = mapped.isEmpty && isMappable ? (try? file.map(length)) ?? .empty : mapped
+    return try read(0..<length, through: map)
+  }
+
+  /// A part that is not empty, from the map if it has it.
+  func read(_ range: Range<Int>, through map: SharedBytes) throws(LogError) -> SharedBytes {
     let first = range.lowerBound / chunks.size
     let last = (range.upperBound - 1) / chunks.size
     let start = first * chunks.size
     let count = min((last + 1) * chunks.size, length) - start
     let bytes: SharedBytes
-    if isMapped, let slice = mapped.slice(start, count) {
+    if let slice = map.slice(start, count) {
       bytes = slice
     } else {
       bytes = try attempt { () throws(SystemError) in try file.read(count, at: start) }

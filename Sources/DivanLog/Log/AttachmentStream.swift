@@ -44,7 +44,7 @@ extension AttachmentStream {
     guard offset < end || (end == 0 && hash != nil) else { return nil }
     let pieceSize = max(1, reader.pieceSize)
     let pieceEnd = end - offset > pieceSize ? (offset / pieceSize + 1) * pieceSize : end
-    let piece = try reader.read(offset..<pieceEnd, isMapped: false)
+    let piece = try reader.readPiece(offset..<pieceEnd)
     if var hash {
       hash.add(piece)
       if pieceEnd == end, hash.digest != reader.record.digest { throw reader.wrongDigest }
