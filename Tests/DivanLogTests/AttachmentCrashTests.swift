@@ -116,6 +116,31 @@ import Testing
     }
   }
 
+  @Test func `what is taken up is durable from then on, and so is a removal that was flushed`()
+    throws
+  {
+    let disk = try AttachmentBench.disk()
+    let bench = AttachmentBench(on: disk.fileSystem)
+    let body = AttachmentBench.body(500)
+    let digest = SHA256.digest(of: body)
+    let path = bench.files.path(of: digest)
+    // Somebody copied it here, and flushed nothing.
+    try bench.fileSystem.makeDirectory("/store/attachments")
+    try bench.fileSystem.makeDirectory("/store/attachments/\(AttachmentName(digest).folder)")
+    try bench.fileSystem.open(path, .creating).write(body, at: 0)
+    var stored = try bench.files.adopt(digest)
+    let record = try #require(stored).record
+    let adopted = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try adopted.files.open(record).readAll() == body)
+    stored = nil
+    #expect(try bench.files.remove(digest))
+    let back = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try back.listing().files.map(\.digest) == [digest])
+    try bench.files.flushRemovals()
+    let gone = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try gone.listing().files.isEmpty)
+  }
+
   @Test func `what a flush or closing reports belatedly is not stored`() throws {
     for behavior in [SimulatedDisk.FailedFlush.reportsAtNextCall, .keepsNewBytes] {
       let disk = try AttachmentBench.disk()

@@ -191,6 +191,16 @@ import Testing
         #expect(reason.contains("\(first)") && reason.contains("\(later)"))
       }
     }
+    // Or it has its old length again, and was shorter in between.
+    let source = SimulatedFileSystem()
+    try source.write(String(repeating: "x", count: 1000), to: path)
+    source.observeCalls { [unowned source] call in
+      if call.verb == .read { try? source.truncate(path, toSize: 200) }
+      if call.verb == .size { try? source.truncate(path, toSize: 1000) }
+    }
+    #expect(throws: LogError.self) {
+      try bench.files.store(contentsOf: path, on: source)
+    }
     // It vanishes, as files on other machines do.
     let disk = SimulatedFileSystem()
     try disk.write(String(repeating: "x", count: 1000), to: path)
