@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import Synchronization
 import TestSupport
 import Testing
@@ -200,6 +201,17 @@ import Testing
     }
     #expect(throws: LogError.self) {
       try bench.files.store(contentsOf: path, on: source)
+    }
+    // Or it grows when all that it had was read.
+    let growing = SimulatedFileSystem()
+    try growing.write(String(repeating: "x", count: 1000), to: path)
+    let reads = Recorder<String>()
+    growing.observeCalls { [unowned growing] call in
+      if call.verb == .read { reads.append(call.path) }
+      if call.verb == .size, !reads.all.isEmpty { try? growing.truncate(path, toSize: 1100) }
+    }
+    #expect(throws: LogError.self) {
+      try bench.files.store(contentsOf: path, on: growing)
     }
     // It vanishes, as files on other machines do.
     let disk = SimulatedFileSystem()
