@@ -11,7 +11,9 @@ package struct AttachmentChunks: Equatable, Sendable {
 
   /// No attachment has more chunks, which bounds its record to some 256 KiB.
   package static let countLimit = 1 << 16
-  /// Powers of two that may be the size of a chunk. A reader has one chunk in memory at the least.
+  /// Powers of two that may be the size of a chunk.
+  ///
+  /// A reader has one chunk in memory at the least.
   package static let sizeExponents: ClosedRange<UInt8> = 6...24
 }
 

@@ -63,7 +63,9 @@ extension AttachmentRecord {
     }
   }
 
-  /// Reads the content of a record. Body and checksums share its memory.
+  /// Reads the content of a record.
+  ///
+  /// Body and checksums share its memory.
   ///
   /// An inline body is covered by the record's checksum, and is not compared with its digest here.
   package static func decode(_ payload: SharedBytes) throws(ByteError) -> AttachmentRecord {

@@ -38,7 +38,9 @@ extension AttachmentReader {
 }
 
 extension AttachmentStream {
-  /// The next piece; nil at the end. After an error the stream stays where it is.
+  /// The next piece; nil at the end.
+  ///
+  /// After an error the stream stays where it is.
   package mutating func next() throws(LogError) -> SharedBytes? {
     // An empty body has no piece, but a digest nevertheless.
     guard offset < end || (end == 0 && hash != nil) else { return nil }
