@@ -103,6 +103,37 @@ struct FileFormatTests {
       #expect(try RevisionTree(from: &reader) == tree && reader.isAtEnd, "\(row[0])")
     }
   }
+
+  @Test func `the attachments in the page are stored and read as it says`() throws {
+    let rows = try FormatPage().rows(
+      after: "| body | name of its file | content of its record |")
+    let bodies: [String: String] = [
+      "nothing": "", "Divan": "Divan", "100,000 times `a": String(repeating: "a", count: 100_000),
+    ]
+    #expect(Set(rows.map { $0[0] }) == Set(bodies.keys))
+    for row in rows {
+      let body = SharedBytes(utf8: try #require(bodies[row[0]]))
+      let fileSystem = MemoryFileSystem()
+      try fileSystem.makeDirectory("/page.divan")
+      try fileSystem.makeDirectory("/page.divan/tmp")
+      let files = AttachmentFiles(
+        StoreDirectory("/page.divan", on: fileSystem), AttachmentFiles.Settings(isMapped: false))
+      let record = try files.store(body).record
+      var writer = ByteWriter()
+      record.encode(to: &writer)
+      #expect(FormatPage.spaced(writer.array) == row[2], "\(row[0])")
+      let parsed = try AttachmentRecord.decode(
+        SharedBytes(copying: try FormatPage.bytes(row[2])))
+      #expect(parsed == record)
+      #expect(try files.open(parsed).readAll() == body)
+      guard row[1] != "none" else {
+        #expect(try fileSystem.list("/page.divan") == ["tmp"])
+        continue
+      }
+      #expect(
+        try fileSystem.contents(of: "/page.divan/" + row[1], limit: 1 << 20) == body)
+    }
+  }
 }
 
 /// The page's examples.

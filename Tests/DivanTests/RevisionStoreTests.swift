@@ -30,7 +30,7 @@ struct RevisionStoreTests {
   }
 
   @Test func `a revision from elsewhere comes with its history, and is stored once`() throws {
-    let history = [revision(3, "c"), revision(2, "b"), revision(1, "a")]
+    let history = try [revision(3, "c"), revision(2, "b"), revision(1, "a")]
     #expect(try insert(history, ["n": 3]))
     #expect(try !insert(history, ["n": 4]))
     do {
@@ -136,7 +136,7 @@ struct RevisionStoreTests {
     throws
   {
     let disk = SimulatedDisk()
-    let database = try disk.database(at: "/s")
+    let database = try Database(at: "/s", configuration: disk.configuration())
     try database.write { transaction in
       for letter: Character in ["b", "d", "c"] {
         try transaction.insert(
@@ -146,7 +146,7 @@ struct RevisionStoreTests {
       try transaction.put(Document(id: "b"))
     }
     try database.backup(to: "/copy")
-    let copy = try disk.database(at: "/copy")
+    let copy = try Database(at: "/copy", configuration: disk.configuration())
     let (ours, theirs) = (try database.snapshot(), try copy.snapshot())
     #expect(try theirs.leaves(of: "a") == ours.leaves(of: "a"))
     #expect(try changes(theirs) == changes(ours))
