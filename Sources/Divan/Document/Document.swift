@@ -24,6 +24,11 @@ public struct Document: Sendable, Identifiable {
   ///
   /// It may still have properties.
   public internal(set) var isDeleted = false
+  /// What is attached to the document, by name.
+  ///
+  /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
+  /// does not begin with an underscore. Read content costs nothing until it is asked for.
+  public var attachments: [String: Attachment] = [:]
   private var content: Content
 
   private enum Content {
@@ -82,6 +87,7 @@ extension Document {
     copy.parentRevision = parent
     copy.sequence = sequence
     copy.isDeleted = isDeleted
+    copy.attachments = attachments
     copy.content = content
     return copy
   }
@@ -144,10 +150,10 @@ extension Document {
 }
 
 extension Document: Equatable {
-  /// Whether both have the same ID, the same revision and equal properties.
+  /// Whether both have the same ID, the same revision and equal properties and attachments.
   public static func == (a: Document, b: Document) -> Bool {
     a.id == b.id && a.revision == b.revision && a.isDeleted == b.isDeleted
-      && a.properties == b.properties
+      && a.properties == b.properties && a.attachments == b.attachments
   }
 }
 

@@ -59,6 +59,8 @@ extension DatabaseError.Code {
   public static let invalidRevisionID = Self("invalidRevisionID")
   /// A value cannot be stored: not a number, infinite, a reserved property name.
   public static let invalidValue = Self("invalidValue")
+  /// An attachment has a name or a content type that it cannot have, or a document has too many.
+  public static let invalidAttachment = Self("invalidAttachment")
   /// The text is not JSON, or is JSON that could not be kept without loss.
   public static let invalidJSON = Self("invalidJSON")
   /// A document is nested too deeply, or is too large.
