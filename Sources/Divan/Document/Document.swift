@@ -73,6 +73,9 @@ extension Document {
     }
   }
 
+  /// Makes properties in their binary form, which were checked, the document's own.
+  mutating func replaceProperties(with properties: EncodedValue) { content = .stored(properties) }
+
   /// The same content as another revision, which was just stored.
   func stored(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool

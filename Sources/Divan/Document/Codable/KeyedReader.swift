@@ -1,0 +1,260 @@
+import DivanLog
+
+/// Reads the properties of an object.
+struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
+  let part: DecodingPart
+  let place: DecodingPart.Place
+  let object: ValueFormat.Container
+
+  init(_ part: DecodingPart, _ place: DecodingPart.Place) throws {
+    self.part = part
+    self.place = place
+    object = try part.container(place, isObject: true)
+  }
+
+  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+
+  /// The keys of the properties that `Key` can name.
+  var allKeys: [Key] {
+    var keys: [Key] = []
+    part.bytes.withSpan { bytes in
+      var position = object.start
+      while position < object.end,
+        let (size, start) = ValueFormat.varint(bytes, at: position, end: object.end),
+        size <= object.end - start,
+        let end = ValueFormat.skip(bytes, at: start + size, end: object.end)
+      {
+        if let name = String(utf8: bytes.extracting(start..<start + size)),
+          let key = Key(stringValue: name)
+        {
+          keys.append(key)
+        }
+        position = end
+      }
+    }
+    return keys
+  }
+
+  /// Where the value of a property is; nil if there is none.
+  private func find(_ key: Key) throws(Misfit) -> Range<Int>? {
+    let found = withUTF8(of: key.stringValue) { name in
+      part.bytes.withSpan { ValueFormat.property(name, of: object, in: $0) }
+    }
+    switch found {
+    case .at(let start, let end): return start..<end
+    case .missing: return nil
+    case .damaged: throw .damaged
+    }
+  }
+
+  @inline(__always)
+  private func value<T>(
+    _ key: Key, _ read: (Range<Int>) throws(Misfit) -> T
+  ) throws -> T {
+    do throws(Misfit) {
+      guard let range = try find(key) else { throw .missing }
+      return try read(range)
+    } catch {
+      throw part.fail(error, T.self, place.pathDepth, key: key)
+    }
+  }
+
+  @inline(__always)
+  private func optional<T>(
+    _ key: Key, _ read: (Range<Int>) throws(Misfit) -> T
+  ) throws -> T? {
+    do throws(Misfit) {
+      guard let range = try find(key), !part.isNull(range) else { return nil }
+      return try read(range)
+    } catch {
+      throw part.fail(error, T.self, place.pathDepth, key: key)
+    }
+  }
+
+  func contains(_ key: Key) -> Bool { (try? find(key)) != nil }
+
+  func decodeNil(forKey key: Key) throws -> Bool {
+    try value(key) { range in part.isNull(range) }
+  }
+
+  func decode(_: Bool.Type, forKey key: Key) throws -> Bool {
+    try value(key) { (range) throws(Misfit) in try part.bool(range) }
+  }
+
+  func decode(_: String.Type, forKey key: Key) throws -> String {
+    try value(key) { (range) throws(Misfit) in try part.string(range) }
+  }
+
+  func decode(_: Double.Type, forKey key: Key) throws -> Double {
+    try value(key) { (range) throws(Misfit) in try part.double(range) }
+  }
+
+  func decode(_: Float.Type, forKey key: Key) throws -> Float {
+    try value(key) { (range) throws(Misfit) in try part.float(range) }
+  }
+
+  func decode(_: Int.Type, forKey key: Key) throws -> Int {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int8.Type, forKey key: Key) throws -> Int8 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int16.Type, forKey key: Key) throws -> Int16 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int32.Type, forKey key: Key) throws -> Int32 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int64.Type, forKey key: Key) throws -> Int64 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt.Type, forKey key: Key) throws -> UInt {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt8.Type, forKey key: Key) throws -> UInt8 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt16.Type, forKey key: Key) throws -> UInt16 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt32.Type, forKey key: Key) throws -> UInt32 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt64.Type, forKey key: Key) throws -> UInt64 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int128.Type, forKey key: Key) throws -> Int128 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt128.Type, forKey key: Key) throws -> UInt128 {
+    try value(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
+    if place.holdsMarks, let mark = part.mark(type) { return mark }
+    let range = try value(key) { range in range }
+    return try part.decode(type, range, key: key, depth: place.pathDepth)
+  }
+
+  func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
+    try optional(key) { (range) throws(Misfit) in try part.bool(range) }
+  }
+
+  func decodeIfPresent(_: String.Type, forKey key: Key) throws -> String? {
+    try optional(key) { (range) throws(Misfit) in try part.string(range) }
+  }
+
+  func decodeIfPresent(_: Double.Type, forKey key: Key) throws -> Double? {
+    try optional(key) { (range) throws(Misfit) in try part.double(range) }
+  }
+
+  func decodeIfPresent(_: Float.Type, forKey key: Key) throws -> Float? {
+    try optional(key) { (range) throws(Misfit) in try part.float(range) }
+  }
+
+  func decodeIfPresent(_: Int.Type, forKey key: Key) throws -> Int? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: Int8.Type, forKey key: Key) throws -> Int8? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: Int16.Type, forKey key: Key) throws -> Int16? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: Int32.Type, forKey key: Key) throws -> Int32? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: Int64.Type, forKey key: Key) throws -> Int64? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt.Type, forKey key: Key) throws -> UInt? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt8.Type, forKey key: Key) throws -> UInt8? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt16.Type, forKey key: Key) throws -> UInt16? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt32.Type, forKey key: Key) throws -> UInt32? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt64.Type, forKey key: Key) throws -> UInt64? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: Int128.Type, forKey key: Key) throws -> Int128? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent(_: UInt128.Type, forKey key: Key) throws -> UInt128? {
+    try optional(key) { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
+    if place.holdsMarks, let mark = part.mark(type) { return mark }
+    guard let range = try optional(key, { range in range }) else { return nil }
+    return try part.decode(type, range, key: key, depth: place.pathDepth)
+  }
+
+  func nestedContainer<NestedKey: CodingKey>(
+    keyedBy _: NestedKey.Type, forKey key: Key
+  ) throws -> KeyedDecodingContainer<NestedKey> {
+    try nestedDecoder(key, [String: Any].self).container(keyedBy: NestedKey.self)
+  }
+
+  func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+    try nestedDecoder(key, [Any].self).unkeyedContainer()
+  }
+
+  private func nestedDecoder(_ key: Key, _ type: Any.Type) throws -> PlaceDecoder {
+    let range: Range<Int>
+    do throws(Misfit) {
+      guard let found = try find(key) else { throw .missing }
+      range = found
+    } catch {
+      throw part.fail(error, type, place.pathDepth, key: key)
+    }
+    return try PlaceDecoder(part.part(range, codingPath + [key]), holdsMarks: false)
+  }
+
+  func superDecoder() throws -> any Decoder {
+    let range = withUTF8(of: SuperKey.name) { name in
+      part.bytes.withSpan { ValueFormat.property(name, of: object, in: $0) }
+    }
+    var found: Range<Int>?
+    if case .at(let start, let end) = range { found = start..<end }
+    return try PlaceDecoder(
+      part.part(found, codingPath + [SuperKey()]), holdsMarks: place.holdsMarks)
+  }
+
+  func superDecoder(forKey key: Key) throws -> any Decoder {
+    let range: Range<Int>?
+    do throws(Misfit) {
+      range = try find(key)
+    } catch {
+      throw part.fail(error, Any.self, place.pathDepth, key: key)
+    }
+    return try PlaceDecoder(part.part(range, codingPath + [key]), holdsMarks: place.holdsMarks)
+  }
+}
