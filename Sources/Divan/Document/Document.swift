@@ -57,14 +57,14 @@ extension Document {
   }
 
   /// A document of properties in their binary form, which were checked, changed from a revision.
-  init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
+  package init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
     self.id = id
     self.revision = revision
     content = .stored(properties)
   }
 
   /// The properties in their binary form, checked against what can be stored.
-  func encoded() throws(DatabaseError) -> EncodedValue {
+  package func encoded() throws(DatabaseError) -> EncodedValue {
     switch content {
     case .stored(let bytes): return bytes
     case .edited(let object):

@@ -63,10 +63,13 @@ extension ValueEncoder {
   /// Begins a value in room of the encoder's own; `isNested` if it is to be a part of another.
   mutating func begin(isNested: Bool) {
     writer.removeAll()
+    writer.reserve(512)
     start = 0
     container = .outside
     outer.removeAll(keepingCapacity: true)
     elements.removeAll(keepingCapacity: true)
+    outer.reserveCapacity(8)
+    elements.reserveCapacity(24)
     if isNested { outer.append(.outside) }
   }
 

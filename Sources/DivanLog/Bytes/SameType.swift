@@ -9,3 +9,14 @@ package func same<T, U>(_ value: T, as _: U.Type) -> U? {
   // Both are the same type, so every bit of one is the same bit of the other.
   return unsafe unsafeBitCast(value, to: U.self)
 }
+
+/// The value itself, under the name that its type has elsewhere.
+///
+/// - Precondition: both are the same type.
+@inlinable
+@inline(__always)
+package func identical<T, U>(_ value: T, as _: U.Type) -> U {
+  precondition(T.self == U.self, "A value of another type than is said")
+  // The types were just found to be the same.
+  return unsafe unsafeBitCast(value, to: U.self)
+}

@@ -6,56 +6,91 @@ import DivanLog
   import Foundation
 #endif
 
-// What is read without the type's own `init(from:)`.
-extension DecodingPart {
-  /// The value in a range, of a type that has a form of its own; nil for other types.
-  func direct<T>(_ type: T.Type, _ range: Range<Int>) throws(Misfit) -> T? {
-    if type == String.self { return same(try string(range), as: type) }
-    if type == Int.self { return same(try integer(range) as Int, as: type) }
-    if type == Double.self { return same(try double(range), as: type) }
-    if type == Bool.self { return same(try bool(range), as: type) }
-    if type == [String].self {
-      return same(
-        try array(range) { (range) throws(Misfit) in try string(range) }, as: type)
+/// The types that are read without their own `init(from:)`.
+enum DirectType {
+  case string, int, double, bool, date, data, url, uuid, decimal, value
+  case strings, ints, doubles
+
+  /// Which of them a type is; nil for others.
+  init?(_ type: Any.Type) {
+    if type == String.self {
+      self = .string
+    } else if type == Int.self {
+      self = .int
+    } else if type == Double.self {
+      self = .double
+    } else if type == Bool.self {
+      self = .bool
+    } else if type == [String].self {
+      self = .strings
+    } else if type == Date.self {
+      self = .date
+    } else if type == Data.self {
+      self = .data
+    } else if type == URL.self {
+      self = .url
+    } else if type == UUID.self {
+      self = .uuid
+    } else if type == Decimal.self {
+      self = .decimal
+    } else if type == [Int].self {
+      self = .ints
+    } else if type == [Double].self {
+      self = .doubles
+    } else if type == Value.self {
+      self = .value
+    } else {
+      return nil
     }
-    if type == Date.self {
-      let text = try text(range)
-      guard let date = bytes.withSpan({ ISO8601Date.date(of: $0.extracting(text)) }) else {
-        throw .form
-      }
-      return same(date, as: type)
-    }
-    if type == Data.self {
-      guard let data = Data(base64Encoded: try string(range)) else { throw .form }
-      return same(data, as: type)
-    }
-    if type == URL.self {
-      guard let url = StoredText.url(of: try string(range)) else { throw .form }
-      return same(url, as: type)
-    }
-    if type == UUID.self {
-      guard let uuid = UUID(uuidString: try string(range)) else { throw .form }
-      return same(uuid, as: type)
-    }
-    if type == Decimal.self { return same(try decimal(range), as: type) }
-    return try rarer(type, range)
   }
 
-  private func rarer<T>(_ type: T.Type, _ range: Range<Int>) throws(Misfit) -> T? {
-    if type == [Int].self {
-      return same(
-        try array(range) { (range) throws(Misfit) in try integer(range) as Int }, as: type)
+  /// Whether the type is that of arrays, whose own way tells which element is wrong.
+  var isArray: Bool {
+    switch self {
+    case .strings, .ints, .doubles: true
+    default: false
     }
-    if type == [Double].self {
-      return same(
+  }
+}
+
+extension DecodingPart {
+  /// The value in a range, of a type that `direct` is.
+  func read<T>(_ direct: DirectType, _ type: T.Type, _ range: Range<Int>) throws(Misfit) -> T {
+    switch direct {
+    case .string: return identical(try string(range), as: type)
+    case .int: return identical(try integer(range) as Int, as: type)
+    case .double: return identical(try double(range), as: type)
+    case .bool: return identical(try bool(range), as: type)
+    case .date: return identical(try date(range), as: type)
+    case .data:
+      guard let data = Data(base64Encoded: try string(range)) else { throw .form }
+      return identical(data, as: type)
+    case .url:
+      guard let url = StoredText.url(of: try string(range)) else { throw .form }
+      return identical(url, as: type)
+    case .uuid:
+      guard let uuid = UUID(uuidString: try string(range)) else { throw .form }
+      return identical(uuid, as: type)
+    case .decimal: return identical(try decimal(range), as: type)
+    case .value: return identical(try value(range), as: type)
+    case .strings:
+      return identical(
+        try array(range) { (range) throws(Misfit) in try string(range) }, as: type)
+    case .ints:
+      return identical(
+        try array(range) { (range) throws(Misfit) in try integer(range) as Int }, as: type)
+    case .doubles:
+      return identical(
         try array(range) { (range) throws(Misfit) in try double(range) }, as: type)
     }
-    if type == Value.self { return same(try value(range), as: type) }
-    if type == Value.Object.self {
-      guard case .object(let object) = try value(range) else { throw misfit(range) }
-      return same(object, as: type)
+  }
+
+  private func date(_ range: Range<Int>) throws(Misfit) -> Date {
+    let text = try text(range)
+    guard let date = bytes.withSpan({ ISO8601Date.date(of: $0.extracting(text)) }) else {
+      throw .form
     }
-    return nil
+    return date
   }
 
   func isNull(_ range: Range<Int>) -> Bool {
@@ -148,7 +183,7 @@ extension DecodingPart {
   @inline(__always)
   private func array<Element>(
     _ range: Range<Int>, _ element: (Range<Int>) throws(Misfit) -> Element
-  ) throws(Misfit) -> [Element]? {
+  ) throws(Misfit) -> [Element] {
     let array = try container(range, isObject: false)
     var elements: [Element] = []
     // Every element has at least a byte.
@@ -157,12 +192,7 @@ extension DecodingPart {
     while position < array.end {
       let end = bytes.withSpan { ValueFormat.skip($0, at: position, end: array.end) }
       guard let end else { throw .damaged }
-      do throws(Misfit) {
-        elements.append(try element(position..<end))
-      } catch {
-        // The type's own way tells which element it is.
-        return nil
-      }
+      elements.append(try element(position..<end))
       position = end
     }
     return elements

@@ -2,17 +2,15 @@ import DivanLog
 
 /// What all parts of one decoding share.
 final class DecodingSession {
-  let userInfo: [CodingUserInfoKey: Any]
+  let userInfo: [CodingUserInfoKey: any Sendable]
   /// The document, for marked properties.
   let id: String?
   let revision: RevisionID?
-  /// How many calls of `init(from:)` are going on within each other.
-  var callDepth = 0
+  /// How many calls of `init(from:)` may be going on within each other: three for each level of
+  /// nesting, since wrappers need not add one.
+  static let callLimit = UInt16(3 * DocumentLimits.depth)
 
-  /// Three for each level of nesting, since wrappers need not add one.
-  static let callLimit = 3 * DocumentLimits.depth
-
-  init(userInfo: [CodingUserInfoKey: Any], id: String?, revision: RevisionID?) {
+  init(userInfo: [CodingUserInfoKey: any Sendable], id: String?, revision: RevisionID?) {
     self.userInfo = userInfo
     self.id = id
     self.revision = revision
@@ -34,6 +32,8 @@ final class DecodingPart {
     var start: UInt32
     var end: UInt32
     var pathDepth: UInt16
+    /// How many calls of `init(from:)` are going on within each other.
+    var callDepth: UInt16
     /// Whether this is the document, to which marked properties belong.
     var holdsMarks: Bool
 
@@ -47,9 +47,10 @@ final class DecodingPart {
   }
 
   /// The whole value; nil if it is larger than any that is stored.
-  func whole(holdsMarks: Bool) -> Place? {
+  func whole(callDepth: UInt16 = 0, holdsMarks: Bool) -> Place? {
     guard let end = UInt32(exactly: bytes.count) else { return nil }
-    return Place(start: 0, end: end, pathDepth: 0, holdsMarks: holdsMarks)
+    return Place(
+      start: 0, end: end, pathDepth: 0, callDepth: callDepth, holdsMarks: holdsMarks)
   }
 
   func codingPath(depth: UInt16) -> [any CodingKey] { basePath + path.prefix(Int(depth)) }
@@ -62,51 +63,59 @@ final class DecodingPart {
 }
 
 extension DecodingPart {
-  /// Decodes the value in a range, which is a property or an element of something `depth` deep.
+  /// Decodes the value in a range, which is a property or an element of what is at a place.
   func decode<T: Decodable>(
-    _ type: T.Type, _ range: Range<Int>, key: some CodingKey, depth: UInt16
+    _ type: T.Type, _ range: Range<Int>, of place: Place, key: some CodingKey
   ) throws -> T {
-    do throws(Misfit) {
-      if let value = try direct(type, range) { return value }
-    } catch {
-      throw fail(error, type, depth, key: key)
+    if let direct = DirectType(type) {
+      do throws(Misfit) {
+        return try read(direct, type, range)
+      } catch {
+        if !direct.isArray { throw fail(error, type, place.pathDepth, key: key) }
+      }
     }
-    path.removeLast(path.count - Int(depth))
+    let depth = Int(place.pathDepth)
+    if path.count > depth { path.removeLast(path.count - depth) }
     path.append(key)
-    defer { path.removeLast(path.count - Int(depth)) }
+    defer { if path.count > depth { path.removeLast(path.count - depth) } }
     return try nested(
       type,
       Place(
-        start: UInt32(range.lowerBound), end: UInt32(range.upperBound), pathDepth: depth + 1,
-        holdsMarks: false))
+        start: UInt32(range.lowerBound), end: UInt32(range.upperBound),
+        pathDepth: place.pathDepth + 1, callDepth: place.callDepth + 1, holdsMarks: false))
   }
 
   /// Decodes the value at a place.
   func decode<T: Decodable>(_ type: T.Type, at place: Place) throws -> T {
-    do throws(Misfit) {
-      if let value = try direct(type, place.range) { return value }
-    } catch {
-      throw fail(error, type, place.pathDepth)
+    if let direct = DirectType(type) {
+      do throws(Misfit) {
+        return try read(direct, type, place.range)
+      } catch {
+        if !direct.isArray { throw fail(error, type, place.pathDepth) }
+      }
     }
-    return try nested(type, place)
+    var inner = place
+    inner.callDepth += 1
+    return try nested(type, inner)
   }
 
   private func nested<T: Decodable>(_ type: T.Type, _ place: Place) throws -> T {
-    session.callDepth += 1
-    defer { session.callDepth -= 1 }
-    guard session.callDepth <= DecodingSession.callLimit else {
+    guard place.callDepth <= DecodingSession.callLimit else {
       throw fail(.tooDeep, type, place.pathDepth)
     }
     return try T(from: PlaceDecoder(part: self, place: place))
   }
 
-  /// The marked property of the document, if `type` is that of one.
-  func mark<T>(_ type: T.Type) -> T? {
-    if type == DocumentID.self { return same(DocumentID(wrappedValue: session.id), as: type) }
-    if type == DocumentRevision.self {
-      return same(DocumentRevision(wrappedValue: session.revision), as: type)
-    }
-    return nil
+  /// Whether a type is that of marked properties.
+  func isMark(_ type: Any.Type) -> Bool {
+    type == DocumentID.self || type == DocumentRevision.self
+  }
+
+  /// The marked property of the document, of a type for which `isMark` is true.
+  func mark<T>(_ type: T.Type) -> T {
+    type == DocumentID.self
+      ? identical(DocumentID(wrappedValue: session.id), as: type)
+      : identical(DocumentRevision(wrappedValue: session.revision), as: type)
   }
 
   /// The container at a place.

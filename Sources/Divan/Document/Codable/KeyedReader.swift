@@ -1,50 +1,19 @@
-import DivanLog
-
 /// Reads the properties of an object.
 struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let part: DecodingPart
   let place: DecodingPart.Place
-  let object: ValueFormat.Container
-
-  init(_ part: DecodingPart, _ place: DecodingPart.Place) throws {
-    self.part = part
-    self.place = place
-    object = try part.container(place, isObject: true)
-  }
+  let object: ObjectReader
 
   var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
 
   /// The keys of the properties that `Key` can name.
   var allKeys: [Key] {
-    var keys: [Key] = []
-    part.bytes.withSpan { bytes in
-      var position = object.start
-      while position < object.end,
-        let (size, start) = ValueFormat.varint(bytes, at: position, end: object.end),
-        size <= object.end - start,
-        let end = ValueFormat.skip(bytes, at: start + size, end: object.end)
-      {
-        if let name = String(utf8: bytes.extracting(start..<start + size)),
-          let key = Key(stringValue: name)
-        {
-          keys.append(key)
-        }
-        position = end
-      }
-    }
-    return keys
+    object.names(in: part.bytes).compactMap { Key(stringValue: $0) }
   }
 
   /// Where the value of a property is; nil if there is none.
   private func find(_ key: Key) throws(Misfit) -> Range<Int>? {
-    let found = withUTF8(of: key.stringValue) { name in
-      part.bytes.withSpan { ValueFormat.property(name, of: object, in: $0) }
-    }
-    switch found {
-    case .at(let start, let end): return start..<end
-    case .missing: return nil
-    case .damaged: throw .damaged
-    }
+    try object.find(key.stringValue, in: part.bytes)
   }
 
   @inline(__always)
@@ -142,9 +111,15 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    if place.holdsMarks, let mark = part.mark(type) { return mark }
-    let range = try value(key) { range in range }
-    return try part.decode(type, range, key: key, depth: place.pathDepth)
+    if place.holdsMarks, part.isMark(type) { return part.mark(type) }
+    let range: Range<Int>
+    do throws(Misfit) {
+      guard let found = try find(key) else { throw .missing }
+      range = found
+    } catch {
+      throw part.fail(error, type, place.pathDepth, key: key)
+    }
+    return try part.decode(type, range, of: place, key: key)
   }
 
   func decodeIfPresent(_: Bool.Type, forKey key: Key) throws -> Bool? {
@@ -212,9 +187,9 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func decodeIfPresent<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T? {
-    if place.holdsMarks, let mark = part.mark(type) { return mark }
+    if place.holdsMarks, part.isMark(type) { return part.mark(type) }
     guard let range = try optional(key, { range in range }) else { return nil }
-    return try part.decode(type, range, key: key, depth: place.pathDepth)
+    return try part.decode(type, range, of: place, key: key)
   }
 
   func nestedContainer<NestedKey: CodingKey>(
@@ -235,17 +210,20 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     } catch {
       throw part.fail(error, type, place.pathDepth, key: key)
     }
-    return try PlaceDecoder(part.part(range, codingPath + [key]), holdsMarks: false)
+    return try PlaceDecoder(
+      part.part(range, codingPath + [key]), callDepth: place.callDepth, holdsMarks: false)
   }
 
   func superDecoder() throws -> any Decoder {
-    let range = withUTF8(of: SuperKey.name) { name in
-      part.bytes.withSpan { ValueFormat.property(name, of: object, in: $0) }
+    let found: Range<Int>?
+    do throws(Misfit) {
+      found = try object.find(SuperKey.name, in: part.bytes)
+    } catch {
+      throw part.fail(error, Any.self, place.pathDepth, key: SuperKey())
     }
-    var found: Range<Int>?
-    if case .at(let start, let end) = range { found = start..<end }
     return try PlaceDecoder(
-      part.part(found, codingPath + [SuperKey()]), holdsMarks: place.holdsMarks)
+      part.part(found, codingPath + [SuperKey()]), callDepth: place.callDepth,
+      holdsMarks: place.holdsMarks)
   }
 
   func superDecoder(forKey key: Key) throws -> any Decoder {
@@ -255,6 +233,8 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     } catch {
       throw part.fail(error, Any.self, place.pathDepth, key: key)
     }
-    return try PlaceDecoder(part.part(range, codingPath + [key]), holdsMarks: place.holdsMarks)
+    return try PlaceDecoder(
+      part.part(range, codingPath + [key]), callDepth: place.callDepth,
+      holdsMarks: place.holdsMarks)
   }
 }

@@ -15,19 +15,19 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   mutating func encode(_ value: String, forKey key: Key) throws {
     try part.addProperty(key, of: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Double, forKey key: Key) throws {
     try part.addProperty(key, of: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Float, forKey key: Key) throws {
     try part.addProperty(key, of: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
@@ -73,13 +73,13 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
   mutating func encode(_ value: Int128, forKey key: Key) throws {
     try part.addProperty(key, of: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: UInt128, forKey key: Key) throws {
     try part.addProperty(key, of: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 

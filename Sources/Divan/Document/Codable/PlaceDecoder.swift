@@ -9,8 +9,8 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   }
 
   /// Reads all of a part.
-  init(_ part: DecodingPart, holdsMarks: Bool) throws(Misfit) {
-    guard let place = part.whole(holdsMarks: holdsMarks) else { throw .damaged }
+  init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(Misfit) {
+    guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else { throw .damaged }
     self.init(part: part, place: place)
   }
 
@@ -18,7 +18,13 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   var userInfo: [CodingUserInfoKey: Any] { part.session.userInfo }
 
   func container<Key: CodingKey>(keyedBy _: Key.Type) throws -> KeyedDecodingContainer<Key> {
-    KeyedDecodingContainer(try KeyedReader<Key>(part, place))
+    do throws(Misfit) {
+      let container = try part.container(place.range, isObject: true)
+      let object = try ObjectReader(container, in: part.bytes)
+      return KeyedDecodingContainer(KeyedReader<Key>(part: part, place: place, object: object))
+    } catch {
+      throw part.fail(error, [String: Any].self, place.pathDepth)
+    }
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {

@@ -25,19 +25,19 @@ struct SlotEncoder: Encoder, SingleValueEncodingContainer {
 
   mutating func encode(_ value: String) throws {
     try part.fill(slot) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Double) throws {
     try part.fill(slot) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Float) throws {
     try part.fill(slot) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
@@ -83,13 +83,13 @@ struct SlotEncoder: Encoder, SingleValueEncodingContainer {
 
   mutating func encode(_ value: Int128) throws {
     try part.fill(slot) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: UInt128) throws {
     try part.fill(slot) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 

@@ -144,8 +144,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     } catch {
       throw part.fail(error, type, place.pathDepth, key: ElementKey(currentIndex))
     }
-    let value = try part.decode(
-      type, range, key: ElementKey(currentIndex), depth: place.pathDepth)
+    let value = try part.decode(type, range, of: place, key: ElementKey(currentIndex))
     pass(range)
     return value
   }
@@ -177,7 +176,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     do throws(Misfit) {
       let range = try next()
       let own = part.part(range, codingPath + [key])
-      return (try PlaceDecoder(own, holdsMarks: false), range)
+      return (try PlaceDecoder(own, callDepth: place.callDepth, holdsMarks: false), range)
     } catch {
       throw part.fail(error, Any.self, place.pathDepth, key: key)
     }

@@ -14,19 +14,19 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
 
   mutating func encode(_ value: String) throws {
     try part.addElement(to: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Double) throws {
     try part.addElement(to: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: Float) throws {
     try part.addElement(to: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
@@ -72,13 +72,13 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
 
   mutating func encode(_ value: Int128) throws {
     try part.addElement(to: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 
   mutating func encode(_ value: UInt128) throws {
     try part.addElement(to: place) { (encoder) throws(DatabaseError) in
-      try EncodingPart.write(value, to: &encoder)
+      try EncodingPage.write(value, to: &encoder)
     }
   }
 

@@ -7,7 +7,7 @@ import DivanLog
 #endif
 
 // What is written without asking the value to encode itself.
-extension EncodingPart {
+extension EncodingPage {
   /// Writes a value of a type that has a form of its own; returns false for other types.
   static func write<T: Encodable>(
     _ value: T, to encoder: inout ValueEncoder
