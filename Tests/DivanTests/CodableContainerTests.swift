@@ -115,7 +115,9 @@ struct CodableContainerTests {
         var array = top.nestedUnkeyedContainer(forKey: "array")
         var parts: [any UnkeyedEncodingContainer] = []
         for index in 0..<100 {
-          if index % 3 == 0 { try array.encode(index) } else {
+          if index % 3 == 0 {
+            try array.encode(index)
+          } else {
             parts.append(array.nestedUnkeyedContainer())
           }
         }
@@ -176,7 +178,10 @@ struct CodableContainerTests {
       }
     }
     let document = Document(["list": [1, "a", 2]])
-    #expect(try document.decode([String: [Either]].self) == ["list": [.number(1), .text("a"), .number(2)]])
+    #expect(
+      try document.decode([String: [Either]].self) == [
+        "list": [.number(1), .text("a"), .number(2)]
+      ])
 
     struct Lossy: Decodable {
       var numbers: [Int] = []

@@ -148,21 +148,22 @@ struct CodableErrorTests {
     refuse(UInt128.max, "beyond Int64 and UInt64")
     refuse(Value.double(.nan), "cannot be stored")
     expect(.invalidValue, at: "list[1].x[2]", "not finite") {
-      _ = try Document(encoding: Holder([1, Float.nan].map { Optional($0) } as [Float?]).reversed)
+      _ = try Document(encoding: Holder([1, nil, Float.nan] as [Float?]))
+    }
+    expect(.invalidValue, at: "list[1].x", "not finite") {
+      _ = try Document(encoding: Holder([1, Double.nan]))
     }
   }
 
-  @Test func `a document is an object`() {
+  @Test func `a document is an object`() throws {
     expect(.invalidValue, at: nil, "Array<Int> encodes itself as something else") {
       _ = try Document(encoding: [1, 2])
     }
     expect(.invalidValue, at: nil, "String encodes itself") { _ = try Document(encoding: "text") }
     expect(.invalidValue, at: nil, "encodes itself") { _ = try Document(encoding: 1 as Int?) }
     expect(.invalidValue, at: nil, "encodes itself") { _ = try Document(encoding: Date()) }
-    #expect(throws: Never.self) {
-      struct Empty: Codable {}
-      #expect(try Document(encoding: Empty()).properties.isEmpty)
-    }
+    struct Empty: Codable {}
+    #expect(try Document(encoding: Empty()).properties.isEmpty)
   }
 
   @Test func `names that documents keep for themselves are refused, inside they are free`() throws {
@@ -219,26 +220,27 @@ struct CodableErrorTests {
     refuse(at: "x.a") { encoder in
       // A container is written to while a value in it is being written.
       var outer = encoder.container(keyedBy: AnyKey.self)
-      nonisolated(unsafe) let held = outer
+      let held = Held(outer)
       try outer.encode(
         Encoding { inner in
           _ = inner.container(keyedBy: AnyKey.self)
-          nonisolated(unsafe) var held = held
-          try unsafe held.encode(1, forKey: "a")
+          try held.value.encode(1, forKey: "a")
         }, forKey: "b")
     }
   }
 
   @Test func `a container that outlives its value takes no more`() throws {
-    nonisolated(unsafe) var late: KeyedEncodingContainer<AnyKey>?
-    nonisolated(unsafe) var part: (any UnkeyedEncodingContainer)?
+    let late = Held<KeyedEncodingContainer<AnyKey>?>(nil)
+    let part = Held<(any UnkeyedEncodingContainer)?>(nil)
     _ = try Document(
-      encoding: ["x": Encoding { encoder in
-        unsafe late = encoder.container(keyedBy: AnyKey.self)
-        unsafe part = late?.nestedUnkeyedContainer(forKey: "a")
-      }])
-    #expect(throws: EncodingError.self) { try unsafe late?.encode(1, forKey: "b") }
-    #expect(throws: EncodingError.self) { try unsafe part?.encode(1) }
+      encoding: [
+        "x": Encoding { encoder in
+          late.value = encoder.container(keyedBy: AnyKey.self)
+          part.value = late.value?.nestedUnkeyedContainer(forKey: "a")
+        }
+      ])
+    #expect(throws: EncodingError.self) { try late.value?.encode(1, forKey: "b") }
+    #expect(throws: EncodingError.self) { try part.value?.encode(1) }
   }
 
   @Test func `nesting ends at the limit of documents`() throws {
@@ -299,7 +301,8 @@ struct CodableErrorTests {
     let large = String(repeating: "x", count: DocumentLimits.sizeInBytes + 1)
     expect(.documentTooLarge, at: "a", "bytes") { _ = try Document(encoding: ["a": large]) }
     expect(.documentTooLarge, at: "a", "bytes") {
-      _ = try Document(encoding: ["a": Data(count: DocumentLimits.sizeInBytes / 4 * 3 + 1)])
+      let size = DocumentLimits.sizeInBytes / 4 * 3 + 1
+      _ = try Document(encoding: ["a": Data(count: size)])
     }
     let half = String(repeating: "x", count: DocumentLimits.sizeInBytes / 2)
     expect(.documentTooLarge, at: "b", "bytes") {
@@ -313,7 +316,7 @@ struct CodableErrorTests {
         encoding: Encoding { encoder in
           var container = encoder.container(keyedBy: AnyKey.self)
           for key in ["a", "b"] {
-            var list = container.nestedUnkeyedContainer(forKey: AnyKey(key))
+            var list = container.nestedUnkeyedContainer(forKey: AnyKey(stringValue: key))
             try list.encode(half)
           }
         })
@@ -322,7 +325,8 @@ struct CodableErrorTests {
 
   @Test func `hostile bytes are no value, and never trap`() throws {
     var random = SeededRandom(seed: 11)
-    let stored = try Document(encoding: RandomShape(&random)).encoded().bytes.array
+    let shape = RandomShape(&random, depth: 1)
+    let stored = try Document(encoding: shape).encoded().bytes.array
     var damages = 0
     for index in stored.indices {
       for bit in 0..<8 {

@@ -2,7 +2,7 @@ import Divan
 import Foundation
 
 /// A type with a property of every kind.
-struct Everything: Codable, Equatable {
+struct AllKinds: Codable, Equatable {
   @DocumentID var id: String?
   var text = "Grüße, 世界 \u{0}\"\\\n"
   var emptyText = ""
@@ -101,7 +101,7 @@ struct RandomShape: Codable, Equatable {
   var maybe: String?
   var texts: [String]
   var numbers: [String: Int]
-  var shape: Everything.Shape
+  var shape: AllKinds.Shape
   var inner: [RandomShape]
   var grid: [[Double?]]
 
@@ -134,7 +134,7 @@ struct RandomShape: Codable, Equatable {
     }
   }
 
-  private static func shape(_ random: inout SeededRandom) -> Everything.Shape {
+  private static func shape(_ random: inout SeededRandom) -> AllKinds.Shape {
     switch Int.random(in: 0..<5, using: &random) {
     case 0: .point
     case 1: .circle(Double.random(in: 0...1, using: &random))
@@ -160,4 +160,10 @@ struct AnyKey: CodingKey, ExpressibleByStringLiteral {
   init(stringLiteral value: String) { stringValue = value }
   init(stringValue: String) { self.stringValue = stringValue }
   init?(intValue: Int) { nil }
+}
+
+/// Something that closures of one thread share.
+final class Held<Content>: @unchecked Sendable {
+  var value: Content
+  init(_ value: Content) { self.value = value }
 }

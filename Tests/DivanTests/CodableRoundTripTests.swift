@@ -5,15 +5,15 @@ import Testing
 
 struct CodableRoundTripTests {
   @Test func `a value with a property of every kind comes back as it was`() throws {
-    let value = Everything()
+    let value = AllKinds()
     let document = try Document(encoding: value)
     try document.encoded().validate()
-    #expect(try document.decode(Everything.self) == value)
-    #expect(try document.decode(Everything.self).negativeZero.sign == .minus)
+    #expect(try document.decode(AllKinds.self) == value)
+    #expect(try document.decode(AllKinds.self).negativeZero.sign == .minus)
   }
 
   @Test func `types beyond JSON are texts in one form`() throws {
-    let document = try Document(encoding: Everything())
+    let document = try Document(encoding: AllKinds())
     #expect(document["date"] == "2026-03-01T12:00:00.123Z")
     #expect(document["earlyDate"] == "0001-01-01T00:00:00.000Z")
     #expect(document["data"] == "AAEC+v8=")
@@ -47,7 +47,8 @@ struct CodableRoundTripTests {
       try other.decode(Moment.self).at == Date(timeIntervalSince1970: 1_772_366_400))
   }
 
-  @Test func `what is encoded is the stored form of the same JSON, and what JSON's coders make of it`()
+  @Test
+  func `what is encoded is the stored form of the same JSON, and what JSON's coders make of it`()
     throws
   {
     let seed = UInt64.random(in: 0...UInt64.max)

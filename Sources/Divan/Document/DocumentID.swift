@@ -14,6 +14,8 @@ import DivanLog
 /// (see ``WriteTransaction/put(_:id:)``). In other formats, and deeper inside a document, it is a text
 /// like others.
 ///
+/// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a text.
+///
 /// IDs are texts that are not empty, take at most ``DocumentLimits/documentIDSizeInBytes`` bytes of
 /// UTF-8 and do not begin with an underscore. They are told apart, and ordered, by their bytes.
 @propertyWrapper

@@ -201,7 +201,8 @@ extension DecodingPart {
   /// What is wrong with a value that is not what was asked for.
   func misfit(_ range: Range<Int>) -> Misfit {
     if isNull(range) { return .null }
-    guard let slice = bytes.slice(range.lowerBound, range.count), let kind = EncodedValue(slice).kind
+    guard let slice = bytes.slice(range.lowerBound, range.count),
+      let kind = EncodedValue(slice).kind
     else { return .damaged }
     return .kind(kind)
   }

@@ -203,14 +203,21 @@ extension EncodingPart {
     var parts: [(child: EncodingPage.Child, bytes: SharedBytes)] = []
     for child in page.removeChildren(in: slot) { parts.append((child, try child.part.finish())) }
     guard let first = parts.first else { return }
+    if first.child.key == nil {
+      try attempt(first.child) { (page) throws(DatabaseError) in try page.replaceElements(parts) }
+    }
+    for (child, bytes) in parts where child.key != nil {
+      try attempt(child) { (page) throws(DatabaseError) in try page.add(child, bytes) }
+    }
+  }
+
+  private func attempt(
+    _ child: EncodingPage.Child, _ body: (inout EncodingPage) throws(DatabaseError) -> Void
+  ) throws {
     do throws(DatabaseError) {
-      if first.child.key == nil {
-        try page.replaceElements(parts)
-      } else {
-        for (child, bytes) in parts { try page.add(child, bytes) }
-      }
+      try body(&page)
     } catch {
-      throw refusal(error, first.child.part.basePath)
+      throw refusal(error, child.part.basePath)
     }
   }
 

@@ -10,7 +10,9 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
 
   /// Reads all of a part.
   init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(Misfit) {
-    guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else { throw .damaged }
+    guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else {
+      throw .damaged
+    }
     self.init(part: part, place: place)
   }
 
