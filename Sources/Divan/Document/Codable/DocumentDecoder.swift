@@ -17,6 +17,7 @@ extension DocumentDecoder {
   /// - Parameters:
   ///   - type: what it is to be.
   ///   - document: where it is read from.
+  /// - Returns: the value, its marked properties set.
   /// - Throws: ``DatabaseError`` with the code `mismatchedType` and ``DatabaseError/propertyPath`` if the
   ///   document does not fit the type; the `DecodingError` is ``DatabaseError/underlying``. The code
   ///   `damaged` if its bytes are no stored form, and whatever else `init(from:)` throws.
