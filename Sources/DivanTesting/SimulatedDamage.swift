@@ -67,7 +67,7 @@ extension SimulatedFileSystem {
   }
 
   /// The bytes of a file as they are read now, without a call.
-  func bytes(of path: String) throws(SystemError) -> [UInt8] {
+  package func bytes(of path: String) throws(SystemError) -> [UInt8] {
     try state.withLock { (state) throws(SystemError) in
       state.files[try state.names.file(at: path, "look").index].cached
     }

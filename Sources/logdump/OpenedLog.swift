@@ -15,6 +15,8 @@ struct OpenedLog {
   var recovery: LogRecovery?
   /// What the newest checkpoint rests on, if one can be used.
   var checkpoint: InspectedCheckpoint?
+  /// What newer checkpoints prove that cannot be used, each of the store that it names.
+  private var evidence: [(StoreID, LogRecovery.Floor)] = []
 
   var segments: [Segment] { chain.segments }
 
@@ -66,7 +68,7 @@ extension OpenedLog {
       }
       return
     }
-    checkpoint = try OpenedLog.newestCheckpoint(among: files, in: directory)
+    (checkpoint, evidence) = try InspectedCheckpoint.newest(among: files, in: directory)
     // Without the help of a checkpoint, as a reader does that knows none.
     chain =
       try SegmentChain.choose(from: files, in: directory, isMapped: false)
@@ -88,22 +90,6 @@ extension OpenedLog {
     }
   }
 
-  /// The newest checkpoint that can be used.
-  ///
-  /// One that cannot be read is none.
-  private static func newestCheckpoint(
-    among files: Set<FileName>, in directory: StoreDirectory
-  ) throws(LogError) -> InspectedCheckpoint? {
-    for number in files.checkpointNumbers.reversed() {
-      do throws(LogError) {
-        if let found = try InspectedCheckpoint(number, among: files, in: directory) { return found }
-      } catch {
-        guard Damage(of: error) != nil else { throw error }
-      }
-    }
-    return nil
-  }
-
   /// Decides how the log ends. FILE_FORMAT.md §8
   private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
     var floors: [LogRecovery.Floor] = []
@@ -115,6 +101,9 @@ extension OpenedLog {
           offset: checkpoint.fileID == last.fileID ? checkpoint.end.offset : 0,
           witness: "the checkpoint"))
     }
+    // The files that such a checkpoint rests on are gone, and perhaps the end of the log with them.
+    let storeID = last.header.preamble.storeID
+    floors += evidence.filter { $0.0 == storeID }.map(\.1)
     floors += chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
     guard last.header.merge == nil else {
       var recovery = LogRecovery(ofMerged: last)

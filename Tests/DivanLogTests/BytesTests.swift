@@ -1,3 +1,4 @@
+import DivanTesting
 import Testing
 
 @testable import DivanLog
@@ -27,6 +28,42 @@ import Testing
     #expect(tail.flushedEnd(in: 2) == nil)
     #expect(try tail.flush() == 3)
     #expect(tail.sequenceBound == 9)
+  }
+
+  @Test func `a flush that ends late takes nothing back of what was flushed since`() throws {
+    // Once, the next segment counted as not flushed at all when a flush of the one before it, begun
+    // earlier, ended after it had been made.
+    let disk = SimulatedFileSystem()
+    let (old, new) = (try disk.open("/1", .creating), try disk.open("/2", .creating))
+    let begin = LogEnd(offset: 4096, commit: 0, chain: 1)
+    let end = LogEnd(offset: 5000, commit: 3, chain: 2)
+    let next = LogEnd(offset: 4096, commit: 3, chain: 3)
+    let tail = LogTail(sequenceBound: 0)
+    tail.noteFlushed(LogTail.Point(file: old, fileID: 1, end: begin, sequenceBound: 9))
+    tail.noteAppended(LogTail.Point(file: old, fileID: 1, end: end, sequenceBound: 12))
+    disk.observeCalls { call in
+      guard call.verb == .flush else { return }
+      tail.noteFlushed(LogTail.Point(file: new, fileID: 2, end: next, sequenceBound: 20))
+    }
+    #expect(try tail.flush() == 3)
+    disk.observeCalls(nil)
+    #expect(tail.flushedEnd(in: 2) == next)
+    #expect(tail.sequenceBound == 20)
+    #expect(try tail.flush() == 3)
+  }
+
+  @Test func `bytes are compared from any place on, as far as there are any`() {
+    let bytes = Array("a register of films".utf8)
+    for offset in 0...bytes.count {
+      for length in 0...bytes.count {
+        let other = Array(bytes.dropFirst(offset).prefix(length)) + Array("!".utf8)
+        let part = Array(other.dropLast())
+        let (isMore, isPart) = (
+          areEqual(bytes.span, at: offset, other.span), areEqual(bytes.span, at: offset, part.span)
+        )
+        #expect(!isMore && isPart, "\(offset), \(length)")
+      }
+    }
   }
 
   @Test func `a byte that was written can be looked at and changed`() {

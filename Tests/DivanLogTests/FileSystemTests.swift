@@ -122,6 +122,8 @@ extension FileSystem {
         code { try files.rename(root + "/directory", to: root + "/full") } == .directoryNotEmpty)
       #expect(
         code { try files.rename(root + "/full", to: root + "/full/below") } == .invalidArgument)
+      #expect(
+        code { try files.rename(root + "/full/inner", to: root + "/full") } == .directoryNotEmpty)
       #expect(code { try files.link(missing, to: root + "/x") } == .notFound)
       #expect(code { try files.link(root + "/file", to: root + "/full/inner") } == .exists)
       #expect(code { try files.link(root + "/directory", to: root + "/x") } == .notPermitted)

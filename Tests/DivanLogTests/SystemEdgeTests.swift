@@ -71,6 +71,35 @@ import Testing
     lock.release()
   }
 
+  @Test(arguments: [false, true])
+  func `a lock file that goes, or is another, between being opened and locked is opened again`(
+    isReplaced: Bool
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let files = POSIXFileSystem()
+    let path = directory.path + "/LOCK"
+    try files.write("", to: path)
+    var attempts = 0
+    let outcome = try files.lock(path, note: "second") { descriptor in
+      attempts += 1
+      if attempts == 1 {
+        // Whoever deletes the store takes its lock away; another may make it anew at once.
+        _ = code { try files.rename(path, to: path + " gone") }
+        if isReplaced { _ = code { try files.write("", to: path) } }
+      }
+      return flock(descriptor, LOCK_EX | LOCK_NB)
+    }
+    #expect(attempts == 2)
+    guard case .acquired(let lock) = outcome else {
+      Issue.record("a free lock was refused")
+      return
+    }
+    try lock.checkPlace()
+    #expect(try files.text(of: path) == "second")
+    #expect(try files.text(of: path + " gone") == "")
+    lock.release()
+  }
+
   // MARK: Standard streams
 
   /// Runs the tool on a store that it makes, by a shell that arranges its streams.

@@ -344,6 +344,44 @@ extension FaultTests {
 
 /// Disks that lie.
 extension FaultTests {
+  /// Works with a store, of which the flush of the commit `doc-1` fails and is reported at the next flush
+  /// of the same file; then does `rest`, loses power, and opens what is left.
+  private func afterBelatedError(
+    _ rest: (CrashBench, Database) throws -> Void
+  ) throws -> (found: Database, oracle: CrashOracle) {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.commit(database, [.put("doc-0", size: 600)])
+    bench.fileSystem.failFlush(.reportsAtNextFlush)
+    try bench.commit(database, [.put("doc-1", size: 600)])
+    let oracle = bench.writer.oracle.withLock { $0 }
+    try rest(bench, database)
+    let left = CrashBench(bench.fileSystem.restarted(.strict), bench.writer, life: 100)
+    return (try left.open { $0.maintenance = .manual }, oracle)
+  }
+
+  /// Nobody is told that `doc-1` is not durable before the next flush, which then stops the writer.
+  @Test func `what a flush lost that said so one flush late is found to be damaged`() throws {
+    let (afterError, _) = try afterBelatedError { bench, database in
+      let error = #expect(throws: DatabaseError.self) {
+        try bench.commit(database, [.put("doc-2", size: 600)])
+      }
+      #expect(error?.code == .outcomeUnknown)
+      let later = #expect(throws: DatabaseError.self) {
+        try database.write { try $0.overwrite("doc-3", with: [:]) }
+      }
+      #expect(later?.code == .writerStopped)
+    }
+    #expect(!afterError.openingReport.damage.isEmpty)
+    let (afterClosing, _) = try afterBelatedError { try $0.close($1) }
+    #expect(!afterClosing.openingReport.damage.isEmpty)
+    // If nothing came after it that could show it, it is taken for a torn write.
+    var (atOnce, oracle) = try afterBelatedError { _, _ in }
+    #expect(atOnce.openingReport.damage.isEmpty)
+    oracle.secured = 0
+    #expect(try oracle.identify(atOnce.snapshot()) == oracle.versions.count - 2)
+  }
+
   /// A slice of what `Proofs ci lies` tries.
   @Test func `what a lying disk lost is reported, within limits`() throws {
     let run = ProofRun(LyingProof.name, budget: .test)

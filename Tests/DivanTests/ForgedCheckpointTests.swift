@@ -151,6 +151,52 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest().count == 300)
   }
 
+  /// A store whose newest checkpoint holds one change and rests on another, with the change's leaf
+  /// damaged.
+  private func storeWithDamagedDelta() throws {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.write { _ = try $0.overwrite("doc-1000", with: ["n": 1]) }
+    try database.writeCheckpoint()
+    try database.close()
+    let newest = try Checkpoint.decode(
+      CheckpointFile.open(2, in: directory, isMapped: false).directory(), number: 2)
+    let leaf = newest.trees[0][0]
+    #expect(leaf.checkpoint == 2 && leaf.summary.height == 0)
+    try disk.corrupt(
+      path(2), atOffset: CheckpointHeader.offset(ofPage: leaf.summary.root) + 99, mask: 1)
+  }
+
+  @Test func `a leaf is not rebuilt from one below that is damaged beyond repair`() throws {
+    try storeWithDamagedDelta()
+    let (first, second) = (try page(0), try page(1))
+    try replacePage(0, of: 1, with: second)
+    try replacePage(1, of: 1, with: first)
+    let opened = try bench.open { $0.maintenance = .manual }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
+    #expect(error?.code == .damaged)
+    #expect(error?.hint?.contains("remove its checkpoints") == true)
+  }
+
+  @Test func `a leaf is rebuilt once the one below it can be read, which is no damage`() throws {
+    try storeWithDamagedDelta()
+    let opened = try bench.open {
+      $0.maintenance = .manual
+      $0.reads = .buffered
+    }
+    let (disk, older) = (disk, path(1))
+    disk.observeCalls { call in
+      if call.verb == .read, call.path == older { disk.fail(.read, with: .inputOutput) }
+    }
+    let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
+    // Once, this was called damage.
+    #expect(error?.code == .inputOutput)
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    #expect(try opened.snapshot().get("doc-1000")?["n"] == 1)
+    #expect(try opened.check().isSound)
+  }
+
   @Test func `a page above the leaves that leads astray is found by tools`() throws {
     let database = try store()
     try database.writeCheckpoint()

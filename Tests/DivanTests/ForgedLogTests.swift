@@ -71,6 +71,19 @@ struct ForgedLogTests {
     #expect(kinds.filter { $0 >= 128 } == [128, 255])
   }
 
+  @Test func `where a record has used up the numbers, though its commit says less, none are given`()
+    throws
+  {
+    // Only reading the records tells: the trailer and HEAD, by which a writer goes on, do not.
+    let database = try open(try document("far", sequence: LogWriter.startLimit + 1))
+    #expect(database.openingReport.damage.isEmpty)
+    #expect(try database.snapshot().count == 3)
+    #expect(try database.snapshot().get("far")?.sequence == LogWriter.startLimit + 1)
+    let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
+    #expect(error?.code == .readOnly)
+    #expect(error?.message.contains("numbers are used up") == true)
+  }
+
   @Test func `a kind of record that must be known is damage, and the others are read`() throws {
     let database = try open(ForgedSegment.record(127, [1, 2, 3]))
     let damage = try #require(database.openingReport.damage.first)
@@ -81,6 +94,42 @@ struct ForgedLogTests {
     #expect(try database.snapshot().count == 2)
     let error = #expect(throws: DatabaseError.self) { try database.write { _ in } }
     #expect(error?.code == .readOnly)
+  }
+
+  /// Whatever is served must be durable, and so must what is said of damage.
+  ///
+  /// So what a crash left in doubt is logged again by its frames, before anybody asks what its records mean.
+  @Test func `a log in doubt is logged again before its records are decoded`() throws {
+    let senseless = ForgedSegment.record(1, [32, 1, 97, 5, 1] + ForgedLogTests.digest)
+    var forged = ForgedSegment()
+    forged.appendTransaction(
+      commit: 1, try document("first", sequence: 1), lastSequence: 1, documentCount: 1)
+    forged.appendTransaction(
+      commit: 2, senseless + (try document("last", sequence: 90)), lastSequence: 90,
+      documentCount: 2)
+    // Of which nothing is known to have been flushed but the header.
+    let header = resealed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size)))) {
+      put(UInt64(SegmentHeader.size), in: &$0, at: 136)
+    }
+    let bench = try bench
+    let disk = bench.fileSystem
+    try disk.makeDirectory(directory.path)
+    try disk.flushDirectory("/")
+    try disk.appear(
+      directory.path(of: .segment(1...1)),
+      header.array + forged.bytes.dropFirst(SegmentHeader.size))
+    let database = try bench.open { $0.maintenance = .manual }
+    #expect(database.openingReport.securedCommits == 2)
+    let again = directory.path(of: .segment(2...2))
+    #expect(database.openingReport.damage.map(\.path) == [again])
+    #expect(try database.snapshot().get("last") != nil)
+    #expect(throws: DatabaseError.self) { try database.write { _ in } }
+    // After a loss of power it is said again, and nothing is left in doubt.
+    let after = CrashBench(disk.restarted(.strict), bench.writer, life: 9)
+    let reopened = try after.open { $0.maintenance = .manual }
+    #expect(reopened.openingReport.securedCommits == 0)
+    #expect(reopened.openingReport.damage.map(\.path) == [again])
+    #expect(try reopened.snapshot().get("last") != nil)
   }
 
   private static let digest = [UInt8](repeating: 7, count: 16)

@@ -122,6 +122,17 @@ import Testing
     }
   }
 
+  @Test func `tools are given no run with a root that no run can have`() {
+    let pages = SharedBytes(copying: page([([1], [2])]))
+    func isRun(level: Int) -> Bool {
+      let root = InspectedRun.Root(page: 0, level: level, filterPage: 0, filterBlocks: 0)
+      return InspectedRun(pages: pages, pageSize: pageSize, root: root) != nil
+    }
+    #expect(isRun(level: 0))
+    #expect(!isRun(level: -1))
+    #expect(!isRun(level: Run.heightLimit + 1))
+  }
+
   @Test func `what fits in no page cannot stand in for a damaged one`() throws {
     let any = try run([page([])], root: 0, height: 0)
     let long = [UInt8](repeating: 1, count: NodeEntry.lengthLimit + 1)

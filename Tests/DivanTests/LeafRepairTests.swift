@@ -71,6 +71,22 @@ struct LeafRepairTests {
     #expect(pages > 8)
   }
 
+  @Test func `a leaf is rebuilt though what lies below it must be rebuilt first`() throws {
+    let stored = try Stored()
+    let names = try stored.checkpoints
+    let (base, delta) = (names[0], names[1])
+    for lower in 0..<(try stored.pageCount(base)) {
+      for upper in 0..<(try stored.pageCount(delta)) {
+        let bench = try stored.damaged(base, page: lower, isMapped: false)
+        try bench.fileSystem.corrupt(
+          "\(CrashBench.path)/\(delta)", atOffset: 4096 * (upper + 1) + 1000, mask: 4)
+        let database = try bench.open { $0.maintenance = .manual }
+        try stored.model.compare(with: database.snapshot())
+        #expect(database.openingReport.damage.isEmpty, "pages \(lower) and \(upper)")
+      }
+    }
+  }
+
   @Test(arguments: [false, true])
   func `a leaf is rebuilt for who looks up one document, and for a checkpoint that writes it anew`(
     isMapped: Bool

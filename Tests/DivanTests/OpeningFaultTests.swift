@@ -129,6 +129,20 @@ struct OpeningFaultTests {
     disk.observeCalls(nil)
   }
 
+  @Test func `who holds a store and left no note is called another process`() throws {
+    let disk = disk
+    try disk.makeDirectory(CrashBench.path)
+    guard case .acquired(let lock) = try disk.lock("\(CrashBench.path)/LOCK", note: "") else {
+      Issue.record("a free lock was refused")
+      return
+    }
+    let error = #expect(throws: DatabaseError.self) { try bench.open() }
+    #expect(error?.code == .storeInUse)
+    #expect(error?.message == "the store is open in another process")
+    lock.release()
+    try bench.open().close()
+  }
+
   @Test func `a HEAD that could not be replaced is replaced before the next commit`() throws {
     let database = try bench.open { $0.maintenance = .manual }
     let disk = disk

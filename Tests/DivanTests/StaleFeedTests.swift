@@ -79,4 +79,43 @@ struct StaleFeedTests {
     #expect(again.openingReport.notes.isEmpty, "\(again.openingReport)")
     try check(again)
   }
+
+  @Test(arguments: [1, 2, 3])
+  func `when a checkpoint is lost, the one below it is not used with what was merged since`(
+    mergedCount: Int
+  ) throws {
+    let disk = SimulatedFileSystem()
+    let database = try open(disk, life: 1)
+    // Once, the place of several merged segments counted as empty then, and that as damage. Each
+    // transaction fills a segment.
+    func put(_ id: String, _ number: Int) throws {
+      let text = Value.string(String(repeating: "x", count: 400))
+      try database.write {
+        try $0.overwrite(id, with: ["text": text, "number": .int(Int64(number))])
+      }
+    }
+    for number in 0..<30 { try put("other-\(number)", number) }
+    try database.writeCheckpoint()
+    for number in 0...mergedCount { try put("a", number) }
+    try database.writeCheckpoint()
+    try database.mergeWhatPays()
+    try database.close()
+    func names(_ suffix: String) -> [String] {
+      disk.names(in: "/store.divan").filter { $0.hasSuffix(suffix) }
+    }
+    // Those that hold nothing but what was superseded became one, or stayed one.
+    #expect(names(".segment").count == 32)
+    let checkpoints = names(".checkpoint")
+    #expect(checkpoints.count > 1)
+    for name in checkpoints.dropFirst() { try disk.vanish("/store.divan/\(name)") }
+    let again = try open(disk, life: 2)
+    #expect(again.openingReport.damage.isEmpty, "\(again.openingReport)")
+    #expect(again.openingReport.notes.contains { $0.contains("was not used") })
+    #expect(try again.snapshot().count == 31)
+    #expect(try again.snapshot().get("a")?["number"] == .int(Int64(mergedCount)))
+    var feed = try again.snapshot().changes()
+    #expect(try feed.rest().count == 31)
+    #expect(try again.check().isSound)
+    try again.write { _ = try $0.overwrite("new", with: [:]) }
+  }
 }

@@ -108,6 +108,29 @@ struct StoreCheckTests {
     #expect(try database.check().problems.contains { $0.code == .inputOutput })
   }
 
+  @Test func `a page of the index that cannot be read just now ends the check, and is no damage`()
+    throws
+  {
+    let stored = try store()
+    try stored.writeCheckpoint()
+    try stored.close()
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.reads = .buffered
+    }
+    let disk = bench.fileSystem
+    disk.observeCalls { call in
+      if call.verb == .read, call.path.hasSuffix(".checkpoint") {
+        disk.fail(.read, with: .inputOutput)
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.check() }
+    #expect(error?.code == .inputOutput)
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    #expect(try database.check().isSound)
+  }
+
   @Test func `an index that names another record is found out`() throws {
     let database = try store()
     let (a, b) = (try database.entry(of: "a"), try database.entry(of: "b"))

@@ -87,6 +87,41 @@ struct StoreUpkeepTests {
     #expect(disk.names(in: CrashBench.path) == ["letter.txt"])
   }
 
+  @Test(arguments: ["makes a new store there", "removes the directory too"])
+  func `a store that is being deleted is gone, whatever who waited for it does at the last moment`(
+    other: String
+  ) throws {
+    try store().close()
+    let (disk, bench) = (disk, bench)
+    let isFirst = Atomic(true)
+    let newStore = Recorder<Database>()
+    disk.observeCalls { call in
+      // The lock's name is gone, and the directory is about to go.
+      guard call.verb == .removeDirectory, call.path == CrashBench.path,
+        isFirst.exchange(false, ordering: .relaxed)
+      else { return }
+      if other == "makes a new store there" {
+        if let database = try? bench.open() { newStore.append(database) }
+      } else {
+        try? disk.removeDirectory(CrashBench.path)
+      }
+    }
+    try Database.delete(at: CrashBench.path, configuration: bench.configuration())
+    disk.observeCalls(nil)
+    let wasCalled = !isFirst.load(ordering: .relaxed)
+    #expect(wasCalled)
+    guard other == "makes a new store there" else {
+      #expect(try disk.list("/").isEmpty)
+      return
+    }
+    let database = try #require(newStore.all.first)
+    try database.write { _ = try $0.overwrite("new", with: [:]) }
+    try database.close()
+    let reopened = try bench.open()
+    #expect(try reopened.snapshot().count == 1)
+    #expect(reopened.openingReport.damage.isEmpty)
+  }
+
   @Test func `a path without a slash is in the directory where the program runs`() {
     #expect(parentDirectory(of: "store.divan") == ".")
     #expect(parentDirectory(of: "a/store.divan") == "a")

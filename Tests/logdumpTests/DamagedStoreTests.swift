@@ -62,6 +62,33 @@ struct DamagedStoreTests {
     }
   }
 
+  /// As when a file is gone, and HEAD was taken from an older copy.
+  @Test func `a checkpoint that cannot be used still shows how far the log went`() throws {
+    let store = DumpedStore()
+    let first = try store.open()
+    try first.write { try $0.put(Document(id: "a", ["n": 1])) }
+    try first.close()
+    let olderHead = try store.bytes("HEAD")
+    let second = try store.open()
+    try second.write { try $0.put(Document(id: "b", ["n": 2])) }
+    try second.writeCheckpoint()
+    try second.close()
+    #expect(store.dump("verify").status == .sound)
+    try store.fileSystem.remove("\(store.path)/0000000002.segment")
+    try store.replace("HEAD", with: olderHead)
+    let evidence = "checkpoint 1 shows that the log was durable through commit 2"
+    for command in ["info", "verify", "export"] {
+      #expect(store.dump(command).status == .damage, "\(command)")
+    }
+    let run = store.dump("verify")
+    #expect(run.output.contains(evidence), "\(run.output)")
+    // The store says the same.
+    var configuration = store.configuration
+    configuration.isReadOnly = true
+    let problems = try Database(at: store.path, configuration: configuration).check().problems
+    #expect(problems.contains { "\($0)".contains(evidence) }, "\(problems)")
+  }
+
   @Test func `an unfinished transaction at the end is a torn tail`() throws {
     let store = DumpedStore()
     let database = try store.open()

@@ -22,7 +22,8 @@ struct BTree {
   let pageSize: Int
 }
 
-// A node that two trees share is never written to, see ``Node``; so trees may go between threads.
+// `@unchecked Sendable`: a node that anybody else holds is copied before it is written to, see ``Node``, so
+// copies of a tree on several threads share only what stays as it is.
 extension BTree: @unchecked Sendable {}
 
 extension BTree {

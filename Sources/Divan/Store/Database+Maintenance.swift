@@ -17,8 +17,16 @@ extension Database {
 
 extension Database {
   /// Writes a checkpoint now, for tests that must know when.
-  package func writeCheckpoint() throws { try store.writeCheckpoint() }
+  package func writeCheckpoint() throws {
+    try store.maintenance.exclusively(store) { () throws(DatabaseError) in
+      try store.writeCheckpoint()
+    }
+  }
 
   /// Merges now what the policy finds worth it, for tests that must know when.
-  package func mergeWhatPays() throws { try store.mergeWhatPays() }
+  package func mergeWhatPays() throws {
+    try store.maintenance.exclusively(store) { () throws(DatabaseError) in
+      try store.mergeWhatPays()
+    }
+  }
 }

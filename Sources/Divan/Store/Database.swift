@@ -105,7 +105,8 @@ extension Database {
     durability: Durability, timeout: Duration? = nil,
     _ body: (WriteTransaction) throws -> sending R
   ) throws -> sending R {
-    // The result is the closure's own (`sending`), which the store's generic functions cannot say.
+    // `nonisolated(unsafe)`: the closure gives its result away (`sending`), and the store only hands it
+    // on, which its generic functions cannot say.
     nonisolated(unsafe) let result = try store.write(
       durability: durability, timeout: timeout, body)
     return unsafe result

@@ -46,14 +46,15 @@ extension DocumentRecord.Ancestors {
     self.init(count: digests.count, bytes: writer.sharedCopy, hasForeign: hasForeign)
   }
 
-  /// All digests, the nearest revision's first; only as many as can be read.
+  /// All digests, the nearest revision's first; up to the first that cannot be read.
   var digests: [RevisionID.Digest] {
     var reader = ByteReader(bytes)
     var digests: [RevisionID.Digest] = []
-    for _ in 0..<min(count, bytes.count) {
-      if let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign) {
-        digests.append(digest)
-      }
+    // What follows one that cannot be read belongs to nobody knows which generation.
+    while digests.count < count,
+      let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign)
+    {
+      digests.append(digest)
     }
     return digests
   }

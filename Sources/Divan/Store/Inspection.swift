@@ -97,6 +97,25 @@ package struct InspectedCheckpoint {
   private let usable: Checkpoint.Usable
   package let number: UInt64
 
+  private init(_ usable: Checkpoint.Usable) {
+    self.usable = usable
+    number = usable.checkpoint.number
+  }
+
+  /// The newest checkpoint of which nothing is missing, and how far newer ones prove that the log of this
+  /// store was durable, though they cannot be used.
+  package static func newest(
+    among files: Set<FileName>, in directory: StoreDirectory
+  ) throws(LogError) -> (checkpoint: InspectedCheckpoint?, floors: [(StoreID, LogRecovery.Floor)]) {
+    var configuration = Configuration()
+    configuration.reads = .buffered
+    var notes: [String] = []
+    var evidence: [Checkpoint.Evidence] = []
+    let usable = try Checkpoint.newestUsable(
+      among: files, in: directory, configuration: configuration, notes: &notes, evidence: &evidence)
+    return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.floor) })
+  }
+
   /// Opens a checkpoint; nil if a file that it rests on is missing.
   package init?(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory

@@ -116,9 +116,13 @@ extension LeafRepair {
       do throws(PageError) {
         return try scan.next()
       } catch {
-        guard case .damaged(let number, _) = error,
-          try rebuild(number, inRunsFrom: below)
-        else { throw Self.cannotHelp(error, path) }
+        switch error {
+        case .unreadable(_, let error): throw DatabaseError(error)
+        case .damaged(let number, _):
+          guard try rebuild(number, inRunsFrom: below) else {
+            throw Self.cannotHelp(error, path)
+          }
+        }
       }
     }
   }

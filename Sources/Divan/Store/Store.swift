@@ -199,11 +199,14 @@ extension Store {
     guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
       [weak self] in
-      guard let self else { return }
-      self.flushIsScheduled.store(false, ordering: .releasing)
-      // A failure is kept, and told to the next one who writes.
-      try? self.flush()
+      self?.flushAsScheduled()
     }
+  }
+
+  private func flushAsScheduled() {
+    flushIsScheduled.store(false, ordering: .releasing)
+    // A failure is kept, and told to the next one who writes.
+    try? flush()
   }
 
   /// Makes everything durable that was committed before the call.

@@ -6,7 +6,8 @@ struct StoreView: Sendable {
   let store: Store
   /// The transaction whose records are not in the file yet.
   ///
-  /// Set within a transaction only, whose thread is the only one that uses this view then.
+  /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one. Neither the
+  /// transaction nor the cursors that it hands out are `Sendable`, so such a view stays on its thread.
   nonisolated(unsafe) let unwritten: WriteTransaction?
 
   init(state: StoreState, store: Store, unwritten: WriteTransaction? = nil) {

@@ -27,42 +27,23 @@ final class POSIXFile: OpenFile {
 }
 
 extension POSIXFile {
-  /// The most that one call is asked for.
-  ///
-  /// Linux moves at most 2 GiB, Darwin refuses more.
-  private static let chunkSize = 64 << 20
-
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {
     try checkOpen("pread")
     guard let start = buffer.baseAddress else { return 0 }
-    var done = 0
-    while done < buffer.count {
+    return try Transfer(call: "pread", path: path, count: buffer.count).run { (done, count) in
       // `count` bytes from `start + done` on are in the buffer.
-      let count = min(buffer.count - done, Self.chunkSize)
-      let moved = try uninterrupted("pread", path) {
-        unsafe pread(descriptor, start + done, count, off_t(offset + done))
-      }
-      if moved == 0 { break }
-      done += moved
+      unsafe pread(descriptor, start + done, count, off_t(offset + done))
     }
-    return done
   }
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
     try checkOpen("pwrite")
     guard let start = bytes.baseAddress else { return }
-    var done = 0
-    while done < bytes.count {
+    try Transfer(call: "pwrite", path: path, count: bytes.count).runWhole { (done, count) in
       // `count` bytes from `start + done` on are in the buffer.
-      let count = min(bytes.count - done, Self.chunkSize)
-      let moved = try uninterrupted("pwrite", path) {
-        unsafe pwrite(descriptor, start + done, count, off_t(offset + done))
-      }
-      // Asking again could go on for ever.
-      guard moved > 0 else { throw SystemError(call: "pwrite", path: path, code: .inputOutput) }
-      done += moved
+      unsafe pwrite(descriptor, start + done, count, off_t(offset + done))
     }
   }
 
@@ -206,7 +187,7 @@ final class POSIXFileLock: FileLock {
   /// Who has just taken the lock may not have left its note yet: then this is empty, or the note of
   /// the holder before it, so a note counts once it is read twice with some time in between.
   func readNote() -> String {
-    var last: String?
+    var last = ""
     for _ in 0..<20 {
       let bytes = (try? file.read(FileLockOutcome.noteSizeLimit, at: 0)) ?? .empty
       let note = String(decoding: bytes.array, as: UTF8.self)
@@ -214,6 +195,6 @@ final class POSIXFileLock: FileLock {
       last = note
       usleep(3000)
     }
-    return last ?? ""
+    return last
   }
 }

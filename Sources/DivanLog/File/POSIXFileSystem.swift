@@ -116,11 +116,18 @@ extension POSIXFileSystem {
   }
 
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
+    try lock(path, note: note) { descriptor in flock(descriptor, LOCK_EX | LOCK_NB) }
+  }
+
+  /// Locks a file by `take`, which makes one call, for tests to make in the system's place.
+  func lock(
+    _ path: String, note: String, _ take: (_ descriptor: Int32) -> Int32
+  ) throws(SystemError) -> FileLockOutcome {
     while true {
       let descriptor = try openDescriptor(path, O_RDWR | O_CREAT)
       let lock = POSIXFileLock(POSIXFile(path: path, descriptor: descriptor))
       do {
-        try uninterrupted("flock", path) { flock(descriptor, LOCK_EX | LOCK_NB) }
+        try uninterrupted("flock", path) { take(descriptor) }
       } catch  where error.code.rawValue == EWOULDBLOCK {
         return .held(note: lock.readNote())
       }
@@ -159,21 +166,6 @@ private func onName(
 ) throws(SystemError) -> Int32 {
   try checkName(path, call)
   return try uninterrupted(call, path, body)
-}
-
-/// Makes a call again for as long as a signal interrupts it.
-@discardableResult
-func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
-  _ call: String, _ path: String, _ body: () -> Result
-) throws(SystemError) -> Result {
-  while true {
-    let result = body()
-    if result != -1 { return result }
-    let number = errno
-    if number != EINTR {
-      throw SystemError(call: call, path: path, code: .init(rawValue: number))
-    }
-  }
 }
 
 // Methods of the same names hide these inside the type.

@@ -18,20 +18,11 @@ extension StandardStream {
   /// - Throws: with the code `brokenPipe` if nobody reads any more; see ``reportClosedPipes()``.
   package func write(_ bytes: borrowing ByteWriter) throws(SystemError) {
     try unsafe bytes.withUnsafeBytes { (bytes) throws(SystemError) in
-      var done = 0
-      while done < bytes.count {
+      let transfer = Transfer(call: "write", path: "\(self)", count: bytes.count)
+      try transfer.runWhole { (done, count) in
         // Within the buffer, of which `done` bytes were written.
-        let moved = unsafe systemWrite(
-          rawValue, UnsafeRawBufferPointer(rebasing: bytes[done...]))
-        if moved < 0 {
-          if errno == EINTR { continue }
-          throw SystemError(call: "write", path: "\(self)", code: .init(rawValue: errno))
-        }
-        // Asking again could go on for ever.
-        guard moved > 0 else {
-          throw SystemError(call: "write", path: "\(self)", code: .inputOutput)
-        }
-        done += moved
+        unsafe systemWrite(
+          rawValue, UnsafeRawBufferPointer(rebasing: bytes[done..<done + count]))
       }
     }
   }

@@ -102,8 +102,8 @@ extension LogTail {
       throw .system(error)
     }
     state.withLock {
-      // Somebody else may have flushed more meanwhile.
-      let isBehind = $0.flushed.map { $0.end.commit > target.end.commit } == true
+      // Somebody else may have flushed more meanwhile, or begun the next segment.
+      let isBehind = $0.flushed.map { $0.end.commit >= target.end.commit } == true
       if !isBehind { $0.flushed = target }
       $0.highestBound = max($0.highestBound, target.sequenceBound)
       if target.end.commit > $0.coveredCommit {

@@ -34,7 +34,8 @@ extension SegmentChain {
   /// Opens the segments among `files` and chooses those that make up the log.
   ///
   /// If `members` are given, the segments that a checkpoint rests on, exactly those are used, and
-  /// after them only segments that no merge has touched; nil is returned if they are not all there.
+  /// after them only segments as they were written, not merged; nil is returned if they are not all
+  /// there.
   package static func choose(
     from files: Set<FileName>, in directory: StoreDirectory, members: [Member]? = nil,
     isMapped: Bool
@@ -58,6 +59,8 @@ extension SegmentChain {
         if numbers.lowerBound > covered, numbers.count == 1 {
           if let file = try chain.open(numbers, in: directory) { opened.append(file) }
         } else {
+          // What was merged later can be passed over as long as its inputs are there, too.
+          guard ranges.holdAll(after: covered, of: numbers) else { return nil }
           chain.leftovers.append(.segment(numbers))
         }
       }
@@ -174,6 +177,16 @@ extension SegmentChain {
       Damage(
         path: file.path, offset: Int(clamping: size), size: Int(clamping: expected - size),
         reason: "the file is \(expected - size) bytes shorter than it was"))
+  }
+}
+
+extension [ClosedRange<UInt64>] {
+  /// Whether each of the numbers that are greater than `covered` is a range of its own here.
+  fileprivate func holdAll(after covered: UInt64, of numbers: ClosedRange<UInt64>) -> Bool {
+    guard numbers.upperBound > covered else { return true }
+    // Ends at the first that is missing, however many numbers a file's name claims.
+    return (Swift.max(numbers.lowerBound, covered + 1)...numbers.upperBound)
+      .allSatisfy { contains($0...$0) }
   }
 }
 

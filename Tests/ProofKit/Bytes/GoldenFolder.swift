@@ -1,6 +1,9 @@
+import DivanLog
 import Foundation
 
 /// A folder with golden stores: of each its files in `NAME.divan`, and in `NAME.jsonl` what it holds.
+///
+/// Where that is large, `NAME.digest` stands for it: the number of its lines and their SHA-256.
 ///
 /// Nothing in it is ever written again: a store that an earlier version wrote is evidence that its files
 /// stay readable, which one that was made anew is not.
@@ -38,10 +41,32 @@ extension GoldenFolder {
     return files
   }
 
+  private func digest(_ name: String) -> URL { url.appending(path: "\(name).digest") }
+
   /// What a store holds; nil for a line that cannot be read.
   package func contents(of name: String) throws -> [GoldenLine?] {
-    let text = String(decoding: try Data(contentsOf: lines(name)), as: UTF8.self)
+    guard let data = try? Data(contentsOf: lines(name)) else { return try digested(name) }
+    let text = String(decoding: data, as: UTF8.self)
     return text.split(separator: "\n").map { GoldenLine(json: String($0)) }
+  }
+
+  /// What is stored where the store is made anew today, if its digest is that of what was stored then.
+  private func digested(_ name: String) throws -> [GoldenLine?] {
+    let expected = String(decoding: try Data(contentsOf: digest(name)), as: UTF8.self)
+    let contents = try GoldenStores.all.first { $0.name == name }?.make().contents ?? []
+    guard GoldenFolder.digest(of: contents) == expected else {
+      throw CrashOracle.Mismatch("\(name) was made of other documents")
+    }
+    return contents
+  }
+
+  private static func text(of contents: [GoldenLine]) -> String {
+    contents.map { $0.json + "\n" }.joined()
+  }
+
+  private static func digest(of contents: [GoldenLine]) -> String {
+    let bytes = SharedBytes(copying: Array(text(of: contents).utf8))
+    return "\(contents.count) lines\n\(SHA256.digest(of: bytes))\n"
   }
 
   /// Makes the stores of ``GoldenStores`` that are not there, and returns their names.
@@ -56,8 +81,12 @@ extension GoldenFolder {
       for (name, bytes) in store.files {
         try Data(bytes).write(to: directory(store.name).appending(path: name))
       }
-      let text = store.contents.map { $0.json + "\n" }.joined()
-      try Data(text.utf8).write(to: lines(store.name))
+      let text = GoldenFolder.text(of: store.contents)
+      if text.utf8.count <= 256 << 10 {
+        try Data(text.utf8).write(to: lines(store.name))
+      } else {
+        try Data(GoldenFolder.digest(of: store.contents).utf8).write(to: digest(store.name))
+      }
       added.append(store.name)
     }
     return added

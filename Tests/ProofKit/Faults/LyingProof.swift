@@ -91,13 +91,13 @@ extension FaultPlan {
         let verb: SimulatedDisk.Verb =
           switch kind {
           case .lostWrite, .misdirectedInFile, .misdirectedElsewhere: .write
-          case .ignoredFlush, .ignoredFlushes: .flush
+          case .ignoredFlush, .ignoredFlushes, .belatedError, .belatedErrorOfAnyCall: .flush
           case .ignoredDirectoryFlush: .flushDirectory
           }
         for call in 1...max(1, count(verb)) {
           for (loss, forgotten) in [
             (.strict, nil), (.everything, nil), (.strict, 3), (.random(seed: UInt64(call)), 20),
-          ] as [(SimulatedDisk.Loss, Int?)] {
+          ] as [(SimulatedDisk.Loss, Int?)] where forgotten == nil || !kind.isBelated {
             trials.append(
               LyingTrial(
                 workload: workloads[workload], kind: kind, call: call, loss: loss,

@@ -13,6 +13,8 @@ struct LyingTrial: Sendable {
     case ignoredFlush = "a flush does nothing"
     case ignoredDirectoryFlush = "a directory's flush does nothing"
     case ignoredFlushes = "flushes do nothing from then on"
+    case belatedError = "a flush fails, and the next flush reports it"
+    case belatedErrorOfAnyCall = "a flush fails, and the next write, flush or closing reports it"
   }
 
   /// What is found, from best to worst.
@@ -41,6 +43,11 @@ struct LyingTrial: Sendable {
   }
 }
 
+extension LyingTrial.Kind {
+  /// Whether the lie comes out, as an error of a later call.
+  var isBelated: Bool { self == .belatedError || self == .belatedErrorOfAnyCall }
+}
+
 extension LyingTrial {
   struct Result: Sendable {
     let outcome: Outcome
@@ -67,6 +74,8 @@ extension LyingTrial {
     case .ignoredFlushes:
       lie(.ignoredFlush, isLasting: true)
       lie(.ignoredDirectoryFlush, isLasting: true)
+    case .belatedError: disk.failFlush(atCall: call, .reportsAtNextFlush)
+    case .belatedErrorOfAnyCall: disk.failFlush(atCall: call, .reportsAtNextCall)
     }
   }
 
@@ -79,8 +88,11 @@ extension LyingTrial {
     arm(disk)
     var isReported = false
     do { try workload.work(bench) } catch let error as DatabaseError {
-      guard error.code == .damaged else { throw error }
-      isReported = true
+      // The late error may be told to one who opens the store.
+      if error.code != .inputOutput || !kind.isBelated {
+        guard error.code == .damaged else { throw error }
+        isReported = true
+      }
     }
     for error in bench.tolerance.errors where error.code == .damaged { isReported = true }
     let database = bench.tolerance.takeDatabase()

@@ -177,7 +177,12 @@ private func spawn(_ arguments: [String], input: Int32, output: Int32) throws ->
   unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
   var texts = unsafe arguments.map { unsafe strdup($0) } + [nil]
   defer { unsafe texts.forEach { unsafe free($0) } }
-  let status = unsafe posix_spawn(&child, arguments[0], &actions, nil, &texts, environ)
+  // Where coverage is measured, one that is killed while it writes down its own would spoil it all.
+  let environment = ProcessInfo.processInfo.environment
+    .merging(["LLVM_PROFILE_FILE": "/dev/null"]) { _, new in new }
+  var variables = unsafe environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]
+  defer { unsafe variables.forEach { unsafe free($0) } }
+  let status = unsafe posix_spawn(&child, arguments[0], &actions, nil, &texts, &variables)
   guard status == 0 else { throw POSIXError(POSIXErrorCode(rawValue: status) ?? .EINVAL) }
   return child
 }

@@ -24,8 +24,20 @@ package struct ProcessProof: Proof {
       try scenario.kind.play(bench)
       run.count("scenarios")
       run.count("of them \(scenario.kind.name)")
+      run.count("copies in which damage was noticed", bench.noticedCount)
     }
     run.require("scenarios", atLeast: cases.count)
+    let copyCount = run.budget.choose(test: 40, ci: 500, night: 5000, release: 50_000)
+    let lives = Array(0..<UInt64(run.budget.choose(test: 1, ci: 8, night: 80, release: 800)))
+    run.forEach(lives, name: { "copies of files of different moments \($0)" }) { life in
+      let copies = try LiveCopies(seed: run.seed &+ life)
+      for number in 0..<UInt64(copyCount) {
+        let copy = copies.copy(seed: life << 32 | number)
+        let finding = try copies.examine(copy)
+        run.count("copies put together of files of different moments")
+        run.count("of them \(finding.rawValue)")
+      }
+    }
   }
 
   private struct Scenario: Sendable {
@@ -47,6 +59,8 @@ struct ProcessScenario: Sendable {
 final class ProcessBench {
   let directory: ScratchDirectory
   var random: SeededGenerator
+  /// How often it was noticed that files are not of the same moment.
+  var noticedCount = 0
   private var children: [ChildProcess] = []
 
   init(seed: UInt64) throws {

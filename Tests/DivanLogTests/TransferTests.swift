@@ -1,0 +1,127 @@
+import DivanTesting
+import Foundation
+import Testing
+
+@testable import DivanLog
+
+/// Reading and writing by as many calls as it takes, with answers given in the system's place: a system
+/// may move less than it was asked to, be interrupted, or move nothing.
+@Suite struct TransferTests {
+  private enum Answer: Equatable {
+    case moves(Int)
+    case fails(Int32)
+  }
+
+  /// A system that answers as it is told, and notes for what it was asked.
+  private final class System {
+    private var answers: ArraySlice<Answer>
+    private(set) var asked: [Range<Int>] = []
+
+    init(_ answers: [Answer]) { self.answers = answers[...] }
+
+    var isDone: Bool { answers.isEmpty }
+
+    func call(_ done: Int, _ count: Int) -> Int {
+      asked.append(done..<done + count)
+      switch answers.popFirst() {
+      case .moves(let moved):
+        return moved
+      case .fails(let number):
+        errno = number
+        return -1
+      case nil:
+        Issue.record("nothing more was to be asked for, but \(asked)")
+        errno = EIO
+        return -1
+      }
+    }
+  }
+
+  private func transfer(_ count: Int, chunkSize: Int = 1 << 20) -> Transfer {
+    Transfer(call: "pwrite", path: "/a", count: count, chunkSize: chunkSize)
+  }
+
+  @Test func `a call that moves a part is followed by one for the rest`() throws {
+    let system = System([.moves(3), .moves(1), .moves(6)])
+    #expect(try transfer(10).run(system.call) == 10)
+    #expect(system.asked == [0..<10, 3..<10, 4..<10])
+    let writing = System([.moves(9), .moves(1)])
+    try transfer(10).runWhole(writing.call)
+    #expect(writing.asked == [0..<10, 9..<10])
+  }
+
+  @Test func `a call that was interrupted is made again, however often that happens`() throws {
+    let system = System([.fails(EINTR), .fails(EINTR), .moves(4), .fails(EINTR), .moves(6)])
+    #expect(try transfer(10).run(system.call) == 10)
+    #expect(system.asked == [0..<10, 0..<10, 0..<10, 4..<10, 4..<10])
+    #expect(system.isDone)
+  }
+
+  @Test func `no call is asked for more than it may be`() throws {
+    let system = System([.moves(4), .moves(3), .moves(3)])
+    try transfer(10, chunkSize: 4).runWhole(system.call)
+    #expect(system.asked == [0..<4, 4..<8, 7..<10])
+  }
+
+  @Test func `where nothing is to be moved, nothing is called`() throws {
+    #expect(try transfer(0).run(System([]).call) == 0)
+    try transfer(0).runWhole(System([]).call)
+  }
+
+  @Test(arguments: [[], [3], [3, 6]])
+  func `a call that moves nothing ends a read there, and fails a write, and neither asks again`(
+    before: [Int]
+  ) throws {
+    let answers = before.map { Answer.moves($0) } + [.fails(EINTR), .moves(0)]
+    let reading = System(answers)
+    #expect(try transfer(10).run(reading.call) == before.reduce(0, +))
+    #expect(reading.isDone)
+    let writing = System(answers)
+    let error = #expect(throws: SystemError.self) { try transfer(10).runWhole(writing.call) }
+    #expect(error == SystemError(call: "pwrite", path: "/a", code: .inputOutput))
+    #expect(writing.isDone)
+  }
+
+  @Test(arguments: [[], [3], [3, 6]])
+  func `an error is told as the system gives it, and the rest is left`(before: [Int]) throws {
+    let answers = before.map { Answer.moves($0) } + [.fails(ENOSPC)]
+    for isWhole in [false, true] {
+      let system = System(answers)
+      let error = #expect(throws: SystemError.self) {
+        if isWhole {
+          try transfer(10).runWhole(system.call)
+        } else {
+          _ = try transfer(10).run(system.call)
+        }
+      }
+      #expect(error == SystemError(call: "pwrite", path: "/a", code: .noSpace))
+      #expect(system.isDone)
+    }
+  }
+
+  @Test func `whatever the parts are, all bytes arrive once and in their place`() throws {
+    let seed = UInt64.random(in: 0 ... .max)
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<200 {
+      let source = (0..<Int.random(in: 0...300, using: &random)).map {
+        UInt8(truncatingIfNeeded: $0)
+      }
+      // A read ends where the file does, if that is earlier.
+      let end = Int.random(in: 0...400, using: &random)
+      var target: [UInt8] = []
+      let moved = try transfer(source.count, chunkSize: 64).run { (done, count) in
+        if Int.random(in: 0..<4, using: &random) == 0 {
+          errno = EINTR
+          return -1
+        }
+        let left = min(count, end - done)
+        guard left > 0 else { return 0 }
+        let part = Int.random(in: 1...left, using: &random)
+        target += source[done..<done + part]
+        return part
+      }
+      #expect(target == Array(source.prefix(end)), "seed \(seed)")
+      #expect(moved == target.count, "seed \(seed)")
+    }
+  }
+}

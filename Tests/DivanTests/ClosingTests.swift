@@ -1,0 +1,118 @@
+import Dispatch
+import DivanLog
+import DivanTesting
+import Foundation
+import ProofKit
+import Synchronization
+import Testing
+
+@testable import Divan
+
+/// Maintenance and closing at the same moment.
+///
+/// Closing waits for maintenance, and then does its own last work without it. What began in between met the
+/// same index: two checkpoints of it at once trapped.
+struct ClosingTests {
+  enum Call: String, CaseIterable, Sendable {
+    case compact, backup, checkpoint, merge
+
+    func make(of database: Database) throws {
+      switch self {
+      case .compact: try database.compact()
+      case .backup: try database.backup(to: "/copy.divan")
+      case .checkpoint: try database.writeCheckpoint()
+      case .merge: try database.mergeWhatPays()
+      }
+    }
+  }
+
+  /// Runs something on a thread of its own; the error code is recorded, or nil.
+  private func begin(_ body: @escaping @Sendable () throws -> Void) -> Recorder<DatabaseError.Code?>
+  {
+    let outcome = Recorder<DatabaseError.Code?>()
+    DispatchQueue(label: "test").async {
+      do {
+        try body()
+        outcome.append(nil)
+      } catch {
+        outcome.append((error as? DatabaseError)?.code ?? DatabaseError.Code("\(error)"))
+      }
+    }
+    return outcome
+  }
+
+  private func wait(until isSo: () -> Bool) throws {
+    let deadline = ContinuousClock.now + .seconds(100)
+    while !isSo() {
+      try #require(ContinuousClock.now < deadline, "it never comes to that")
+      usleep(100)
+    }
+  }
+
+  @Test(arguments: Call.allCases)
+  func `what begins when closing has waited for maintenance is refused at once`(call: Call) throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<9)
+    let (hasTurn, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let writing = begin {
+      try database.write { _ in
+        hasTurn.signal()
+        mayEnd.wait()
+      }
+    }
+    hasTurn.wait()
+    let closing = begin { try database.close() }
+    // Now it waits for its turn to write, which is the next thing it does.
+    try wait { database.store.turn.waiterCount == 1 }
+    let refused = begin { try call.make(of: database) }
+    try wait { !refused.all.isEmpty || database.store.turn.waiterCount == 2 }
+    #expect(refused.all == [.closed], "it works with a store that is being closed")
+    mayEnd.signal()
+    try wait { !writing.all.isEmpty && !closing.all.isEmpty && !refused.all.isEmpty }
+    #expect(closing.all == [nil])
+    #expect(bench.fileSystem.names(in: "/") == ["store.divan"])
+    let reopened = try bench.open()
+    #expect(reopened.openingReport.ending == .closed)
+    _ = try bench.writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+  }
+
+  @Test(arguments: [Call.compact, .checkpoint])
+  func `closing waits for a checkpoint that is being written before it writes its own`(call: Call)
+    throws
+  {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let disk = bench.fileSystem
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<9)
+    let (isWriting, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let isFirst = Atomic(true)
+    disk.observeCalls { call in
+      guard call.verb == .write, call.path.hasSuffix(".checkpoint"),
+        isFirst.exchange(false, ordering: .relaxed)
+      else { return }
+      isWriting.signal()
+      mayGoOn.wait()
+    }
+    let working = begin { try call.make(of: database) }
+    isWriting.wait()
+    // So much that closing finds a checkpoint worth it.
+    try bench.commit(
+      database, (0..<70).map { .put("large-\($0)", size: 16 << 10) }, durability: .none)
+    #expect(database.store.maintenance.isWorthACheckpoint)
+    let closing = begin { try database.close() }
+    try wait { database.store.maintenance.isStopped }
+    usleep(20_000)
+    #expect(closing.all.isEmpty)
+    mayGoOn.signal()
+    try wait { !working.all.isEmpty && !closing.all.isEmpty }
+    #expect(closing.all == [nil])
+    #expect(working.all == [nil])
+    disk.observeCalls(nil)
+    let reopened = try bench.open()
+    #expect(reopened.openingReport.ending == .closed)
+    #expect(reopened.openingReport.replayedCommits == 0)
+    let oracle = bench.writer.oracle.withLock { $0 }
+    #expect(try oracle.identify(reopened.snapshot()) == oracle.versions.count - 1)
+  }
+}
