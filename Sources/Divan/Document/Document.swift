@@ -62,14 +62,14 @@ extension Document {
   }
 
   /// A document of properties in their binary form, which were checked, changed from a revision.
-  init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
+  package init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
     self.id = id
     self.revision = revision
     content = .stored(properties)
   }
 
   /// The properties in their binary form, checked against what can be stored.
-  func encoded() throws(DatabaseError) -> EncodedValue {
+  package func encoded() throws(DatabaseError) -> EncodedValue {
     switch content {
     case .stored(let bytes): return bytes
     case .edited(let object):
@@ -77,6 +77,9 @@ extension Document {
       return EncodedValue(try ValueCoding.encode(.object(object)))
     }
   }
+
+  /// Makes properties in their binary form, which were checked, the document's own.
+  mutating func replaceProperties(with properties: EncodedValue) { content = .stored(properties) }
 
   /// The same content as another revision, which was just stored.
   func stored(
