@@ -31,7 +31,8 @@ struct AttachmentTests {
     #expect(problems.map(\.description) == [])
   }
 
-  @Test func `an attachment is stored with its document, small or large, and stays with it`() throws {
+  @Test func `an attachment is stored with its document, small or large, and stays with it`() throws
+  {
     var film = Document(id: "film", ["title": "Metropolis"])
     film.attachments["note"] = Document.Attachment(contentType: "text/plain", "A note".utf8)
     film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", long(1))
@@ -127,7 +128,9 @@ struct AttachmentTests {
     document.attachments["gone"] = try Document.Attachment(contentType: "x/y", file: path)
     try FileManager.default.removeItem(atPath: path)
     #expect(throws: DatabaseError.self) { try database.write { try $0.put(document) } }
-    for (name, type) in [("", "x/y"), ("_a", "x/y"), ("a", ""), (String(repeating: "n", count: 1025), "x")] {
+    for (name, type) in [
+      ("", "x/y"), ("_a", "x/y"), ("a", ""), (String(repeating: "n", count: 1025), "x"),
+    ] {
       var document = Document(id: "a")
       document.attachments[name] = Document.Attachment(contentType: type, [1])
       let error = #expect(throws: DatabaseError.self) {

@@ -44,6 +44,7 @@ enum Place {
   static let checkpoint = store + "Checkpoint.swift"
   static let checkpointing = store + "Store+Checkpoint.swift"
   static let merging = store + "Store+Merging.swift"
+  static let revisionEdit = store + "RevisionEdit.swift"
   static let mergeJudge = store + "MergeJudge.swift"
   static let repair = store + "Store+Repair.swift"
   static let mainStore = store + "Store.swift"

@@ -122,11 +122,11 @@ extension PlantedBug {
       "nested-records-kept", rule: "promise 1", "what a nested change wrote is not taken back",
       in: Place.transaction,
       find: """
-        self.state = state
+        self.stored = stored
         buffer.rollback(to: savepoint)
         """,
       plant: """
-        self.state = state
+        self.stored = stored
         if !PLANTED { buffer.rollback(to: savepoint) }
         """, killedBy: .rules("what a nested change did")),
     PlantedBug(
@@ -139,13 +139,14 @@ extension PlantedBug {
         """, killedBy: .rules("what a nested change did")),
     PlantedBug(
       "conflict-not-noticed", rule: "promise 1", "a stale document is stored over a newer one",
-      in: Place.transaction,
-      find: "guard let current, current.revision == revision else {",
-      plant: "guard let current, PLANTED || current.revision == revision else {",
+      in: Place.revisionEdit,
+      find: "if current?.revision == revision { return revision }",
+      plant:
+        "if current?.revision == revision || PLANTED && current != nil { return current?.revision }",
       killedBy: .rules("a document that somebody changed")),
     PlantedBug(
       "transaction-limit-ignored", rule: "promise 8", "a transaction has no limit",
-      in: Place.transaction,
+      in: Place.revisionEdit,
       find: "guard buffer.size <= store.configuration.transactionSizeLimit else {",
       plant: "guard PLANTED || buffer.size <= store.configuration.transactionSizeLimit else {",
       killedBy: .rules("limits are kept")),

@@ -93,11 +93,10 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
+        // Nobody reads any more. What cannot be deleted now is found by the next opening.
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
-        if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
         """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",

@@ -284,34 +284,34 @@ extension PlantedBug {
     PlantedBug(
       "page-not-repaired", rule: "21", "a page that proves bad is not rebuilt",
       in: Place.repair,
-      find: "guard documents || sequences else { throw LeafRepair.cannotHelp(error, path) }",
+      find: "guard isRebuilt else { throw LeafRepair.cannotHelp(error, path) }",
       plant: """
-        guard !PLANTED, documents || sequences else { throw LeafRepair.cannotHelp(error, path) }
+        guard !PLANTED, isRebuilt else { throw LeafRepair.cannotHelp(error, path) }
         """, killedBy: .rules("rule 21: a damaged page")),
     PlantedBug(
       "page-repaired-too-new", rule: "21", "a page is rebuilt with what came after it",
       in: Place.repair,
-      find: "guard item.record.kind == .document, item.commit <= commit,",
-      plant: "guard item.record.kind == .document, PLANTED || item.commit <= commit,",
+      find: "guard item.commit <= commit else { continue }",
+      plant: "guard PLANTED || item.commit <= commit else { continue }",
       killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "page-repaired-too-old", rule: "21", "a page is rebuilt with the first record of a key",
       in: Place.repair,
-      find: "guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }",
+      find: "guard sequences[id] ?? 0 <= record.sequence else { return }",
       plant: """
-        guard coverage.contains(key), sequences[key] ?? 0 < record.sequence else { return }
-        if PLANTED, sequences[key] != nil { return }
+        guard sequences[id] ?? 0 <= record.sequence else { return }
+        if PLANTED, sequences[id] != nil { return }
         """, killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "nothing-frozen", rule: "19", "a checkpoint keeps what was changed while it was written",
       in: Place.checkpointing,
-      find: "newest.documents.replaceFrozen(with: written.runs[0])",
+      find: "newest[keyPath: tree].replaceFrozen(with: runs)",
       plant: """
-        if PLANTED, newest.documents.frozen != nil {
-          newest.documents.thaw()
-          newest.documents.freeze()
+        if PLANTED, newest[keyPath: tree].frozen != nil {
+          newest[keyPath: tree].thaw()
+          newest[keyPath: tree].freeze()
         }
-        newest.documents.replaceFrozen(with: written.runs[0])
+        newest[keyPath: tree].replaceFrozen(with: runs)
         """, killedBy: .rules("a checkpoint holds what was changed")),
     PlantedBug(
       "failed-checkpoint-not-taken-back", rule: "19",
@@ -332,9 +332,9 @@ extension PlantedBug {
       ], killedBy: .rules("rule 2: a replayed change")),
     PlantedBug(
       "history-not-logged", rule: "2", "a record does not hold the revisions before it",
-      in: Place.transaction,
-      find: "record.ancestors = .init(try ancestors(of: current))",
-      plant: "if !PLANTED { record.ancestors = .init(try ancestors(of: current)) }",
+      in: Place.revisionEdit,
+      find: "record.ancestors = .init(try ancestors(of: current, id))",
+      plant: "if !PLANTED { record.ancestors = .init(try ancestors(of: current, id)) }",
       killedBy: .rules("rule 2: a replayed change")),
     PlantedBug(
       "replay-from-nothing-trusts-records", rule: "2",

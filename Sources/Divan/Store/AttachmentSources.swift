@@ -42,7 +42,7 @@ extension StoreView {
     var attachments: [String: Document.Attachment] = [:]
     for entry in entries {
       let place: any AttachmentSource
-      if let stored = unsafe unwritten?.stored[entry.digest] {
+      if let stored = storedInTransaction(entry.digest) {
         place = stored
       } else {
         // Never the transaction's own view, which other threads must not use.
@@ -127,7 +127,7 @@ extension Database {
   public func storeAttachment(
     contentType: String, pieces nextPiece: () throws -> (some Sequence<UInt8>)?
   ) throws -> Document.Attachment {
-    try store.requireWriting()
+    try store.beginWriting()
     let writer = store.attachments.makeWriter()
     while let piece = try nextPiece() {
       try translating { () throws(LogError) in
@@ -148,7 +148,7 @@ extension Database {
   public func storeAttachment<Pieces: AsyncSequence>(
     contentType: String, pieces: Pieces
   ) async throws -> Document.Attachment where Pieces.Element: Sequence<UInt8> {
-    try store.requireWriting()
+    try store.beginWriting()
     let writer = store.attachments.makeWriter()
     for try await piece in pieces {
       try translating { () throws(LogError) in
@@ -161,7 +161,7 @@ extension Database {
   private func storeAttachment(
     _ contentType: String, _ body: (AttachmentFiles) throws(LogError) -> StoredAttachment
   ) throws(DatabaseError) -> Document.Attachment {
-    try store.requireWriting()
+    try store.beginWriting()
     let stored: StoredAttachment
     do throws(LogError) {
       stored = try body(store.attachments)
@@ -175,10 +175,10 @@ extension Database {
 }
 
 extension Store {
-  /// Throws unless the store is open for writing.
-  func requireWriting() throws(DatabaseError) {
-    guard !isClosed else { throw Store.closedError }
-    if let refusal { throw refusal }
+  /// Makes sure that the store is open for writing and that its log says so, so that whoever opens it
+  /// after a crash looks for files that no record names.
+  fileprivate func beginWriting() throws(DatabaseError) {
+    try withTurn { (writer) throws(DatabaseError) in _ = try prepare(writer) }
   }
 }
 

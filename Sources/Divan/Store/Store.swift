@@ -132,14 +132,7 @@ extension Store {
         .writerStopped, "writing stopped after an earlier failure",
         hint: "Reading goes on; close and reopen the store to write again", underlying: failure)
     }
-    let place: (fileID: UInt64, offset: Int)
-    do {
-      // A segment that was begun counts, even if something failed after that.
-      defer { if let active = writer.active { newest.segments.update(active) } }
-      place = try writer.prepare()
-    } catch {
-      throw writeFailure(error, writer)
-    }
+    let place = try prepare(writer)
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
     defer { transaction.end() }
@@ -148,6 +141,17 @@ extension Store {
       try append(transaction, writer, needsFlush: durability == .full)
     }
     return result
+  }
+
+  /// Makes sure that there is a segment to append to; returns where the next transaction will begin.
+  func prepare(_ writer: LogWriter) throws(DatabaseError) -> (fileID: UInt64, offset: Int) {
+    do throws(LogError) {
+      // A segment that was begun counts, even if something failed after that.
+      defer { if let active = writer.active { newest.segments.update(active) } }
+      return try writer.prepare()
+    } catch {
+      throw writeFailure(error, writer)
+    }
   }
 
   private func append(

@@ -178,6 +178,11 @@ extension StoreView {
     return record.payload
   }
 
+  /// An attachment that the transaction to which this view belongs has stored.
+  func storedInTransaction(_ digest: SHA256.Digest) -> StoredSource? {
+    unsafe unwritten?.stored[digest]
+  }
+
   private func storedRecord(at locator: RecordLocator) throws(DatabaseError) -> Record {
     guard let segment = state.segments[locator.fileID] else {
       throw DatabaseError(
