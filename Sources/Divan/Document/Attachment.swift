@@ -126,6 +126,7 @@ extension Document.Attachment {
   /// The content, or a part of it, a piece at a time, in little memory.
   ///
   /// - Parameter range: which part; all of it if nil.
+  /// - Returns: the pieces, one after the other.
   /// - Throws: as ``content()``.
   public func pieces(_ range: Range<Int>? = nil) throws -> AttachmentPieces {
     let whole = 0..<length
