@@ -52,6 +52,29 @@ struct ReadmeTests {
     #expect(book.id != nil)
   }
 
+  @Test func `the branches and the attachment of the README are stored and read`() throws {
+    let database = try Database.inMemory()
+    let base = try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
+    for text in ["Green tea", "Tea and cake"] {
+      var mine = base
+      mine["text"] = .string(text)
+      try database.write { try $0.put(mine, allowingConflict: true) }
+    }
+    let branches = try database.read { try $0.conflicts(of: "note") }
+    #expect(branches.count == 2)
+    try database.write { try $0.delete(branches[1]) }
+    #expect(try database.snapshot().conflicts(of: "note").map(\.revision) == [branches[0].revision])
+
+    let jpeg = Data(repeating: 7, count: 100_000)
+    var size = 0
+    var note = try database.read { try $0.get("note") } ?? base
+    note.attachments["photo"] = Document.Attachment(contentType: "image/jpeg", jpeg)
+    try database.write { try $0.put(note) }
+    var pieces = try database.read { try $0.get("note")?.attachments["photo"]?.pieces() }
+    while let piece = try pieces?.next() { size += piece.count }
+    #expect(size == jpeg.count)
+  }
+
   @Test func `the code of the README is the code above`() throws {
     let here = URL(filePath: #filePath)
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
@@ -59,7 +82,7 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 2)
+    #expect(blocks.count == 4)
     // Paths and what is printed differ; every other line stands above as it stands there.
     for line in blocks.joined(separator: "\n").split(separator: "\n") {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)

@@ -24,7 +24,9 @@ TRAILER_SIZE = 48
 TRANSACTION, MERGED, FOOTER = 1, 3, 4
 FRAME_TYPES = {1, 3, 4, 5, 6}
 FIRST, LAST = 1, 2
-DOCUMENT, COMMIT_MARK = 1, 2
+DOCUMENT, PURGE = 1, 4
+# Commit marks, attachments, local documents, named snapshots, moments: not printed.
+OTHER_KINDS = {2, 3, 5, 6, 7}
 DEPTH_LIMIT = 100
 COUNTER_LIMIT = 1 << 60
 
@@ -314,7 +316,7 @@ class Document:
     def __init__(self, content):
         reader = Reader(content)
         flags = reader.byte()
-        if flags & ~31:
+        if flags & ~63:
             raise Damage("a document record with unknown flags")
         self.is_deleted = bool(flags & 1)
         self.id = reader.text(reader.byte())
@@ -326,13 +328,67 @@ class Document:
         if not 1 <= generation < 1 << 63:
             raise Damage("an impossible generation")
         self.revision = f"{generation}-{read_digest(reader, flags & 2)}"
+        self.superseded = None
         if flags & 4:
-            for _ in range(4):
-                reader.varint()
+            self.superseded = [reader.varint() for _ in range(4)][0]
         if flags & 8:
             for _ in range(reader.varint()):
                 read_digest(reader, flags & 16)
+        self.details = self.read_details(reader) if flags & 32 else 0
         self.body = reader.take(reader.end - reader.offset)
+
+
+    # Bits of the details.
+    KEEPS_SUPERSEDED, MAY_HOLD_OLDER = 128, 256
+    # The sequence number of the winner's record, if it is another.
+    winner = None
+
+    def read_details(self, reader):
+        flags = reader.varint()
+        if not 0 < flags < 1024:
+            raise Damage("a document record with unknown details")
+        if flags & 1:
+            for _ in range(reader.varint()):
+                reader.text(reader.varint())
+                reader.text(reader.varint())
+                reader.varint()
+                reader.take(32)
+                reader.varint()
+        if flags & 2:
+            reader.take(reader.varint())
+        if flags & 4:
+            winner = reader.byte()
+            reader.varint()
+            read_digest(reader, winner & 2)
+            self.winner = reader.varint()
+        if flags & 8:
+            reader.varint()
+        if flags & 16:
+            reader.varint()
+        if flags & 32:
+            reader.text(reader.varint())
+        if flags & 64:
+            for _ in range(reader.varint()):
+                reader.varint()
+        return flags
+
+    def keeps(self, old):
+        """Whether a record that this one takes the place of stays held."""
+        if self.superseded == old.sequence:
+            return bool(self.details & self.KEEPS_SUPERSEDED)
+        return bool(self.details & self.MAY_HOLD_OLDER)
+
+
+class Purge:
+    """What a purge takes away: a document, or one record of it."""
+
+    def __init__(self, content):
+        reader = Reader(content)
+        flags = reader.byte()
+        if flags & ~15:
+            raise Damage("a purge with unknown flags")
+        self.id = reader.text(reader.byte())
+        self.sequence = reader.varint() if flags & 1 else None
 
 
 # §12
@@ -630,18 +686,36 @@ class Log:
         return False
 
     def documents(self):
-        """The newest record of each document, by the bytes of its ID."""
+        """The winning record of each document, by the bytes of its ID."""
         found = {}
+        # Records besides the newest ones, by ID and sequence number.
+        held = {}
         for payload in self.payloads():
             try:
                 for kind, content in records(payload):
                     if kind == DOCUMENT:
                         document = Document(content)
-                        found[document.id.encode()] = document
-                    elif kind != COMMIT_MARK and kind < 128:
+                        key = document.id.encode()
+                        old = found.get(key)
+                        if old and document.keeps(old):
+                            held[key, old.sequence] = old
+                        found[key] = document
+                    elif kind == PURGE:
+                        purge = Purge(content)
+                        if purge.sequence is None:
+                            found.pop(purge.id.encode(), None)
+                        else:
+                            held.pop((purge.id.encode(), purge.sequence), None)
+                    elif kind not in OTHER_KINDS and kind < 128:
                         self.damage.append(f"a record of the unknown kind {kind}")
             except Damage as error:
                 self.damage.append(f"a record: {error}")
+        for key, document in found.items():
+            if document.winner is not None:
+                if (key, document.winner) in held:
+                    found[key] = held[key, document.winner]
+                else:
+                    self.damage.append(f"document {document.id}: the winning revision is missing")
         return found
 
 
