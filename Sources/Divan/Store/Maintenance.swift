@@ -25,6 +25,8 @@ final class Maintenance: Sendable {
     var unfinished: (output: Segment, inputs: [Segment])?
     /// Segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
+    /// Whether there may be history that nobody needs, though none is kept.
+    var isPruningDue = true
     /// Why the last step failed, if it did.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
@@ -75,10 +77,11 @@ extension Maintenance {
     step(store)
   }
 
-  /// A checkpoint, and then as much merging as is worth it.
+  /// Lets go of history, then a checkpoint, and then as much merging as is worth it.
   private func step(_ store: Store) {
     var problem: DatabaseError?
     do throws(DatabaseError) {
+      try store.pruneHistory()
       try store.writeCheckpoint()
       try store.mergeWhatPays()
     } catch {

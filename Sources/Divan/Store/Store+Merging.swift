@@ -10,6 +10,7 @@ extension Store {
 
   /// Merges everything that holds anything dead, and whatever is small.
   func mergeEverything() throws(DatabaseError) {
+    try pruneHistory()
     try writeCheckpoint()
     while try mergeOnce(isForced: true) { try writeCheckpoint() }
   }
