@@ -17,6 +17,7 @@ extension Database {
   /// were purged since are not in it, nor are local documents.
   ///
   /// - Parameter sequence: as ``Snapshot/sequence`` or ``Change/sequence`` told it.
+  /// - Returns: that version, which stays readable whatever is let go of later.
   /// - Throws: ``DatabaseError`` with the code `historyNotHeld`, which says how far back one can go, if
   ///   ``Configuration/history`` and named snapshots do not keep that version; and `damaged`,
   ///   `inputOutput` or `closed`.
@@ -29,6 +30,7 @@ extension Database {
   /// Costs some twenty searches; the rest is as with a sequence number.
   ///
   /// - Parameter date: when; commits are stamped in milliseconds by ``Configuration/now``.
+  /// - Returns: that version, which stays readable whatever is let go of later.
   /// - Throws: as with a sequence number.
   public func snapshot(at date: Date) throws -> Snapshot {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
@@ -137,7 +139,8 @@ extension WriteTransaction {
         ? kept.state.documentCount : UInt64(try kept.countDocuments()))
     // What stands below the floor may be incomplete, unless somebody else keeps it.
     if moment.commit < state.historyFloor {
-      guard try view.namedMoments().contains(where: { $0.moment.sequence == moment.sequence }) else {
+      guard try view.namedMoments().contains(where: { $0.moment.sequence == moment.sequence })
+      else {
         throw DatabaseError(
           .historyNotHeld, "something of that version is not held any more",
           hint: "Name a version before its documents change, or keep history", path: store.path)

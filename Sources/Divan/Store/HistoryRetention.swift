@@ -46,7 +46,8 @@ extension HistoryRetention {
       let (seconds, attoseconds) = age.components
       guard seconds >= 0, attoseconds >= 0 else { return 0 }
       let whole = UInt64(seconds).multipliedReportingOverflow(by: 1000)
-      return whole.overflow ? .max : whole.partialValue + UInt64(attoseconds / 1_000_000_000_000_000)
+      return whole.overflow
+        ? .max : whole.partialValue + UInt64(attoseconds / 1_000_000_000_000_000)
     }
   }
 }

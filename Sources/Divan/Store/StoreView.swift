@@ -85,7 +85,8 @@ extension StoreView {
   }
 
   /// The record that holds the body of a document's winning revision.
-  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord
+  {
     if let sequence = entry.winningSequence { return try olderRecord(sequence, of: id) }
     return try newestRecord(of: entry, id)
   }
