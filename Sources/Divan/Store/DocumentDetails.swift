@@ -170,7 +170,7 @@ extension AttachmentEntry {
     writer.appendPrefixed(name)
     writer.appendPrefixed(contentType)
     writer.appendVarint(length)
-    writer.append(digest.bytes)
+    writer.append(digest)
     writer.appendVarint(generation)
   }
 
@@ -222,13 +222,5 @@ extension ByteReader {
       throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
     }
     return number
-  }
-
-  mutating func readDigest() throws(ByteError) -> SHA256.Digest {
-    SHA256.Digest(
-      words: (
-        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self)),
-        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self))
-      ))
   }
 }

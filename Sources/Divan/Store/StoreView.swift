@@ -92,7 +92,9 @@ extension StoreView {
   }
 
   /// The newest record of a document, which may be of a revision that does not win.
-  func newestRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+  func newestRecord(
+    of entry: DocumentEntry, _ id: String
+  ) throws(DatabaseError) -> DocumentRecord {
     try record(at: entry.locator, of: id, sequence: entry.sequence)
   }
 
