@@ -20,6 +20,9 @@ private final class HistoryRun {
   var names: [String: PlainVersion] = [:]
   var known: [String: [[RevisionID]]] = [:]
   var step = 0
+  /// How many past versions were compared, and how many were refused.
+  var comparedCount = 0
+  var refusedCount = 0
   let ids = ["d0", "d1", "d2", "d\u{0}1", "d", "x\u{0}\u{0}12345678"]
 
   init(seed: UInt64) throws {
@@ -59,6 +62,8 @@ struct PastVersionRunTests {
       if step % 5 == 0 { try run.compareWithRebuilt() }
     }
     #expect(try run.database.check().problems.map(\.message) == [], "seed \(seed)")
+    #expect(run.comparedCount > 50, "seed \(seed)")
+    #expect((run.refusedCount > 10) == (seed % 2 == 0), "seed \(seed): \(run.refusedCount)")
     for name in run.names.keys { try run.database.removeSnapshot(named: name) }
     run.names = [:]
     try run.reopen(.none)
@@ -128,8 +133,8 @@ extension HistoryRun {
     let parent = known[id]?.randomElement(using: &random) ?? []
     let generation = (parent.first?.generation ?? 0) + 1
     let digest = String(UInt64.random(in: 0..<1 << 40, using: &random), radix: 16)
-    let revision = RevisionID(
-      generation: generation, digest: String(repeating: "0", count: 32 - digest.count) + digest)!
+    let text = String(repeating: "0", count: 32 - digest.count) + digest
+    guard let revision = RevisionID(generation: generation, digest: text) else { return }
     let history = [revision] + parent.prefix(3)
     known[id, default: []].append(history)
     let isDeleted = pick(5) == 0
@@ -208,8 +213,10 @@ extension HistoryRun {
         return
       }
       try version.check(snapshot, among: ids, except: plain.tainted(in: version), comment)
+      if version != plain.versions.last { comparedCount += 1 }
     } catch let error as DatabaseError where error.code == .historyNotHeld {
       #expect(!isComplete, comment)
+      refusedCount += 1
     }
   }
 

@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Foundation
+import ProofKit
 import TestSupport
 import Testing
 
@@ -190,17 +191,19 @@ struct PastVersionTests {
 
   @Test func `the bytes of history are limited`() throws {
     let database = try open(HistoryRetention(bytes: 20_000))
+    let text = Value.string(String(repeating: "x", count: 500))
     for number in 0..<200 {
-      try database.write {
-        _ = try $0.overwrite(
-          "d\(number % 7)",
-          with: ["n": .int(Int64(number)), "x": .string(String(repeating: "x", count: 500))])
+      try database.write { transaction in
+        let properties: Value.Object = ["n": .int(Int64(number)), "x": text]
+        _ = try transaction.overwrite("d\(number % 7)", with: properties)
       }
     }
     try database.compact()
     let held = try heldCount(database)
     #expect(held > 20 && held < 40, "\(held)")
-    #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198 - 198 % 7 + 2 - 7)
+    // The change of the number 198, which is of d2, was followed by one of d3 only.
+    #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
+    #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
   }
 
@@ -310,6 +313,120 @@ struct PastVersionTests {
     try database.compact()
     #expect(try database.snapshot(at: 4).get("a")?["n"] == 3)
     #expect(try database.snapshot(at: 3).get("a") == nil)
+  }
+
+  @Test func `a purged leaf is gone from past versions, with what only it came from`() throws {
+    let database = try open(.everything)
+    func revision(_ generation: UInt64, _ letter: Character) throws -> RevisionID {
+      try #require(RevisionID(generation: generation, digest: String(repeating: letter, count: 32)))
+    }
+    func insert(_ number: Int64, _ history: [RevisionID]) throws {
+      try database.write {
+        _ = try $0.insert(Document(id: "a", ["n": .int(number)]), history: history)
+      }
+    }
+    let (root, left) = (try revision(1, "a"), try revision(2, "b"))
+    let (right, rightChild) = (try revision(2, "c"), try revision(3, "c"))
+    try insert(1, [root])
+    try insert(2, [left, root])
+    try insert(3, [right, root])
+    try insert(4, [rightChild, right, root])
+    #expect(try database.snapshot(at: 4).get("a")?["n"] == 4)
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    try database.nameSnapshot("x")
+    try database.write { _ = try $0.purge("a", revision: rightChild) }
+    for (sequence, number) in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2)] as [(UInt64, Value)] {
+      let snapshot = try database.snapshot(at: sequence)
+      #expect(try snapshot.get("a")?["n"] == number, "\(sequence)")
+      #expect(try snapshot.leaves(of: "a").count == 1, "\(sequence)")
+      #expect(try snapshot.revision(rightChild, of: "a") == nil)
+      #expect(try snapshot.revision(right, of: "a") == nil)
+    }
+    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    try database.compact()
+    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `numbers that are left out after an interruption belong to the version before`()
+    throws
+  {
+    let disk = SimulatedFileSystem()
+    func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
+      var configuration = Configuration.crashing(on: disk, life: life)
+      configuration.history = .everything
+      return try Database(at: "/s", configuration: configuration)
+    }
+    let database = try open(disk, life: 1)
+    try put(database, "a", 1)
+    try put(database, "a", 2)
+    let again = try open(disk.restarted(.processEnd), life: 2)
+    #expect(try again.snapshot().sequence > 2)
+    #expect(try again.snapshot(at: 2).sequence > 2)
+    try put(again, "a", 3)
+    let last = try again.snapshot().sequence
+    for sequence in [2, 3, last - 1] {
+      #expect(try again.snapshot(at: sequence).sequence == 2)
+      #expect(try again.snapshot(at: sequence).get("a")?["n"] == 2)
+    }
+    #expect(try again.snapshot(at: 1).get("a")?["n"] == 1)
+  }
+
+  @Test func `whenever the process ends, past versions are whole or refused`() throws {
+    let disk = SimulatedFileSystem()
+    @Sendable func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
+      var configuration = Configuration.crashing(on: disk, life: life)
+      configuration.maintenance = .manual
+      configuration.segmentSizeGoal = 1024
+      configuration.history = HistoryRetention(revisions: 4)
+      return try Database(at: "/s", configuration: configuration)
+    }
+    let database = try open(disk, life: 1)
+    for number in 0..<40 { try put(database, "d\(number % 5)", Int64(number)) }
+    try database.nameSnapshot("kept")
+    try database.nameSnapshot("dropped", of: database.snapshot(at: 30))
+    for number in 40..<80 { try put(database, "d\(number % 5)", Int64(number)) }
+    let calls = Recorder<Int>()
+    let refusals = Recorder<UInt64>()
+    @Sendable func check(_ database: Database) throws {
+      for sequence in 1...80 as ClosedRange<UInt64> {
+        do {
+          let snapshot = try database.snapshot(at: sequence)
+          let numbers = try (0..<5).map { try snapshot.get("d\($0)")?["n"]?.intValue ?? -1 }
+          // Of each document, the last number that was put by then.
+          let last = Int(sequence) - 1
+          #expect(numbers == (0..<5).map { $0 > last ? -1 : last - (last - $0) % 5 })
+        } catch let error as DatabaseError where error.code == .historyNotHeld {
+          refusals.append(sequence)
+        }
+      }
+      #expect(try database.snapshot(named: "kept").get("d0")?["n"] == 35)
+      #expect(try database.snapshot(named: "kept").sequence == 40)
+      if let dropped = try? database.snapshot(named: "dropped") {
+        #expect(try dropped.get("d0")?["n"] == 25)
+      }
+    }
+    try check(database)
+    #expect(refusals.all.isEmpty)
+    disk.observeChangingCalls { [unowned disk] call in
+      do {
+        let again = try open(disk.restarted(.processEnd), life: 1 + call)
+        try check(again)
+        try again.compact()
+        try check(again)
+        calls.append(call)
+      } catch {
+        Issue.record("call \(call): \(error)")
+      }
+    }
+    try database.compact()
+    try database.removeSnapshot(named: "dropped")
+    try database.compact()
+    disk.observeChangingCalls(nil)
+    #expect(calls.all.count > 10)
+    #expect(!refusals.all.isEmpty && !refusals.all.contains(40) && !refusals.all.contains(80))
+    try check(database)
+    #expect(try heldCount(database) == 25)
   }
 
   @Test func `a moment that is not after the one before it is no moment`() throws {

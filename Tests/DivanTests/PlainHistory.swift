@@ -43,7 +43,9 @@ struct PlainVersion: Equatable {
       Line(
         id: change.id, sequence: change.sequence, revision: change.revision,
         isDeleted: change.isDeleted, json: change.document.json,
-        leaves: try snapshot.leaves(of: change.id).map { "\($0.revision?.description ?? "none") \($0.json)" })
+        leaves: try snapshot.leaves(of: change.id).map { leaf in
+          "\(leaf.revision?.description ?? "none") \(leaf.json)"
+        })
     }
   }
 
