@@ -42,6 +42,7 @@ extension LogDump {
   private func sayBodies(of id: String, _ options: Options) throws {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     if !options.isJSON { try output.line("In the log:") }
+    var bodies: [RevisionID: Value.Object] = [:]
     for segment in log.segments {
       var scan = RecordScan(segment)
       scanning: while true {
@@ -51,7 +52,13 @@ extension LogDump {
             let found = try? InspectedDocument(entry.record.payload),
             found.id.utf8.elementsEqual(id.utf8)
           else { continue }
-          try sayBody(found, entry, segment, options)
+          let body = (try? Value(json: found.body.json()))?.objectValue
+          let before = found.ancestors.first.flatMap { bodies[$0] }
+          let changes = before.flatMap { before in
+            body.map { PropertyChange.between(before, $0) }
+          }
+          try sayBody(found, entry, segment, changes, options)
+          if let body { bodies[found.revision] = body }
         case .commit: continue
         case .damage(let damage):
           try problems.line("damage: \(printable(damage.description))")
@@ -61,21 +68,25 @@ extension LogDump {
     }
   }
 
+  /// Says a body, and what was changed in it since the revision that it was made from, if that was read.
   private func sayBody(
-    _ found: InspectedDocument, _ entry: RecordScan.Entry, _ segment: Segment, _ options: Options
+    _ found: InspectedDocument, _ entry: RecordScan.Entry, _ segment: Segment,
+    _ changes: [PropertyChange]?, _ options: Options
   ) throws {
     let json = (try? found.body.json()) ?? "null"
-    try say(
-      options,
+    let fields: [(String, JSONNode)] =
       [
         ("revision", .text("\(found.revision)")), ("sequence", .number(found.sequence)),
         ("deleted", .flag(found.isDeleted)), ("commit", .number(entry.commit)),
         ("time", .number(entry.time)), ("file", .text("\(segment.file.name)")),
         ("offset", .number(entry.locator.offset)), ("size", .number(entry.locator.size)),
         ("properties", .raw(json)),
-      ],
+      ] + (changes.map { [("changes", .list($0.map(\.node)))] } ?? [])
+    try say(
+      options, fields,
       "  \(printable("\(found.revision)"))\(found.isDeleted ? ", deleted" : "")  commit "
         + "\(entry.commit)  \(timestamp(entry.time))  \(segment.file.name) at byte "
-        + "\(entry.locator.offset)\n    \(json)")
+        + "\(entry.locator.offset)\n    \(json)"
+        + (changes ?? []).map { "\n    \($0.text)" }.joined())
   }
 }

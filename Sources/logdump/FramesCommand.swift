@@ -172,10 +172,47 @@ extension LogDump {
       ]
       text += "\(found.sequence)  \(printable(found.id))  \(printable("\(found.revision)"))"
       text += found.isDeleted ? "  deleted" : ""
+    } else if let found = try? InspectedRecord(entry.record) {
+      let (more, words) = describe(found)
+      fields += more
+      text += words
     } else {
       text += "a record of kind \(entry.record.kind.rawValue)"
     }
     try say(options, fields, text)
+  }
+
+  /// What a record that is not a document's says: for programs, and for people.
+  private func describe(_ record: InspectedRecord) -> (fields: [(String, JSONNode)], text: String) {
+    func fields(_ version: InspectedRecord.Version) -> [(String, JSONNode)] {
+      [
+        ("sequence", .number(version.sequence)), ("version", .number(version.commit)),
+        ("time", .number(version.time)), ("documents", .number(version.documentCount)),
+      ]
+    }
+    func text(_ version: InspectedRecord.Version) -> String {
+      "sequence \(version.sequence), commit \(version.commit), \(timestamp(version.time)), "
+        + "\(version.documentCount) documents"
+    }
+    switch record {
+    case .purge(let id, let sequence):
+      return (
+        [("purged", .text(id)), ("sequence", sequence.map { .number($0) } ?? .null)],
+        "purged \(printable(id))" + (sequence.map { ", the record of sequence \($0)" } ?? "")
+      )
+    case .local(let id, let isDeleted):
+      return (
+        [("local", .text(id)), ("deleted", .flag(isDeleted))],
+        "local document \(printable(id))\(isDeleted ? "  deleted" : "")"
+      )
+    case .named(let name, let version):
+      return (
+        [("named", .text(name))] + (version.map(fields) ?? [("removed", .flag(true))]),
+        "snapshot \(printable(name)): " + (version.map(text) ?? "removed")
+      )
+    case .moment(let version):
+      return ([("moment", .flag(true))] + fields(version), "moment: \(text(version))")
+    }
   }
 }
 

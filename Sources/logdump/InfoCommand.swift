@@ -139,7 +139,8 @@ extension LogDump {
     return log.status
   }
 
-  /// Live, dead and pinned bytes of each segment.
+  /// Bytes of each segment: live, dead, and those of the live ones that only history, names or other
+  /// leaves pin.
   func statistics(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var index = InspectedIndex()
@@ -148,19 +149,20 @@ extension LogDump {
       try output.line(
         column("Segment", 32) + "         Size      Records         Live         Dead       Pinned")
     }
+    let held = index.heldSizes()
     for segment in log.segments {
       let size = try segment.file.size()
+      let pinned = held[segment.fileID] ?? 0
       let (total, dead) = index.usage(of: segment.fileID) ?? (0, 0)
       try say(
         options,
         [
           ("file", .text("\(segment.file.name)")), ("size", .number(size)),
           ("records", .number(total)), ("live", .number(total - dead)), ("dead", .number(dead)),
-          // Named snapshots are none in this format, and open ones pin nothing on disk.
-          ("pinned", .number(0)),
+          ("pinned", .number(pinned)),
         ],
         column("\(segment.file.name)", 32) + column(size, 13) + column(total, 13)
-          + column(total - dead, 13) + column(dead, 13) + column(0, 13))
+          + column(total - dead, 13) + column(dead, 13) + column(pinned, 13))
     }
     for damage in index.damage { try problems.line("damage: \(printable(damage.description))") }
     return index.damage.isEmpty ? log.status : .damage

@@ -157,10 +157,7 @@ extension LogCheck {
 
   private func check(_ record: Record, _ offset: Int, _ segment: Segment) throws {
     guard record.kind == .document else {
-      if !record.kind.maySkip {
-        try add(segment, offset, "a record of the unknown kind \(record.kind.rawValue)")
-      }
-      return
+      return try checkOther(record, offset, segment)
     }
     let document: InspectedDocument
     do {
@@ -171,6 +168,18 @@ extension LogCheck {
     if let problem = document.problem { try add(segment, offset, problem) }
     if document.sequence <= sequence { try add(segment, offset, "sequence numbers go back") }
     sequence = max(sequence, document.sequence)
+  }
+
+  /// Checks a record that is not a document's.
+  private func checkOther(_ record: Record, _ offset: Int, _ segment: Segment) throws {
+    guard InspectedRecord.isKnown(record.kind) || record.kind.maySkip else {
+      return try add(segment, offset, "a record of the unknown kind \(record.kind.rawValue)")
+    }
+    do {
+      _ = try InspectedRecord(record)
+    } catch {
+      try add(segment, offset, error.reason)
+    }
   }
 
   private func checkMark(_ record: Record, _ offset: Int, _ segment: Segment) throws {

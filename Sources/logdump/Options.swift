@@ -100,7 +100,7 @@ extension Options {
       frames [SEGMENT]   every frame, of one segment (its number or file name) or of all
       tx, log            transactions: commit, time, place; --records adds what each holds
       doc ID             a document with the revisions known; --revs adds the older bodies
-                         that still stand in the log
+                         that still stand in the log, and what changed from one to the next
       att                attachments
       stats              bytes in each segment: live, dead, pinned
       verify             checks every byte that matters, and says what is wrong

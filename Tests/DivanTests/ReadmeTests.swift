@@ -38,8 +38,19 @@ struct ReadmeTests {
       #expect(try snapshot.get(film.id)?["cast"] == ["Brigitte Helm"])
       try database.close()
     }
-    let database = try Database(at: path)
+    var configuration = Configuration()
+    configuration.history = HistoryRetention(age: .seconds(30 * 86_400))
+    let database = try Database(at: path, configuration: configuration)
     #expect(try database.snapshot().count == 2)
+
+    try database.nameSnapshot("before import")
+    let before = try database.snapshot()
+    try database.write { transaction in
+      try transaction.overwrite("m", with: ["title": "M", "year": 1932])
+    }
+    #expect(try (database.snapshot(named: "before import").get("m")?["year"] ?? "none") == 1931)
+    #expect(try database.snapshot(at: before.sequence).count == 2)
+    #expect(try database.snapshot().get("m")?["year"] == 1932)
   }
 
   @Test func `the Codable type of the README is stored and read`() throws {
@@ -82,9 +93,9 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 4)
+    #expect(blocks.count == 5)
     // Paths and what is printed differ; every other line stands above as it stands there.
-    for line in blocks.joined(separator: "\n").split(separator: "\n") {
+    for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)
       if code.hasPrefix("let database =") || code.hasPrefix("print(") { continue }
       #expect(source.contains(code), "\(code)")

@@ -91,6 +91,8 @@ struct LogDumpTests {
           2-0ae5e920b4397a1c6c9ee025de137aa6  commit 2  2023-11-14T22:13:24.000Z  \
         0000000001.segment at byte 4336
             {"minutes":153.5,"title":"Metropolis"}
+            - year: 1927
+            + minutes: 153.5
 
         """)
     #expect(store.dump("doc", "nosferatu").lines.first == "Document  nosferatu, deleted")

@@ -61,6 +61,10 @@ extension DatabaseError.Code {
   public static let invalidDocumentID = Self("invalidDocumentID")
   /// The text is no revision ID.
   public static let invalidRevisionID = Self("invalidRevisionID")
+  /// The name of a snapshot is empty or too long.
+  public static let invalidSnapshotName = Self("invalidSnapshotName")
+  /// The version of the database that was asked for is not kept, or not as a whole.
+  public static let historyNotHeld = Self("historyNotHeld")
   /// A value cannot be stored: not a number, infinite, a reserved property name.
   public static let invalidValue = Self("invalidValue")
   /// An attachment has a name or a content type that it cannot have, or a document has too many.

@@ -172,6 +172,7 @@ private struct StoreCopy {
     var configuration = view.store.configuration
     configuration.fileSystem = view.store.directory.fileSystem
     configuration.isReadOnly = false
+    configuration.history = .none
     configuration.durability = .none
     configuration.openingProgress = nil
     do {

@@ -40,6 +40,12 @@ public struct Configuration: Sendable {
   /// Each costs 16 bytes in every record of the document. Two stores that exchange revisions should
   /// have the same depth, which must be greater than the number of edits between two exchanges.
   public var revisionDepth = 20
+  /// How much is kept of what is replaced, so that past versions can be read: nothing, unless this
+  /// says otherwise.
+  ///
+  /// It may be another at each opening. What was not kept does not come back; what is not to be kept any
+  /// more is given back in time.
+  public var history = HistoryRetention.none
   /// Makes the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
   /// Tells the time, in milliseconds since 1970, with which commits and files are stamped.

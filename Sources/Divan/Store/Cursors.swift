@@ -68,28 +68,41 @@ public struct Change: Sendable, Equatable {
 public struct ChangeCursor {
   private let view: StoreView
   private var scan: LayeredScan
+  /// Of a past version: the changes to documents that were changed again since, once they are known.
+  private var changedAgain: ChangesBefore?
 
   init(_ view: StoreView, since sequence: UInt64) {
     self.view = view
-    let key = sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
-    scan = view.state.sequences.scan(from: .exclusive(key))
+    scan = view.state.sequences.scan(
+      from: .exclusive(sequence.bigEndianBytes),
+      to: view.past.map { .inclusive($0.sequence.bigEndianBytes) } ?? .unbounded)
+    if view.past != nil { changedAgain = ChangesBefore(since: sequence) }
   }
 
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
-    guard let entry = try view.step(&scan) else { return nil }
-    let locator = try view.decodeLocator(entry.value)
+    guard let locator = try nextLocator() else { return nil }
     let record = try view.record(at: locator)
     guard let id = record.id else {
       throw DatabaseError(
         Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
     }
+    let entry = try view.entry(of: record, at: locator)
     let document =
-      try record.details?.winner.map { (winner) throws(DatabaseError) in
-        view.document(id, of: try view.olderRecord(winner.sequence, of: id))
+      try entry.winningSequence.map { (sequence) throws(DatabaseError) in
+        view.document(id, of: try view.olderRecord(sequence, of: id))
       } ?? view.document(id, of: record)
     return Change(
       sequence: record.sequence, document: document, origin: record.details?.origin)
+  }
+
+  private mutating func nextLocator() throws(DatabaseError) -> RecordLocator? {
+    if var others = changedAgain {
+      defer { changedAgain = others }
+      return try others.next(of: view, besides: &scan)
+    }
+    guard let item = try view.step(&scan) else { return nil }
+    return try view.decodeLocator(item.value)
   }
 
   /// All that are left, as an array.
@@ -113,8 +126,8 @@ struct EntryCursor {
   mutating func next() throws(DatabaseError) -> (id: String, entry: DocumentEntry)? {
     while true {
       guard let item = try view.step(&scan) else { return nil }
-      let entry = try view.decodeEntry(item.value)
-      guard !entry.isDeleted else { continue }
+      let newest = try view.decodeEntry(item.value)
+      guard let entry = try view.entry(before: newest, item.key), !entry.isDeleted else { continue }
       guard let id = item.key.text else {
         throw DatabaseError(
           Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))

@@ -26,6 +26,8 @@ struct DocumentDetails: Sendable, Equatable {
   var mayHoldOlder = false
   /// Whether the revision's ID was not computed here, so that it says nothing of the content.
   var isForeignEdit = false
+  /// Whether all records that were held besides are held no longer.
+  var releasesOlder = false
 
   /// Where the winning revision stands, if it is not in the newest record.
   struct Winner: Sendable, Equatable {
@@ -64,7 +66,8 @@ extension DocumentDetails {
     static let keepsSuperseded = Flags(rawValue: 128)
     static let mayHoldOlder = Flags(rawValue: 256)
     static let foreignEdit = Flags(rawValue: 512)
-    static let known = Flags(rawValue: 1023)
+    static let releasesOlder = Flags(rawValue: 1024)
+    static let known = Flags(rawValue: 2047)
   }
 
   private var flags: Flags {
@@ -79,6 +82,7 @@ extension DocumentDetails {
     if keepsSuperseded { flags.insert(.keepsSuperseded) }
     if mayHoldOlder { flags.insert(.mayHoldOlder) }
     if isForeignEdit { flags.insert(.foreignEdit) }
+    if releasesOlder { flags.insert(.releasesOlder) }
     return flags
   }
 
@@ -131,6 +135,7 @@ extension DocumentDetails {
     details.keepsSuperseded = flags.contains(.keepsSuperseded)
     details.mayHoldOlder = flags.contains(.mayHoldOlder)
     details.isForeignEdit = flags.contains(.foreignEdit)
+    details.releasesOlder = flags.contains(.releasesOlder)
     guard details.flags == flags else {
       throw ByteError(offset: reader.offset, reason: "details of a document that say nothing")
     }

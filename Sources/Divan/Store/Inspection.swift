@@ -85,6 +85,20 @@ extension InspectedIndex {
   package func usage(of fileID: UInt64) -> (total: UInt64, dead: UInt64)? {
     replay.state.segments.usage(of: fileID).map { ($0.total, $0.dead) }
   }
+
+  /// Bytes of document records that are held besides newest ones, by the segments' file IDs.
+  ///
+  /// Other leaves, history or named snapshots hold them; some may be let go of already.
+  package func heldSizes() -> [UInt64: UInt64] {
+    var sizes: [UInt64: UInt64] = [:]
+    var scan = replay.state.older.scan()
+    // All of it is in memory, so nothing can fail.
+    while let item = try? scan.next() {
+      guard let locator = RecordLocator(indexed: item.value) else { continue }
+      sizes[locator.fileID, default: 0] += UInt64(locator.size)
+    }
+    return sizes
+  }
 }
 
 /// A checkpoint with all that it rests on, for tools.

@@ -27,6 +27,8 @@ final class Maintenance: Sendable {
     var damaged: Set<UInt64> = []
     /// Attachments that the newest version has forgotten, and whose files are still there.
     var unreferenced: [Unreferenced] = []
+    /// Whether there may be history that nobody needs, though none is kept.
+    var isPruningDue = true
     /// Why the last step failed, if it did.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
@@ -85,10 +87,11 @@ extension Maintenance {
     step(store)
   }
 
-  /// A checkpoint, and then as much merging as is worth it.
+  /// Lets go of history, then a checkpoint, and then as much merging as is worth it.
   private func step(_ store: Store) {
     var problem: DatabaseError?
     do throws(DatabaseError) {
+      try store.pruneHistory()
       try store.sweepAttachments()
       try store.writeCheckpoint()
       try store.mergeWhatPays()

@@ -160,12 +160,25 @@ struct NamedRecord: Sendable, Equatable {
 /// again by its sequence number or its time.
 struct MomentRecord: Sendable, Equatable {
   var moment: Moment
+  /// The last sequence number in the version before this one.
+  ///
+  /// From there up to this commit nothing changed. If no moment has that number, the versions before it
+  /// are not known.
+  var previous: UInt64
 
-  func encode(to writer: inout ByteWriter) { moment.encode(to: &writer) }
+  func encode(to writer: inout ByteWriter) {
+    moment.encode(to: &writer)
+    writer.appendVarint(previous)
+  }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> MomentRecord {
     var reader = ByteReader(payload)
-    return try reader.finishing(MomentRecord(moment: try Moment.decode(&reader)))
+    let moment = try Moment.decode(&reader)
+    let record = MomentRecord(moment: moment, previous: try reader.readSequence())
+    guard record.previous < moment.sequence else {
+      throw ByteError(offset: reader.offset, reason: "a moment that is not after the one before it")
+    }
+    return try reader.finishing(record)
   }
 }
 

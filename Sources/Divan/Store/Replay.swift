@@ -125,6 +125,10 @@ extension Replay {
     if isFromNothing {
       let old = present(record.idBytes)
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
+      if let old, old.traits.contains(.mayHoldOlder), record.details?.mayHoldOlder != true {
+        // A record that said that nothing is held besides may have been dropped by a merge.
+        try state.releaseOlder(of: record.idBytes)
+      }
       let wasLive = old.map { !$0.isDeleted } ?? false
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
       if wasLive, !isLive { state.documentCount -= 1 }
@@ -141,6 +145,7 @@ extension Replay {
       let old = present(record.idBytes)
       record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
+      record.mayHoldOlder = record.mayHoldOlder || old?.traits.contains(.mayHoldOlder) == true
       if let old, !old.isDeleted { state.documentCount -= 1 }
     }
     try state.purge(record, at: locator)

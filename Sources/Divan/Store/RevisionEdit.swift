@@ -92,10 +92,11 @@ extension WriteTransaction {
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
   ) throws(DatabaseError) -> Bool {
     record.superseded = .init(sequence: current.sequence, locator: current.locator)
-    if edit.isPlain, current.traits.isEmpty, !keepsHistory(current.sequence),
+    if edit.isPlain, current.traits.isSubset(of: .mayHoldOlder),
       case .child(current.revision) = edit.lineage
     {
       record.ancestors = .init(try ancestors(of: current, id))
+      record.details = try historyDetails(over: current, id)
       return true
     }
     let newest = try view.newestRecord(of: current, id)
@@ -187,8 +188,27 @@ extension WriteTransaction {
     record.details = details.isEmpty ? nil : details
   }
 
+  /// What the record of a document with one leaf says of those that are held besides; nil if there is
+  /// nothing to say.
+  private func historyDetails(
+    over current: DocumentEntry, _ id: String
+  ) throws(DatabaseError) -> DocumentDetails? {
+    var details = DocumentDetails()
+    details.keepsSuperseded = keepsHistory(current.sequence)
+    if details.keepsSuperseded {
+      details.mayHoldOlder = true
+    } else if current.traits.contains(.mayHoldOlder) {
+      details.mayHoldOlder = try view.olderSequences(of: id, current).contains(where: keepsHistory)
+      // So that the records after this one need not look.
+      details.releasesOlder = !details.mayHoldOlder
+    }
+    return details.isEmpty ? nil : details
+  }
+
   /// Whether a record stays held when it is superseded, though its revision is no leaf any more.
-  func keepsHistory(_ sequence: UInt64) -> Bool { false }
+  func keepsHistory(_ sequence: UInt64) -> Bool {
+    store.configuration.history.isOn || sequence <= store.pinnedThrough
+  }
 
   /// The revision digests before the one that is to be stored over `current`.
   private func ancestors(

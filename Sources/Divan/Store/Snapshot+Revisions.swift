@@ -46,10 +46,12 @@ extension Snapshot {
     let newest = try view.newestRecord(of: entry, id)
     guard newest.details?.tree != nil else { return [view.document(id, of: newest)] }
     let tree = try view.tree(of: newest)
-    return try tree.leaves.map { index in
+    return try tree.leaves.compactMap { index in
       let sequence = tree.nodes[index].sequence
-      return view.document(
-        id, of: sequence == newest.sequence ? newest : try view.olderRecord(sequence, of: id))
+      if sequence == newest.sequence { return view.document(id, of: newest) }
+      // Of a past version, a leaf may have been purged since.
+      if view.past != nil, try !view.holdsOlder(sequence, of: newest.idBytes) { return nil }
+      return view.document(id, of: try view.olderRecord(sequence, of: id))
     }
   }
 

@@ -13,12 +13,15 @@ public struct Snapshot: Sendable {
 
 extension Snapshot {
   /// The sequence number of the last change in this snapshot; 0 if there is none.
-  public var sequence: UInt64 { view.state.lastSequence }
+  public var sequence: UInt64 { view.past?.sequence ?? view.state.lastSequence }
 
   /// How many documents there are that are not deleted.
   ///
-  /// Costs nothing.
-  public var count: Int { Int(clamping: view.state.documentCount) }
+  /// Costs nothing; of a past version as much as ``ids(_:descending:)``.
+  public var count: Int {
+    guard let past = view.past else { return Int(clamping: view.state.documentCount) }
+    return (try? view.countDocuments()) ?? Int(clamping: past.documentCount)
+  }
 
   /// The document of this ID; nil if there is none or it is deleted.
   ///

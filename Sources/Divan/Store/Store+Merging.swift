@@ -10,6 +10,7 @@ extension Store {
 
   /// Merges everything that holds anything dead, and whatever is small.
   func mergeEverything() throws(DatabaseError) {
+    try pruneHistory()
     try sweepAttachments()
     try writeCheckpoint()
     while try mergeOnce(isForced: true) { try writeCheckpoint() }
@@ -20,18 +21,27 @@ extension Store {
     try finishMerge()
     let (position, damaged) = maintenance.state.withLock { ($0.checkpoint?.position, $0.damaged) }
     guard let position else { return false }
-    let begun: (state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail)? =
-      try withTurn { (writer) throws(DatabaseError) in
-        guard commits.failure == nil else { return nil }
-        let policy = MergePolicy(
-          segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
-          sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
-        let inputs = policy.choose(
-          from: newest.segments, activeFileID: writer.active?.fileID, through: position,
-          except: damaged)
-        guard !inputs.isEmpty else { return nil }
-        return (newest, inputs, writer.takeFileID(), writer.tail)
-      }
+    let begun:
+      (
+        state: StoreState, inputs: [Segment], fileID: UInt64, tail: LogTail,
+        releasedThrough: UInt64
+      )? =
+        try withTurn { (writer) throws(DatabaseError) in
+          guard commits.failure == nil else { return nil }
+          let policy = MergePolicy(
+            segmentSizeGoal: UInt64(configuration.segmentSizeGoal),
+            sizeLimit: UInt64(configuration.mergedSizeLimit), isForced: isForced)
+          let inputs = policy.choose(
+            from: newest.segments, activeFileID: writer.active?.fileID, through: position,
+            except: damaged)
+          guard !inputs.isEmpty else { return nil }
+          // Where nothing is kept, only the newest version is sure to be whole.
+          let isHistoryKept = configuration.history.isOn || pinnedThrough > 0
+          return (
+            newest, inputs, writer.takeFileID(), writer.tail,
+            isHistoryKept ? newest.historyFloor : newest.commit
+          )
+        }
     guard let begun else { return false }
     var judge = MergeJudge(
       StoreView(state: begun.state, store: self), inputs: begun.inputs,
@@ -43,7 +53,7 @@ extension Store {
         SegmentMerge.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), judgedAt: begun.state.commit,
-          releasedThrough: begun.state.statedHistoryFloor, isMapped: configuration.reads == .mapped),
+          releasedThrough: begun.releasedThrough, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in
           do throws(DatabaseError) {

@@ -30,6 +30,10 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``turn``.
   var newest: StoreState
+  /// The highest sequence number that a named snapshot reaches; nil while that is not known.
+  ///
+  /// Guarded by ``turn``.
+  var knownPin: UInt64?
 
   init(_ opened: OpenedStore, configuration: Configuration) {
     path = opened.directory.path
@@ -157,6 +161,9 @@ extension Store {
   private func append(
     _ transaction: WriteTransaction, _ writer: LogWriter, needsFlush: Bool
   ) throws(DatabaseError) {
+    if configuration.history.isOn, transaction.state.lastSequence > newest.lastSequence {
+      try transaction.noteMoment(after: StoreView(state: newest, store: self))
+    }
     var state = transaction.state
     do throws(LogError) {
       state.time = try transaction.withBuffer { (buffer) throws(LogError) in

@@ -20,7 +20,11 @@ extension StoreState {
       if old.sequence != record.sequence { removeSequence(old.sequence) }
     }
     segments.noteAdded(locator)
-    if let details = record.details { try put(details, of: record, scratch: &scratch) }
+    if let details = record.details {
+      // What a version before this one may have shown is gone.
+      if !details.released.isEmpty { historyFloor = max(historyFloor, commit) }
+      try put(details, of: record, scratch: &scratch)
+    }
     index(DocumentEntry(record, at: locator), record.idBytes, scratch: &scratch)
   }
 
@@ -79,6 +83,7 @@ extension StoreState {
     _ details: DocumentDetails, of record: DocumentRecord, scratch: inout ByteWriter
   ) throws(PageError) {
     for sequence in details.released { try release(sequence, of: record.idBytes) }
+    if details.releasesOlder { try releaseOlder(of: record.idBytes) }
     if let expiry = details.supersededExpiry {
       catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
     }
@@ -109,10 +114,12 @@ extension StoreState {
     if let expiry = record.supersededExpiry {
       catalog.remove(CatalogKey.expiry(expiry, record.idBytes).span)
     }
-    guard record.mayHoldOlder else { return }
-    for sequence in try olderSequences(of: record.idBytes) {
-      try release(sequence, of: record.idBytes)
-    }
+    if record.mayHoldOlder { try releaseOlder(of: record.idBytes) }
+  }
+
+  /// Holds nothing any more besides a document's newest record.
+  mutating func releaseOlder(of id: SharedBytes) throws(PageError) {
+    for sequence in try olderSequences(of: id) { try release(sequence, of: id) }
   }
 
   /// The sequence numbers of the records that are held besides a document's newest one, ascending.

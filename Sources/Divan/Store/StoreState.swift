@@ -55,9 +55,6 @@ struct StoreState: Sendable {
 }
 
 extension StoreState {
-  /// What a merged segment says of history: where none is kept, that there is none.
-  var statedHistoryFloor: UInt64 { older.isEmpty && catalog.isEmpty ? commit : historyFloor }
-
   /// How many merges this version has seen.
   var mergeCount: Int { documents.mergeCount }
 

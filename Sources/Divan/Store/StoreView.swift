@@ -9,10 +9,15 @@ struct StoreView: Sendable {
   /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one. Neither the
   /// transaction nor the cursors that it hands out are `Sendable`, so such a view stays on its thread.
   nonisolated(unsafe) let unwritten: WriteTransaction?
+  /// Which earlier version is read, if it is not the newest that ``state`` holds.
+  let past: Moment?
 
-  init(state: StoreState, store: Store, unwritten: WriteTransaction? = nil) {
+  init(
+    state: StoreState, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil
+  ) {
     self.state = state
     self.store = store
+    self.past = past
     unsafe self.unwritten = unwritten
   }
 }
@@ -29,11 +34,18 @@ extension StoreView {
       }
     }
     guard let value else { return nil }
-    return try decodeEntry(value)
+    let entry = try decodeEntry(value)
+    return past == nil ? entry : try self.entry(before: entry, SharedBytes(utf8: id))
   }
 
   /// The same by the bytes of the ID.
   func entry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
+    guard let entry = try newestEntry(id) else { return nil }
+    return try self.entry(before: entry, id)
+  }
+
+  /// What the index knows of a document, whatever version is read.
+  func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
     let value = try repairing { (state) throws(PageError) in
       try id.withSpan { (key: Span<UInt8>) throws(PageError) in try state.documents.find(key) }
     }
@@ -102,9 +114,15 @@ extension StoreView {
     of id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
     guard entry.traits.contains(.mayHoldOlder) else { return [] }
-    return try repairing { (state) throws(PageError) in
+    let sequences = try repairing { (state) throws(PageError) in
       try state.olderSequences(of: SharedBytes(utf8: id))
     }
+    return past == nil ? sequences : sequences.filter { $0 < entry.sequence }
+  }
+
+  /// Whether a record is held besides a document's newest one.
+  func holdsOlder(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
+    try locator(in: \.older, OlderKey.bytes(id, sequence)) != nil
   }
 
   private func record(

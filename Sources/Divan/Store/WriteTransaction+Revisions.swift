@@ -66,7 +66,8 @@ extension WriteTransaction {
     try check()
     guard let current = try entry(of: id) else { return false }
     let newest = try view.newestRecord(of: current, id)
-    var tree = try view.tree(of: newest)
+    let before = try view.tree(of: newest)
+    var tree = before
     guard let index = tree.index(of: revision) else { return false }
     guard tree.isLeaf(index) else {
       throw DatabaseError(
@@ -75,12 +76,31 @@ extension WriteTransaction {
     }
     guard tree.leafCount > 1 else { return try purge(id) }
     let sequence = tree.nodes[index].sequence
+    let released = tree.removeLeaf(at: index)
+    let earlier = try recordsOfPurged(before, without: tree, of: id, current)
     try nested {
-      let released = tree.removeLeaf(at: index)
       try write(tree, of: id, over: newest, current, releasing: released)
-      try append(PurgeRecord(idBytes: SharedBytes(utf8: id), sequence: sequence), id)
+      for sequence in [sequence] + earlier {
+        try append(PurgeRecord(idBytes: SharedBytes(utf8: id), sequence: sequence), id)
+      }
     }
     return true
+  }
+
+  /// The records that history holds of revisions that are in one tree and not in another.
+  private func recordsOfPurged(
+    _ before: RevisionTree, without after: RevisionTree, of id: String, _ current: DocumentEntry
+  ) throws(DatabaseError) -> [UInt64] {
+    let leaves = Set(before.heldSequences)
+    let others = try view.olderSequences(of: id, current).filter { !leaves.contains($0) }
+    guard !others.isEmpty else { return [] }
+    let purged = Set(before.nodes.map(\.revision)).subtracting(after.nodes.map(\.revision))
+    var sequences: [UInt64] = []
+    for sequence in others {
+      let revision = try view.olderRecord(sequence, of: id).revision
+      if purged.contains(revision) { sequences.append(sequence) }
+    }
+    return sequences
   }
 
   /// Writes the winning revision of a tree again, with the tree.

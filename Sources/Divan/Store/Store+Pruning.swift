@@ -1,0 +1,262 @@
+import DivanLog
+import Synchronization
+
+extension Store {
+  /// Lets the index go of history that nothing asks for any more, so that merges can give its space back.
+  ///
+  /// Nothing is written: after a crash it is there again, and is let go of again. Versions that may be
+  /// incomplete from then on are below the floor before they are; merges and checkpoints state it.
+  /// STORAGE.md's rule 7 is kept here.
+  func pruneHistory() throws(DatabaseError) {
+    guard configuration.history.isOn || maintenance.takePruningDue() else { return }
+    do throws(DatabaseError) {
+      // Again, if a version was named meanwhile that was not thought of.
+      while !maintenance.isStopped {
+        let view = try withTurn { (_) in StoreView(state: newest, store: self) }
+        var pruning = try HistoryPruning(view)
+        if try pruning.run() { break }
+      }
+      try pruneMoments()
+    } catch {
+      maintenance.notePruningDue()
+      throw error
+    }
+  }
+
+  /// Lets go of records that are held besides newest ones; returns false if other versions are named
+  /// now than were.
+  fileprivate func release(
+    _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, named: [NamedMoment]
+  ) throws(DatabaseError) -> Bool {
+    try withTurn { (_) throws(DatabaseError) in
+      guard commits.failure == nil else { return true }
+      let view = StoreView(state: newest, store: self)
+      guard try view.namedMoments() == named else { return false }
+      var state = newest
+      state.historyFloor = max(state.historyFloor, floor)
+      for record in doomed {
+        try repairing(&state) { (state) throws(PageError) in
+          try state.release(record.sequence, of: record.id)
+        }
+      }
+      newest = state
+      commits.replaceNewest(with: newest)
+      return true
+    }
+  }
+
+  /// Forgets when versions were committed that are not held any more.
+  private func pruneMoments() throws(DatabaseError) {
+    let view = try withTurn { (_) in StoreView(state: newest, store: self) }
+    var scan = view.state.catalog.scan(
+      from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)))
+    var keys: [[UInt8]] = []
+    while let item = try view.step(&scan) {
+      let record = try view.decodeMoment(at: try view.decodeLocator(item.value))
+      guard record.moment.commit < view.state.historyFloor else { break }
+      keys.append(item.key.array)
+    }
+    var rest = keys[...]
+    while !rest.isEmpty {
+      let batch = rest.prefix(HistoryPruning.batchSize)
+      rest = rest.dropFirst(batch.count)
+      try withTurn { (_) throws(DatabaseError) in
+        guard commits.failure == nil else { return }
+        var state = newest
+        for key in batch {
+          try repairing(&state) { (state) throws(PageError) in
+            guard let value = try state.catalog.find(key.span) else { return }
+            if let locator = RecordLocator(indexed: value) { state.segments.noteDead(locator) }
+            state.mayHaveUnreferenced = true
+            state.catalog.remove(key.span)
+          }
+        }
+        newest = state
+        commits.replaceNewest(with: newest)
+      }
+    }
+  }
+
+  private func repairing(
+    _ state: inout StoreState, _ body: (inout StoreState) throws(PageError) -> Void
+  ) throws(DatabaseError) {
+    while true {
+      do throws(PageError) {
+        return try body(&state)
+      } catch {
+        try repairIndex(error, in: state)
+      }
+    }
+  }
+}
+
+extension Maintenance {
+  /// Notes that history may be held that nobody needs.
+  func notePruningDue() { state.withLock { $0.isPruningDue = true } }
+
+  fileprivate func takePruningDue() -> Bool {
+    state.withLock { state in
+      defer { state.isPruningDue = false }
+      return state.isPruningDue
+    }
+  }
+}
+
+/// Finds out which records nothing needs any more: no leaf, no named version, no limit of the history
+/// that is kept.
+private struct HistoryPruning {
+  /// A record that goes.
+  struct Doomed {
+    let id: SharedBytes
+    let sequence: UInt64
+  }
+
+  private let view: StoreView
+  private let retention: HistoryRetention
+  private let named: [NamedMoment]
+  private let namedSequences: [UInt64]
+  /// Of each document, what versions from this sequence number on need is kept.
+  private var start: UInt64 = 0
+  /// The first commit all of whose versions are complete then.
+  private var startCommit: UInt64 = 0
+  private var doomed: [Doomed] = []
+  private var floor: UInt64 = 0
+
+  /// So many records are let go of before writers get their turn.
+  static let batchSize = 2000
+
+  init(_ view: StoreView) throws(DatabaseError) {
+    self.view = view
+    retention = view.store.configuration.history
+    named = try view.namedMoments()
+    namedSequences = named.map(\.moment.sequence)
+  }
+}
+
+extension HistoryPruning {
+  /// Returns false if it has to be begun anew.
+  mutating func run() throws(DatabaseError) -> Bool {
+    try chooseStart()
+    var isCurrent = true
+    let view = view
+    try view.forEachHeld { (held) throws(DatabaseError) in
+      try judge(held)
+      if doomed.count >= HistoryPruning.batchSize { isCurrent = try flush() }
+      return isCurrent && !view.store.maintenance.isStopped
+    }
+    guard isCurrent else { return false }
+    return try flush()
+  }
+
+  private mutating func flush() throws(DatabaseError) -> Bool {
+    guard !doomed.isEmpty || floor > 0 else { return true }
+    defer {
+      doomed = []
+      floor = 0
+    }
+    return try view.store.release(doomed, raisingFloorTo: floor, named: named)
+  }
+
+  /// The first commit in which a sequence number, or one above it, was used.
+  private func commit(of sequence: UInt64) throws(DatabaseError) -> UInt64 {
+    guard sequence < .max, let moment = try view.firstMoment(from: sequence) else {
+      return view.state.commit
+    }
+    return moment.moment.commit
+  }
+
+  // MARK: Limits for all documents
+
+  private mutating func chooseStart() throws(DatabaseError) {
+    guard retention.isOn else {
+      start = .max
+      startCommit = view.state.commit
+      return
+    }
+    if let age = retention.ageLimit { start = try firstSequence(within: age) }
+    if let bytes = retention.bytes { start = max(start, try firstSequence(within: bytes)) }
+    startCommit = start == 0 ? 0 : try commit(of: start)
+    // Moments before that go, even if no record does.
+    floor = startCommit
+  }
+
+  /// The sequence number of the version that was the newest so many milliseconds ago.
+  private func firstSequence(within age: UInt64) throws(DatabaseError) -> UInt64 {
+    let now = view.store.configuration.now()
+    guard now >= age else { return 0 }
+    let next = try view.firstMoment { $0.moment.time > now - age }
+    if let next { return next.previous }
+    if view.state.time <= now - age { return view.state.lastSequence }
+    return try view.lastMoment()?.moment.sequence ?? 0
+  }
+
+  /// A sequence number from which on history takes no more than so many bytes.
+  private func firstSequence(within limit: Int) throws(DatabaseError) -> UInt64 {
+    var sizes = [UInt64](repeating: 0, count: 1024)
+    var ends = [UInt64](repeating: 0, count: 1024)
+    let width = view.state.lastSequence / 1024 + 1
+    try view.forEachHeld { (held) throws(DatabaseError) in
+      let needed = try held.needed(byVersions: namedSequences, in: view)
+      for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
+        let end = held.successor(of: index)
+        let place = min(Int(end / width), 1023)
+        sizes[place] += UInt64(record.locator.size)
+        ends[place] = max(ends[place], end)
+      }
+      return !view.store.maintenance.isStopped
+    }
+    var sum: UInt64 = 0
+    for place in sizes.indices.reversed() {
+      sum += sizes[place]
+      if sum > UInt64(max(0, limit)) { return ends[place] }
+    }
+    return 0
+  }
+
+  // MARK: One document
+
+  private mutating func judge(_ held: HeldHistory) throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try findDoomed(held)
+    } catch {
+      // What stands beside damage stays as it is.
+      guard error.code == .damaged else { throw error }
+    }
+  }
+
+  private mutating func findDoomed(_ held: HeldHistory) throws(DatabaseError) {
+    let pins = Set(namedSequences.compactMap { held.version(at: $0) })
+    // Most documents are done with here, without reading a record.
+    let others = held.records.filter { !pins.contains($0.sequence) }
+    let isEarly = held.version(at: start).map { first in others.contains { $0.sequence < first } }
+    let limit = retention.isOn ? retention.revisions.map { max(0, $0) } : nil
+    guard isEarly == true || limit.map({ others.count > $0 }) == true else { return }
+
+    let needed = try held.needed(byVersions: namedSequences, in: view)
+    let unneeded = held.records.map(\.sequence).filter { !needed.contains($0) }
+    var first = held.version(at: start) ?? 0
+    if let limit, unneeded.count > limit {
+      let kept = unneeded.count - limit
+      first = max(first, limit == 0 ? held.newest.sequence : unneeded[kept])
+    }
+    var gone = try free(unneeded, before: first, held)
+    // In a conflict, what was a leaf then may stand in the way of the limit.
+    while let limit, unneeded.count - gone.count > limit, first < held.newest.sequence {
+      first = held.records.first { $0.sequence > first }?.sequence ?? held.newest.sequence
+      gone = try free(unneeded, before: first, held)
+    }
+    guard !gone.isEmpty else { return }
+    let isEarlier = first <= start
+    floor = max(floor, isEarlier ? startCommit : try commit(of: first))
+    for sequence in gone { doomed.append(Doomed(id: held.id, sequence: sequence)) }
+  }
+
+  /// Which of some records no version from `first` on needs.
+  private func free(
+    _ records: [UInt64], before first: UInt64, _ held: HeldHistory
+  ) throws(DatabaseError) -> [UInt64] {
+    guard let oldest = records.first, oldest < first else { return [] }
+    let leaves = Set(try held.leaves(of: first, in: view))
+    return records.filter { $0 < first && !leaves.contains($0) }
+  }
+}

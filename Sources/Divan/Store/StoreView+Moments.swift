@@ -1,0 +1,207 @@
+import DivanLog
+
+// Which versions of the store are known, and how to find one by a sequence number, a time or a name.
+
+extension StoreView {
+  /// The last whole commit at or below a sequence number.
+  func version(at sequence: UInt64) throws(DatabaseError) -> StoreView {
+    if sequence >= state.lastSequence { return self }
+    if try isNewest(through: sequence) { return self }
+    let next = try firstMoment(from: sequence + 1)
+    let isKnown = next.map { $0.previous <= sequence } ?? false
+    if let next, isKnown, state.historyFloor < next.moment.commit {
+      return at(try moment(before: next))
+    }
+    // A named snapshot may hold it all the same.
+    let wanted = isKnown ? next?.previous ?? sequence : sequence
+    if let named = try namedMoments().first(where: { $0.moment.sequence == wanted }) {
+      return at(named.moment)
+    }
+    throw try notHeld("the version at sequence number \(sequence)")
+  }
+
+  /// The last whole commit at or before a time in milliseconds since 1970.
+  func version(atTime time: UInt64) throws(DatabaseError) -> StoreView {
+    if state.time <= time { return self }
+    let next = try firstMoment { $0.moment.time > time }
+    guard let next else {
+      // Nothing changed since the last moment, or nobody noted when.
+      if let last = try lastMoment(), try isNewest(through: last.moment.sequence) { return self }
+      throw try notHeld("the version of that time")
+    }
+    let before = try moment(before: next)
+    // Without its own record, nobody knows when the version before it was made.
+    if before.sequence == 0 || before.time <= time {
+      if state.historyFloor < next.moment.commit { return at(before) }
+      if let named = try namedMoments().first(where: { $0.moment.sequence == next.previous }) {
+        return at(named.moment)
+      }
+    }
+    throw try notHeld("the version of that time")
+  }
+
+  /// The version that a named snapshot keeps; nil if there is none of that name.
+  func version(named name: SharedBytes) throws(DatabaseError) -> StoreView? {
+    guard let locator = try locator(in: \.catalog, CatalogKey.named(name)) else { return nil }
+    return try namedMoment(at: locator).map { at($0.moment) }
+  }
+
+  private func at(_ moment: Moment) -> StoreView {
+    StoreView(state: state, store: store, past: moment)
+  }
+
+  /// Whether no document was changed after a sequence number.
+  ///
+  /// After an unclean end, the last number that was used is not the last that might have been.
+  private func isNewest(through sequence: UInt64) throws(DatabaseError) -> Bool {
+    var scan = state.sequences.scan(from: .exclusive(sequence.bigEndianBytes))
+    return try step(&scan) == nil
+  }
+
+  private func notHeld(_ what: String) throws(DatabaseError) -> DatabaseError {
+    let first = try firstMoment { $0.moment.commit > state.historyFloor }
+    let start = first?.previous ?? state.lastSequence
+    return DatabaseError(
+      .historyNotHeld, "\(what) is not kept as a whole",
+      hint: "History reaches back to sequence number \(start); keep more of it with "
+        + "`Configuration.history`, or give versions names", path: store.path)
+  }
+}
+
+extension StoreView {
+  /// The first moment whose sequence number is not below this one.
+  func firstMoment(from sequence: UInt64) throws(DatabaseError) -> MomentRecord? {
+    var scan = state.catalog.scan(
+      from: .inclusive(CatalogKey.moment(sequence)), to: .inclusive(CatalogKey.moment(.max)))
+    guard let item = try step(&scan) else { return nil }
+    return try decodeMoment(at: try decodeLocator(item.value))
+  }
+
+  func lastMoment() throws(DatabaseError) -> MomentRecord? {
+    var scan = state.catalog.scan(
+      from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)),
+      descending: true)
+    guard let item = try step(&scan) else { return nil }
+    return try decodeMoment(at: try decodeLocator(item.value))
+  }
+
+  /// The first moment of which `isLater` is true, if it is true of all that come after one of which
+  /// it is.
+  func firstMoment(
+    where isLater: (MomentRecord) -> Bool
+  ) throws(DatabaseError) -> MomentRecord? {
+    var found: MomentRecord?
+    // No moment below `low` is later, and the first at or above `high` is `found`.
+    var (low, high) = (0 as UInt64, state.lastSequence + 1)
+    while low < high {
+      let middle = low + (high - low) / 2
+      guard let moment = try firstMoment(from: middle), moment.moment.sequence < high else {
+        high = middle
+        continue
+      }
+      if isLater(moment) {
+        found = moment
+        high = middle
+      } else {
+        low = moment.moment.sequence + 1
+      }
+    }
+    return found
+  }
+
+  func decodeMoment(at locator: RecordLocator) throws(DatabaseError) -> MomentRecord {
+    let payload = try payload(of: .moment, at: locator)
+    do throws(ByteError) {
+      return try MomentRecord.decode(payload)
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+
+  /// The version before a moment.
+  ///
+  /// Where its own moment is not known, it is given the other's time, which is later.
+  private func moment(before next: MomentRecord) throws(DatabaseError) -> Moment {
+    var moment = next.moment
+    if let locator = try locator(in: \.catalog, CatalogKey.moment(next.previous)) {
+      moment = try decodeMoment(at: locator).moment
+    }
+    moment.sequence = next.previous
+    // Commits between the two changed no document.
+    moment.commit = next.moment.commit - min(1, next.moment.commit)
+    return moment
+  }
+}
+
+/// A version that is kept under a name.
+struct NamedMoment: Equatable, Sendable {
+  var name: SharedBytes
+  var moment: Moment
+}
+
+extension StoreView {
+  /// All named snapshots, in the order of the bytes of their names.
+  func namedMoments() throws(DatabaseError) -> [NamedMoment] {
+    let prefix = [CatalogKey.Kind.named.rawValue]
+    var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    var all: [NamedMoment] = []
+    while let item = try step(&scan) {
+      if let named = try namedMoment(at: try decodeLocator(item.value)) { all.append(named) }
+    }
+    return all
+  }
+
+  fileprivate func namedMoment(
+    at locator: RecordLocator
+  ) throws(DatabaseError) -> NamedMoment? {
+    let payload = try payload(of: .named, at: locator)
+    do throws(ByteError) {
+      let record = try NamedRecord.decode(payload)
+      return record.moment.map { NamedMoment(name: record.name, moment: $0) }
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+}
+
+extension Store {
+  /// The highest sequence number that a named snapshot reaches; the caller has the turn to write.
+  var pinnedThrough: UInt64 {
+    if let knownPin { return knownPin }
+    let view = StoreView(state: newest, store: self)
+    // Where it cannot be read what is needed, everything is.
+    guard let named = try? view.namedMoments() else { return .max }
+    let pin = named.map(\.moment.sequence).max() ?? 0
+    knownPin = pin
+    return pin
+  }
+}
+
+extension WriteTransaction {
+  /// Appends what says that a version ends with this transaction.
+  func noteMoment(after base: StoreView) throws(DatabaseError) {
+    let record = MomentRecord(
+      moment: Moment(
+        sequence: state.lastSequence, commit: base.state.commit + 1,
+        time: min(max(base.state.time, store.configuration.now()), counterLimit),
+        documentCount: min(state.documentCount, counterLimit)),
+      previous: try base.lastChange)
+    let place = try append(.moment, id: nil) { writer in record.encode(to: &writer) }
+    state.put(record, at: place, scratch: &entryScratch)
+  }
+}
+
+extension StoreView {
+  /// The sequence number with which this version ends, as its moment says, if it has one.
+  fileprivate var lastChange: UInt64 {
+    get throws(DatabaseError) {
+      let own = try locator(in: \.catalog, CatalogKey.moment(state.lastSequence))
+      if own != nil || state.lastSequence == 0 { return state.lastSequence }
+      // After an unclean end, numbers were left out; or history was not kept for some time.
+      if let last = try lastMoment(), try isNewest(through: last.moment.sequence) {
+        return last.moment.sequence
+      }
+      return state.lastSequence
+    }
+  }
+}

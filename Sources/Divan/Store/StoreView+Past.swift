@@ -1,0 +1,126 @@
+import DivanLog
+
+// How an earlier version is read from a newer one: of each document, the newest record that it had
+// then is either its newest one still, or held besides it.
+
+extension StoreView {
+  /// What the index said of a document in the version that is read; nil if there was no such document.
+  ///
+  /// Costs a search and the reading of a record if the document was changed since.
+  func entry(
+    before newest: DocumentEntry, _ id: SharedBytes
+  ) throws(DatabaseError) -> DocumentEntry? {
+    guard let past, newest.sequence > past.sequence else { return newest }
+    guard newest.traits.contains(.mayHoldOlder) else { return nil }
+    var scan = state.older.scan(
+      from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, past.sequence)),
+      descending: true)
+    while let item = try step(&scan) {
+      guard let sequence = OlderKey.sequence(item.key, idSize: id.count) else { continue }
+      let locator = try decodeLocator(item.value)
+      let record = try record(at: locator)
+      guard record.sequence == sequence, record.idBytes == id else {
+        throw damage(at: locator, "another record stands here")
+      }
+      return try entry(of: record, at: locator)
+    }
+    return nil
+  }
+
+  /// The entry of a document whose newest record this is, in the version that is read.
+  func entry(
+    of record: DocumentRecord, at locator: RecordLocator
+  ) throws(DatabaseError) -> DocumentEntry {
+    var entry = DocumentEntry(record, at: locator)
+    guard past != nil, let winner = entry.winningSequence,
+      try !holdsOlder(winner, of: record.idBytes)
+    else { return entry }
+    // The leaf that won then was purged since: so the best of the others did.
+    let tree = try tree(of: record)
+    for leaf in tree.leaves {
+      let node = tree.nodes[leaf]
+      let isOwn = node.sequence == record.sequence
+      let isHeld = isOwn ? true : try holdsOlder(node.sequence, of: record.idBytes)
+      guard isHeld else { continue }
+      entry.revision = node.revision
+      entry.isDeleted = node.isDeleted
+      entry.winningSequence = isOwn ? nil : node.sequence
+      return entry
+    }
+    return entry
+  }
+
+  /// How many documents are not deleted in the version that is read.
+  func countDocuments() throws(DatabaseError) -> Int {
+    var entries = EntryCursor(self, .all, descending: false)
+    var count = 0
+    while try entries.next() != nil { count += 1 }
+    return count
+  }
+}
+
+/// The changes of a past version to documents that were changed again since, which the order of
+/// changes does not know any more.
+///
+/// They are gathered before the first is asked for: in a walk over all records that are held besides
+/// newest ones, and memory for each document that has any.
+struct ChangesBefore {
+  private let since: UInt64
+  /// The newest last.
+  private var changes: [(sequence: UInt64, locator: RecordLocator)]?
+  /// The next change to a document that was not changed again.
+  private var front: IndexEntry?
+  private var isFetched = false
+
+  init(since: UInt64) { self.since = since }
+
+  /// The next change: one of these, or one that the order of changes still has.
+  mutating func next(
+    of view: StoreView, besides scan: inout LayeredScan
+  ) throws(DatabaseError) -> RecordLocator? {
+    if changes == nil { changes = try gather(view) }
+    if !isFetched {
+      front = try view.step(&scan)
+      isFetched = true
+    }
+    if let last = changes?.last,
+      front.map({ last.sequence < UInt64(bigEndian: $0.key.load(UInt64.self, at: 0)) }) ?? true
+    {
+      changes?.removeLast()
+      return last.locator
+    }
+    guard let item = front else { return nil }
+    isFetched = false
+    return try view.decodeLocator(item.value)
+  }
+
+  private func gather(
+    _ view: StoreView
+  ) throws(DatabaseError) -> [(sequence: UInt64, locator: RecordLocator)] {
+    guard let past = view.past else { return [] }
+    var newest: [[UInt8]: (sequence: UInt64, locator: RecordLocator)] = [:]
+    var scan = view.state.older.scan()
+    while let item = try view.step(&scan) {
+      let (id, sequence) = OlderKey.parts(item.key)
+      guard sequence <= past.sequence, sequence > newest[id.array]?.sequence ?? 0 else { continue }
+      newest[id.array] = (sequence, try view.decodeLocator(item.value))
+    }
+    var changes: [(sequence: UInt64, locator: RecordLocator)] = []
+    for (id, change) in newest where change.sequence > since {
+      guard let entry = try view.newestEntry(SharedBytes(copying: id)),
+        entry.sequence > past.sequence
+      else { continue }
+      changes.append(change)
+    }
+    return changes.sorted { $0.sequence > $1.sequence }
+  }
+}
+
+extension OlderKey {
+  /// The document's ID and the sequence number in a key of ``StoreState/older``.
+  static func parts(_ key: SharedBytes) -> (id: SharedBytes, sequence: UInt64) {
+    let size = max(0, key.count - suffixSize)
+    guard key.count >= suffixSize else { return (.empty, 0) }
+    return (key.prefix(size), UInt64(bigEndian: key.load(UInt64.self, at: size + 1)))
+  }
+}

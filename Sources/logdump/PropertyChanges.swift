@@ -1,0 +1,56 @@
+import Divan
+
+/// What was made of one object's properties in another: nested objects are compared by their keys,
+/// everything else as a whole.
+struct PropertyChange {
+  /// The keys that lead to the property.
+  let path: [String]
+  /// What it was; nil if it was not there.
+  let old: Value?
+  /// What it is; nil if it is not there any more.
+  let new: Value?
+}
+
+extension PropertyChange {
+  /// All changes, in the order of the keys of the old object, then of the new.
+  static func between(_ old: Value.Object, _ new: Value.Object) -> [PropertyChange] {
+    // Nesting is limited where documents are read.
+    between(old, new, [])
+  }
+
+  private static func between(
+    _ old: Value.Object, _ new: Value.Object, _ path: [String]
+  ) -> [PropertyChange] {
+    var changes: [PropertyChange] = []
+    for (key, before) in old {
+      let after = new[key]
+      if let a = before.objectValue, let b = after?.objectValue {
+        changes += between(a, b, path + [key])
+      } else if after != before {
+        changes.append(PropertyChange(path: path + [key], old: before, new: after))
+      }
+    }
+    for (key, after) in new where old[key] == nil {
+      changes.append(PropertyChange(path: path + [key], old: nil, new: after))
+    }
+    return changes
+  }
+
+  var node: JSONNode {
+    var fields: [(String, JSONNode)] = [("path", .list(path.map { .text($0) }))]
+    if let old { fields.append(("old", .raw(old.json))) }
+    if let new { fields.append(("new", .raw(new.json))) }
+    return .fields(fields)
+  }
+
+  /// A line for people.
+  var text: String {
+    let name = printable(path.joined(separator: "."))
+    return switch (old, new) {
+    case (nil, let new?): "+ \(name): \(new.json)"
+    case (let old?, nil): "- \(name): \(old.json)"
+    case (let old?, let new?): "~ \(name): \(old.json) → \(new.json)"
+    case (nil, nil): "  \(name)"
+    }
+  }
+}

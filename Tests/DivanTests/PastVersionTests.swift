@@ -1,0 +1,441 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Past versions by their sequence numbers, times and names.
+struct PastVersionTests {
+  private let disk = MemoryFileSystem()
+  private let clock = SteppedClock()
+
+  private func open(_ history: HistoryRetention) throws -> Database {
+    var configuration = Configuration.small(on: disk)
+    configuration.maintenance = .manual
+    configuration.history = history
+    configuration.now = { [clock] in clock.now }
+    return try Database(at: "/s", configuration: configuration)
+  }
+
+  private func put(_ database: Database, _ id: String, _ number: Int64) throws {
+    clock.tick()
+    try database.write { _ = try $0.overwrite(id, with: ["n": .int(number)]) }
+  }
+
+  private func expect(_ code: DatabaseError.Code, _ body: () throws -> Void) {
+    do {
+      try body()
+      Issue.record("nothing was thrown where \(code) should have been")
+    } catch let error as DatabaseError {
+      #expect(error.code == code, "\(error)")
+    } catch {
+      Issue.record("\(error)")
+    }
+  }
+
+  private func heldCount(_ database: Database) throws -> Int {
+    let view = try database.store.view()
+    var scan = view.state.older.scan()
+    var count = 0
+    while try view.step(&scan) != nil { count += 1 }
+    return count
+  }
+
+  private func catalogCount(_ database: Database) throws -> Int {
+    let view = try database.store.view()
+    var scan = view.state.catalog.scan()
+    var count = 0
+    while try view.step(&scan) != nil { count += 1 }
+    return count
+  }
+
+  @Test func `a past version is read like the newest one`() throws {
+    let database = try open(.everything)
+    try put(database, "a", 1)
+    let between = clock.date
+    try put(database, "b", 1)
+    try put(database, "a", 2)
+    try database.write { _ = try $0.delete(id: "b") }
+    try put(database, "c", 3)
+
+    let first = try database.snapshot(at: 1)
+    #expect(first.sequence == 1)
+    #expect(first.count == 1)
+    #expect(try first.get("a")?["n"] == 1)
+    #expect(try first.get("b") == nil)
+    #expect(try first.revision(of: "c") == nil)
+    #expect(try database.snapshot(at: between).sequence == 1)
+    let fourth = try database.snapshot(at: 4)
+    #expect(try fourth.get("a")?["n"] == 2)
+    #expect(try fourth.tombstone("b") != nil)
+    #expect(fourth.count == 1)
+    var changes = fourth.changes(since: 2)
+    #expect(try changes.rest().map(\.id) == ["a", "b"])
+    #expect(try database.snapshot(at: 0).count == 0)
+    #expect(try database.snapshot(at: 99).sequence == 5)
+    #expect(try database.snapshot(at: Date(timeIntervalSince1970: 0)).count == 0)
+    #expect(try database.snapshot(at: clock.date + 100).count == 2)
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `a sequence number inside a transaction means the transaction before`() throws {
+    let database = try open(.everything)
+    try put(database, "a", 1)
+    try database.write { transaction in
+      for id in ["b", "c", "d"] { _ = try transaction.overwrite(id, with: ["n": 2]) }
+      _ = try transaction.overwrite("a", with: ["n": 2])
+      _ = try transaction.overwrite("a", with: ["n": 3])
+    }
+    for sequence in 1...5 as ClosedRange<UInt64> {
+      let snapshot = try database.snapshot(at: sequence)
+      #expect(snapshot.sequence == 1)
+      #expect(try snapshot.get("a")?["n"] == 1)
+      #expect(snapshot.count == 1)
+    }
+    #expect(try database.snapshot(at: 6).get("a")?["n"] == 3)
+  }
+
+  @Test func `nothing is kept by default`() throws {
+    let database = try open(.none)
+    for number in 1...5 as ClosedRange<Int64> { try put(database, "a", number) }
+    #expect(try heldCount(database) == 0)
+    #expect(try catalogCount(database) == 0)
+    for sequence in 0...4 as ClosedRange<UInt64> {
+      expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
+    }
+    expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 1) }
+    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+  }
+
+  @Test func `history begins when it is asked for, and ends when it is not any more`() throws {
+    var database = try open(.none)
+    try put(database, "a", 1)
+    try put(database, "a", 2)
+    try database.close()
+    database = try open(.everything)
+    try put(database, "a", 3)
+    try put(database, "a", 4)
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 1) }
+    #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    try database.close()
+    database = try open(.none)
+    // What was kept stays until something is lost.
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    try database.compact()
+    #expect(try heldCount(database) == 0)
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 3) }
+    try put(database, "a", 5)
+    try put(database, "a", 6)
+    // Nothing has to be looked at any more when the document is written.
+    let entry = try #require(try database.store.view().entry("a"))
+    #expect(entry.traits.isEmpty)
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `what was not noted lies in a gap`() throws {
+    var database = try open(.everything)
+    try put(database, "a", 1)
+    try put(database, "b", 2)
+    try database.close()
+    database = try open(.none)
+    try put(database, "c", 3)
+    try put(database, "d", 4)
+    try database.close()
+    database = try open(.everything)
+    try put(database, "e", 5)
+    try put(database, "f", 6)
+    #expect(try database.snapshot(at: 1).count == 1)
+    for sequence in [2, 3] as [UInt64] {
+      // Whether a transaction ended there is not known.
+      expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
+    }
+    #expect(try database.snapshot(at: 4).count == 4)
+    #expect(try database.snapshot(at: 5).count == 5)
+  }
+
+  @Test func `the number of revisions is limited`() throws {
+    let database = try open(HistoryRetention(revisions: 3))
+    try put(database, "b", 0)
+    for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
+    #expect(try database.snapshot(at: 2).get("a")?["n"] == 1)
+    try database.compact()
+    #expect(try heldCount(database) == 3)
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 7) }
+    #expect(try database.snapshot(at: 8).get("a")?["n"] == 7)
+    let history = try database.read { try $0.history(of: "a") }
+    #expect(history.map { $0.document != nil } == (0..<10).map { $0 < 4 })
+    do {
+      _ = try database.snapshot(at: 3)
+    } catch let error as DatabaseError {
+      #expect(error.hint?.contains("sequence number 8") == true, "\(error)")
+    }
+  }
+
+  @Test func `the age of revisions is limited`() throws {
+    let database = try open(HistoryRetention(age: .seconds(3)))
+    for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
+    try database.compact()
+    // The version of three seconds ago is there, and those after it.
+    #expect(try heldCount(database) == 3)
+    expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 4) }
+    #expect(try database.snapshot(at: clock.date - 3).get("a")?["n"] == 7)
+    for _ in 0..<100 { clock.tick() }
+    try database.compact()
+    #expect(try heldCount(database) == 0)
+    #expect(try database.snapshot(at: 10).get("a")?["n"] == 10)
+  }
+
+  @Test func `the bytes of history are limited`() throws {
+    let database = try open(HistoryRetention(bytes: 20_000))
+    let text = Value.string(String(repeating: "x", count: 500))
+    for number in 0..<200 {
+      try database.write { transaction in
+        let properties: Value.Object = ["n": .int(Int64(number)), "x": text]
+        _ = try transaction.overwrite("d\(number % 7)", with: properties)
+      }
+    }
+    try database.compact()
+    let held = try heldCount(database)
+    #expect(held > 20 && held < 40, "\(held)")
+    // The change of the number 198, which is of d2, was followed by one of d3 only.
+    #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
+    #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
+  }
+
+  @Test func `a named snapshot survives merges and reopening, and gives its space back`() throws {
+    var database = try open(.none)
+    let text = Value.string(String(repeating: "x", count: 400))
+    try database.write { transaction in
+      for number in 0..<100 { _ = try transaction.overwrite("d\(number)", with: ["x": text]) }
+    }
+    try database.nameSnapshot("before import")
+    for round in 1...5 as ClosedRange<Int64> {
+      try database.write { transaction in
+        for number in 0..<100 {
+          _ = try transaction.overwrite("d\(number)", with: ["x": text, "n": .int(round)])
+        }
+      }
+    }
+    try put(database, "new", 1)
+    for _ in 0..<2 {
+      try database.compact()
+      try database.close()
+      database = try open(.none)
+    }
+    let named = try #require(try database.namedSnapshots().first)
+    #expect(named.name == "before import")
+    #expect(named.sequence == 100)
+    #expect(named.documentCount == 100)
+    #expect(named.pinnedSize > 40_000 && named.pinnedSize < 60_000, "\(named.pinnedSize)")
+    #expect(try heldCount(database) == 100)
+    do {
+      let snapshot = try database.snapshot(named: "before import")
+      #expect(snapshot.count == 100)
+      #expect(try snapshot.get("d7")?["n"] == nil)
+      #expect(try snapshot.get("new") == nil)
+      #expect(try database.snapshot(at: 100).get("d7")?["n"] == nil)
+    }
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 200) }
+    let size = try database.statistics.liveSize
+    try database.removeSnapshot(named: "before import")
+    try database.compact()
+    #expect(try heldCount(database) == 0)
+    #expect(try database.statistics.liveSize < size - 40_000)
+    #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < 80_000)
+    expect(.notFound) { _ = try database.snapshot(named: "before import") }
+    expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `names are checked`() throws {
+    let database = try open(.none)
+    try put(database, "a", 1)
+    try database.nameSnapshot("x")
+    expect(.alreadyExists) { try database.nameSnapshot("x") }
+    expect(.invalidSnapshotName) { try database.nameSnapshot("") }
+    let long = String(repeating: "ä", count: 120)
+    try database.nameSnapshot(long)
+    expect(.invalidSnapshotName) { try database.nameSnapshot(long + "a") }
+    expect(.notFound) { _ = try database.snapshot(named: "y") }
+    expect(.notFound) { try database.removeSnapshot(named: "y") }
+    #expect(try database.namedSnapshots().map(\.name) == ["x", long])
+    try database.removeSnapshot(named: "x")
+    try database.nameSnapshot("x")
+    #expect(try database.namedSnapshots().map(\.sequence) == [1, 1])
+    let other = try Database.inMemory()
+    expect(.historyNotHeld) { try database.nameSnapshot("z", of: other.snapshot()) }
+  }
+
+  @Test func `an open snapshot is named for as long as nothing of it is gone`() throws {
+    let database = try open(.none)
+    try put(database, "a", 1)
+    let open = try database.snapshot()
+    try put(database, "b", 1)
+    try database.nameSnapshot("earlier", of: open)
+    try put(database, "a", 2)
+    expect(.historyNotHeld) {
+      try database.nameSnapshot("too late", of: try database.snapshot(at: 2))
+    }
+    // Another name keeps that version.
+    try database.nameSnapshot("again", of: open)
+    try database.removeSnapshot(named: "earlier")
+    try database.compact()
+    #expect(try database.snapshot(named: "again").get("a")?["n"] == 1)
+    #expect(try database.snapshot(named: "again").count == 1)
+    try database.removeSnapshot(named: "again")
+    try database.compact()
+    expect(.historyNotHeld) { try database.nameSnapshot("gone", of: open) }
+    // What is open stays as it is.
+    #expect(try open.get("a")?["n"] == 1)
+  }
+
+  @Test func `purging reaches past versions`() throws {
+    let database = try open(.everything)
+    try put(database, "a", 1)
+    try put(database, "b", 1)
+    try put(database, "a", 2)
+    try database.nameSnapshot("x")
+    let open = try database.snapshot(at: 1)
+    try database.write { _ = try $0.purge("a") }
+    #expect(try database.snapshot(at: 1).get("a") == nil)
+    #expect(try database.snapshot(named: "x").get("a") == nil)
+    #expect(try database.snapshot(named: "x").count == 1)
+    #expect(try open.get("a")?["n"] == 1)
+    // A new document of that ID has nothing to do with the old one.
+    try put(database, "a", 3)
+    try put(database, "a", 4)
+    #expect(try database.snapshot(named: "x").get("a") == nil)
+    try database.compact()
+    #expect(try database.snapshot(at: 4).get("a")?["n"] == 3)
+    #expect(try database.snapshot(at: 3).get("a") == nil)
+  }
+
+  @Test func `a purged leaf is gone from past versions, with what only it came from`() throws {
+    let database = try open(.everything)
+    func revision(_ generation: UInt64, _ letter: Character) throws -> RevisionID {
+      try #require(RevisionID(generation: generation, digest: String(repeating: letter, count: 32)))
+    }
+    func insert(_ number: Int64, _ history: [RevisionID]) throws {
+      try database.write {
+        _ = try $0.insert(Document(id: "a", ["n": .int(number)]), history: history)
+      }
+    }
+    let (root, left) = (try revision(1, "a"), try revision(2, "b"))
+    let (right, rightChild) = (try revision(2, "c"), try revision(3, "c"))
+    try insert(1, [root])
+    try insert(2, [left, root])
+    try insert(3, [right, root])
+    try insert(4, [rightChild, right, root])
+    #expect(try database.snapshot(at: 4).get("a")?["n"] == 4)
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
+    try database.nameSnapshot("x")
+    try database.write { _ = try $0.purge("a", revision: rightChild) }
+    for (sequence, number) in [(1, 1), (2, 2), (3, 2), (4, 2), (5, 2)] as [(UInt64, Value)] {
+      let snapshot = try database.snapshot(at: sequence)
+      #expect(try snapshot.get("a")?["n"] == number, "\(sequence)")
+      #expect(try snapshot.leaves(of: "a").count == 1, "\(sequence)")
+      #expect(try snapshot.revision(rightChild, of: "a") == nil)
+      #expect(try snapshot.revision(right, of: "a") == nil)
+    }
+    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    try database.compact()
+    #expect(try database.snapshot(named: "x").get("a")?["n"] == 2)
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
+  @Test func `numbers that are left out after an interruption belong to the version before`()
+    throws
+  {
+    let disk = SimulatedFileSystem()
+    func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
+      var configuration = Configuration.crashing(on: disk, life: life)
+      configuration.history = .everything
+      return try Database(at: "/s", configuration: configuration)
+    }
+    let database = try open(disk, life: 1)
+    try put(database, "a", 1)
+    try put(database, "a", 2)
+    let again = try open(disk.restarted(.processEnd), life: 2)
+    #expect(try again.snapshot().sequence > 2)
+    #expect(try again.snapshot(at: 2).sequence > 2)
+    try put(again, "a", 3)
+    let last = try again.snapshot().sequence
+    for sequence in [2, 3, last - 1] {
+      #expect(try again.snapshot(at: sequence).sequence == 2)
+      #expect(try again.snapshot(at: sequence).get("a")?["n"] == 2)
+    }
+    #expect(try again.snapshot(at: 1).get("a")?["n"] == 1)
+  }
+
+  @Test func `whenever the process ends, past versions are whole or refused`() throws {
+    let disk = SimulatedFileSystem()
+    @Sendable func open(_ disk: SimulatedFileSystem, life: Int) throws -> Database {
+      var configuration = Configuration.crashing(on: disk, life: life)
+      configuration.maintenance = .manual
+      configuration.segmentSizeGoal = 1024
+      configuration.history = HistoryRetention(revisions: 4)
+      return try Database(at: "/s", configuration: configuration)
+    }
+    let database = try open(disk, life: 1)
+    for number in 0..<40 { try put(database, "d\(number % 5)", Int64(number)) }
+    try database.nameSnapshot("kept")
+    try database.nameSnapshot("dropped", of: database.snapshot(at: 30))
+    for number in 40..<80 { try put(database, "d\(number % 5)", Int64(number)) }
+    let calls = Recorder<Int>()
+    let refusals = Recorder<UInt64>()
+    @Sendable func check(_ database: Database) throws {
+      for sequence in 1...80 as ClosedRange<UInt64> {
+        do {
+          let snapshot = try database.snapshot(at: sequence)
+          let numbers = try (0..<5).map { try snapshot.get("d\($0)")?["n"]?.intValue ?? -1 }
+          // Of each document, the last number that was put by then.
+          let last = Int(sequence) - 1
+          #expect(numbers == (0..<5).map { $0 > last ? -1 : last - (last - $0) % 5 })
+        } catch let error as DatabaseError where error.code == .historyNotHeld {
+          refusals.append(sequence)
+        }
+      }
+      #expect(try database.snapshot(named: "kept").get("d0")?["n"] == 35)
+      #expect(try database.snapshot(named: "kept").sequence == 40)
+      if let dropped = try? database.snapshot(named: "dropped") {
+        #expect(try dropped.get("d0")?["n"] == 25)
+      }
+    }
+    try check(database)
+    #expect(refusals.all.isEmpty)
+    disk.observeChangingCalls { [unowned disk] call in
+      do {
+        let again = try open(disk.restarted(.processEnd), life: 1 + call)
+        try check(again)
+        try again.compact()
+        try check(again)
+        calls.append(call)
+      } catch {
+        Issue.record("call \(call): \(error)")
+      }
+    }
+    try database.compact()
+    try database.removeSnapshot(named: "dropped")
+    try database.compact()
+    disk.observeChangingCalls(nil)
+    #expect(calls.all.count > 10)
+    #expect(!refusals.all.isEmpty && !refusals.all.contains(40) && !refusals.all.contains(80))
+    try check(database)
+    #expect(try heldCount(database) == 25)
+  }
+
+  @Test func `a moment that is not after the one before it is no moment`() throws {
+    let moment = Moment(sequence: 5, commit: 2, time: 3, documentCount: 1)
+    for (previous, isSound) in [(4, true), (5, false), (6, false)] as [(UInt64, Bool)] {
+      var writer = ByteWriter()
+      MomentRecord(moment: moment, previous: previous).encode(to: &writer)
+      let decoded = try? MomentRecord.decode(writer.sharedCopy)
+      #expect((decoded != nil) == isSound)
+    }
+  }
+}
