@@ -62,15 +62,21 @@ public struct Change: Sendable, Equatable {
   public let document: Document
   /// Who made the change, if it was brought here from elsewhere.
   public let origin: String?
+  /// Whether the document is said to have several revisions at once: see
+  /// ``Snapshot/conflicts(of:)``.
+  public let hasConflicts: Bool
 }
 
 /// Changes one after the other, in the order of their sequence numbers.
 public struct ChangeCursor {
   private let view: StoreView
   private var scan: LayeredScan
+  /// The sequence number of the change that was read last, or was to be read; where it began, before.
+  private(set) var position: UInt64
 
   init(_ view: StoreView, since sequence: UInt64) {
     self.view = view
+    position = sequence
     let key = sequence.withBigEndianBytes { key in key.indices.map { key[$0] } }
     scan = view.state.sequences.scan(from: .exclusive(key))
   }
@@ -78,6 +84,9 @@ public struct ChangeCursor {
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
     guard let entry = try view.step(&scan) else { return nil }
+    if entry.key.count == 8 {
+      position = max(position, UInt64(bigEndian: entry.key.load(UInt64.self, at: 0)))
+    }
     let locator = try view.decodeLocator(entry.value)
     let record = try view.record(at: locator)
     guard let id = record.id else {
@@ -88,8 +97,11 @@ public struct ChangeCursor {
       try record.details?.winner.map { (winner) throws(DatabaseError) in
         Document(id: id, try view.olderRecord(winner.sequence, of: id))
       } ?? Document(id: id, record)
+    let hasConflicts =
+      record.details?.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
     return Change(
-      sequence: record.sequence, document: document, origin: record.details?.origin)
+      sequence: record.sequence, document: document, origin: record.details?.origin,
+      hasConflicts: hasConflicts)
   }
 
   /// All that are left, as an array.
