@@ -1,8 +1,9 @@
-import Divan
 import DivanLog
 import Foundation
 import Synchronization
 import Testing
+
+@testable import Divan
 
 /// `docs/FILE_FORMAT.md` is run: its examples are what the code writes, and the code reads them.
 struct FileFormatTests {
@@ -75,6 +76,62 @@ struct FileFormatTests {
         parent: parent, isDeleted: row[1] == "yes",
         body: try ValueCoding.encode(try Value(json: row[2])))
       #expect("\(computed)" == row[3])
+    }
+  }
+
+  @Test func `the revision trees in the page are written and read as it says`() throws {
+    let rows = try FormatPage().rows(after: "| histories, newest first | bytes |")
+    #expect(rows.count == 4)
+    for row in rows {
+      var tree = RevisionTree()
+      for (sequence, history) in zip(UInt64(1)..., row[0].split(separator: " ")) {
+        let isDeleted = history.hasSuffix("!")
+        let digests = history.dropLast(isDeleted ? 1 : 0).split(separator: ",")
+        let newest = try RevisionID(parsing: String(digests[0]))
+        let revisions = try digests.enumerated().map { steps, digest in
+          try steps == 0
+            ? newest
+            : #require(
+              RevisionID(generation: newest.generation - UInt64(steps), digest: String(digest)))
+        }
+        tree.insert(try RevisionTree.Path(revisions), isDeleted: isDeleted, sequence: sequence)
+      }
+      var writer = ByteWriter()
+      tree.encode(into: &writer)
+      #expect(FormatPage.spaced(writer.array) == row[1], "\(row[0])")
+      var reader = ByteReader(SharedBytes(copying: try FormatPage.bytes(row[1])))
+      #expect(try RevisionTree(from: &reader) == tree && reader.isAtEnd, "\(row[0])")
+    }
+  }
+
+  @Test func `the attachments in the page are stored and read as it says`() throws {
+    let rows = try FormatPage().rows(
+      after: "| body | name of its file | content of its record |")
+    let bodies: [String: String] = [
+      "nothing": "", "Divan": "Divan", "100,000 times `a": String(repeating: "a", count: 100_000),
+    ]
+    #expect(Set(rows.map { $0[0] }) == Set(bodies.keys))
+    for row in rows {
+      let body = SharedBytes(utf8: try #require(bodies[row[0]]))
+      let fileSystem = MemoryFileSystem()
+      try fileSystem.makeDirectory("/page.divan")
+      try fileSystem.makeDirectory("/page.divan/tmp")
+      let files = AttachmentFiles(
+        StoreDirectory("/page.divan", on: fileSystem), AttachmentFiles.Settings(isMapped: false))
+      let record = try files.store(body).record
+      var writer = ByteWriter()
+      record.encode(to: &writer)
+      #expect(FormatPage.spaced(writer.array) == row[2], "\(row[0])")
+      let parsed = try AttachmentRecord.decode(
+        SharedBytes(copying: try FormatPage.bytes(row[2])))
+      #expect(parsed == record)
+      #expect(try files.open(parsed).readAll() == body)
+      guard row[1] != "none" else {
+        #expect(try fileSystem.list("/page.divan") == ["tmp"])
+        continue
+      }
+      #expect(
+        try fileSystem.contents(of: "/page.divan/" + row[1], limit: 1 << 20) == body)
     }
   }
 }

@@ -1,17 +1,6 @@
 import DivanLog
 
-// The stored form:
-//
-//     varint    number of nodes; then for each, in their order:
-//       1 byte    flags
-//       varint    where flag 16 is set: the generation of a root
-//                 where flag 32 is set: how much lower than the generation of the node before this
-//                 one's is; the parent is that node's ancestor
-//       …         16 bytes of an own digest, or the size (varint) and UTF-8 of a foreign one
-//       varint    where flag 4 is set: the sequence number of the record that holds the body
-//
-// A node with neither of the flags 16 and 32 is a child of the node before it. Each tree has one
-// form only, and reading refuses all others. FILE_FORMAT.md §9
+// The stored form: FILE_FORMAT.md §9. Each tree has one form only, and reading refuses all others.
 
 extension RevisionTree {
   private struct Flags: OptionSet {
@@ -117,7 +106,7 @@ extension RevisionTree {
         throw ByteError(offset: offset, reason: "revisions out of order")
       }
       if flags.contains(.root) { lastRoot = revision }
-      var node = Node(
+      var node = RevisionNode(
         revision: revision, isDeleted: flags.contains(.deleted),
         isForeignEdit: flags.contains(.foreignEdit), parentIndex: parentIndex)
       if flags.contains(.body) {

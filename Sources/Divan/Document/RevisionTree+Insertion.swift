@@ -19,10 +19,11 @@ extension RevisionTree {
     }
 
     var kind: Kind
-    /// Whether the path's revision was not known before on these ancestors.
+    /// Whether a node was added for the path's revision, with what was said of it: then its record is
+    /// to be written.
     ///
-    /// It may have been known though the kind is not ``Kind/internalNode``: where a longer history
-    /// connects a tree with its beginning. Then no node has the sequence number that was given.
+    /// It may have been known before though the kind is not ``Kind/internalNode``: where a longer
+    /// history connects a tree with its beginning. Then no node has the sequence number that was given.
     var isNewRevision: Bool
     /// Whether anything is different now.
     ///
@@ -74,12 +75,12 @@ extension RevisionTree.Path {
   var firstGeneration: UInt64 { revision.generation - UInt64(ancestors.count) }
 
   /// The nodes of the path, the oldest first.
-  fileprivate func nodes(newest: RevisionTree.Node) -> [RevisionTree.Node] {
-    var nodes: [RevisionTree.Node] = []
+  fileprivate func nodes(newest: RevisionNode) -> [RevisionNode] {
+    var nodes: [RevisionNode] = []
     nodes.reserveCapacity(ancestors.count + 1)
     var generation = firstGeneration
     for digest in ancestors.reversed() {
-      nodes.append(RevisionTree.Node(revision: RevisionID(generation: generation, digest: digest)))
+      nodes.append(RevisionNode(revision: RevisionID(generation: generation, digest: digest)))
       generation += 1
     }
     nodes.append(newest)
@@ -98,6 +99,8 @@ extension RevisionTree {
 
   /// Inserts a revision with its history, and prunes the tree to a depth.
   ///
+  /// The sequence number is that of the record which will hold the body, or 0.
+  ///
   /// What is there already stays as it is, with its flags and its body; inserting something again
   /// changes nothing but what pruning does. Ancestors that were not known become nodes without a
   /// body. Trees whose roots are on the path are joined to it; as in CouchDB they are pruned before
@@ -111,7 +114,7 @@ extension RevisionTree {
     _ path: Path, isDeleted: Bool = false, isForeignEdit: Bool = false, sequence: UInt64 = 0,
     depth: Int = .max
   ) -> Insertion {
-    let newest = Node(
+    let newest = RevisionNode(
       revision: path.revision, isDeleted: isDeleted, isForeignEdit: isForeignEdit,
       sequence: sequence)
     let nodes = path.nodes(newest: newest)
@@ -133,14 +136,14 @@ extension RevisionTree {
     precondition(
       nodes[parent].revision.generation + 1 == revision.generation,
       "A child's generation follows its parent's")
-    let child = Node(
+    let child = RevisionNode(
       revision: revision, isDeleted: isDeleted, isForeignEdit: isForeignEdit, sequence: sequence)
     return insert([child], below: parent, depth: depth)
   }
 
   /// Inserts a path of nodes, the oldest first, below the node at `start` or as a tree of its own.
   private mutating func insert(
-    _ path: ArraySlice<Node>, below start: Int?, depth: Int
+    _ path: ArraySlice<RevisionNode>, below start: Int?, depth: Int
   ) -> Insertion {
     let (met, rest) = follow(path, from: start)
     if height(with: path) <= depth {
@@ -155,22 +158,25 @@ extension RevisionTree {
     }
     // The order of things is CouchDB's: the path is joined to the first tree that it meets, every
     // leaf's history is cut, and only then what belongs together is joined.
+    let joins = rootCount > (met == nil ? 0 : 1) ? countRoots(on: rest) : 0
     let before = self
-    let held = heldSequences
     var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
-    _ = prune(toDepth: depth)
-    insertion.hasChangedTree = self != before
-    if insertion.isNewRevision, let newest = path.last?.revision {
-      insertion.isNewRevision = count(of: newest) > before.count(of: newest)
+    if cut(toDepth: depth, joins: joins > (met == nil ? 1 : 0)) {
+      insertion.hasChangedTree = self != before
+      // The node that was added may have been joined with one that was there, and lost its body to it.
+      if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
+        insertion.isNewRevision = nodes.contains {
+          $0.revision == newest.revision && $0.sequence == newest.sequence
+        }
+      }
+      insertion.released = sequencesReleased(since: before)
     }
-    let stillHeld = Set(heldSequences)
-    insertion.released = held.filter { !stillHeld.contains($0) }
     return insertion
   }
 
   /// At least how many generations are between the oldest and the newest revision when the path is
   /// in the tree, both counted.
-  private func height(with path: ArraySlice<Node>) -> Int {
+  private func height(with path: ArraySlice<RevisionNode>) -> Int {
     // Roots ascend by generation.
     let lowest = min(
       nodes.first?.revision.generation ?? .max, path.first?.revision.generation ?? .max)
@@ -183,13 +189,11 @@ extension RevisionTree {
     return highest < lowest ? 0 : Int(clamping: highest - lowest + 1)
   }
 
-  private func count(of revision: RevisionID) -> Int { nodes.count { $0.revision == revision } }
-
   /// Follows a path along what is there, and returns the last node that it met, and what is left of
   /// the path.
   private func follow(
-    _ path: ArraySlice<Node>, from start: Int?
-  ) -> (met: Int?, rest: ArraySlice<Node>) {
+    _ path: ArraySlice<RevisionNode>, from start: Int?
+  ) -> (met: Int?, rest: ArraySlice<RevisionNode>) {
     var met = start
     var rest = path
     while let index = met, let next = rest.first, let child = child(of: index, next.revision) {
@@ -202,7 +206,7 @@ extension RevisionTree {
   /// Inserts a whole path of nodes, the oldest first, and returns where its last node stands.
   ///
   /// All other trees must begin at the same generation or a lower one.
-  mutating func place(_ path: [Node]) -> Int {
+  mutating func place(_ path: [RevisionNode]) -> Int {
     let start = firstIndex(of: path[0].revision)
     let (met, rest) = follow(start == nil ? path[...] : path[1...], from: start)
     return rest.isEmpty ? met ?? 0 : append(rest, below: met)
@@ -210,7 +214,7 @@ extension RevisionTree {
 
   /// Adds the rest of a path, whose first node is no child of the one at `start`.
   private mutating func place(
-    _ rest: ArraySlice<Node>, below start: Int?, joinsAllTrees: Bool
+    _ rest: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion {
     if rootCount > (start == nil ? 0 : 1), start == nil || joinsAllTrees,
       let insertion = placeJoining(rest, below: start, joinsAllTrees: joinsAllTrees)
@@ -238,7 +242,7 @@ extension RevisionTree {
 
   /// Adds nodes, each a child of the one before it, as a new branch of the node at `parent` or as a
   /// tree of its own, and returns where the last of them stands.
-  private mutating func append(_ branch: ArraySlice<Node>, below parent: Int?) -> Int {
+  private mutating func append(_ branch: ArraySlice<RevisionNode>, below parent: Int?) -> Int {
     guard let first = branch.first?.revision else { return parent ?? 0 }
     var place = parent.map { $0 + 1 } ?? 0
     let parentIndex = parent.map { Int32($0) } ?? RevisionTree.noParent
@@ -266,7 +270,7 @@ extension RevisionTree {
 extension RevisionTree {
   /// Does what `place` does if roots of other trees are on the path; otherwise returns nil.
   private mutating func placeJoining(
-    _ path: ArraySlice<Node>, below start: Int?, joinsAllTrees: Bool
+    _ path: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion? {
     var roots = rootsByRevision[...]
     // Both ascend by generation. A root of a lower one than the path's first cannot be on it.
@@ -275,7 +279,7 @@ extension RevisionTree {
       return roots.first.flatMap { nodes[$0].revision == revision ? $0 : nil }
     }
     let oldCount = nodes.count
-    var added: [Node] = []
+    var added: [RevisionNode] = []
     var joints: [(root: Int, parent: Int)] = []
     var kind: Insertion.Kind?
     var at = start
@@ -311,6 +315,17 @@ extension RevisionTree {
     nodes.indices.filter { nodes[$0].parentIndex == RevisionTree.noParent }
   }
 
+  /// How many roots have a revision of the path.
+  private func countRoots(on path: ArraySlice<RevisionNode>) -> Int {
+    var path = path
+    return rootsByRevision.count { root in
+      while let node = path.first, node.revision.generation < nodes[root].revision.generation {
+        path.removeFirst()
+      }
+      return path.first?.revision == nodes[root].revision
+    }
+  }
+
   /// Brings nodes whose parents are right into their order, in time *n* log *n*.
   mutating func sortNodes() {
     let none = RevisionTree.noParent
@@ -330,7 +345,7 @@ extension RevisionTree {
       }
     }
     var places = [Int32](repeating: none, count: nodes.count)
-    var sorted: [Node] = []
+    var sorted: [RevisionNode] = []
     sorted.reserveCapacity(nodes.count)
     var next = firstRoot
     while next != none {

@@ -7,14 +7,25 @@ extension RevisionTree {
   mutating func prune(toDepth depth: Int) -> [UInt64] {
     precondition(depth >= 1, "A leaf is always kept")
     if isChain { return removeFromChain(max(0, nodes.count - depth)) }
-    let isTooDeep = hasHistory(longerThan: depth)
-    guard isTooDeep || !hasDistinctRoots else { return [] }
-    let held = heldSequences
+    let before = self
+    return cut(toDepth: depth, joins: false) ? sequencesReleased(since: before) : []
+  }
+
+  /// Prunes, and returns whether that may have changed anything.
+  ///
+  /// `joins` says that a root may have the revision of another node, and is to be joined with it.
+  mutating func cut(toDepth depth: Int, joins: Bool) -> Bool {
+    guard joins || hasHistory(longerThan: depth) else { return false }
     // As in CouchDB, histories are cut apart from each other, and joined again, where any digest
     // occurs twice; this differs in which ancestors are kept besides those that must be.
-    if hasDigestTwice { insertAnew(depth: depth) } else { removeFarNodes(depth: depth) }
-    let stillHeld = Set(heldSequences)
-    return held.filter { !stillHeld.contains($0) }
+    if joins || hasDigestTwice { insertAnew(depth: depth) } else { removeFarNodes(depth: depth) }
+    return true
+  }
+
+  /// The sequence numbers of bodies that were held before and are not now.
+  func sequencesReleased(since before: RevisionTree) -> [UInt64] {
+    let held = Set(heldSequences)
+    return before.heldSequences.filter { !held.contains($0) }
   }
 
   private func hasHistory(longerThan depth: Int) -> Bool {
@@ -44,14 +55,13 @@ extension RevisionTree {
       }
     }
     var places = [Int32](repeating: RevisionTree.noParent, count: nodes.count)
-    var kept: [Node] = []
+    var kept: [RevisionNode] = []
     for index in nodes.indices where stepsToLeaf[index] < depth {
       places[index] = Int32(kept.count)
       var node = nodes[index]
       node.parentIndex = parent(of: index).map { places[$0] } ?? RevisionTree.noParent
       kept.append(node)
     }
-    guard kept.count < nodes.count else { return }
     nodes = kept
     sortNodes()
   }
@@ -112,6 +122,8 @@ extension RevisionTree {
     }
     leafCount -= 1
     if !hasParent { rootCount -= 1 }
-    return released
+    // Where a revision ID stands on several ancestors, another node may have the same record.
+    let stillHeld = Set(heldSequences)
+    return released.filter { !stillHeld.contains($0) }
   }
 }

@@ -5,8 +5,8 @@
 /// together are meant by the name. The rules are CouchDB's, so that every machine that has seen the
 /// same revisions has the same leaves and the same winner, in whatever order they came.
 ///
-/// A revision ID may stand on different ancestors; then it is several nodes. Where it stands on the
-/// same ones it is one.
+/// A revision ID may stand on different ancestors; then it is several nodes, which may share a
+/// record. Where it stands on the same ones it is one.
 ///
 /// Positions (`Int`) count nodes from 0 and hold until the next change of the tree. A node takes 40
 /// bytes. What an operation costs is said in terms of their number, *n*.
@@ -21,25 +21,13 @@
 /// So equal trees are equal arrays, whatever the order in which they grew.
 struct RevisionTree: Sendable {
   // Only the files of this type set these three.
-  var nodes: [Node]
+  var nodes: [RevisionNode]
   /// How many nodes have no children.
   var leafCount: Int
   /// How many nodes have no parent.
   var rootCount: Int
 
-  /// One revision.
-  struct Node: Sendable, Equatable {
-    let revision: RevisionID
-    /// Whether the revision deletes the document; false if only its ID is known.
-    var isDeleted = false
-    /// Whether its ID was computed by another store, and so says nothing about its body.
-    var isForeignEdit = false
-    /// The parent's position; ``noParent`` for a root.
-    var parentIndex = noParent
-    /// The sequence number of the record that holds the body; 0 if no body is held.
-    var sequence: UInt64 = 0
-  }
-
+  /// Instead of a root's parent.
   static let noParent: Int32 = -1
 
   /// Begins with no revisions.
@@ -48,6 +36,19 @@ struct RevisionTree: Sendable {
     leafCount = 0
     rootCount = 0
   }
+}
+
+/// One revision in a ``RevisionTree``.
+struct RevisionNode: Sendable, Equatable {
+  let revision: RevisionID
+  /// Whether the revision deletes the document; false if only its ID is known.
+  var isDeleted = false
+  /// Whether its ID was computed by another store, and so says nothing about its body.
+  var isForeignEdit = false
+  /// The parent's position; ``RevisionTree/noParent`` for a root.
+  var parentIndex = RevisionTree.noParent
+  /// The sequence number of the record that holds the body; 0 if no body is held.
+  var sequence: UInt64 = 0
 }
 
 extension RevisionTree: Equatable {
@@ -122,7 +123,7 @@ extension RevisionTree {
   /// The revision at `index` and those before it, the nearest first, at most `limit`.
   ///
   /// Takes time linear in their number.
-  func history(of index: Int, limit: Int = .max) -> [Node] {
+  func history(of index: Int, limit: Int = .max) -> [RevisionNode] {
     sequence(first: index) { parent(of: $0) }.prefix(limit).map { nodes[$0] }
   }
 

@@ -14,6 +14,10 @@ extension DatabaseError {
       self.init(
         .notAStore, "this is not a file of this store: \(reason)",
         hint: "Move it elsewhere if it does not belong here", path: path)
+    case .sourceChanged(let path, let reason):
+      self.init(
+        .inputOutput, "the file changed while it was read: \(reason)",
+        hint: "Try again when nobody writes to it; nothing was stored", path: path)
     }
   }
 

@@ -165,7 +165,7 @@ extension AttachmentEntry {
     writer.appendPrefixed(name)
     writer.appendPrefixed(contentType)
     writer.appendVarint(length)
-    writer.append(digest.bytes)
+    writer.append(digest)
     writer.appendVarint(generation)
   }
 
@@ -217,13 +217,5 @@ extension ByteReader {
       throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
     }
     return number
-  }
-
-  mutating func readDigest() throws(ByteError) -> SHA256.Digest {
-    SHA256.Digest(
-      words: (
-        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self)),
-        UInt64(bigEndian: try read(UInt64.self)), UInt64(bigEndian: try read(UInt64.self))
-      ))
   }
 }

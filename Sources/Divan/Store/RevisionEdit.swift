@@ -309,8 +309,10 @@ extension RevisionTree {
     nodes.firstIndex { $0.sequence == sequence }
   }
 
-  /// Says of revisions that are no leaves that nobody knows more than their IDs: their bodies are
-  /// found by their place in the history, if they are held. Returns the sequence numbers of those.
+  /// Forgets which records hold the bodies of revisions that are no leaves; returns their sequence
+  /// numbers.
+  ///
+  /// Bodies that are held for the sake of history are found by the revisions that their records name.
   mutating func forgetInnerBodies() -> [UInt64] {
     var forgotten: [UInt64] = []
     for index in nodes.indices where !isLeaf(index) {

@@ -87,6 +87,7 @@ extension Snapshot {
   ///
   /// - Parameter revisions: document IDs with revisions of theirs.
   /// - Returns: the documents of which something is missing.
+  /// - Throws: ``DatabaseError`` with the code `damaged`, `inputOutput` or `closed`.
   public func missing(
     among revisions: [String: [RevisionID]]
   ) throws -> [String: MissingRevisions] {

@@ -73,13 +73,16 @@ extension StoreView {
   }
 
   /// The record that holds the body of a document's winning revision.
-  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord
+  {
     if let sequence = entry.winningSequence { return try olderRecord(sequence, of: id) }
     return try newestRecord(of: entry, id)
   }
 
   /// The newest record of a document, which may be of a revision that does not win.
-  func newestRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> DocumentRecord {
+  func newestRecord(
+    of entry: DocumentEntry, _ id: String
+  ) throws(DatabaseError) -> DocumentRecord {
     try record(at: entry.locator, of: id, sequence: entry.sequence)
   }
 

@@ -26,6 +26,19 @@ extension ByteWriter {
     other.withSpan { append($0.extracting(range)) }
   }
 
+  /// Appends bytes that `fill` puts into the room that it is given; it returns how many, at most `count`.
+  package mutating func append<E: Error>(
+    upTo count: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Int
+  ) throws(E) -> Int {
+    reserve(count)
+    // `reserve` made room for as many, and nobody else has this memory.
+    let filled = unsafe try fill(
+      UnsafeMutableRawBufferPointer(rebasing: memory[self.count..<self.count + count]))
+    precondition(filled >= 0 && filled <= count, "Filled more bytes than there is room for")
+    self.count += filled
+    return filled
+  }
+
   /// The last `count` bytes written are now `bytes`, which are as many.
   package mutating func overwriteEnd(with other: borrowing ByteWriter) {
     precondition(other.count <= count, "More bytes than were written")

@@ -132,6 +132,17 @@ extension OpenFile {
     }
   }
 
+  /// Adds up to `count` bytes from `offset` on to what `writer` holds; fewer only where the file ends.
+  ///
+  /// Returns how many.
+  package func read(
+    _ count: Int, at offset: Int, into writer: inout ByteWriter
+  ) throws(SystemError) -> Int {
+    unsafe try writer.append(upTo: count) { (buffer) throws(SystemError) in
+      unsafe try read(into: buffer, at: offset)
+    }
+  }
+
   package func write(_ bytes: borrowing ByteWriter, at offset: Int) throws(SystemError) {
     unsafe try bytes.withUnsafeBytes { (buffer) throws(SystemError) in
       unsafe try write(buffer, at: offset)

@@ -27,6 +27,8 @@ package struct Record: Sendable {
     package static let document = Kind(rawValue: 1)
     /// In a merged segment: the commit and time of the records that follow.
     package static let commitMark = Kind(rawValue: 2)
+    /// An attachment's body, or how to check the file that it stands in.
+    package static let attachment = Kind(rawValue: 3)
   }
 
   package init(kind: Kind, payload: SharedBytes) {

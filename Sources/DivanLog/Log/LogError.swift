@@ -8,6 +8,8 @@ package enum LogError: Error, Sendable {
   case newerFormat(path: String, version: String)
   /// This is not a file of a Divan store.
   case foreign(path: String, reason: String)
+  /// A file of the caller's changed while it was read.
+  case sourceChanged(path: String, reason: String)
 }
 
 /// Bytes that are not what was written: where, how many, and how that was noticed.

@@ -64,7 +64,7 @@ extension StoreDirectory {
   }
 
   /// Throws if this is not the directory any more that was locked.
-  private func checkPlace() throws(LogError) {
+  func checkPlace() throws(LogError) {
     try attempt { () throws(SystemError) in try lock?.checkPlace() }
   }
 

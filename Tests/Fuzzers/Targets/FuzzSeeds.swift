@@ -15,7 +15,7 @@ package enum FuzzSeeds {
         for (name, bytes) in files where name.hasSuffix(".segment") {
           seeds.append(("\(store.name)-\(name)", bytes))
         }
-      case .checkpoint: break
+      case .checkpoint, .attachment: break
       case .head:
         for (name, bytes) in files {
           seeds.append(("\(store.name)-\(name)", Array(bytes.prefix(4096))))
@@ -39,6 +39,7 @@ package enum FuzzSeeds {
         seeds.append((store.name, PackedStore.pack(packed)))
       }
     }
+    if target == .attachment { seeds = FuzzAttachments.seeds }
     if target == .checkpoint {
       for (index, base) in FuzzStores.checkpointed.enumerated() {
         guard let bytes = base.files[base.checkpoint] else { continue }

@@ -9,6 +9,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case head
   /// Records, and the documents and values in them.
   case record
+  /// The record of an attachment, and the file that it describes.
+  case attachment
   /// The text of JSON.
   case json
   /// Pages of the index.
@@ -37,6 +39,7 @@ extension FuzzTarget {
     switch self {
     case .json: try FuzzValues.readJSON(input)
     case .record: try FuzzValues.readRecords(input)
+    case .attachment: try FuzzAttachments.read(input)
     case .page: try FuzzPages.read(input)
     case .head: try FuzzHeaders.read(input)
     case .segment: try FuzzStores.readSegment(input, isThorough: isThorough)
@@ -48,6 +51,7 @@ extension FuzzTarget {
   /// No input is longer, in bytes.
   package var sizeLimit: Int {
     switch self {
+    case .attachment: 1 << 10
     case .head, .json, .record: 8 << 10
     case .page: 32 << 10
     case .segment, .checkpoint: 64 << 10

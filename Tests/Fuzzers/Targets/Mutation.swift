@@ -23,7 +23,7 @@ extension Mutation {
   ) -> [UInt8] {
     var bytes = input
     switch target {
-    case .json: change(&bytes, limit)
+    case .json, .attachment: change(&bytes, limit)
     case .segment: mutateFile(&bytes, .segment, limit)
     case .checkpoint:
       let base = bytes.first ?? 0

@@ -1,0 +1,138 @@
+import DivanLog
+
+/// What two edits of the same properties make together.
+///
+/// Property by property, what only one side changed is taken from that side, and what both changed
+/// in the same way is taken once. Adding and removing a property are changes, too. Objects that both
+/// sides changed are merged by their own properties; arrays and all other values count as wholes.
+/// What both sides changed in different ways is an ``Overlap``.
+///
+/// ```swift
+/// let merge = ThreeWayMerge(
+///   base: ["title": "Metropolis", "year": 1926, "stars": 4],
+///   mine: ["title": "Metropolis", "year": 1927, "stars": 5],
+///   theirs: ["title": "Metropolis (restored)", "year": 1926, "stars": 3])
+/// merge.properties   // title from theirs, year from mine, stars still 4
+/// merge.overlaps     // one, at ["stars"]
+/// ```
+///
+/// The result depends on nothing but the three objects. Exchanging `mine` and `theirs` changes
+/// nothing in it but the sides of the overlaps. It takes time linear in their sizes.
+public struct ThreeWayMerge: Hashable, Sendable {
+  /// The merged properties.
+  ///
+  /// Where an overlap is not resolved, they are as in the base.
+  public private(set) var properties: Value.Object = [:]
+  /// What was changed on both sides in different ways and is not resolved, in the order of the keys.
+  public private(set) var overlaps: [Overlap] = []
+
+  /// A property that was changed on both sides in different ways.
+  public struct Overlap: Hashable, Sendable {
+    /// The keys that lead to the property, the outermost first; never empty.
+    public let path: [String]
+    /// Its value before both edits; nil if there was none.
+    public let base: Value?
+    /// Its value on this side; nil if it was removed.
+    public let mine: Value?
+    /// Its value on the other side; nil if it was removed.
+    public let theirs: Value?
+  }
+
+  /// What is to become of an overlap.
+  public enum Resolution: Hashable, Sendable {
+    /// The property becomes what it is on this side, which may be removed.
+    case mine
+    /// The property becomes what it is on the other side, which may be removed.
+    case theirs
+    /// The property gets another value; nil removes it.
+    case value(Value?)
+    /// The property stays as in the base, and the overlap is reported.
+    case unresolved
+  }
+}
+
+extension ThreeWayMerge {
+  /// Merges two edits of `base`, and leaves every overlap unresolved.
+  ///
+  /// - Parameters:
+  ///   - base: what both edits began with; empty if that is not known, so that whatever differs
+  ///     overlaps.
+  ///   - mine: what one side made of it.
+  ///   - theirs: what the other side made of it.
+  public init(base: Value.Object, mine: Value.Object, theirs: Value.Object) {
+    self.init(base: base, mine: mine, theirs: theirs) { _ in .unresolved }
+  }
+
+  /// Merges two edits of `base`, and asks what is to become of overlaps.
+  ///
+  /// - Parameters:
+  ///   - base: what both edits began with; empty if that is not known, so that whatever differs
+  ///     overlaps.
+  ///   - mine: what one side made of it.
+  ///   - theirs: what the other side made of it.
+  ///   - resolve: is asked about each overlap, in the order of the keys.
+  /// - Throws: what `resolve` throws.
+  public init<Failure: Error>(
+    base: Value.Object, mine: Value.Object, theirs: Value.Object,
+    resolve: (Overlap) throws(Failure) -> Resolution
+  ) throws(Failure) {
+    properties = try merge(base, mine, theirs, at: [], resolve)
+  }
+}
+
+extension ThreeWayMerge {
+  private mutating func merge<Failure: Error>(
+    _ base: Value.Object, _ mine: Value.Object, _ theirs: Value.Object, at path: [String],
+    _ resolve: (Overlap) throws(Failure) -> Resolution
+  ) throws(Failure) -> Value.Object {
+    var (base, mine, theirs) = (base.entries[...], mine.entries[...], theirs.entries[...])
+    var merged: [Value.Object.Element] = []
+    merged.reserveCapacity(max(mine.count, theirs.count))
+    while let key = ThreeWayMerge.leastKey(base.first?.key, mine.first?.key, theirs.first?.key) {
+      let value = try merge(
+        Overlap(
+          path: path + [key], base: base.popValue(key), mine: mine.popValue(key),
+          theirs: theirs.popValue(key)), resolve)
+      if let value { merged.append((key, value)) }
+    }
+    return Value.Object(sortedEntries: merged)
+  }
+
+  /// Merges one property, which need not overlap.
+  private mutating func merge<Failure: Error>(
+    _ property: Overlap, _ resolve: (Overlap) throws(Failure) -> Resolution
+  ) throws(Failure) -> Value? {
+    if property.mine == property.theirs || property.theirs == property.base { return property.mine }
+    if property.mine == property.base { return property.theirs }
+    if case .object(let mine)? = property.mine, case .object(let theirs)? = property.theirs {
+      // Where there was another kind of value, nothing is common to both objects.
+      switch property.base {
+      case .object(let base)?:
+        return .object(try merge(base, mine, theirs, at: property.path, resolve))
+      case nil: return .object(try merge([:], mine, theirs, at: property.path, resolve))
+      default: break
+      }
+    }
+    switch try resolve(property) {
+    case .mine: return property.mine
+    case .theirs: return property.theirs
+    case .value(let value): return value
+    case .unresolved:
+      overlaps.append(property)
+      return property.base
+    }
+  }
+
+  private static func leastKey(_ keys: String?...) -> String? {
+    keys.lazy.compactMap(\.self).min { compareUTF8($0, $1) < 0 }
+  }
+}
+
+extension ArraySlice<Value.Object.Element> {
+  /// Removes the first property if it has this key, and returns its value.
+  fileprivate mutating func popValue(_ key: String) -> Value? {
+    guard let first, haveSameUTF8(first.key, key) else { return nil }
+    removeFirst()
+    return first.value
+  }
+}

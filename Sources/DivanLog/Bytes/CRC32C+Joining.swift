@@ -1,0 +1,52 @@
+extension CRC32C {
+  /// Joins the checksums of neighbouring bytes to that of both, without the bytes.
+  ///
+  /// The checksum of `A` followed by `B` is the one of `A`, moved on as by as many zero bytes as `B`
+  /// has, exclusive-or the one of `B`: the conditioning at both ends cancels out. To move a checksum on
+  /// is linear over single bits, so one is described by what becomes of each of its 32 bits, and twice
+  /// the way is a description applied to itself.
+  package struct Joint: Sendable {
+    /// What each bit of a checksum becomes, the lowest first.
+    private var images: [UInt32]
+
+    /// For joining checksums whose second one is of `secondCount` bytes.
+    ///
+    /// Takes time in proportion to the number of digits of `secondCount`.
+    package init(secondCount: Int) {
+      precondition(secondCount >= 0, "Fewer bytes than none")
+      images = (0..<32).map { 1 << UInt32($0) }
+      var step = Joint.oneByte
+      var count = secondCount
+      while count > 0 {
+        if count & 1 == 1 { images = images.map { Joint.moved($0, by: step) } }
+        step = step.map { Joint.moved($0, by: step) }
+        count >>= 1
+      }
+    }
+
+    /// The checksum of the bytes of `first` followed by those of `second`.
+    package func joined(_ first: UInt32, _ second: UInt32) -> UInt32 {
+      Joint.moved(first, by: images) ^ second
+    }
+
+    private static let oneByte: [UInt32] = (0..<32).map { bit in
+      var crc = 1 << UInt32(bit) as UInt32
+      for _ in 0..<8 { crc = (crc >> 1) ^ (crc & 1 == 0 ? 0 : 0x82F6_3B78) }
+      return crc
+    }
+
+    private static func moved(_ checksum: UInt32, by images: [UInt32]) -> UInt32 {
+      var rest = checksum
+      var moved: UInt32 = 0
+      while rest != 0 {
+        moved ^= images[rest.trailingZeroBitCount]
+        rest &= rest &- 1
+      }
+      return moved
+    }
+  }
+
+  package mutating func add(_ bytes: Span<UInt8>) {
+    unsafe bytes.withUnsafeBytes { unsafe add($0) }
+  }
+}

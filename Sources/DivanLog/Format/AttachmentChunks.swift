@@ -1,0 +1,138 @@
+/// The checksums of an attachment that stands in a file of its own, one for each chunk of it, so that a
+/// part can be checked without the rest.
+///
+/// All chunks have the same size, a power of two, but for the last one, which ends where the attachment
+/// ends. FILE_FORMAT.md §18
+package struct AttachmentChunks: Equatable, Sendable {
+  /// The size of a chunk, in bytes.
+  package let size: Int
+  /// The checksums one after the other, as they stand in the record.
+  private let checksums: SharedBytes
+
+  /// No attachment has more chunks, which bounds its record to some 256 KiB.
+  package static let countLimit = 1 << 16
+  /// Powers of two that may be the size of a chunk.
+  ///
+  /// A reader has one chunk in memory at the least.
+  package static let sizeExponents: ClosedRange<UInt8> = 6...24
+}
+
+extension AttachmentChunks {
+  /// How many there are.
+  package var count: Int { checksums.count / 4 }
+
+  /// The CRC-32C of a chunk.
+  package subscript(index: Int) -> UInt32 { checksums.load(UInt32.self, at: 4 * index) }
+
+  func encode(to writer: inout ByteWriter) {
+    writer.append(UInt8(size.trailingZeroBitCount))
+    writer.append(checksums)
+  }
+
+  /// Reads the chunks of so many bytes, more than none, to the end of the record.
+  static func decode(_ reader: inout ByteReader, length: Int) throws(ByteError) -> AttachmentChunks
+  {
+    let start = reader.offset
+    let exponent = try reader.read(UInt8.self)
+    guard sizeExponents.contains(exponent) else {
+      throw ByteError(offset: start, reason: "chunks of a size that cannot be")
+    }
+    let count = (length - 1) >> Int(exponent) + 1
+    guard count <= countLimit, reader.remaining == 4 * count else {
+      throw ByteError(offset: start, reason: "not one checksum for each chunk")
+    }
+    return AttachmentChunks(size: 1 << Int(exponent), checksums: reader.readRest())
+  }
+}
+
+extension AttachmentChunks {
+  /// How large chunks are made: as small as can be without being too many.
+  package struct Plan: Equatable, Sendable {
+    /// The size to begin with.
+    package let smallestSize: Int
+    /// No chunk gets larger.
+    package let largestSize: Int
+    /// When there would be more chunks than this, an even number, two and two become one.
+    package let countLimit: Int
+
+    package init(smallestSize: Int, largestSize: Int, countLimit: Int) {
+      precondition(
+        [smallestSize, largestSize].allSatisfy {
+          $0.nonzeroBitCount == 1
+            && AttachmentChunks.sizeExponents.contains(UInt8($0.trailingZeroBitCount))
+        }, "A chunk's size that cannot be")
+      precondition(
+        countLimit > 1 && countLimit % 2 == 0 && countLimit <= AttachmentChunks.countLimit,
+        "A number of chunks that cannot be")
+      self.smallestSize = smallestSize
+      self.largestSize = largestSize
+      self.countLimit = countLimit
+    }
+
+    /// Chunks of 64 KiB up to 4 GiB, and then of 128 KiB, 256 KiB … 16 MiB.
+    ///
+    /// Reading a byte costs a chunk; a checksum for every 64 KiB costs nothing.
+    package static let standard = Plan(
+      smallestSize: 1 << 16, largestSize: 1 << Int(AttachmentChunks.sizeExponents.upperBound),
+      countLimit: AttachmentChunks.countLimit)
+
+    /// The longest attachment, in bytes.
+    package var lengthLimit: Int {
+      // On machines of 32 bits no file is as long as this could be.
+      Int(clamping: UInt64(countLimit) * UInt64(largestSize))
+    }
+  }
+
+  /// Makes the checksums of bytes that come in pieces, and whose number is known at the end only.
+  ///
+  /// Takes as much memory as the plan has chunks, four bytes each.
+  struct Maker {
+    private let plan: Plan
+    private(set) var size: Int
+    private var checksums: [UInt32] = []
+    /// The chunk in the making, and how many bytes of it there are.
+    private var check = CRC32C()
+    private var pendingCount = 0
+
+    init(_ plan: Plan) {
+      self.plan = plan
+      size = plan.smallestSize
+    }
+  }
+}
+
+extension AttachmentChunks.Maker {
+  /// Adds bytes; there must not be more in all than ``AttachmentChunks/Plan/lengthLimit``.
+  mutating func add(_ bytes: Span<UInt8>) {
+    var rest = bytes
+    while !rest.isEmpty {
+      if pendingCount == size { endChunk() }
+      let count = min(rest.count, size - pendingCount)
+      check.add(rest.extracting(first: count))
+      pendingCount += count
+      rest = rest.extracting(droppingFirst: count)
+    }
+  }
+
+  private mutating func endChunk() {
+    checksums.append(check.checksum)
+    check = CRC32C()
+    pendingCount = 0
+    // All are whole and their number is even: two and two become one.
+    if checksums.count == plan.countLimit {
+      let joint = CRC32C.Joint(secondCount: size)
+      checksums = stride(from: 0, to: checksums.count, by: 2).map {
+        joint.joined(checksums[$0], checksums[$0 + 1])
+      }
+      size *= 2
+    }
+  }
+
+  /// The chunks of what was added.
+  consuming func finish() -> AttachmentChunks {
+    var writer = ByteWriter(capacity: 4 * (checksums.count + 1))
+    for checksum in checksums { writer.append(checksum) }
+    if pendingCount > 0 { writer.append(check.checksum) }
+    return AttachmentChunks(size: size, checksums: writer.sharedCopy)
+  }
+}

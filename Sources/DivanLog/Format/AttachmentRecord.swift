@@ -1,0 +1,95 @@
+/// What the log holds of an attachment's body: all of it if it is small, and otherwise what is needed to
+/// check the file that it stands in.
+///
+/// ```
+/// form u8            1 inline · 2 in a file
+/// digest 32 bytes    SHA-256 of the body
+/// length varint      of the body, in bytes
+/// inline:            the body
+/// in a file:         chunk size u8, as a power of two · checksums u32 × number of chunks
+/// ```
+///
+/// The content of a record of kind ``Record/Kind/attachment``. FILE_FORMAT.md §18
+package struct AttachmentRecord: Equatable, Sendable {
+  package let digest: SHA256.Digest
+  /// Of the body, in bytes.
+  package let length: Int
+  package let content: Content
+
+  package enum Content: Equatable, Sendable {
+    /// The body itself.
+    case inline(SharedBytes)
+    /// The body stands in the file that its digest names.
+    case file(AttachmentChunks)
+  }
+
+  /// The record of a body that it holds itself; `digest` is the body's.
+  package init(inline body: SharedBytes, digest: SHA256.Digest) {
+    self.init(digest: digest, length: body.count, content: .inline(body))
+  }
+
+  init(digest: SHA256.Digest, length: Int, content: Content) {
+    self.digest = digest
+    self.length = length
+    self.content = content
+  }
+
+  /// The longest body, in bytes: 1 TiB.
+  package static let lengthLimit = AttachmentChunks.Plan.standard.lengthLimit
+  /// Bodies up to this many bytes are written inline.
+  ///
+  /// A file costs flushes of its own and of directories, which a commit of the bytes in the log does not
+  /// need; the log is copied by every merge, which a file is not. Readers take either form whatever the
+  /// length.
+  package static let inlineSizeLimit = 64 << 10
+}
+
+extension AttachmentRecord {
+  private enum Form {
+    static let inline: UInt8 = 1
+    static let file: UInt8 = 2
+  }
+
+  package func encode(to writer: inout ByteWriter) {
+    switch content {
+    case .inline: writer.append(Form.inline)
+    case .file: writer.append(Form.file)
+    }
+    writer.append(digest)
+    writer.appendVarint(length)
+    switch content {
+    case .inline(let body): writer.append(body)
+    case .file(let chunks): chunks.encode(to: &writer)
+    }
+  }
+
+  /// Reads the content of a record.
+  ///
+  /// Body and checksums share its memory.
+  ///
+  /// An inline body is covered by the record's checksum, and is not compared with its digest here.
+  package static func decode(_ payload: SharedBytes) throws(ByteError) -> AttachmentRecord {
+    var reader = ByteReader(payload)
+    let form = try reader.read(UInt8.self)
+    guard form == Form.inline || form == Form.file else {
+      throw ByteError(offset: 0, reason: "an attachment of unknown form")
+    }
+    let digest = try reader.readDigest()
+    let start = reader.offset
+    let length = try reader.readCount(limit: lengthLimit)
+    let content: Content
+    if form == Form.inline {
+      guard reader.remaining == length else {
+        throw ByteError(
+          offset: start, reason: "an attachment of another length than its record says")
+      }
+      content = .inline(reader.readRest())
+    } else {
+      guard length > 0 else {
+        throw ByteError(offset: start, reason: "a file for an attachment of no bytes")
+      }
+      content = .file(try AttachmentChunks.decode(&reader, length: length))
+    }
+    return AttachmentRecord(digest: digest, length: length, content: content)
+  }
+}

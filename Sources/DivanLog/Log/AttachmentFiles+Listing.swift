@@ -1,0 +1,117 @@
+/// A file that holds, by its name, a body.
+package struct AttachmentFileEntry: Sendable {
+  package let digest: SHA256.Digest
+  /// In bytes.
+  package let size: Int
+  /// Bytes that it takes on the medium, as far as the system tells.
+  package let allocatedSize: Int
+}
+
+extension AttachmentFiles {
+  /// Calls `visit` with every file that there is, in the order of digests.
+  ///
+  /// Returns the paths, in the store's directory, of what is none of the store's; nothing is done with it.
+  /// Files that come or go meanwhile may be visited or not. Memory: the names of one folder.
+  package func forEachFile(
+    _ visit: (AttachmentFileEntry) throws(LogError) -> Void
+  ) throws(LogError) -> [String] {
+    var foreign: [String] = []
+    for folder in try list(root) {
+      let place = "\(FileName.attachments)/\(folder)"
+      guard AttachmentName.isFolder(folder), try isDirectory(path(ofFolder: folder)) else {
+        foreign.append(place)
+        continue
+      }
+      for file in try list(path(ofFolder: folder)) {
+        guard let name = AttachmentName(folder: folder, file: file) else {
+          foreign.append("\(place)/\(file)")
+          continue
+        }
+        guard let status = try status(path(of: name.digest)) else { continue }
+        guard status.kind == .file else {
+          foreign.append("\(place)/\(file)")
+          continue
+        }
+        try visit(
+          AttachmentFileEntry(
+            digest: name.digest, size: status.size, allocatedSize: status.allocatedSize))
+      }
+    }
+    return foreign
+  }
+
+  private func isDirectory(_ path: String) throws(LogError) -> Bool {
+    // What has gone meanwhile has no files, and is not worth a word.
+    try status(path).map { $0.kind == .directory } ?? true
+  }
+
+  private func status(_ path: String) throws(LogError) -> FileStatus? {
+    do throws(SystemError) {
+      return try directory.fileSystem.status(path)
+    } catch  where error.code == .notFound {
+      return nil
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  /// Makes the record of a body from its file, which is read as a whole; nil if there is none.
+  ///
+  /// Throws ``LogError/damaged(_:)`` if its bytes are not those that its name says.
+  package func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
+    let path = path(of: digest)
+    guard let file = try openFile(path) else { return nil }
+    defer { try? file.close() }
+    var hash = SHA256()
+    var chunks = AttachmentChunks.Maker(settings.chunks)
+    var length = 0
+    var buffer = ByteWriter(capacity: settings.bufferSize)
+    while true {
+      buffer.removeAll()
+      let count: Int
+      do throws(SystemError) {
+        count = try file.read(settings.bufferSize, at: length, into: &buffer)
+      } catch {
+        throw .system(error)
+      }
+      guard count > 0 else { break }
+      length += count
+      guard length <= settings.chunks.lengthLimit else {
+        throw .damaged(
+          Damage(path: path, offset: length, reason: "more bytes than an attachment can have"))
+      }
+      buffer.withSpan { bytes in
+        hash.add(bytes)
+        chunks.add(bytes)
+      }
+    }
+    guard length > 0, hash.digest == digest else {
+      throw .damaged(
+        Damage(
+          path: path, offset: 0, size: length,
+          reason: "the attachment's bytes do not match its digest"))
+    }
+    return AttachmentRecord(digest: digest, length: length, content: .file(chunks.finish()))
+  }
+
+  /// Takes up the body of a file that is there without a record; nil if there is none.
+  ///
+  /// The file is read as a whole, and it and its names are flushed.
+  package func adopt(_ digest: SHA256.Digest) throws(LogError) -> StoredAttachment? {
+    let hold = hold(digest)
+    guard let record = try record(of: digest) else { return nil }
+    if !isDurable(digest) {
+      try flushFile(of: digest)
+      try flushNames(of: AttachmentName(digest))
+    }
+    return StoredAttachment(record: record, hold: hold)
+  }
+
+  private func flushFile(of digest: SHA256.Digest) throws(LogError) {
+    try attempt { () throws(SystemError) in
+      let file = try directory.fileSystem.open(path(of: digest), .reading)
+      try file.flush()
+      try file.close()
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import Synchronization
+
+extension AttachmentFiles {
+  private var fileSystem: any FileSystem { directory.fileSystem }
+
+  /// Makes an empty temporary file of a name that no other writer of this opening has.
+  func makeTemporary() throws(LogError) -> any OpenFile {
+    try directory.checkPlace()
+    while true {
+      let number = state.withLock { state in
+        defer { state.nextTemporary += 1 }
+        return state.nextTemporary
+      }
+      let path = "\(directory.path(of: .temporaries))/attachment-\(number)"
+      do throws(SystemError) {
+        return try fileSystem.open(path, .creating)
+      } catch  where error.code == .exists && number < 1 << 20 {
+        // Somebody's who is no writer of this opening.
+      } catch {
+        throw .system(error)
+      }
+    }
+  }
+
+  /// Removes a temporary file; what cannot be removed, the next opening removes.
+  func removeTemporary(_ path: String) {
+    if (try? directory.checkPlace()) != nil { try? fileSystem.remove(path) }
+  }
+
+  /// Gives a temporary file, whole and flushed, the name of its body, which must be held, and flushes the
+  /// names.
+  ///
+  /// A file that has the name already is replaced: it has not been read, and may be damaged.
+  func install(_ temporary: String, as digest: SHA256.Digest) throws(LogError) {
+    let name = AttachmentName(digest)
+    try state.withLock { (state) throws(LogError) in
+      if let refusal = state.refusal { throw refusal }
+      try directory.checkPlace()
+      try attempt { () throws(SystemError) in
+        if !state.durableFolders.contains(name.folder) {
+          try makeDirectory(root)
+          try makeDirectory(path(ofFolder: name.folder))
+        }
+        try fileSystem.rename(temporary, to: path(of: digest))
+      }
+    }
+    try flushNames(of: name)
+  }
+
+  /// Flushes the names that lead to a body, which must be held and stand, flushed, in its file.
+  func flushNames(of name: AttachmentName) throws(LogError) {
+    // The folder is not empty, so nobody removes it.
+    try flushDirectory(path(ofFolder: name.folder))
+    let (isRootDurable, isFolderDurable) = state.withLock { state in
+      (state.isRootDurable, state.durableFolders.contains(name.folder))
+    }
+    if !isFolderDurable { try flushDirectory(root) }
+    if !isRootDurable { try flushDirectory(directory.path) }
+    state.withLock { state in
+      state.isRootDurable = true
+      if state.durable.count >= State.durableCountLimit { state.durable.removeAll() }
+      state.durable.insert(name.digest)
+      state.durableFolders.insert(name.folder)
+    }
+  }
+
+  private func flushDirectory(_ path: String) throws(LogError) {
+    do throws(SystemError) {
+      try fileSystem.flushDirectory(path)
+    } catch  where error.code == .notFound {
+      throw .system(error)
+    } catch {
+      state.withLock { $0.refusal = .system(error) }
+      throw .system(error)
+    }
+  }
+
+  /// Makes a directory, unless it is there.
+  private func makeDirectory(_ path: String) throws(SystemError) {
+    do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
+  }
+
+  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it.
+  ///
+  /// That it is not there is as good. Its body stays readable to those who have it open. The caller has
+  /// the turn to write, and knows that no document refers to it in a way that is durable. Nothing is
+  /// flushed: see ``flushRemovals()``.
+  package func remove(_ digest: SHA256.Digest) throws(LogError) -> Bool {
+    try state.withLock { (state) throws(LogError) in
+      guard state.holds[digest] == nil else { return false }
+      try directory.checkPlace()
+      // Before the attempt: after an error it may be gone nevertheless.
+      state.durable.remove(digest)
+      state.changedFolders.insert(AttachmentName(digest).folder)
+      do throws(SystemError) {
+        try fileSystem.remove(path(of: digest))
+      } catch  where error.code == .notFound {
+      } catch {
+        throw .system(error)
+      }
+      return true
+    }
+  }
+
+  /// Flushes the folders in which files were removed.
+  ///
+  /// No promise rests on it: what comes back after a loss of power is removed once more.
+  package func flushRemovals() throws(LogError) {
+    let folders = state.withLock { state in
+      defer { state.changedFolders = [] }
+      return state.changedFolders.sorted()
+    }
+    for folder in folders {
+      do throws(LogError) {
+        try flushDirectory(path(ofFolder: folder))
+      } catch .system(let error) where error.code == .notFound {
+        // The folder has gone, too.
+      }
+    }
+  }
+
+  /// Removes the folders in which nothing is any more.
+  package func removeEmptyFolders() throws(LogError) {
+    for folder in try list(root) where AttachmentName.isFolder(folder) {
+      try state.withLock { (state) throws(LogError) in
+        try directory.checkPlace()
+        // Before the attempt: after an error it may be gone nevertheless.
+        let wasDurable = state.durableFolders.remove(folder) != nil
+        do throws(SystemError) {
+          try fileSystem.removeDirectory(path(ofFolder: folder))
+        } catch  where error.code == .directoryNotEmpty || error.code == .exists {
+          if wasDurable { state.durableFolders.insert(folder) }
+        } catch  where error.code == .notFound || error.code == .notADirectory {
+          // A file of that name is none of the store's.
+        } catch {
+          throw .system(error)
+        }
+      }
+    }
+  }
+
+  /// The names in a directory of attachments; none if it is not there.
+  func list(_ path: String) throws(LogError) -> [String] {
+    do throws(SystemError) {
+      return try fileSystem.list(path)
+    } catch  where error.code == .notFound {
+      return []
+    } catch {
+      throw .system(error)
+    }
+  }
+}

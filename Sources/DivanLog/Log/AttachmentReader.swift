@@ -1,0 +1,171 @@
+/// Reads the body of an attachment: as a whole, in parts, or as a stream.
+///
+/// Whatever is given was checked: a part against the checksums of the chunks that it touches, a whole
+/// body against its digest besides. An inline body's checksum is its record's, which was checked when the
+/// record was read. The reader goes on working when the file is removed.
+///
+/// What is wrong with a body is thrown as ``LogError/damaged(_:)``, with the path and the offset.
+package struct AttachmentReader: Sendable {
+  package let record: AttachmentRecord
+  fileprivate let body: Body
+
+  fileprivate enum Body: Sendable {
+    case inline(SharedBytes)
+    case file(BodyFile)
+  }
+}
+
+/// An open file with a body in it.
+private struct BodyFile: Sendable {
+  let file: any OpenFile
+  let chunks: AttachmentChunks
+  let length: Int
+  /// Whether it may be mapped to be read as a whole.
+  let isMappable: Bool
+  /// The whole file as memory; empty if it is not held mapped.
+  let mapped: SharedBytes
+}
+
+extension AttachmentFiles {
+  /// Opens a body for reading; of a file, the length is checked.
+  package func open(_ record: AttachmentRecord) throws(LogError) -> AttachmentReader {
+    switch record.content {
+    case .inline(let bytes):
+      return AttachmentReader(record: record, body: .inline(bytes))
+    case .file(let chunks):
+      let path = path(of: record.digest)
+      guard let file = try openFile(path) else {
+        throw .damaged(
+          Damage(
+            path: path, offset: 0, size: record.length, reason: "the attachment's file is missing"))
+      }
+      let size = try attempt { () throws(SystemError) in try file.size() }
+      guard size == record.length else {
+        throw .damaged(
+          Damage(
+            path: path, offset: min(size, record.length),
+            reason: "the attachment has \(size) bytes in place of \(record.length)"))
+      }
+      let isHeld = settings.isMapped && size <= settings.heldMapSizeLimit
+      return AttachmentReader(
+        record: record,
+        body: .file(
+          BodyFile(
+            file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
+            // Reading goes on without the map if the system has no room for it.
+            mapped: isHeld ? (try? file.map(size)) ?? .empty : .empty)))
+    }
+  }
+
+  /// Opens the file of a body; nil if there is none.
+  func openFile(_ path: String) throws(LogError) -> (any OpenFile)? {
+    do throws(SystemError) {
+      return try directory.fileSystem.open(path, .reading)
+    } catch  where error.code == .notFound {
+      return nil
+    } catch {
+      throw .system(error)
+    }
+  }
+}
+
+extension AttachmentReader {
+  /// Of the body, in bytes.
+  package var length: Int { record.length }
+
+  /// The whole body, checked against its digest.
+  ///
+  /// Takes as much memory as the body is long, unless the file is mapped. ``stream()`` takes little.
+  package func readAll() throws(LogError) -> SharedBytes {
+    let bytes: SharedBytes
+    switch body {
+    case .inline(let body): bytes = body
+    case .file(let body): bytes = try body.readAll()
+    }
+    guard SHA256.digest(of: bytes) == record.digest else { throw wrongDigest }
+    return bytes
+  }
+
+  /// A part of the body; what `range` has beyond its ends is left out.
+  ///
+  /// Takes as much memory as the chunks that are touched, unless the file is mapped.
+  package func read(_ range: Range<Int>) throws(LogError) -> SharedBytes {
+    try read(range, through: nil)
+  }
+
+  /// A part that is a piece of a stream: it is never read through a map.
+  func readPiece(_ range: Range<Int>) throws(LogError) -> SharedBytes {
+    try read(range, through: .empty)
+  }
+
+  private func read(
+    _ range: Range<Int>, through map: SharedBytes?
+  ) throws(LogError) -> SharedBytes {
+    let range = range.clamped(to: 0..<length)
+    guard !range.isEmpty else { return .empty }
+    switch body {
+    case .inline(let bytes):
+      return bytes.suffix(from: range.lowerBound).prefix(range.count)
+    case .file(let body):
+      return try body.read(range, through: map ?? body.mapped)
+    }
+  }
+
+  /// That the chunks are right and the digest is not: the record and the file are of different bodies.
+  var wrongDigest: LogError {
+    let path: String
+    switch body {
+    case .inline: path = "\(AttachmentName(record.digest))"
+    case .file(let body): path = body.file.path
+    }
+    return .damaged(
+      Damage(
+        path: path, offset: 0, size: length,
+        reason: "the attachment's bytes do not match its digest"))
+  }
+
+  /// How many bytes a stream gives at a time; chunks are not split.
+  var pieceSize: Int {
+    switch body {
+    case .inline: length
+    case .file(let body): max(body.chunks.size, 256 << 10)
+    }
+  }
+}
+
+extension BodyFile {
+  func readAll() throws(LogError) -> SharedBytes {
+    let map = mapped.isEmpty && isMappable ? (try? file.map(length)) ?? .empty : mapped
+    return try read(0..<length, through: map)
+  }
+
+  /// A part that is not empty, from the map if it has it.
+  func read(_ range: Range<Int>, through map: SharedBytes) throws(LogError) -> SharedBytes {
+    let first = range.lowerBound / chunks.size
+    let last = (range.upperBound - 1) / chunks.size
+    let start = first * chunks.size
+    let count = min((last + 1) * chunks.size, length) - start
+    let bytes: SharedBytes
+    if let slice = map.slice(start, count) {
+      bytes = slice
+    } else {
+      bytes = try attempt { () throws(SystemError) in try file.read(count, at: start) }
+    }
+    guard bytes.count == count else {
+      throw .damaged(
+        Damage(
+          path: file.path, offset: start + bytes.count, reason: "the attachment ends too early"))
+    }
+    for index in first...last {
+      let offset = index * chunks.size - start
+      let chunk = bytes.suffix(from: offset).prefix(min(chunks.size, count - offset))
+      guard CRC32C.checksum(chunk) == chunks[index] else {
+        throw .damaged(
+          Damage(
+            path: file.path, offset: start + offset, size: chunk.count,
+            reason: "a part of the attachment does not match its checksum"))
+      }
+    }
+    return bytes.suffix(from: range.lowerBound - start).prefix(range.count)
+  }
+}

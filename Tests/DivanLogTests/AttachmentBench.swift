@@ -1,0 +1,108 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+/// A store's directory for attachments alone, with chunks and limits so small that a few hundred bytes
+/// make everything happen.
+struct AttachmentBench {
+  let fileSystem: any FileSystem
+  let root: String
+  var settings: AttachmentFiles.Settings
+  let files: AttachmentFiles
+
+  /// Chunks have 64 bytes, and 160 bytes are written at a time.
+  init(
+    on fileSystem: any FileSystem = AttachmentBench.memory(), root: String = "/store",
+    isMapped: Bool = false, inlineSizeLimit: Int = 32, chunkCountLimit: Int = 16,
+    largestChunk: Int = 1 << 20
+  ) {
+    self.fileSystem = fileSystem
+    self.root = root
+    settings = AttachmentFiles.Settings(isMapped: isMapped)
+    settings.inlineSizeLimit = inlineSizeLimit
+    settings.chunks = AttachmentChunks.Plan(
+      smallestSize: 64, largestSize: largestChunk, countLimit: chunkCountLimit)
+    settings.bufferSize = 160
+    files = AttachmentFiles(StoreDirectory(root, on: fileSystem), settings)
+  }
+
+  /// As the opening of a store leaves it.
+  static func prepare(_ fileSystem: any FileSystem, _ root: String) throws {
+    try fileSystem.makeDirectory(root + "/tmp")
+    try fileSystem.flushDirectory(root)
+  }
+
+  static func memory() -> any FileSystem {
+    let files = MemoryFileSystem()
+    do {
+      try files.makeDirectory("/store")
+      try prepare(files, "/store")
+    } catch {
+      Issue.record(error)
+    }
+    return files
+  }
+
+  /// A disk with the directory on it, durable.
+  static func disk(seed: UInt64 = 0) throws -> SimulatedDisk {
+    let disk = SimulatedDisk(seed: seed)
+    try disk.fileSystem.makeDirectory("/store")
+    try disk.fileSystem.flushDirectory("/")
+    try prepare(disk.fileSystem, "/store")
+    return disk
+  }
+
+  /// Bytes of which no two parts are alike; another `salt` gives others.
+  static func body(_ length: Int, salt: UInt64 = 0) -> SharedBytes {
+    var random = SeededGenerator(seed: salt &* 1_000_003 &+ UInt64(length))
+    return SharedBytes(copying: (0..<length).map { _ in .random(in: 0...255, using: &random) })
+  }
+
+  /// Another opening of the same directory.
+  func reopened() -> AttachmentBench {
+    var bench = AttachmentBench(on: fileSystem, root: root)
+    bench.settings = settings
+    return AttachmentBench(bench)
+  }
+
+  private init(_ other: AttachmentBench) {
+    fileSystem = other.fileSystem
+    root = other.root
+    settings = other.settings
+    files = AttachmentFiles(StoreDirectory(root, on: fileSystem), settings)
+  }
+
+  /// The names below `tmp/`.
+  var temporaries: [String] { (try? fileSystem.list(root + "/tmp")) ?? [] }
+
+  /// All files by digest, and what else there is.
+  func listing() throws -> (files: [AttachmentFileEntry], foreign: [String]) {
+    var files: [AttachmentFileEntry] = []
+    let foreign = try self.files.forEachFile { files.append($0) }
+    return (files, foreign)
+  }
+}
+
+/// The damage that `body` throws, if it is that.
+func attachmentDamage(_ body: () throws -> Void) -> Damage? {
+  do {
+    try body()
+    return nil
+  } catch LogError.damaged(let damage) {
+    return damage
+  } catch {
+    return nil
+  }
+}
+
+/// The code of the system's error that `body` throws as one of the log's.
+func systemCode(_ body: () throws -> Void) -> SystemError.Code? {
+  do {
+    try body()
+    return nil
+  } catch LogError.system(let error) {
+    return error.code
+  } catch {
+    return nil
+  }
+}

@@ -1,0 +1,179 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+/// What is found after a crash, a failing call or a full disk while attachments are stored and removed.
+@Suite struct AttachmentCrashTests {
+  /// What was reported as stored and not removed since: it is on no disk, so it survives.
+  private final class Ledger {
+    var stored: [AttachmentRecord] = []
+  }
+
+  /// Stores some bodies, one of them twice, and removes some.
+  private func work(_ disk: SimulatedDisk, _ ledger: Ledger) throws {
+    ledger.stored = []
+    let files = AttachmentBench(on: disk.fileSystem).files
+    for length in [100, 500, 20, 100] {
+      ledger.stored.append(try files.store(AttachmentBench.body(length)).record)
+    }
+    // A second opening, for which nothing is known to be durable.
+    let second = AttachmentBench(on: disk.fileSystem).files
+    ledger.stored.append(try second.store(AttachmentBench.body(500)).record)
+    let removed = SHA256.digest(of: AttachmentBench.body(100))
+    ledger.stored.removeAll { $0.digest == removed }
+    _ = try second.remove(removed)
+    try second.removeEmptyFolders()
+    try second.flushRemovals()
+    ledger.stored.append(try second.store(AttachmentBench.body(100)).record)
+    if let adopted = try second.adopt(ledger.stored[0].digest) {
+      ledger.stored.append(adopted.record)
+    }
+  }
+
+  /// Expects every file to be whole, and everything that was reported as stored to be there.
+  private func check(_ disk: SimulatedDisk, _ ledger: Ledger) throws {
+    let bench = AttachmentBench(on: disk.fileSystem)
+    let (files, foreign) = try bench.listing()
+    if !foreign.isEmpty { throw Finding("something strange: \(foreign)") }
+    for file in files { _ = try bench.files.record(of: file.digest) }
+    for record in ledger.stored { try bench.files.open(record).verify() }
+    // And it goes on from there.
+    for length in [100, 500, 700] {
+      let record = try bench.files.store(AttachmentBench.body(length)).record
+      try bench.files.open(record).verify()
+    }
+  }
+
+  private struct Finding: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+  }
+
+  @Test(arguments: 0..<2 as Range<UInt64>)
+  func `after a crash at any call there are whole files, and all that were reported as stored`(
+    seed: UInt64
+  ) throws {
+    let ledger = Ledger()
+    let trials = try AttachmentBench.disk(seed: seed).forEachCrash {
+      try work($0, ledger)
+    } check: {
+      try check($0, ledger)
+    }
+    #expect(trials.placeCount > 40)
+    #expect(trials.checkCount > 300)
+  }
+
+  @Test func `after a failing call at any place there are whole files, and what was reported`()
+    throws
+  {
+    let ledger = Ledger()
+    let trials = try AttachmentBench.disk().forEachFault(
+      [.inputOutput, .notFound], losses: [.processEnd, .strict]
+    ) {
+      try work($0, ledger)
+    } check: {
+      try check($0, ledger)
+    }
+    #expect(trials.placeCount > 50)
+  }
+
+  @Test func `on a full disk of any size there are whole files, and what was reported`() throws {
+    let ledger = Ledger()
+    let trials = try AttachmentBench.disk().forEachCapacity(stepBytes: 16) {
+      try work($0, ledger)
+    } check: {
+      try check($0, ledger)
+    }
+    #expect(trials.placeCount > 50)
+  }
+
+  @Test func `an opening goes on after a failing call, and leaves no temporary file`() throws {
+    let disk = try AttachmentBench.disk()
+    let names = SimulatedDisk.Verb.allCases
+    // Once the work was done without a fault, to know its calls.
+    for verb in names {
+      for call in 1... {
+        let fork = disk.restarted(.everything)
+        let bench = AttachmentBench(on: fork.fileSystem)
+        fork.fail(verb, atCall: call, with: .inputOutput)
+        let body = AttachmentBench.body(500)
+        let first = systemCode { _ = try bench.files.store(body) }
+        guard first != nil else {
+          fork.stopFailing()
+          break
+        }
+        #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
+        let second = systemCode { _ = try bench.files.store(body) }
+        // What a directory holds is not known after a flush of it failed.
+        #expect((second != nil) == (verb == .flushDirectory), "\(verb) \(call)")
+        #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
+        // Small bodies have no need of it.
+        _ = try bench.files.store(AttachmentBench.body(10))
+        // Nobody holds what was not stored.
+        if second != nil { #expect(try bench.files.remove(SHA256.digest(of: body))) }
+        for file in try bench.listing().files { _ = try bench.files.record(of: file.digest) }
+      }
+    }
+  }
+
+  @Test func `what is taken up is durable from then on, and so is a removal that was flushed`()
+    throws
+  {
+    let disk = try AttachmentBench.disk()
+    let bench = AttachmentBench(on: disk.fileSystem)
+    let body = AttachmentBench.body(500)
+    let digest = SHA256.digest(of: body)
+    let path = bench.files.path(of: digest)
+    // Somebody copied it here, and flushed nothing.
+    try bench.fileSystem.makeDirectory("/store/attachments")
+    try bench.fileSystem.makeDirectory("/store/attachments/\(AttachmentName(digest).folder)")
+    try bench.fileSystem.open(path, .creating).write(body, at: 0)
+    var stored = try bench.files.adopt(digest)
+    let record = try #require(stored).record
+    let adopted = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try adopted.files.open(record).readAll() == body)
+    stored = nil
+    #expect(try bench.files.remove(digest))
+    let back = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try back.listing().files.map(\.digest) == [digest])
+    try bench.files.flushRemovals()
+    let gone = AttachmentBench(on: disk.restarted(.strict).fileSystem)
+    #expect(try gone.listing().files.isEmpty)
+  }
+
+  @Test func `what a flush or closing reports belatedly is not stored`() throws {
+    for behavior in [SimulatedDisk.FailedFlush.reportsAtNextCall, .keepsNewBytes] {
+      let disk = try AttachmentBench.disk()
+      let bench = AttachmentBench(on: disk.fileSystem)
+      disk.failFlush(atCall: 1, behavior)
+      #expect(systemCode { _ = try bench.files.store(AttachmentBench.body(500)) } == .inputOutput)
+      #expect(try bench.listing().files.isEmpty)
+      #expect(bench.temporaries.isEmpty)
+    }
+  }
+
+  @Test func `nothing is named in a directory that took the place of the store's`() throws {
+    let disk = try AttachmentBench.disk()
+    let files = disk.fileSystem
+    var directory = StoreDirectory("/store", on: files)
+    guard case .acquired = try files.lock("/store/LOCK", note: "") else {
+      Issue.record("the lock is held")
+      return
+    }
+    directory.lock = MovedLock()
+    let attachments = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
+    #expect(systemCode { _ = try attachments.store(AttachmentBench.body(100_000)) } == .staleHandle)
+    #expect(
+      systemCode { _ = try attachments.remove(SHA256.digest(of: .empty)) } == .staleHandle)
+    #expect(try files.list("/store/tmp").isEmpty)
+  }
+
+  /// The lock of a store that was moved away.
+  private final class MovedLock: FileLock {
+    func release() {}
+
+    func checkPlace() throws(SystemError) {
+      throw SystemError(call: "stat", path: "/store/LOCK", code: .staleHandle)
+    }
+  }
+}

@@ -1,0 +1,500 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+/// Bodies that stand in files of their own: stored, read, held, listed and removed.
+@Suite struct AttachmentFileTests {
+  private static let lengths = [
+    0, 1, 31, 32, 33, 63, 64, 65, 128, 159, 160, 161, 320, 321, 1024, 1025, 3000,
+  ]
+
+  private func run(
+    _ kind: FileSystemKind, isMapped: Bool = false, _ body: (AttachmentBench) throws -> Void
+  ) throws {
+    try kind.run { files, root in
+      try AttachmentBench.prepare(files, root)
+      try body(AttachmentBench(on: files, root: root, isMapped: isMapped))
+    }
+  }
+
+  // MARK: In and out
+
+  @Test(arguments: FileSystemKind.allCases, [true, false])
+  func `a body is read as it was stored, as a whole, in parts and as a stream`(
+    kind: FileSystemKind, isMapped: Bool
+  ) throws {
+    try run(kind, isMapped: isMapped) { bench in
+      for length in Self.lengths {
+        let body = AttachmentBench.body(length)
+        let stored = try bench.files.store(body)
+        #expect(stored.record.digest == SHA256.digest(of: body))
+        #expect(stored.record.length == length)
+        if case .inline(let bytes) = stored.record.content {
+          #expect(length <= 32 && bytes == body && stored.hold == nil)
+        } else {
+          #expect(length > 32 && stored.hold?.digest == stored.record.digest)
+        }
+        let reader = try bench.reopened().files.open(stored.record)
+        #expect(reader.length == length)
+        #expect(try reader.readAll() == body)
+        try reader.verify()
+        for (lower, upper) in [
+          (0, 0), (0, 1), (0, 64), (1, 64), (63, 65), (64, 128), (100, 300), (150, 170),
+          (length - 1, length), (length / 3, length), (length, length + 9), (-5, 5), (0, length),
+          (.min, .max),
+        ] {
+          let range = lower..<upper
+          let part = range.clamped(to: 0..<length)
+          let expected = Array(body.array[part])
+          #expect(try reader.read(range).array == expected, "\(range) of \(length)")
+          var stream = reader.stream(range)
+          #expect(try stream.rest() == expected, "\(range) of \(length)")
+        }
+        var stream = reader.stream()
+        #expect(try stream.rest() == body.array)
+        #expect(try stream.next() == nil)
+      }
+      #expect(bench.temporaries.isEmpty)
+    }
+  }
+
+  @Test(arguments: FileSystemKind.allCases)
+  func `all ways to store a body store the same`(kind: FileSystemKind) throws {
+    try run(kind) { bench in
+      for length in Self.lengths {
+        let body = AttachmentBench.body(length)
+        let expected = try bench.files.store(body).record
+        let path = bench.root + "/source-\(length)"
+        try bench.fileSystem.open(path, .creating).write(body, at: 0)
+        #expect(
+          try bench.reopened().files.store(contentsOf: path, on: bench.fileSystem).record
+            == expected)
+        for pieceSize in [1, 64, 150, 160, 1000] {
+          var rest = body
+          let stored = try bench.reopened().files.store(pieces: {
+            guard !rest.isEmpty else { return nil }
+            let piece = rest.prefix(min(pieceSize, rest.count))
+            rest = rest.suffix(from: piece.count)
+            return piece
+          })
+          #expect(stored.record == expected)
+        }
+        let filed = try bench.reopened().files.record(of: expected.digest)
+        #expect(length > 32 ? filed == expected : filed == nil)
+      }
+      #expect(bench.temporaries.isEmpty)
+    }
+  }
+
+  @Test(arguments: FileSystemKind.allCases, [true, false])
+  func `an open reader goes on when the file is removed`(kind: FileSystemKind, isMapped: Bool)
+    throws
+  {
+    try run(kind, isMapped: isMapped) { bench in
+      let body = AttachmentBench.body(1000)
+      let reader = try bench.files.open(bench.files.store(body).record)
+      var stream = reader.stream()
+      #expect(try bench.files.remove(reader.record.digest))
+      #expect(try reader.readAll() == body)
+      #expect(try reader.read(500..<600).array == Array(body.array[500..<600]))
+      #expect(try stream.rest() == body.array)
+    }
+  }
+
+  @Test func `a stream of a large body takes no more memory than a piece, in and out`() throws {
+    let memory = try #require(AttachmentBench.memory() as? MemoryFileSystem)
+    let measure = MeasuringFileSystem(memory)
+    // The limits are those of every day.
+    let files = AttachmentFiles(
+      StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: true))
+    let length = 2 << 20 + 12345
+    let piece = AttachmentBench.body(64 << 10)
+    let writer = files.makeWriter()
+    while writer.length < length {
+      try writer.append(piece.prefix(min(piece.count, length - writer.length)))
+    }
+    let record = try writer.finish().record
+    #expect(measure.largestWrite == 256 << 10)
+    #expect(measure.largestRead == 0)
+    let reader = try files.open(record)
+    var stream = reader.stream()
+    var count = 0
+    while let piece = try stream.next() {
+      #expect(piece.count <= 256 << 10)
+      count += piece.count
+    }
+    #expect(count == length)
+    #expect(measure.largestRead == 256 << 10)
+    // A part takes the chunks that it touches.
+    let buffered = AttachmentFiles(
+      StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: false))
+    measure.reset()
+    #expect(try buffered.open(record).read(1_000_000..<1_000_100).count == 100)
+    #expect(measure.largestRead == 64 << 10)
+    #expect(measure.mapCount == 0)
+    // As a source, a file is read in pieces, too.
+    _ = try buffered.store(
+      contentsOf: buffered.path(of: record.digest), on: measure)
+    #expect(measure.largestRead <= 256 << 10)
+    #expect(measure.mapCount == 0)
+    #expect(record.length == length)
+    guard case .file(let chunks) = record.content else {
+      Issue.record("no file")
+      return
+    }
+    #expect(chunks.size == 64 << 10)
+    #expect(chunks.count == 33)
+  }
+
+  @Test func `large files are mapped to be read as a whole, and not to be read in parts`() throws {
+    let measure = MeasuringFileSystem(AttachmentBench.memory())
+    var settings = AttachmentBench(isMapped: true).settings
+    settings.heldMapSizeLimit = 500
+    let files = AttachmentFiles(StoreDirectory("/store", on: measure), settings)
+    let body = AttachmentBench.body(500)
+    let small = try files.open(files.store(body).record)
+    #expect(measure.mapCount == 1)
+    #expect(try small.read(70..<80).array == Array(body.array[70..<80]))
+    #expect(try small.readAll() == body)
+    #expect(measure.mapCount == 1 && measure.largestRead == 0)
+    let longer = AttachmentBench.body(501)
+    let large = try files.open(files.store(longer).record)
+    #expect(try large.read(70..<80).array == Array(longer.array[70..<80]))
+    #expect(measure.mapCount == 1 && measure.largestRead == 64)
+    #expect(try large.readAll() == longer)
+    #expect(measure.mapCount == 2 && measure.largestRead == 64)
+    try small.verify()
+    #expect(measure.mapCount == 2 && measure.largestRead == 500)
+  }
+
+  // MARK: Sources that fail
+
+  @Test func `a source that is not there, or changes its length, is an error that says so`() throws
+  {
+    let bench = AttachmentBench()
+    let path = "/source"
+    #expect(
+      systemCode { _ = try bench.files.store(contentsOf: path, on: bench.fileSystem) } == .notFound)
+    for (first, later) in [(1000, 900), (1000, 1100), (1000, 100), (10, 20), (20, 0)] {
+      let source = SimulatedFileSystem()
+      try source.write(String(repeating: "x", count: first), to: path)
+      source.observeCalls { [unowned source] call in
+        if call.verb == .read { try? source.truncate(path, toSize: later) }
+      }
+      do {
+        _ = try bench.files.store(contentsOf: path, on: source)
+        Issue.record("nothing was noticed")
+      } catch LogError.sourceChanged(let changed, let reason) {
+        #expect(changed == path)
+        #expect(reason.contains("\(first)") && reason.contains("\(later)"))
+      }
+    }
+    // Or it has its old length again, and was shorter in between.
+    let source = SimulatedFileSystem()
+    try source.write(String(repeating: "x", count: 1000), to: path)
+    source.observeCalls { [unowned source] call in
+      if call.verb == .read { try? source.truncate(path, toSize: 200) }
+      if call.verb == .size { try? source.truncate(path, toSize: 1000) }
+    }
+    #expect(throws: LogError.self) {
+      try bench.files.store(contentsOf: path, on: source)
+    }
+    // Or it grows when all that it had was read.
+    let growing = SimulatedFileSystem()
+    try growing.write(String(repeating: "x", count: 1000), to: path)
+    let reads = Recorder<String>()
+    growing.observeCalls { [unowned growing] call in
+      if call.verb == .read { reads.append(call.path) }
+      if call.verb == .size, !reads.all.isEmpty { try? growing.truncate(path, toSize: 1100) }
+    }
+    #expect(throws: LogError.self) {
+      try bench.files.store(contentsOf: path, on: growing)
+    }
+    // It vanishes, as files on other machines do.
+    let disk = SimulatedFileSystem()
+    try disk.write(String(repeating: "x", count: 1000), to: path)
+    for call in 1...8 {
+      disk.fail(.read, atCall: call, with: .staleHandle)
+      #expect(systemCode { _ = try bench.files.store(contentsOf: path, on: disk) } == .staleHandle)
+    }
+    #expect(bench.temporaries.isEmpty)
+    #expect(try bench.listing().files.isEmpty)
+  }
+
+  @Test func `what a source throws is thrown, and nothing is left`() throws {
+    struct Stop: Error {}
+    let bench = AttachmentBench()
+    var count = 0
+    #expect(throws: Stop.self) {
+      try bench.files.store(pieces: {
+        count += 1
+        if count == 5 { throw Stop() }
+        return AttachmentBench.body(100)
+      })
+    }
+    #expect(bench.temporaries.isEmpty)
+    #expect(try bench.listing().files.isEmpty)
+  }
+
+  @Test func `a writer that goes unfinished leaves nothing`() throws {
+    let bench = AttachmentBench()
+    do {
+      let writer = bench.files.makeWriter()
+      try writer.append(AttachmentBench.body(500))
+      let other = bench.files.makeWriter()
+      try other.append(AttachmentBench.body(500, salt: 1))
+      #expect(bench.temporaries == ["attachment-1", "attachment-2"])
+    }
+    #expect(bench.temporaries.isEmpty)
+    #expect(try bench.fileSystem.list("/store") == ["tmp"])
+  }
+
+  @Test func `more bytes than an attachment can have are refused`() throws {
+    // Two chunks of 128 bytes.
+    let bench = AttachmentBench(chunkCountLimit: 2, largestChunk: 128)
+    _ = try bench.files.store(AttachmentBench.body(256))
+    for (first, second) in [(256, 1), (0, 257), (200, 57)] {
+      let writer = bench.files.makeWriter()
+      try writer.append(AttachmentBench.body(first))
+      #expect(systemCode { try writer.append(AttachmentBench.body(second)) } == .fileTooLarge)
+    }
+    let path = "/store/source"
+    try bench.fileSystem.open(path, .creating).write(AttachmentBench.body(257), at: 0)
+    #expect(
+      systemCode { _ = try bench.files.store(contentsOf: path, on: bench.fileSystem) }
+        == .fileTooLarge)
+    // Nor is such a file taken up.
+    let digest = try AttachmentBench().files.store(AttachmentBench.body(257)).record.digest
+    let folder = "/store/attachments/\(AttachmentName(digest).folder)"
+    try bench.fileSystem.makeDirectory(folder)
+    try bench.fileSystem.rename(path, to: bench.files.path(of: digest))
+    #expect(
+      attachmentDamage { _ = try bench.files.adopt(digest) }?.reason.contains("more bytes") == true)
+    #expect(bench.temporaries.isEmpty)
+    #expect(AttachmentRecord.lengthLimit == 1 << 40)
+  }
+
+  // MARK: Shared bodies
+
+  @Test func `a body that this opening has stored is not written or flushed again`() throws {
+    let disk = try AttachmentBench.disk()
+    let bench = AttachmentBench(on: disk.fileSystem)
+    let body = AttachmentBench.body(500)
+    let first = try bench.files.store(body)
+    let calls = disk.changingCallCount
+    // The pieces of a body that is smaller than the buffer are never written.
+    let small = AttachmentBench.body(150)
+    _ = try bench.files.store(small)
+    let smallCalls = disk.changingCallCount
+    #expect(smallCalls > calls)
+    #expect(try bench.files.store(small).record.length == 150)
+    #expect(disk.changingCallCount == smallCalls)
+    let second = try bench.files.store(body)
+    #expect(second.record == first.record)
+    #expect(try bench.listing().files.count == 2)
+    #expect(bench.temporaries.isEmpty)
+    // Made, written four times, and removed: what follows needs no flush.
+    #expect(disk.changingCallCount <= smallCalls + 6)
+  }
+
+  @Test func `another opening replaces the file of a body that is stored again`() throws {
+    let bench = AttachmentBench()
+    let body = AttachmentBench.body(500)
+    let record = try bench.files.store(body).record
+    let path = bench.files.path(of: record.digest)
+    // Something else stands under the name.
+    try bench.fileSystem.remove(path)
+    try bench.fileSystem.write("something else", to: path)
+    let again = bench.reopened()
+    #expect(attachmentDamage { _ = try again.files.open(record) }?.offset == 14)
+    #expect(try again.files.store(body).record == record)
+    #expect(try again.files.open(record).readAll() == body)
+  }
+
+  @Test func `a body that is distrusted is written anew`() throws {
+    let bench = AttachmentBench()
+    let body = AttachmentBench.body(500)
+    let record = try bench.files.store(body).record
+    try bench.fileSystem.remove(bench.files.path(of: record.digest))
+    _ = try bench.files.store(body)
+    #expect(
+      attachmentDamage { _ = try bench.files.open(record) }?.reason.contains("missing") == true)
+    bench.files.distrust(record.digest)
+    _ = try bench.files.store(body)
+    #expect(try bench.files.open(record).readAll() == body)
+  }
+
+  // MARK: Holds and removal
+
+  @Test func `a body is not removed while there is a hold on it`() throws {
+    let bench = AttachmentBench()
+    let body = AttachmentBench.body(500)
+    var stored: StoredAttachment? = try bench.files.store(body)
+    let digest = try #require(stored).record.digest
+    #expect(try bench.files.remove(digest) == false)
+    var other: AttachmentHold? = bench.files.hold(digest)
+    stored = nil
+    #expect(try bench.files.remove(digest) == false)
+    #expect(try bench.listing().files.map(\.digest) == [digest])
+    #expect(other?.digest == digest)
+    other = nil
+    #expect(try bench.files.remove(digest))
+    #expect(try bench.files.remove(digest))
+    #expect(try bench.listing().files.isEmpty)
+    // It is not taken for stored any more.
+    let again = try bench.files.store(body)
+    #expect(try bench.files.open(again.record).readAll() == body)
+  }
+
+  @Test(arguments: FileSystemKind.allCases)
+  func `empty folders are removed, and made again when they are needed`(kind: FileSystemKind) throws
+  {
+    try run(kind) { bench in
+      try bench.files.removeEmptyFolders()
+      try bench.files.flushRemovals()
+      let body = AttachmentBench.body(500)
+      let digest = try bench.files.store(body).record.digest
+      let other = try bench.files.store(AttachmentBench.body(600)).record.digest
+      let folders = [digest, other].map { AttachmentName($0).folder }
+      #expect(folders[0] != folders[1])
+      try bench.files.removeEmptyFolders()
+      #expect(try bench.fileSystem.list(bench.root + "/attachments") == folders.sorted())
+      #expect(try bench.files.remove(digest))
+      try bench.files.flushRemovals()
+      try bench.files.removeEmptyFolders()
+      #expect(try bench.fileSystem.list(bench.root + "/attachments") == [folders[1]])
+      let record = try bench.files.store(body).record
+      #expect(try bench.files.open(record).readAll() == body)
+      #expect(try bench.files.remove(digest))
+      try bench.files.removeEmptyFolders()
+      // What was removed has nothing to flush.
+      try bench.files.flushRemovals()
+      _ = try bench.files.store(body)
+    }
+  }
+
+  // MARK: Listing
+
+  @Test(arguments: FileSystemKind.allCases)
+  func `all files are listed, and what is none of the store's is left alone`(
+    kind: FileSystemKind
+  ) throws {
+    try run(kind) { bench in
+      #expect(try bench.listing().files.isEmpty)
+      var expected: [SHA256.Digest: Int] = [:]
+      for length in 33..<80 {
+        expected[try bench.files.store(AttachmentBench.body(length)).record.digest] = length
+      }
+      let folder = AttachmentName(try #require(expected.keys.first)).folder
+      let name = AttachmentName(SHA256.digest(of: .empty))
+      let wrongFolder = folder == "00" ? "01" : "00"
+      let attachments = bench.root + "/attachments"
+      try bench.fileSystem.write("x", to: attachments + "/README")
+      try bench.fileSystem.makeDirectory(attachments + "/3F")
+      try bench.fileSystem.write("x", to: "\(attachments)/\(folder)/notes")
+      if try !bench.fileSystem.exists("\(attachments)/\(wrongFolder)") {
+        try bench.fileSystem.makeDirectory("\(attachments)/\(wrongFolder)")
+      }
+      try bench.fileSystem.write("x", to: "\(attachments)/\(wrongFolder)/\(name.file)")
+      if try !bench.fileSystem.exists("\(attachments)/\(name.folder)") {
+        try bench.fileSystem.makeDirectory("\(attachments)/\(name.folder)")
+      }
+      try bench.fileSystem.makeDirectory("\(attachments)/\(name.folder)/\(name.file)")
+      let (files, foreign) = try bench.listing()
+      #expect(files.map(\.digest) == expected.keys.sorted())
+      #expect(files.allSatisfy { $0.size == expected[$0.digest] })
+      #expect(files.allSatisfy { $0.allocatedSize > 0 })
+      #expect(
+        Set(foreign) == [
+          "attachments/README", "attachments/3F", "attachments/\(folder)/notes",
+          "attachments/\(wrongFolder)/\(name.file)", "\(name)",
+        ])
+      try bench.files.removeEmptyFolders()
+      #expect(try bench.listing().foreign.count == 5)
+    }
+  }
+
+  @Test func `a file whose folder's name is taken by a file is an error of the system's`() throws {
+    let bench = AttachmentBench()
+    let body = AttachmentBench.body(500)
+    try bench.fileSystem.makeDirectory("/store/attachments")
+    let folder = AttachmentName(SHA256.digest(of: body)).folder
+    try bench.fileSystem.write("x", to: "/store/attachments/\(folder)")
+    #expect(systemCode { _ = try bench.files.store(body) } == .notADirectory)
+    #expect(bench.temporaries.isEmpty)
+    #expect(try bench.listing().foreign == ["attachments/\(folder)"])
+    try bench.files.removeEmptyFolders()
+    #expect(try bench.fileSystem.list("/store/attachments") == [folder])
+  }
+
+  // MARK: Adoption
+
+  @Test(arguments: FileSystemKind.allCases)
+  func `a file without a record is taken up if it is what its name says`(
+    kind: FileSystemKind
+  ) throws {
+    try run(kind) { bench in
+      let body = AttachmentBench.body(500)
+      let record = try bench.files.store(body).record
+      let again = bench.reopened()
+      let adopted = try #require(try again.files.adopt(record.digest))
+      #expect(adopted.record == record)
+      #expect(try again.files.remove(record.digest) == false)
+      #expect(try again.files.adopt(SHA256.digest(of: .empty)) == nil)
+      let path = bench.files.path(of: record.digest)
+      try bench.fileSystem.remove(path)
+      try bench.fileSystem.write("something else", to: path)
+      for bench in [bench, again] {
+        #expect(
+          attachmentDamage { _ = try bench.files.adopt(record.digest) }?.reason.contains("digest")
+            == true)
+      }
+    }
+  }
+
+  // MARK: Threads
+
+  @Test func `many threads store, hold and remove the same bodies`() async throws {
+    let directory = try TemporaryDirectory()
+    let files = POSIXFileSystem()
+    try AttachmentBench.prepare(files, directory.path)
+    let bench = AttachmentBench(on: files, root: directory.path)
+    let bodies = (0..<6).map { AttachmentBench.body(300 + 100 * $0) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for thread in 0..<4 {
+        group.addTask {
+          var random = SeededGenerator(seed: UInt64(thread))
+          for _ in 0..<60 {
+            let body = bodies[Int.random(in: 0..<bodies.count, using: &random)]
+            let stored = try bench.files.store(body)
+            // Nobody takes it away while it is held.
+            #expect(try bench.files.open(stored.record).readAll() == body)
+          }
+        }
+      }
+      group.addTask {
+        for round in 0..<200 {
+          _ = try bench.files.remove(SHA256.digest(of: bodies[round % bodies.count]))
+          if round % 10 == 0 { try bench.files.removeEmptyFolders() }
+          if round % 25 == 0 { try bench.files.flushRemovals() }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(bench.temporaries.isEmpty)
+    for file in try bench.listing().files { _ = try bench.files.record(of: file.digest) }
+    for body in bodies { #expect(try bench.files.remove(SHA256.digest(of: body))) }
+  }
+}
+
+extension AttachmentStream {
+  /// All bytes that are left.
+  mutating func rest() throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while let piece = try next() { bytes += piece.array }
+    return bytes
+  }
+}

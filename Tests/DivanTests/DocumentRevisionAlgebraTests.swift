@@ -1,0 +1,198 @@
+import Testing
+
+@testable import Divan
+
+/// Machines that edit one document and tell each other of revisions.
+struct DocumentRevisionAlgebraTests {
+  /// A revision with its whole history, the newest first, and whether it deletes.
+  private struct Edit: Hashable {
+    var history: [RevisionID]
+    var isDeleted: Bool
+
+    /// The newest revision and some of those before it: at least as many as are asked for.
+    func path(of count: Int = .max) throws -> RevisionTree.Path {
+      try RevisionTree.Path(Array(history.prefix(count)))
+    }
+  }
+
+  /// A machine: its tree, and what it was told, as a plain list.
+  private struct Machine {
+    var tree = RevisionTree()
+    var known: Set<Edit> = []
+
+    mutating func learn(_ edit: Edit) throws {
+      tree.insert(try edit.path(), isDeleted: edit.isDeleted)
+      known.insert(edit)
+    }
+
+    var leaves: [Edit] {
+      let parents = Set(known.flatMap { $0.history.dropFirst() })
+      return known.filter { !parents.contains($0.history[0]) }
+        .sorted {
+          ($0.isDeleted ? 0 : 1, $0.history[0]) > ($1.isDeleted ? 0 : 1, $1.history[0])
+        }
+    }
+
+    func check() {
+      #expect(tree.problem == nil)
+      #expect(tree.leaves.map { tree.nodes[$0].revision } == leaves.map { $0.history[0] })
+      #expect(tree.leaves.map { tree.nodes[$0].isDeleted } == leaves.map(\.isDeleted))
+      for (index, leaf) in zip(tree.leaves, leaves) {
+        #expect(tree.history(of: index).map(\.revision) == leaf.history)
+      }
+    }
+  }
+
+  private struct World {
+    var random: SeededRandom
+    var machines: [Machine]
+
+    /// A new edit of `parent`, or a first revision.
+    mutating func edit(_ parent: Edit?, isDeleted: Bool = false) -> Edit {
+      let digest: RevisionID.Digest =
+        Bool.random(using: &random)
+        ? .own(random.next(), random.next()) : .foreign(String(random.next(), radix: 36))
+      let revision = RevisionID(
+        generation: (parent?.history[0].generation ?? 0) + 1, digest: digest)
+      return Edit(history: [revision] + (parent?.history ?? []), isDeleted: isDeleted)
+    }
+
+    mutating func step() throws {
+      let index = Int.random(in: machines.indices, using: &random)
+      let leaves = machines[index].leaves
+      switch Int.random(in: 0..<12, using: &random) {
+      case 0: try machines[index].learn(edit(nil))
+      case 1...4: try machines[index].learn(edit(leaves.randomElement(using: &random)))
+      case 5: try machines[index].learn(edit(leaves.first, isDeleted: true))
+      case 6:
+        // A conflict: an edit of something that has edits.
+        let parent = machines[index].known.sorted { $0.history[0] < $1.history[0] }
+          .randomElement(using: &random)
+        try machines[index].learn(edit(parent, isDeleted: .random(using: &random)))
+      case 7:
+        // A resolution: one leaf goes on, and the others end.
+        for (place, leaf) in leaves.enumerated() where !leaf.isDeleted || place == 0 {
+          try machines[index].learn(edit(leaf, isDeleted: place > 0))
+        }
+      default:
+        // Another machine hears of some revisions, with whole histories, in any order.
+        let other = Int.random(in: machines.indices, using: &random)
+        let told = machines[index].known.sorted { $0.history[0] < $1.history[0] }
+          .shuffled(using: &random)
+        for edit in told.prefix(Int.random(in: 0...4, using: &random)) {
+          // A revision comes with all before it.
+          let before = machines[index].known.filter { edit.history.contains($0.history[0]) }
+          try machines[other].learn(edit)
+          machines[other].known.formUnion(before)
+        }
+      }
+    }
+  }
+
+  @Test func `machines that have heard of everything agree, whoever told them what first`() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<30 {
+      var world = World(
+        random: SeededRandom(seed: random.next()),
+        machines: Array(repeating: Machine(), count: Int.random(in: 2...4, using: &random)))
+      for _ in 0..<Int.random(in: 5...60, using: &random) { try world.step() }
+      for machine in world.machines { machine.check() }
+
+      let everything = Set(world.machines.flatMap(\.known)).sorted { $0.history[0] < $1.history[0] }
+      var trees: [RevisionTree] = []
+      for index in world.machines.indices {
+        let leaves = world.machines.flatMap(\.leaves).shuffled(using: &random)
+        for leaf in leaves {
+          try world.machines[index].learn(leaf)
+        }
+        world.machines[index].known = Set(everything)
+        world.machines[index].check()
+        trees.append(world.machines[index].tree)
+      }
+      // A newcomer may hear of everything in any order, of some revisions twice, and of some
+      // without all of their histories.
+      for _ in 0..<3 {
+        var tree = RevisionTree()
+        for edit in everything.shuffled(using: &random) {
+          tree.insert(
+            try edit.path(of: Int.random(in: 1...4, using: &random)), isDeleted: edit.isDeleted)
+        }
+        #expect(tree.problem == nil)
+        for edit in everything.shuffled(using: &random) {
+          tree.insert(try edit.path(), isDeleted: edit.isDeleted)
+        }
+        trees.append(tree)
+      }
+      for tree in trees {
+        #expect(tree.forms == trees[0].forms)
+        #expect(tree.leafTexts == trees[0].leafTexts)
+        #expect(
+          tree.winner.map { tree.nodes[$0].revision }
+            == trees[0].winner.map { trees[0].nodes[$0].revision })
+        var again = tree
+        let insertions = try everything.shuffled(using: &random).map {
+          again.insert(try $0.path(), isDeleted: $0.isDeleted, sequence: 9)
+        }
+        #expect(insertions.allSatisfy { $0.kind == .internalNode && !$0.hasChangedTree })
+        #expect(again == tree)
+        #expect(try tree.copyByCoding() == tree)
+      }
+    }
+  }
+
+  @Test(arguments: [2, 4, 40])
+  func `any histories merge as in the plainest tree, whatever the depth`(digests: Int) throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<80 {
+      let depth = [1, 2, 3, 5, Int.max].randomElement(using: &random) ?? 1
+      var tree = RevisionTree()
+      var plain = PlainRevisions()
+      var story = "depth \(depth):"
+      for sequence in 1...12 as ClosedRange<UInt64> {
+        // Few digests, so that the same ones stand in many places.
+        let start = UInt64.random(in: 1...7, using: &random)
+        let count = Int.random(in: 1...Int(start), using: &random)
+        let form = RevisionPathForm(
+          start: start,
+          ids: (0..<count).map { _ in "d\(Int.random(in: 0..<digests, using: &random))" })
+        story += " \(form.start)-\(form.ids.joined(separator: ","))"
+        let before = tree
+        let insertion = try tree.insert(form, sequence: sequence, depth: depth)
+        let kind = plain.insert(form, depth: depth)
+        let held = Set(tree.heldSequences)
+        let isRight =
+          try tree.forms == plain.forms && insertion.kind == kind && tree.problem == nil
+          && insertion.hasChangedTree == (tree != before)
+          && insertion.isNewRevision == held.contains(sequence)
+          && insertion.released == before.heldSequences.filter { !held.contains($0) }
+          && tree.copyByCoding() == tree
+        try #require(isRight, "\(story): \(insertion), \(tree.forms), \(plain.forms)")
+      }
+      try checkRemovals(of: tree, &random, story)
+    }
+  }
+
+  /// Removes leaf after leaf, and compares with leaving out its history.
+  private func checkRemovals(
+    of tree: RevisionTree, _ random: inout SeededRandom, _ story: String
+  ) throws {
+    var tree = tree
+    while let leaf = tree.leaves.randomElement(using: &random) {
+      let before = tree
+      let histories = before.leaves.filter { $0 != leaf }.map { before.history(of: $0) }
+      let kept = Set(histories.flatMap { $0.map(\.sequence) })
+      let released = tree.removeLeaf(at: leaf)
+      let isRight =
+        tree.problem == nil
+        && tree.leaves.map { tree.history(of: $0).map(\.revision) }
+          == histories.map { $0.map(\.revision) }
+        && Set(released) == Set(before.heldSequences).subtracting(kept)
+      try #require(isRight, "\(story): \(before.leafTexts[0])")
+    }
+    #expect(tree.isEmpty)
+  }
+}
