@@ -1,6 +1,6 @@
 import Divan
 import DivanTesting
-import Synchronization
+import ProofKit
 import TestSupport
 import Testing
 
@@ -145,13 +145,18 @@ struct ChangeFeedConcurrencyTests {
 
   @Test func `validations come and go while revisions are stored`() async throws {
     let database = try Database.inMemory()
-    let refusals = Atomic(0)
+    let refusals = Recorder<Int>()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         for number in 0..<400 {
-          database.setValidation(
-            named: "\(number % 3)",
-            number % 2 == 0 ? nil : { if $0.document["n"] == 3 { try $0.refuse("three") } })
+          let name = "\(number % 3)"
+          if number % 2 == 0 {
+            database.setValidation(named: name, nil)
+          } else {
+            database.setValidation(named: name) { revision in
+              if revision.document["n"] == 3 { try revision.refuse("three") }
+            }
+          }
           await Task.yield()
         }
       }
@@ -163,7 +168,7 @@ struct ChangeFeedConcurrencyTests {
                 _ = try $0.overwrite("\(writer)", with: ["n": .int(Int64(number % 5))])
               }
             } catch let error as DatabaseError where error.code == .refused {
-              refusals.add(1, ordering: .relaxed)
+              refusals.append(number)
             }
           }
         }
@@ -171,6 +176,6 @@ struct ChangeFeedConcurrencyTests {
       try await group.waitForAll()
     }
     #expect(
-      try database.snapshot().sequence + UInt64(refusals.load(ordering: .relaxed)) == 300)
+      try database.snapshot().sequence + UInt64(refusals.all.count) == 300)
   }
 }

@@ -25,6 +25,15 @@ struct ChangeFeedTests {
     return ids
   }
 
+  private static func first(of database: Database) async throws -> Change? {
+    try await first(of: database.changes())
+  }
+
+  private static func first(of feed: ChangeFeed) async throws -> Change? {
+    var iterator = feed.makeAsyncIterator()
+    return try await iterator.next()
+  }
+
   @Test func `a feed begins with what is there and goes on with what comes`() async throws {
     try put("a", "b", "c")
     try put("b")
@@ -51,7 +60,7 @@ struct ChangeFeedTests {
     for id in ["a", "b", "c"] {
       try await Task.sleep(for: .milliseconds(30))
       // Neither of these is a change.
-      try database.write { try $0.putLocal("local", [:]) }
+      try await database.write { try $0.putLocal("local", [:]) }
       try await database.write { _ = try $0.put(Document(id: id)) }
     }
     #expect(try await task.value == ["a", "b", "c"])
@@ -60,12 +69,12 @@ struct ChangeFeedTests {
   @Test func `a change says whether the document is deleted or in conflict, and who made it`()
     async throws
   {
-    let first = RevisionID(generation: 1, digest: String(repeating: "1", count: 32))!
-    let other = RevisionID(generation: 1, digest: String(repeating: "2", count: 32))!
+    let winner = RevisionID(generation: 1, digest: String(repeating: "2", count: 32))!
+    let loser = RevisionID(generation: 1, digest: String(repeating: "1", count: 32))!
     try put("plain", "gone")
-    try database.write { transaction in
+    try await database.write { transaction in
       try transaction.delete(id: "gone")
-      try transaction.insert(Document(id: "x"), history: [first], origin: "peer")
+      try transaction.insert(Document(id: "x", ["n": 2]), history: [winner], origin: "peer")
     }
     var feed = database.changes().makeAsyncIterator()
     var changes: [Change] = []
@@ -74,20 +83,20 @@ struct ChangeFeedTests {
     #expect(changes.map(\.isDeleted) == [false, true, false])
     #expect(changes.map(\.hasConflicts) == [false, false, false])
     #expect(changes.map(\.origin) == [nil, nil, "peer"])
-    // The losing branch comes last: the change is the winner's all the same.
-    try database.write { transaction in
-      try transaction.insert(Document(id: "x", ["n": 2]), history: [other])
+    // A branch that loses is a change, with the revision that wins.
+    try await database.write { transaction in
+      try transaction.insert(Document(id: "x", ["n": 1]), history: [loser])
     }
     let conflict = try #require(try await feed.next())
-    #expect(conflict.hasConflicts && conflict.revision == other && conflict.document["n"] == 2)
-    try database.write { _ = try $0.purge("x", revision: first) }
+    #expect(conflict.hasConflicts && conflict.revision == winner && conflict.document["n"] == 2)
+    try await database.write { _ = try $0.purge("x", revision: loser) }
     let resolved = try #require(try await feed.next())
     #expect(resolved.id == "x" && !resolved.hasConflicts && resolved.sequence > conflict.sequence)
   }
 
   @Test func `a filter chooses, and its errors come out and do not end the feed`() async throws {
     struct Own: Error {}
-    try database.write { transaction in
+    try await database.write { transaction in
       for number in 0..<10_000 { try transaction.put(Document(id: "\(number)")) }
     }
     let feed = database.changes { change in
@@ -129,7 +138,7 @@ struct ChangeFeedTests {
     let store = database.store
     let database = database
     let tasks = (0..<10).map { _ in
-      Task { try await database.changes().makeAsyncIterator().next()?.id }
+      Task { try await Self.first(of: database)?.id }
     }
     while store.commits.changes.waiterCount < 10 { await Task.yield() }
     for task in tasks.dropLast() { task.cancel() }
@@ -145,7 +154,7 @@ struct ChangeFeedTests {
     let database = database
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
-      return try await database.changes().makeAsyncIterator().next()
+      return try await Self.first(of: database)
     }
     task.cancel()
     #expect(try await task.value == nil)
@@ -153,7 +162,7 @@ struct ChangeFeedTests {
 
   @Test func `whoever waits is told when the database is closed`() async throws {
     let database = database
-    let task = Task { try await database.changes().makeAsyncIterator().next() }
+    let task = Task { try await Self.first(of: database) }
     while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
     try database.close()
     await #expect {
@@ -176,7 +185,7 @@ struct ChangeFeedTests {
       let database = try Database.inMemory()
       held = database.store
       let feed = database.changes()
-      task = Task { try await feed.makeAsyncIterator().next() }
+      task = Task { try await Self.first(of: feed) }
       while database.store.commits.changes.waiterCount == 0 { await Task.yield() }
     }
     // The last reference to the database is gone, so it is closed.
@@ -196,14 +205,14 @@ struct ChangeFeedTests {
     configuration.fileSystem = disk
     configuration.maintenance = .manual
     let database = try Database(at: "/s.divan", configuration: configuration)
-    try database.write { _ = try $0.put(Document(id: "a")) }
+    try await database.write { _ = try $0.put(Document(id: "a")) }
     var feed = database.changes().makeAsyncIterator()
     #expect(try await feed.next()?.id == "a")
     let seen = Recorder<UInt64>()
     disk.observeChangingCalls { [unowned database] _ in
       seen.append(database.store.commits.visible.lastSequence)
     }
-    try database.write { _ = try $0.put(Document(id: "b")) }
+    try await database.write { _ = try $0.put(Document(id: "b")) }
     disk.observeChangingCalls(nil)
     #expect(!seen.all.isEmpty && seen.all.allSatisfy { $0 == 1 })
     #expect(try await feed.next()?.id == "b")
@@ -218,7 +227,7 @@ struct ChangeFeedTests {
     do {
       let database = try Database(at: "/s.divan", configuration: configuration)
       for id in ["a", "b", "c"] {
-        try database.write {
+        try await database.write {
           _ = try $0.put(Document(id: id, ["text": .string(id == "b" ? text : "")]))
         }
       }

@@ -89,7 +89,7 @@ struct DatabaseUpdateTests {
     let disk = SimulatedDisk(seed: 1)
     let database = try Database(
       at: "/count.divan", configuration: disk.configuration(hasSmallFiles: false))
-    try database.write { _ = try $0.put(Document(id: "a", ["n": 0])) }
+    try await database.write { _ = try $0.put(Document(id: "a", ["n": 0])) }
     let calls = Recorder<Int>()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for task in 0..<8 {
@@ -109,7 +109,7 @@ struct DatabaseUpdateTests {
   }
 
   @Test func `a task that was cancelled changes nothing`() async throws {
-    try database.write { _ = try $0.put(Document(id: "a", ["n": 0])) }
+    try await database.write { _ = try $0.put(Document(id: "a", ["n": 0])) }
     let database = database
     let task = Task {
       while !Task.isCancelled { await Task.yield() }

@@ -154,12 +154,12 @@ struct ExpiryTests {
     var configuration = Configuration()
     configuration.fileSystem = disk
     let database = try Database(at: "/s", configuration: configuration)
-    try database.write { transaction in
+    try await database.write { transaction in
       for id in ["soon", "sooner", "never", "late"] { try transaction.put(Document(id: id)) }
       try transaction.setExpiry(Date().addingTimeInterval(0.5), of: "soon")
       try transaction.setExpiry(Date().addingTimeInterval(1000), of: "late")
     }
-    try database.write { try $0.setExpiry(Date().addingTimeInterval(0.1), of: "sooner") }
+    try await database.write { try $0.setExpiry(Date().addingTimeInterval(0.1), of: "sooner") }
     #expect(try await isGone("sooner", from: database))
     #expect(try await isGone("soon", from: database))
     #expect(try database.snapshot().count == 2)
@@ -169,7 +169,7 @@ struct ExpiryTests {
   func `what expired while the store was closed is purged soon after it is opened`() async throws {
     do {
       let database = try open()
-      try database.write { transaction in
+      try await database.write { transaction in
         for id in ["a", "b"] { try transaction.put(Document(id: id)) }
         try transaction.setExpiry(date(in: 1000), of: "a")
       }
