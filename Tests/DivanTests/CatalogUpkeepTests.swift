@@ -45,12 +45,11 @@ struct CatalogUpkeepTests {
     }
   }
 
-  private func branch(_ random: inout SeededGenerator) -> [RevisionID] {
+  /// A first revision that nobody has.
+  private func newRevision(_ random: inout SeededGenerator) throws -> RevisionID {
     let digest = String(UInt64.random(in: 0..<1 << 40, using: &random), radix: 16)
-    return [
-      RevisionID(
-        generation: 1, digest: String(repeating: "0", count: 32 - digest.count) + digest)!
-    ]
+    return try #require(
+      RevisionID(generation: 1, digest: String(repeating: "0", count: 32 - digest.count) + digest))
   }
 
   @Test(arguments: 1...8)
@@ -83,10 +82,10 @@ struct CatalogUpkeepTests {
         // A branch that loses: of the first generation, while the other is of the second at least.
         guard plain.documents[id] != nil else { continue }
         plain.documents[id]?.number = n
-        let history = branch(&random)
+        let loser = try newRevision(&random)
         try database.write { transaction in
           try transaction.overwrite(id, with: ["n": .int(n)])
-          try transaction.insert(Document(id: id, ["n": -1]), history: history)
+          try transaction.insert(Document(id: id, ["n": -1]), history: [loser])
         }
       case 7, 8, 9:
         guard plain.documents[id] != nil else {

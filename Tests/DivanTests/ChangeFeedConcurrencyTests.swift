@@ -28,9 +28,7 @@ struct ChangeFeedConcurrencyTests {
 
   /// Follows until the document `end` is there.
   ///
-  /// - Parameters:
-  ///   - patience: after so many changes the feed is given up, and another one begun.
-  ///   - pause: how long each change takes.
+  /// After so many changes as `patience` says the feed is given up, and another one begun.
   private static func follow(
     _ database: Database, patience: Int = .max, pause: Duration? = nil,
     where isIncluded: (@Sendable (Change) -> Bool)? = nil

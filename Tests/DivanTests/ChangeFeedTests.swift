@@ -8,7 +8,9 @@ import Testing
 /// Following the changes of a database.
 @Suite(.timeLimit(.minutes(3)))
 struct ChangeFeedTests {
-  private let database = try! Database.inMemory()
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
 
   private func put(_ ids: String...) throws {
     try database.write { transaction in
@@ -69,8 +71,8 @@ struct ChangeFeedTests {
   @Test func `a change says whether the document is deleted or in conflict, and who made it`()
     async throws
   {
-    let winner = RevisionID(generation: 1, digest: String(repeating: "2", count: 32))!
-    let loser = RevisionID(generation: 1, digest: String(repeating: "1", count: 32))!
+    let winner = try RevisionID(parsing: "1-\(String(repeating: "2", count: 32))")
+    let loser = try RevisionID(parsing: "1-\(String(repeating: "1", count: 32))")
     try put("plain", "gone")
     try await database.write { transaction in
       try transaction.delete(id: "gone")
@@ -113,12 +115,12 @@ struct ChangeFeedTests {
     try put("a", "b")
     var feed = database.changes().makeAsyncIterator()
     let change = try #require(try await feed.next())
-    let text = "\(database.position(after: change))"
+    let text = "\(database.feedPosition(after: change))"
     #expect(text == "1-\(database.storeID)")
     let position = try #require(FeedPosition(text))
     var later = try database.changes(since: position).makeAsyncIterator()
     #expect(try await ids(1, of: &later) == ["b"])
-    let end = try database.snapshot().position
+    let end = try database.snapshot().feedPosition
     try put("c")
     var last = try database.changes(since: end).makeAsyncIterator()
     #expect(try await ids(1, of: &last) == ["c"])

@@ -5,7 +5,9 @@ import Testing
 
 /// Changing a document that others change, too.
 struct DatabaseUpdateTests {
-  private let database = try! Database.inMemory()
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
 
   @Test func `a document is changed and stored`() throws {
     let stored = try database.write { try $0.put(Document(id: "a", ["n": 1])) }

@@ -5,7 +5,9 @@ import Testing
 
 /// Documents without revisions, which only their store knows.
 struct LocalDocumentTests {
-  private let database = try! Database.inMemory()
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
 
   @Test func `a local document is read as it was stored last`() throws {
     try database.write { transaction in

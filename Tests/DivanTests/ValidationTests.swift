@@ -11,12 +11,13 @@ import Testing
 
 /// Closures that look at revisions before they are stored.
 struct ValidationTests {
-  private let database = try! Database.inMemory()
+  private let database: Database
 
-  private func history(_ letters: String) -> [RevisionID] {
-    zip(letters, (1...letters.count).reversed()).map { letter, generation in
-      RevisionID(
-        generation: UInt64(generation), digest: String(repeating: letter, count: 32))!
+  init() throws { database = try Database.inMemory() }
+
+  private func history(_ letters: String) throws -> [RevisionID] {
+    try zip(letters, (1...letters.count).reversed()).map { letter, generation in
+      try RevisionID(parsing: "\(generation)-\(String(repeating: letter, count: 32))")
     }
   }
 
@@ -71,7 +72,7 @@ struct ValidationTests {
         {
           _ = try $0.insert(
             Document(id: "e", ["bad": 1]),
-            history: [RevisionID(generation: 1, digest: String(repeating: "e", count: 32))!])
+            history: [try RevisionID(parsing: "1-\(String(repeating: "e", count: 32))")])
         }
       ),
       (
@@ -79,7 +80,7 @@ struct ValidationTests {
         {
           _ = try $0.insert(
             Document(id: "kept", ["bad": 1]),
-            history: [RevisionID(generation: 1, digest: String(repeating: "e", count: 32))!])
+            history: [try RevisionID(parsing: "1-\(String(repeating: "e", count: 32))")])
         }
       ),
       (
@@ -146,7 +147,7 @@ struct ValidationTests {
     for (letter, kept) in [("a", true), ("b", false)] {
       try database.write {
         _ = try $0.insert(
-          Document(id: "x", kept ? ["kept": 1] : [:]), history: history(letter))
+          Document(id: "x", kept ? ["kept": 1] : [:]), history: try history(letter))
       }
     }
     refuseBadOnes()
@@ -208,7 +209,7 @@ struct ValidationTests {
     func insert(_ letters: String, _ n: Int) throws -> Bool {
       try database.write {
         try $0.insert(
-          Document(id: "a", ["n": .int(Int64(n))]), history: history(letters), origin: "peer")
+          Document(id: "a", ["n": .int(Int64(n))]), history: try history(letters), origin: "peer")
       }
     }
     #expect(try insert("ba", 2))

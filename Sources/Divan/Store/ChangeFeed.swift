@@ -17,12 +17,14 @@ extension Database {
   /// ``DatabaseError/Code/closed``. A database that was opened for reading only has no changes to come.
   ///
   /// Any number of tasks may follow changes, each at its own pace; one that is slow makes nobody wait, and
-  /// skips what is outdated. Nothing is held for a feed that nobody reads; while somebody does, it reads
-  /// a few documents ahead, of a mebibyte in all unless a single one is larger.
+  /// skips what is outdated. Nothing is held for a feed that nobody reads. While somebody does, it reads up
+  /// to 64 documents ahead, and none once these take a mebibyte; so a change may be told of that is
+  /// outdated by then, and the later one follows.
   ///
   /// - Parameters:
   ///   - sequence: where to begin: behind the change of this number. 0 for the beginning.
   ///   - isIncluded: which changes are wanted; all, if nil. Called on no thread in particular.
+  /// - Returns: the feed, which any number of tasks may read from its beginning.
   public func changes(
     since sequence: UInt64 = 0, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) -> ChangeFeed {
@@ -45,7 +47,7 @@ extension Database {
   }
 
   /// Where to go on after a change, as a value that can be kept anywhere.
-  public func position(after change: Change) -> FeedPosition {
+  public func feedPosition(after change: Change) -> FeedPosition {
     FeedPosition(storeID: storeID, sequence: change.sequence)
   }
 }
@@ -55,7 +57,7 @@ extension Snapshot {
   ///
   /// Read the snapshot, and then follow ``Database/changes(since:where:)-(FeedPosition,_)``: nothing is
   /// missed.
-  public var position: FeedPosition {
+  public var feedPosition: FeedPosition {
     FeedPosition(storeID: "\(view.store.storeID)", sequence: sequence)
   }
 }
