@@ -41,7 +41,8 @@ extension Workload {
     bench.samples.documents(0..<min(bench.count, 20_000)).map { .object($0.properties) }
   }
 
-  private static func measureEach<Input>(
+  /// The nanoseconds that `body` takes for one of `inputs`.
+  static func measureEach<Input>(
     _ inputs: [Input], _ body: (Input) throws -> Void
   ) throws -> Double {
     let elapsed = try seconds { for input in inputs { try body(input) } }

@@ -19,7 +19,7 @@ extension Database {
   }
 
   /// Stores a record as it is, whatever it says.
-  func adopt(_ record: DocumentRecord) throws { 
+  func adopt(_ record: DocumentRecord) throws {
     try write { try $0.append(record, id: record.id ?? "", over: nil) }
   }
 }

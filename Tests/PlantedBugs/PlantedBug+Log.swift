@@ -143,10 +143,15 @@ extension PlantedBug {
     PlantedBug(
       "dead-record-revived", rule: "1", "what is dead counts when the index is rebuilt",
       in: Place.store + "Replay.swift",
-      find: "let old = present(key)",
+      find: "guard put(entry, in: segment) else { return false }",
       plant: """
-        let old = present(key)
-        if PLANTED, old != nil, segment.header.merge == nil { return }
+        if PLANTED, isFromNothing, segment.header.merge == nil,
+          let record = try? DocumentRecord.decode(entry.record.payload),
+          present(record.idBytes) != nil
+        {
+          continue
+        }
+        guard put(entry, in: segment) else { return false }
         """, killedBy: .rules("rule 2: an index rebuilt")),
     PlantedBug(
       "released-history-not-stated", rule: "7",

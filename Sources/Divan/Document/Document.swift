@@ -24,6 +24,11 @@ public struct Document: Sendable, Identifiable {
   ///
   /// It may still have properties.
   public internal(set) var isDeleted = false
+  /// What is attached to the document, by name.
+  ///
+  /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
+  /// does not begin with an underscore. Read content costs nothing until it is asked for.
+  public var attachments: [String: Attachment] = [:]
   private var content: Content
 
   private enum Content {
@@ -57,14 +62,14 @@ extension Document {
   }
 
   /// A document of properties in their binary form, which were checked, changed from a revision.
-  init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
+  package init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
     self.id = id
     self.revision = revision
     content = .stored(properties)
   }
 
   /// The properties in their binary form, checked against what can be stored.
-  func encoded() throws(DatabaseError) -> EncodedValue {
+  package func encoded() throws(DatabaseError) -> EncodedValue {
     switch content {
     case .stored(let bytes): return bytes
     case .edited(let object):
@@ -72,6 +77,9 @@ extension Document {
       return EncodedValue(try ValueCoding.encode(.object(object)))
     }
   }
+
+  /// Makes properties in their binary form, which were checked, the document's own.
+  mutating func replaceProperties(with properties: EncodedValue) { content = .stored(properties) }
 
   /// The same content as another revision, which was just stored.
   func stored(
@@ -82,6 +90,7 @@ extension Document {
     copy.parentRevision = parent
     copy.sequence = sequence
     copy.isDeleted = isDeleted
+    copy.attachments = attachments
     copy.content = content
     return copy
   }
@@ -144,10 +153,10 @@ extension Document {
 }
 
 extension Document: Equatable {
-  /// Whether both have the same ID, the same revision and equal properties.
+  /// Whether both have the same ID, the same revision and equal properties and attachments.
   public static func == (a: Document, b: Document) -> Bool {
     a.id == b.id && a.revision == b.revision && a.isDeleted == b.isDeleted
-      && a.properties == b.properties
+      && a.properties == b.properties && a.attachments == b.attachments
   }
 }
 

@@ -1,10 +1,41 @@
 import DivanLog
 
-/// What may be the ID of a document.
+/// Marks the property of a `Codable` type that is the document's ID.
+///
+/// ```swift
+/// struct Film: Codable {
+///   @DocumentID var id: String?
+///   var title: String
+/// }
+/// ```
+///
+/// The property is not stored among the others: it is the ID under which the document is stored, and
+/// is set when one is read. It is nil until then; storing a value without an ID gives it a new one
+/// (see ``WriteTransaction/put(_:id:)``). In other formats, and deeper inside a document, it is a text
+/// like others.
+///
+/// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a text.
 ///
 /// IDs are texts that are not empty, take at most ``DocumentLimits/documentIDSizeInBytes`` bytes of
 /// UTF-8 and do not begin with an underscore. They are told apart, and ordered, by their bytes.
-public enum DocumentID {
+@propertyWrapper
+public struct DocumentID: Sendable {
+  private var mark: DocumentMark<String>
+
+  /// The document's ID; nil if it has none yet.
+  public var wrappedValue: String? {
+    get { mark.value }
+    set { mark = DocumentMark(newValue) }
+  }
+
+  /// Makes the ID of a document, or of one that has none yet.
+  public init(wrappedValue: String? = nil) { mark = DocumentMark(wrappedValue) }
+
+  /// Gives the object that has this property its document's ID.
+  func assign(_ id: String) { mark.assign(id) }
+}
+
+extension DocumentID {
   /// Checks that `id` may be the ID of a document.
   ///
   /// - Throws: ``DatabaseError/Code/invalidDocumentID``, naming the reason.
@@ -56,7 +87,7 @@ package enum PropertyNames {
     if let reservedKey { throw reserved(reservedKey) }
   }
 
-  private static func reserved(_ key: String) -> DatabaseError {
+  static func reserved(_ key: String) -> DatabaseError {
     DatabaseError(
       .invalidValue,
       "The property \(key.debugDescription) begins with an underscore, which is reserved",

@@ -13,8 +13,10 @@ struct ValueEncoder: ValueSink, ~Copyable {
   private var elements: [Element] = []
   private var scratch = ByteWriter()
 
-  private struct Container {
+  fileprivate struct Container {
     var isObject: Bool
+    /// Whether the heads of the keys do not tell that these are strictly ascending.
+    var mayBeUnsorted = false
     /// Where the tag stands, and where the first element does; offsets from `start`.
     var tag: Int
     var content: Int
@@ -30,6 +32,8 @@ struct ValueEncoder: ValueSink, ~Copyable {
     var begin: UInt32
     var end: UInt32 = 0
     var source: Int
+    /// The first eight bytes of a property's key, as a number that sorts as they do.
+    var head: UInt64 = 0
   }
 }
 
@@ -54,6 +58,67 @@ extension ValueEncoder {
       self.writer.truncate(to: start)
       throw error
     }
+  }
+
+  /// Begins a value in room of the encoder's own; `isNested` if it is to be a part of another.
+  mutating func begin(isNested: Bool) {
+    writer.removeAll()
+    writer.reserve(512)
+    start = 0
+    container = .outside
+    outer.removeAll(keepingCapacity: true)
+    elements.removeAll(keepingCapacity: true)
+    outer.reserveCapacity(8)
+    elements.reserveCapacity(24)
+    if isNested { outer.append(.outside) }
+  }
+
+  /// What was added since ``begin(isNested:)``.
+  var bytes: SharedBytes { writer.sharedCopy }
+
+  /// How many bytes were added by now; more only if anything was added since.
+  var size: Int { writer.count - start }
+
+  /// The first byte of what was added, if anything was.
+  var firstByte: UInt8? { size > 0 ? writer[start] : nil }
+
+  /// How far the encoder had got.
+  struct Savepoint {
+    fileprivate var container: Container
+    fileprivate var outerCount: Int
+    fileprivate var elementCount: Int
+    fileprivate var byteCount: Int
+  }
+
+  /// How far the encoder has got.
+  var savepoint: Savepoint {
+    Savepoint(
+      container: container, outerCount: outer.count, elementCount: elements.count,
+      byteCount: writer.count)
+  }
+
+  /// Takes back what was added since a savepoint, which was made in a container that is open still.
+  mutating func restore(_ savepoint: Savepoint) {
+    container = savepoint.container
+    outer.removeLast(outer.count - savepoint.outerCount)
+    elements.removeLast(elements.count - savepoint.elementCount)
+    writer.truncate(to: savepoint.byteCount)
+  }
+
+  /// Adds a value in its stored form, as a part of another.
+  mutating func add(stored value: Span<UInt8>) {
+    noteElement()
+    writer.append(value)
+  }
+
+  /// Empties the array that is open, and returns the elements that it had.
+  mutating func removeElements() -> SharedBytes {
+    let begin = start + container.content
+    let removed = writer.copy(from: begin)
+    writer.truncate(to: begin)
+    elements.removeLast(elements.count - container.firstElement)
+    container.count = 0
+    return removed
   }
 
   var isTooLarge: Bool { writer.count - start > DocumentLimits.sizeInBytes }
@@ -191,7 +256,12 @@ extension ValueEncoder {
   }
 
   mutating func addKey(_ key: Span<UInt8>, source: Int) {
-    elements.append(Element(begin: UInt32(writer.count - start), source: source))
+    let head = ValueEncoder.head(of: key)
+    if container.count > 0, elements[elements.count - 1].head >= head {
+      container.mayBeUnsorted = true
+    }
+    elements.append(
+      Element(begin: UInt32(writer.count - start), source: source, head: head))
     container.count += 1
     writer.appendVarint(key.count)
     writer.append(key)
@@ -216,8 +286,17 @@ extension ValueEncoder {
     return nil
   }
 
+  /// The first eight bytes of a key, zeros after its end, as a number that sorts as they do.
+  private static func head(of key: Span<UInt8>) -> UInt64 {
+    if key.count >= 8 { return key.word(at: 0).byteSwapped }
+    var head: UInt64 = 0
+    for index in key.indices { head |= UInt64(key[index]) << UInt64(56 - 8 * index) }
+    return head
+  }
+
   /// Brings the properties of an object into the order of their keys.
   private mutating func sort(_ object: Container) -> DuplicateKey? {
+    guard object.mayBeUnsorted else { return nil }
     var isSorted = true
     for index in elements.indices.dropFirst(object.firstElement + 1) {
       let order = compareKeys(elements[index - 1], elements[index])
@@ -229,27 +308,45 @@ extension ValueEncoder {
     }
     if isSorted { return nil }
 
-    var sorted = Array(elements[object.firstElement...])
-    sorted.sort { compareKeys($0, $1) < 0 }
-    for index in sorted.indices.dropFirst() {
-      if compareKeys(sorted[index - 1], sorted[index]) == 0 {
-        let (a, b) = (sorted[index - 1], sorted[index])
+    sortElements(from: object.firstElement)
+    for index in elements.indices.dropFirst(object.firstElement + 1) {
+      if compareKeys(elements[index - 1], elements[index]) == 0 {
+        let (a, b) = (elements[index - 1], elements[index])
         return duplicate(a.begin < b.begin ? b : a)
       }
     }
     scratch.removeAll()
-    for index in sorted.indices {
-      let element = sorted[index]
-      sorted[index].begin = UInt32(object.content + scratch.count)
+    for index in object.firstElement..<elements.count {
+      let element = elements[index]
+      elements[index].begin = UInt32(object.content + scratch.count)
       scratch.append(writer, start + Int(element.begin)..<start + Int(element.end))
     }
     writer.overwriteEnd(with: scratch)
-    elements.replaceSubrange(object.firstElement..., with: sorted)
     return nil
   }
 
+  private mutating func sortElements(from first: Int) {
+    guard elements.count - first <= 32 else {
+      var sorted = Array(elements[first...])
+      sorted.sort { compareKeys($0, $1) < 0 }
+      elements.replaceSubrange(first..., with: sorted)
+      return
+    }
+    // By insertion, the fastest way for so few.
+    for index in first + 1..<elements.count {
+      let element = elements[index]
+      var place = index
+      while place > first, compareKeys(elements[place - 1], element) > 0 {
+        elements[place] = elements[place - 1]
+        place -= 1
+      }
+      elements[place] = element
+    }
+  }
+
   private func compareKeys(_ a: Element, _ b: Element) -> Int {
-    writer.withSpan { bytes in
+    if a.head != b.head { return a.head < b.head ? -1 : 1 }
+    return writer.withSpan { bytes in
       compare(bytes.extracting(keyRange(a, bytes)), bytes.extracting(keyRange(b, bytes)))
     }
   }

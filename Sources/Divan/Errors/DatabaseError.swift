@@ -12,6 +12,8 @@ public struct DatabaseError: Error, Sendable {
   public var hint: String?
   /// The document concerned, if it is one.
   public var documentID: String?
+  /// The way to the property concerned within the document, if it is one: `cast[3].height`.
+  public var propertyPath: String?
   /// The file or directory concerned, if it is one.
   public var path: String?
   /// Where in the file at ``path``, in bytes from its beginning.
@@ -24,7 +26,8 @@ public struct DatabaseError: Error, Sendable {
   /// Makes an error.
   public init(
     _ code: Code, _ message: String, hint: String? = nil, documentID: String? = nil,
-    path: String? = nil, offset: Int? = nil, underlying: (any Error)? = nil
+    path: String? = nil, offset: Int? = nil, underlying: (any Error)? = nil,
+    propertyPath: String? = nil
   ) {
     self.code = code
     self.message = message
@@ -33,6 +36,7 @@ public struct DatabaseError: Error, Sendable {
     self.path = path
     self.offset = offset
     self.underlying = underlying
+    self.propertyPath = propertyPath
   }
 
   /// A kind of failure.
@@ -61,6 +65,10 @@ extension DatabaseError.Code {
   public static let invalidRevisionID = Self("invalidRevisionID")
   /// A value cannot be stored: not a number, infinite, a reserved property name.
   public static let invalidValue = Self("invalidValue")
+  /// An attachment has a name or a content type that it cannot have, or a document has too many.
+  public static let invalidAttachment = Self("invalidAttachment")
+  /// The document does not fit the type as which it was to be read.
+  public static let mismatchedType = Self("mismatchedType")
   /// The text is not JSON, or is JSON that could not be kept without loss.
   public static let invalidJSON = Self("invalidJSON")
   /// A document is nested too deeply, or is too large.

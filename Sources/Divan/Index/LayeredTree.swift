@@ -36,8 +36,8 @@ extension LayeredTree {
   /// Whether a key that the overlay does not know may be known below.
   private var hasLowerLayers: Bool { !(frozen?.isEmpty ?? true) || !runs.isEmpty }
 
-  /// Whether there may be any entry; told without reading a page.
-  var mayHoldEntries: Bool { !overlay.isEmpty || hasLowerLayers }
+  /// Whether no layer holds anything, not even a tombstone.
+  var isEmpty: Bool { overlay.isEmpty && !hasLowerLayers }
 
   /// How many entries are frozen.
   var frozenCount: Int { frozen?.count ?? 0 }

@@ -82,15 +82,6 @@ extension Model {
   }
 }
 
-/// The value itself, under the name that its type has elsewhere.
-///
-/// - Precondition: both are the same type.
-func identical<A, B>(_ value: A, as _: B.Type) -> B {
-  precondition(A.self == B.self, "A property of type \(B.self) got a value of type \(A.self)")
-  // The types were just found to be the same.
-  return unsafe unsafeBitCast(value, to: B.self)
-}
-
 // MARK: - Finding what is known of a class
 
 /// What is known of each class: a hash table that is read without lock.

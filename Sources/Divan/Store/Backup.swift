@@ -247,6 +247,10 @@ extension StoreCopy {
     var current: DocumentEntry?
     for var record in records {
       record.supersede(current)
+      if let entries = record.details?.attachments {
+        _ = try transaction.store(
+          view.attachments(entries), id: id, generation: record.revision.generation)
+      }
       try transaction.append(record, id: id, over: current)
       current = try transaction.entry(of: id)
     }

@@ -95,8 +95,8 @@ public struct ChangeCursor {
     }
     let document =
       try record.details?.winner.map { (winner) throws(DatabaseError) in
-        Document(id: id, try view.olderRecord(winner.sequence, of: id))
-      } ?? Document(id: id, record)
+        view.document(id, of: try view.olderRecord(winner.sequence, of: id))
+      } ?? view.document(id, of: record)
     let hasConflicts =
       record.details?.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
     return Change(

@@ -36,6 +36,7 @@ public final class Database: Sendable {
     var opening = StoreOpening(path, on: fileSystem, configuration)
     let opened = try opening.open()
     store = Store(opened, configuration: configuration)
+    try store.deleteOrphanedAttachments()
     store.noteOpened()
   }
 

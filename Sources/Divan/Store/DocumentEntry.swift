@@ -23,6 +23,7 @@ struct DocumentEntry: Equatable, Sendable {
     static let tree = Traits(rawValue: 1)
     static let expiry = Traits(rawValue: 2)
     static let mayHoldOlder = Traits(rawValue: 4)
+    static let attachments = Traits(rawValue: 8)
   }
 }
 
@@ -41,6 +42,7 @@ extension DocumentEntry {
     guard let details = record.details else { return }
     if details.tree != nil { traits.insert(.tree) }
     if details.expiry != nil { traits.insert(.expiry) }
+    if !details.attachments.isEmpty { traits.insert(.attachments) }
     if details.mayHoldOlder { traits.insert(.mayHoldOlder) }
     if let winner = details.winner {
       revision = winner.revision

@@ -169,7 +169,7 @@ extension Store {
 
   /// Has those documents purged that expired while the store was closed.
   func noteOpened() {
-    guard purgesInBackground, newest.catalog.mayHoldEntries else { return }
+    guard purgesInBackground, !newest.catalog.isEmpty else { return }
     // What the program does first should not have to wait for it.
     noteExpiry(configuration.now() + 1000)
   }

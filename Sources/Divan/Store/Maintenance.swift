@@ -25,11 +25,21 @@ final class Maintenance: Sendable {
     var unfinished: (output: Segment, inputs: [Segment])?
     /// Segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
+    /// Attachments that the newest version has forgotten, and whose files are still there.
+    var unreferenced: [Unreferenced] = []
     /// Why the last step failed, if it did.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
     /// The highest number that any checkpoint had.
     var lastNumber: UInt64
+  }
+
+  /// An attachment whose file can be deleted once no version is left of the epoch in which it was
+  /// forgotten, and the commit that was the last one then is durable.
+  struct Unreferenced {
+    weak var epoch: StoreState.Epoch?
+    let digest: SHA256.Digest
+    let commit: UInt64
   }
 
   let state: Guarded<State>
@@ -84,6 +94,7 @@ extension Maintenance {
   private func step(_ store: Store) {
     var problem: DatabaseError?
     do throws(DatabaseError) {
+      try store.sweepAttachments()
       try store.writeCheckpoint()
       try store.mergeWhatPays()
     } catch {

@@ -34,6 +34,11 @@ enum IndexPlace {
       }
       guard record.moment != nil else { return nil }
       self = .catalog(CatalogKey.named(record.name))
+    case .attachment:
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try AttachmentRecord.decode(payload)
+      }
+      self = .catalog(CatalogKey.attachment(record.digest))
     case .moment:
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try MomentRecord.decode(payload)

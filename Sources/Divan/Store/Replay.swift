@@ -96,6 +96,11 @@ extension Replay {
       var record = try NamedRecord.decode(payload)
       if isFromNothing { record.superseded = present(CatalogKey.named(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
+    case .attachment:
+      let digest = try AttachmentRecord.decode(payload).digest
+      apply { (replay) throws(PageError) in
+        try replay.state.putAttachment(digest, at: item.locator, scratch: &replay.scratch)
+      }
     case .moment:
       state.put(try MomentRecord.decode(payload), at: item.locator, scratch: &scratch)
     default:

@@ -223,6 +223,7 @@ extension WriteTransaction {
     }
     let entry = DocumentEntry(record, at: place)
     state.lastSequence = max(state.lastSequence, record.sequence)
+    if current?.traits.contains(.attachments) == true { state.mayHaveUnreferenced = true }
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !entry.isDeleted {
       // A count from a file is believed, but never so far as to trap.
@@ -345,12 +346,9 @@ extension StoreView {
           path: store.path)
       }
     }
-    let path: RevisionTree.Path
-    do throws(DatabaseError) {
-      path = try RevisionTree.Path(record.revision, ancestors: record.ancestors.digests)
-    } catch {
-      throw DatabaseError(.damaged, error.message, documentID: record.id, path: store.path)
-    }
+    // A forged record may name more than its generation allows.
+    let known = record.ancestors.digests.prefix(Int(clamping: record.revision.generation - 1))
+    let path = try RevisionTree.Path(record.revision, ancestors: Array(known))
     return RevisionTree(
       path, isDeleted: record.isDeleted, isForeignEdit: record.details?.isForeignEdit ?? false,
       sequence: record.sequence)

@@ -34,7 +34,7 @@ extension Snapshot {
     guard let winner = tree.winner else { return [] }
     return tree.history(of: winner).map { node in
       Revision(
-        id: node.revision, document: held[node.revision].map { Document(id: id, $0) })
+        id: node.revision, document: held[node.revision].map { view.document(id, of: $0) })
     }
   }
 
@@ -44,13 +44,12 @@ extension Snapshot {
   public func leaves(of id: String) throws -> [Document] {
     guard let entry = try view.entry(id) else { return [] }
     let newest = try view.newestRecord(of: entry, id)
-    guard newest.details?.tree != nil else { return [Document(id: id, newest)] }
+    guard newest.details?.tree != nil else { return [view.document(id, of: newest)] }
     let tree = try view.tree(of: newest)
     return try tree.leaves.map { index in
       let sequence = tree.nodes[index].sequence
-      return Document(
-        id: id,
-        sequence == newest.sequence ? newest : try view.olderRecord(sequence, of: id))
+      return view.document(
+        id, of: sequence == newest.sequence ? newest : try view.olderRecord(sequence, of: id))
     }
   }
 
@@ -69,7 +68,7 @@ extension Snapshot {
     if entry.revision == revision { return try view.document(id, entry) }
     let newest = try view.newestRecord(of: entry, id)
     guard try view.tree(of: newest).contains(revision) else { return nil }
-    return try view.heldRecords(of: id, entry, newest)[revision].map { Document(id: id, $0) }
+    return try view.heldRecords(of: id, entry, newest)[revision].map { view.document(id, of: $0) }
   }
 }
 

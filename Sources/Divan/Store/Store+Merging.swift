@@ -10,6 +10,7 @@ extension Store {
 
   /// Merges everything that holds anything dead, and whatever is small.
   func mergeEverything() throws(DatabaseError) {
+    try sweepAttachments()
     try writeCheckpoint()
     while try mergeOnce(isForced: true) { try writeCheckpoint() }
   }
@@ -42,7 +43,7 @@ extension Store {
         SegmentMerge.Order(
           inputs: begun.inputs, fileID: begun.fileID, salt: configuration.random(),
           now: configuration.now(), judgedAt: begun.state.commit,
-          releasedThrough: begun.state.historyFloor, isMapped: configuration.reads == .mapped),
+          releasedThrough: begun.state.statedHistoryFloor, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in
           do throws(DatabaseError) {

@@ -10,6 +10,7 @@ final class Store: @unchecked Sendable {
   let path: String
   let configuration: Configuration
   let directory: StoreDirectory
+  let attachments: AttachmentFiles
   let storeID: StoreID
   let report: OpeningReport
   let turn = WriteTurn()
@@ -42,6 +43,8 @@ final class Store: @unchecked Sendable {
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
+    attachments = AttachmentFiles(
+      opened.directory, AttachmentFiles.Settings(isMapped: configuration.reads == .mapped))
     storeID = opened.storeID
     report = opened.report
     lock = opened.lock
@@ -249,6 +252,8 @@ extension Store {
     }
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()
+    // Nobody reads any more. What cannot be deleted now is found by the next opening.
+    try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
     try translating { () throws(LogError) in
       try writer.noteClosed()

@@ -33,6 +33,7 @@ extension Database {
     try check.checkDocuments()
     try check.checkCatalog()
     try check.checkSequences()
+    try check.checkAttachments()
     return check.report
   }
 }
@@ -140,6 +141,12 @@ private struct StoreCheck {
   /// Checks a record by itself.
   private func check(_ record: DocumentRecord) throws(DatabaseError) {
     try EncodedValue(record.body).validate()
+    for attachment in record.details?.attachments ?? []
+    where try view.locator(in: \.catalog, CatalogKey.attachment(attachment.digest)) == nil {
+      throw DatabaseError(
+        .damaged, "the content of the attachment \(attachment.name.debugDescription) is missing",
+        documentID: record.id, path: view.store.path)
+    }
     guard try record.matchesItsRevision() else {
       throw DatabaseError(
         .damaged, "the content does not match the revision ID", documentID: record.id)
@@ -184,6 +191,28 @@ private struct StoreCheck {
     }
   }
 
+  /// Reads the content of each attachment to which a record refers.
+  mutating func checkAttachments() throws(DatabaseError) {
+    var scan = view.state.catalog.scan(
+      from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
+      to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
+    while let item = try next(&scan) {
+      do throws(DatabaseError) {
+        var reader = ByteReader(item.key.suffix(from: 1))
+        guard let digest = try? reader.readDigest() else {
+          throw DatabaseError(
+            .damaged, "an attachment's digest in the index is none", path: view.store.path)
+        }
+        guard try view.isReferenced(digest) else { continue }
+        let content = try view.openAttachment(digest)
+        try translating { () throws(LogError) in try content.verify() }
+      } catch {
+        report.problems.append(error)
+      }
+    }
+    try advance(to: 1)
+  }
+
   mutating func checkSequences() throws(DatabaseError) {
     try advance(to: 0.9)
     var scan = view.state.sequences.scan()
@@ -212,6 +241,5 @@ private struct StoreCheck {
           "the order of changes has \(count) entries for \(report.documentCount) documents",
           path: view.store.path))
     }
-    try advance(to: 1)
   }
 }

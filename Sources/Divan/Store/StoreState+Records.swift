@@ -72,6 +72,7 @@ extension StoreState {
     guard let value = try older.find(key.span) else { return }
     if let locator = RecordLocator(indexed: value) { segments.noteDead(locator) }
     older.remove(key.span)
+    mayHaveUnreferenced = true
   }
 
   private mutating func put(
@@ -99,6 +100,7 @@ extension StoreState {
     if let sequence = record.sequence {
       return try release(sequence, of: record.idBytes)
     }
+    mayHaveUnreferenced = true
     record.idBytes.withSpan { (key: Span<UInt8>) in documents.remove(key) }
     if let old = record.superseded {
       removeSequence(old.sequence)
@@ -138,6 +140,39 @@ extension StoreState {
     setCatalog(
       CatalogKey.named(record.name), isThere: record.moment != nil, at: locator,
       superseding: record.superseded, scratch: &scratch)
+  }
+
+  /// Lets a digest lead to a record of its content.
+  mutating func putAttachment(
+    _ digest: SHA256.Digest, at locator: RecordLocator, scratch: inout ByteWriter
+  ) throws(PageError) {
+    let key = CatalogKey.attachment(digest)
+    let old = try catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+    setCatalog(key, isThere: true, at: locator, superseding: old, scratch: &scratch)
+  }
+
+  /// The sequence numbers of records that may refer to an attachment, with their documents' IDs.
+  func attachmentReferences(
+    _ digest: SHA256.Digest
+  ) throws(PageError) -> [(sequence: UInt64, id: SharedBytes)] {
+    var scan = catalog.scan(
+      from: .inclusive(CatalogKey.reference(digest, 0)),
+      to: .inclusive(CatalogKey.reference(digest, .max)))
+    var references: [(sequence: UInt64, id: SharedBytes)] = []
+    while let item = try scan.next() {
+      let sequence = UInt64(bigEndian: item.key.load(UInt64.self, at: item.key.count - 8))
+      references.append((sequence, item.value))
+    }
+    return references
+  }
+
+  /// Whether a record of a document is held.
+  func holds(_ sequence: UInt64, of id: SharedBytes) throws(PageError) -> Bool {
+    let value = try id.withSpan { (key) throws(PageError) in try documents.find(key) }
+    guard let value, let entry = try? DocumentEntry.decode(value) else { return false }
+    if entry.sequence == sequence { return true }
+    guard entry.traits.contains(.mayHoldOlder) else { return false }
+    return try older.contains(OlderKey.bytes(id, sequence).span)
   }
 
   mutating func put(

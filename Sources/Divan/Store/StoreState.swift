@@ -25,6 +25,13 @@ struct StoreState: Sendable {
   /// Versions before this commit may be incomplete: a revision that they show may not be held.
   var historyFloor: UInt64 = 0
   var segments: SegmentTable
+  /// Whether attachments may have lost their last reference since that was looked up.
+  var mayHaveUnreferenced = true
+  /// Held by every copy of a version, so that it is noticed when no older one is left.
+  var epoch = Epoch()
+
+  /// See ``epoch``.
+  final class Epoch: Sendable {}
 
   /// The trees, in the order in which a checkpoint holds them.
   static let trees: [any WritableKeyPath<StoreState, LayeredTree> & Sendable] = [
@@ -48,6 +55,9 @@ struct StoreState: Sendable {
 }
 
 extension StoreState {
+  /// What a merged segment says of history: where none is kept, that there is none.
+  var statedHistoryFloor: UInt64 { older.isEmpty && catalog.isEmpty ? commit : historyFloor }
+
   /// How many merges this version has seen.
   var mergeCount: Int { documents.mergeCount }
 

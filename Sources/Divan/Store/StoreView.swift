@@ -69,7 +69,7 @@ extension StoreView {
 
   /// The document that an index entry is of.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
-    Document(id: id, try winningRecord(of: entry, id))
+    document(id, of: try winningRecord(of: entry, id))
   }
 
   /// The record that holds the body of a document's winning revision.
@@ -236,11 +236,15 @@ extension StoreView {
   }
 }
 
-extension Document {
+extension StoreView {
   /// The document that a record holds.
-  init(id: String, _ record: DocumentRecord) {
-    self.init(
+  func document(_ id: String, of record: DocumentRecord) -> Document {
+    var document = Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
       isDeleted: record.isDeleted, body: record.body)
+    if let entries = record.details?.attachments, !entries.isEmpty {
+      document.attachments = attachments(entries)
+    }
+    return document
   }
 }

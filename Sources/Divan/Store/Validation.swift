@@ -105,10 +105,12 @@ extension WriteTransaction {
   func validate(_ edit: RevisionEdit, id: String) throws {
     guard !validations.isEmpty else { return }
     let parent = edit.parent
+    var document = Document(
+      id: id, revision: edit.revision, parent: parent, sequence: 0, isDeleted: edit.isDeleted,
+      body: edit.body)
+    document.attachments = view.attachments(edit.attachments)
     let revision = ProposedRevision(
-      document: Document(
-        id: id, revision: edit.revision, parent: parent, sequence: 0, isDeleted: edit.isDeleted,
-        body: edit.body),
+      document: document,
       parent: try parent.flatMap { try Snapshot(view).revision($0, of: id) },
       origin: edit.origin)
     for validation in validations {

@@ -8,7 +8,7 @@ extension WriteTransaction {
   /// same in every store that has the same ones.
   ///
   /// - Parameters:
-  ///   - document: the document's ID and content; its own revision does not matter.
+  ///   - document: the document's ID, properties and attachments; its own revision does not matter.
   ///   - history: the revision's ID, and those of the revisions before it, newest first, as far as they
   ///     are known.
   ///   - isDeleted: whether the revision deletes the document.
@@ -26,11 +26,17 @@ extension WriteTransaction {
     let path = try RevisionTree.Path(history)
     let body = try document.encoded().bytes
     let before = state.lastSequence
-    try append(
-      RevisionEdit(
-        revision: path.revision, isDeleted: isDeleted, body: body,
-        lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
-      id: id, over: try entry(of: id))
+    func insert() throws {
+      let attachments = try store(
+        document.attachments, id: id, generation: path.revision.generation)
+      try append(
+        RevisionEdit(
+          revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
+          lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
+        id: id, over: try entry(of: id))
+    }
+    // Nothing of the attachments stays if the revision is refused.
+    if document.attachments.isEmpty { try insert() } else { try nested(insert) }
     return state.lastSequence > before
   }
 

@@ -18,6 +18,8 @@ public final class WriteTransaction {
   private var coding = ValueCoding()
   private var scratch = ByteWriter(capacity: 1024)
   var entryScratch = ByteWriter(capacity: 128)
+  /// The attachments that this transaction has stored, whose files stay until it is over.
+  var stored: [SHA256.Digest: StoredSource] = [:]
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
@@ -67,7 +69,12 @@ extension WriteTransaction {
   @discardableResult
   public func put(_ document: Document, allowingConflict: Bool) throws -> Document {
     try check()
-    let id = try id(for: document)
+    return try put(document, id: try id(for: document), allowingConflict: allowingConflict)
+  }
+
+  private func put(
+    _ document: Document, id: String, allowingConflict: Bool
+  ) throws -> Document {
     let current = try entry(of: id, isProbablyThere: document.revision != nil)
     let parent = try parent(
       of: document, id: id, current: current, allowingConflict: allowingConflict)
@@ -83,6 +90,11 @@ extension WriteTransaction {
       var batch = PutBatch()
       for document in documents {
         let id = try id(for: document)
+        guard document.attachments.isEmpty else {
+          try store(&batch)
+          _ = try put(document, id: id, allowingConflict: false)
+          continue
+        }
         // The second of two documents of one ID depends on the first.
         if batch.isFull || batch.contains(id) { try store(&batch) }
         try batch.add(document, id: id)
@@ -166,12 +178,14 @@ extension WriteTransaction {
   public func nested<R>(_ body: () throws -> R) throws -> R {
     try check()
     let state = state
+    let stored = stored
     let savepoint = buffer.savepoint
     do {
       return try body()
     } catch {
       if !isOver {
         self.state = state
+        self.stored = stored
         buffer.rollback(to: savepoint)
       }
       throw error
@@ -262,16 +276,38 @@ extension WriteTransaction {
     _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
     over current: DocumentEntry?
   ) throws -> Document {
+    guard document.attachments.isEmpty else {
+      // Nothing of them stays if the revision is refused.
+      return try nested {
+        try storeWithAttachments(
+          document, id: id, isDeleted: isDeleted, parent: parent, over: current)
+      }
+    }
+    return try storeWithAttachments(
+      document, id: id, isDeleted: isDeleted, parent: parent, over: current)
+  }
+
+  private func storeWithAttachments(
+    _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
+    over current: DocumentEntry?
+  ) throws -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let body = scratch.sharedCopy
-    let revision = try RevisionID.compute(parent: parent, isDeleted: isDeleted, body: body)
+    let attachments = try store(
+      document.attachments, id: id, generation: (parent?.generation ?? 0) + 1)
+    let revision = try RevisionID.compute(
+      parent: parent, isDeleted: isDeleted, body: body,
+      attachments: attachments.map(\.forRevision))
     let sequence = try append(
       RevisionEdit(
-        revision: revision, isDeleted: isDeleted, body: body, lineage: .child(of: parent)),
+        revision: revision, isDeleted: isDeleted, body: body, attachments: attachments,
+        lineage: .child(of: parent)),
       id: id, over: current)
-    return document.stored(
+    var stored = document.stored(
       id: id, revision: revision, parent: parent, sequence: sequence, isDeleted: isDeleted)
+    stored.attachments = view.attachments(attachments)
+    return stored
   }
 
   /// Stores what a batch has gathered, and empties it.

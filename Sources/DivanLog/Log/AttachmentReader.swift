@@ -70,6 +70,11 @@ extension AttachmentFiles {
 }
 
 extension AttachmentReader {
+  /// Reads bytes that are in memory, whose digest this is.
+  package static func inline(_ bytes: SharedBytes, digest: SHA256.Digest) -> AttachmentReader {
+    AttachmentReader(record: AttachmentRecord(inline: bytes, digest: digest), body: .inline(bytes))
+  }
+
   /// Of the body, in bytes.
   package var length: Int { record.length }
 

@@ -33,6 +33,7 @@ enum FuzzValues {
   /// is the one form of that value, it is written so.
   static func readValue(_ encoded: EncodedValue) throws {
     let isCanonical = (try? encoded.validate()) != nil
+    try FuzzCodable.read(encoded, isCanonical: isCanonical)
     let value: Value
     do throws(DatabaseError) {
       value = try encoded.decode()

@@ -1,0 +1,216 @@
+package import DivanLog
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+extension Document {
+  /// Content of any kind and size that belongs to a document: a picture, a sound, a file.
+  ///
+  /// ```swift
+  /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", jpeg)
+  /// film.attachments["trailer"] = try Document.Attachment(contentType: "video/mp4", file: path)
+  /// try database.write { try $0.put(film) }
+  /// let poster = try database.read { try $0.get(film.id)?.attachments["poster"]?.content() }
+  /// ```
+  ///
+  /// It is stored with the document's next revision, and stays with the revisions after that until it is
+  /// taken out. Equal content is stored once, whoever refers to it, and goes when nothing refers to it any
+  /// more. Looking at what it is does not read the content.
+  ///
+  /// One that was read keeps the content readable for as long as the database is open.
+  public struct Attachment: Sendable {
+    /// What kind of content it is, as a MIME type.
+    public let contentType: String
+    /// How long the content is, in bytes.
+    public let length: Int
+    /// The generation of the revision that added it; 0 if it was not stored yet.
+    package var generation: UInt64
+    package let body: Body
+
+    package enum Body: Sendable {
+      /// Bytes that were not stored yet.
+      case bytes(SharedBytes)
+      /// A file from which the bytes are read when they are stored.
+      case file(path: String)
+      /// Bytes that are in a store.
+      case stored(SHA256.Digest, any AttachmentSource)
+    }
+
+    package init(contentType: String, length: Int, generation: UInt64, body: Body) {
+      self.contentType = contentType
+      self.length = length
+      self.generation = generation
+      self.body = body
+    }
+  }
+}
+
+/// Where the content of an attachment is.
+package protocol AttachmentSource: AnyObject, Sendable {
+  /// Opens the content of this digest.
+  func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader
+}
+
+extension Document.Attachment {
+  /// Makes an attachment of bytes in memory.
+  ///
+  /// - Parameters:
+  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - content: the bytes.
+  public init(contentType: String, _ content: some Sequence<UInt8>) {
+    let bytes = SharedBytes(copying: Array(content))
+    self.init(contentType: contentType, length: bytes.count, generation: 0, body: .bytes(bytes))
+  }
+
+  /// Makes an attachment of what a file holds.
+  ///
+  /// The file is read, a piece at a time, when the document is stored, during the transaction; it must
+  /// not change until then. ``Database/storeAttachment(contentType:file:)`` reads it before, so that
+  /// nobody waits.
+  ///
+  /// - Parameters:
+  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - file: the file's path.
+  /// - Throws: ``DatabaseError`` with the code `notFound`, `accessDenied` or `inputOutput`.
+  public init(contentType: String, file: String) throws {
+    let status: FileStatus
+    do throws(SystemError) {
+      status = try POSIXFileSystem().status(file)
+    } catch {
+      throw DatabaseError(error)
+    }
+    guard status.kind == .file else {
+      throw DatabaseError(
+        .inputOutput, "only a file can be attached", hint: "Choose a file", path: file)
+    }
+    self.init(
+      contentType: contentType, length: status.size, generation: 0, body: .file(path: file))
+  }
+
+  /// The whole content, checked against its digest.
+  ///
+  /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
+  /// - Throws: ``DatabaseError`` with the code `damaged` if it is missing or is not what was stored,
+  ///   `closed` or `inputOutput`.
+  public func content() throws -> Data {
+    switch body {
+    case .bytes(let bytes): return Data(bytes.array)
+    case .file, .stored:
+      var data = Data(capacity: length)
+      var pieces = try pieces()
+      while let piece = try pieces.next() { data.append(piece) }
+      return data
+    }
+  }
+
+  /// A part of the content, checked against the checksums stored with it.
+  ///
+  /// What `range` has beyond the end is left out. Costs the chunks that it touches, of 64 KiB mostly.
+  /// - Throws: as ``content()``.
+  public func content(in range: Range<Int>) throws -> Data {
+    switch body {
+    case .bytes(let bytes):
+      let range = range.clamped(to: 0..<bytes.count)
+      return Data(bytes.suffix(from: range.lowerBound).prefix(range.count).array)
+    case .file, .stored:
+      var data = Data(capacity: range.count)
+      var pieces = try pieces(range)
+      while let piece = try pieces.next() { data.append(piece) }
+      return data
+    }
+  }
+
+  /// The content, or a part of it, a piece at a time, in little memory.
+  ///
+  /// - Parameter range: which part; all of it if nil.
+  /// - Throws: as ``content()``.
+  public func pieces(_ range: Range<Int>? = nil) throws -> AttachmentPieces {
+    let whole = 0..<length
+    switch body {
+    case .bytes(let bytes):
+      let digest = SHA256.digest(of: bytes)
+      return AttachmentPieces(
+        reading: .inline(bytes, digest: digest), range?.clamped(to: whole))
+    case .file(let path):
+      return try AttachmentPieces(readingFile: path, (range ?? whole).clamped(to: whole))
+    case .stored(let digest, let source):
+      return AttachmentPieces(reading: try source.open(digest), range)
+    }
+  }
+
+  /// The digest of the content: `sha256-` and the SHA-256 in base64.
+  ///
+  /// Nil for a file that was not stored yet. Of bytes that were not stored yet it is computed each time.
+  public var digest: String? {
+    switch body {
+    case .bytes(let bytes): SHA256.digest(of: bytes).attachmentText
+    case .file: nil
+    case .stored(let digest, _): digest.attachmentText
+    }
+  }
+}
+
+extension SHA256.Digest {
+  fileprivate var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
+}
+
+extension Document.Attachment: Equatable {
+  /// Whether both have the same type and the same content.
+  public static func == (a: Document.Attachment, b: Document.Attachment) -> Bool {
+    guard a.contentType == b.contentType, a.length == b.length else { return false }
+    if case .file(let a) = a.body, case .file(let b) = b.body { return a == b }
+    return a.digest != nil && a.digest == b.digest
+  }
+}
+
+/// The content of an attachment, a piece at a time: `while let piece = try pieces.next() { … }`.
+public struct AttachmentPieces {
+  private var source: Source
+
+  private enum Source {
+    case stored(AttachmentStream)
+    case file(any OpenFile, offset: Int, end: Int)
+  }
+
+  init(reading reader: AttachmentReader, _ range: Range<Int>?) {
+    source = .stored(range.map { reader.stream($0) } ?? reader.stream())
+  }
+
+  init(readingFile path: String, _ range: Range<Int>) throws(DatabaseError) {
+    do throws(SystemError) {
+      source = .file(
+        try POSIXFileSystem().open(path, .reading), offset: range.lowerBound, end: range.upperBound)
+    } catch {
+      throw DatabaseError(error)
+    }
+  }
+
+  /// The next piece; nil at the end.
+  ///
+  /// - Throws: ``DatabaseError`` with the code `damaged` or `inputOutput`.
+  public mutating func next() throws -> Data? {
+    switch source {
+    case .stored(var stream):
+      defer { source = .stored(stream) }
+      do throws(LogError) {
+        return try stream.next().map { Data($0.array) }
+      } catch {
+        throw DatabaseError(error)
+      }
+    case .file(let file, let offset, let end):
+      guard offset < end else { return nil }
+      do throws(SystemError) {
+        let piece = try file.read(min(AttachmentPieces.fileReadSize, end - offset), at: offset)
+        source = .file(file, offset: piece.isEmpty ? end : offset + piece.count, end: end)
+        return piece.isEmpty ? nil : Data(piece.array)
+      } catch {
+        throw DatabaseError(error)
+      }
+    }
+  }
+
+  private static let fileReadSize = 256 << 10
+}

@@ -1,0 +1,150 @@
+import DivanLog
+
+/// What all parts of one decoding share.
+final class DecodingSession {
+  let userInfo: [CodingUserInfoKey: any Sendable]
+  /// The document, for marked properties.
+  let id: String?
+  let revision: RevisionID?
+  /// How many calls of `init(from:)` may be going on within each other: three for each level of
+  /// nesting, since wrappers need not add one.
+  static let callLimit = UInt16(3 * DocumentLimits.depth)
+
+  init(userInfo: [CodingUserInfoKey: any Sendable], id: String?, revision: RevisionID?) {
+    self.userInfo = userInfo
+    self.id = id
+    self.revision = revision
+  }
+}
+
+/// One value that is being decoded: a document, or what `superDecoder` and nested containers began.
+///
+/// Nothing is decoded before it is asked for. What is asked for is found in the stored form by its
+/// key, without decoding what stands before it.
+final class DecodingPart {
+  let session: DecodingSession
+  let bytes: SharedBytes
+  private let basePath: [any CodingKey]
+  private var path: [any CodingKey] = []
+
+  /// A value within the bytes, and how one got there.
+  struct Place {
+    var start: UInt32
+    var end: UInt32
+    var pathDepth: UInt16
+    /// How many calls of `init(from:)` are going on within each other.
+    var callDepth: UInt16
+    /// Whether this is the document, to which marked properties belong.
+    var holdsMarks: Bool
+
+    var range: Range<Int> { Int(start)..<Int(end) }
+  }
+
+  init(_ session: DecodingSession, _ bytes: SharedBytes, path: [any CodingKey] = []) {
+    self.session = session
+    self.bytes = bytes
+    basePath = path
+  }
+
+  /// The whole value; nil if it is larger than any that is stored.
+  func whole(callDepth: UInt16 = 0, holdsMarks: Bool) -> Place? {
+    guard let end = UInt32(exactly: bytes.count) else { return nil }
+    return Place(
+      start: 0, end: end, pathDepth: 0, callDepth: callDepth, holdsMarks: holdsMarks)
+  }
+
+  func codingPath(depth: UInt16) -> [any CodingKey] { basePath + path.prefix(Int(depth)) }
+
+  func fail(
+    _ misfit: Misfit, _ type: Any.Type, _ depth: UInt16, key: (any CodingKey)? = nil
+  ) -> DecodingError {
+    misfit.error(type, codingPath(depth: depth), key: key)
+  }
+}
+
+extension DecodingPart {
+  /// Decodes the value in a range, which is a property or an element of what is at a place.
+  func decode<T: Decodable>(
+    _ type: T.Type, _ range: Range<Int>, of place: Place, key: some CodingKey
+  ) throws -> T {
+    if let direct = DirectType(type) {
+      do throws(Misfit) {
+        return try read(direct, type, range)
+      } catch {
+        if !direct.isArray { throw fail(error, type, place.pathDepth, key: key) }
+      }
+    }
+    let depth = Int(place.pathDepth)
+    if path.count > depth { path.removeLast(path.count - depth) }
+    path.append(key)
+    defer { if path.count > depth { path.removeLast(path.count - depth) } }
+    return try nested(
+      type,
+      Place(
+        start: UInt32(range.lowerBound), end: UInt32(range.upperBound),
+        pathDepth: place.pathDepth + 1, callDepth: place.callDepth + 1, holdsMarks: false))
+  }
+
+  /// Decodes the value at a place.
+  func decode<T: Decodable>(_ type: T.Type, at place: Place) throws -> T {
+    if let direct = DirectType(type) {
+      do throws(Misfit) {
+        return try read(direct, type, place.range)
+      } catch {
+        if !direct.isArray { throw fail(error, type, place.pathDepth) }
+      }
+    }
+    var inner = place
+    inner.callDepth += 1
+    return try nested(type, inner)
+  }
+
+  private func nested<T: Decodable>(_ type: T.Type, _ place: Place) throws -> T {
+    guard place.callDepth <= DecodingSession.callLimit else {
+      throw fail(.tooDeep, type, place.pathDepth)
+    }
+    return try T(from: PlaceDecoder(part: self, place: place))
+  }
+
+  /// Whether a type is that of marked properties.
+  func isMark(_ type: Any.Type) -> Bool {
+    type == DocumentID.self || type == DocumentRevision.self
+  }
+
+  /// The marked property of the document, of a type for which `isMark` is true.
+  func mark<T>(_ type: T.Type) -> T {
+    type == DocumentID.self
+      ? identical(DocumentID(wrappedValue: session.id), as: type)
+      : identical(DocumentRevision(wrappedValue: session.revision), as: type)
+  }
+
+  /// The container at a place.
+  func container(_ place: Place, isObject: Bool) throws -> ValueFormat.Container {
+    let expected: Any.Type = isObject ? [String: Any].self : [Any].self
+    do throws(Misfit) {
+      return try container(place.range, isObject: isObject)
+    } catch {
+      throw fail(error, expected, place.pathDepth)
+    }
+  }
+
+  func container(
+    _ range: Range<Int>, isObject: Bool
+  ) throws(Misfit) -> ValueFormat.Container {
+    let found = bytes.withSpan {
+      ValueFormat.container($0, at: range.lowerBound, end: range.upperBound)
+    }
+    guard let found, found.isObject == isObject else { throw misfit(range) }
+    return found
+  }
+
+  /// A part of its own for a value, or for null if there is none.
+  func part(
+    _ range: Range<Int>?, _ path: [any CodingKey]
+  ) -> DecodingPart {
+    let own = range.flatMap { bytes.slice($0.lowerBound, $0.count) }
+    return DecodingPart(session, own ?? DecodingPart.null, path: path)
+  }
+
+  private static let null = SharedBytes(copying: [ValueFormat.Tag.null])
+}

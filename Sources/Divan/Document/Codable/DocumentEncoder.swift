@@ -1,0 +1,74 @@
+/// Makes documents of `Encodable` values.
+///
+/// ```swift
+/// struct Film: Codable {
+///   @DocumentID var id: String?
+///   var title: String
+///   var released: Date?
+/// }
+///
+/// let document = try DocumentEncoder().encode(Film(title: "Metropolis"))
+/// let film = try DocumentDecoder().decode(Film.self, from: document)
+/// ```
+///
+/// ``WriteTransaction/put(_:id:)`` and ``Snapshot/get(_:_:)`` do the same with what is stored. The
+/// value must encode itself as an object: a structure, a class, an enumeration with payloads, or a
+/// dictionary with texts as keys. A property marked with ``DocumentID`` is the document's ID, one marked with
+/// ``DocumentRevision`` its revision; names that begin with an underscore are reserved.
+///
+/// Texts, truth values, whole numbers within `Int64` and `UInt64`, finite floating-point numbers, arrays and
+/// nested objects are stored as what they are. Types beyond JSON have one form: a `Date` is a text in
+/// ISO 8601, in UTC, rounded to milliseconds (`2026-03-01T12:00:00.000Z`); `Data` is a text in base64;
+/// `Decimal`, `UUID` and `URL` are texts. ``Value`` is whatever it holds.
+///
+/// The stored form is written as the value encodes itself, without JSON text or a tree of values between.
+public struct DocumentEncoder {
+  /// What types can ask of the encoder while they encode themselves.
+  public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
+
+  /// Makes an encoder.
+  public init() {}
+}
+
+extension DocumentEncoder: Sendable {}
+
+extension DocumentEncoder {
+  /// The document that a value is.
+  ///
+  /// Costs time linear in the value's size.
+  ///
+  /// - Parameters:
+  ///   - value: what to encode.
+  ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``.
+  /// - Returns: a document that is not stored yet.
+  /// - Throws: ``DatabaseError`` with ``DatabaseError/propertyPath`` and the codes `invalidValue`
+  ///   (numbers that are not finite or too large, dates outside the years 0 to 9999, reserved names,
+  ///   a property that is encoded twice, a value that is no object), `documentTooLarge` or
+  ///   `invalidDocumentID` (`id` is not the marked one), and whatever `encode(to:)` throws.
+  public func encode(_ value: some Encodable, id: String? = nil) throws -> Document {
+    let encoded = try encodeProperties(of: value)
+    return Document(
+      id: try encoded.documentID(id) ?? "", revision: encoded.revision, encoded.properties)
+  }
+
+  /// The properties that a value is, with its marks.
+  func encodeProperties<T: Encodable>(of value: T) throws -> EncodedProperties {
+    let session = EncodingSession(userInfo: userInfo)
+    do {
+      let part = EncodingPart(session)
+      try part.encodeOutermost(value)
+      if let failure = session.failure { throw failure }
+      let properties = try part.finish()
+      guard part.isObject else {
+        throw DatabaseError(
+          .invalidValue, "\(T.self) encodes itself as something else than an object",
+          hint: "Only structures, classes, enumerations with payloads and dictionaries with texts "
+            + "as keys can be documents.")
+      }
+      return EncodedProperties(properties: EncodedValue(properties), session)
+    } catch {
+      // What a call met that cannot throw came first.
+      throw DatabaseError.encoding(T.self, session.failure ?? error)
+    }
+  }
+}

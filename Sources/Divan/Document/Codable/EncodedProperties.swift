@@ -1,0 +1,113 @@
+import DivanLog
+
+/// What a type made of a value: properties, and what it says of the document.
+struct EncodedProperties {
+  let properties: EncodedValue
+  private let session: EncodingSession
+
+  init(properties: EncodedValue, _ session: EncodingSession) {
+    self.properties = properties
+    self.session = session
+  }
+
+  /// The marked ID; nil if there is none yet.
+  var id: String? { session.id?.mark.wrappedValue }
+
+  /// The marked revision; nil if there is none yet.
+  var revision: RevisionID? { session.revision?.mark.wrappedValue }
+
+  /// Whether the type has marks to be set.
+  var hasMarks: Bool { session.id != nil || session.revision != nil }
+
+  /// Whether the type has a marked revision.
+  var hasRevisionMark: Bool { session.revision != nil }
+
+  /// The document's ID, as the caller and the mark say it; nil if neither does.
+  func documentID(_ wanted: String?) throws(DatabaseError) -> String? {
+    guard let wanted else { return id }
+    if let id, !haveSameUTF8(id, wanted) {
+      throw DatabaseError(
+        .invalidDocumentID, "the value's own ID is another one than it is to be stored under",
+        documentID: wanted)
+    }
+    return wanted
+  }
+
+  /// Gives the object that was encoded its document's ID and revision.
+  func assign(_ document: Document) {
+    session.id?.mark.assign(document.id)
+    session.revision?.mark.assign(document.revision)
+  }
+
+  /// Whether the type has a property of this name, whether or not it wrote one.
+  ///
+  /// The types of coding keys know the names that they stand for.
+  private func isKnown(_ name: String) -> Bool {
+    if session.id?.key == name || session.revision?.key == name { return false }
+    return session.keyTypes.contains { $0.init(stringValue: name) != nil }
+  }
+
+  /// The properties over those of a document: what the type knows is as the type has it, and what
+  /// it does not know is as it was.
+  func over(_ current: EncodedValue) throws(DatabaseError) -> EncodedValue {
+    guard let old = current.properties, let new = properties.properties else {
+      throw EncodedValue.damage(at: nil)
+    }
+    var kept: [StoredProperty] = []
+    var next = 0
+    for property in old {
+      while next < new.count, compare(new[next].key, property.key) < 0 { next += 1 }
+      if next < new.count, new[next].key == property.key { continue }
+      guard let name = property.key.text else { throw EncodedValue.damage(at: nil) }
+      if !isKnown(name) { kept.append(property) }
+    }
+    if kept.isEmpty { return properties }
+    var encoder = ValueEncoder()
+    encoder.begin(isNested: false)
+    encoder.beginObject()
+    for property in new + kept {
+      property.key.withSpan { encoder.addKey($0, source: 0) }
+      property.value.withSpan { encoder.add(stored: $0) }
+    }
+    _ = encoder.endObject()
+    guard !encoder.isTooLarge else { throw DocumentLimits.sizeError }
+    return EncodedValue(encoder.bytes)
+  }
+
+  private func compare(_ a: SharedBytes, _ b: SharedBytes) -> Int {
+    a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) } }
+  }
+}
+
+/// A property in its stored form.
+struct StoredProperty {
+  var key: SharedBytes
+  var value: SharedBytes
+}
+
+extension EncodedValue {
+  /// The properties of an object in the order of their keys; nil if this is none.
+  var properties: [StoredProperty]? {
+    let places = bytes.withSpan { bytes -> [(key: Range<Int>, value: Range<Int>)]? in
+      guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count), object.isObject
+      else { return nil }
+      var places: [(Range<Int>, Range<Int>)] = []
+      var position = object.start
+      while position < object.end {
+        guard let (size, start) = ValueFormat.varint(bytes, at: position, end: object.end),
+          size <= object.end - start,
+          let end = ValueFormat.skip(bytes, at: start + size, end: object.end)
+        else { return nil }
+        places.append((start..<start + size, start + size..<end))
+        position = end
+      }
+      return places
+    }
+    return places?.compactMap { place in
+      guard let key = bytes.slice(place.key.lowerBound, place.key.count),
+        let value = bytes.slice(place.value.lowerBound, place.value.count)
+      else { return nil }
+      return StoredProperty(key: key, value: value)
+    }
+  }
+}

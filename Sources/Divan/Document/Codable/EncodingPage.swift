@@ -1,0 +1,358 @@
+import DivanLog
+
+/// What is written of one value so far: its stored form, and the containers that are open in it.
+///
+/// A value by itself, on which each step is one call: nothing of the user's code runs meanwhile.
+struct EncodingPage: ~Copyable {
+  private var encoder = ValueEncoder()
+  /// The containers that are open, outermost first.
+  private var open: [OpenContainer] = []
+  /// The keys that lead to what is being encoded.
+  private var path: [any CodingKey] = []
+  private(set) var children: [Child] = []
+  private var lastTicket: UInt32 = 0
+  var isFinished = false
+  private let isDocument: Bool
+
+  private struct OpenContainer {
+    /// Names this container among all of the page.
+    var ticket: UInt32
+    var isObject: Bool
+    /// Whether the properties marked in here are those of the document.
+    var holdsMarks: Bool
+    var pathDepth: UInt16
+    var callDepth: UInt16
+    /// How many elements an array has.
+    var count = 0
+  }
+
+  /// A page of a document, or of a part of one.
+  init(isDocument: Bool) {
+    self.isDocument = isDocument
+    encoder.begin(isNested: !isDocument)
+  }
+}
+
+// MARK: - Values
+
+extension EncodingPage {
+  /// The slot of the whole page.
+  mutating func outermostSlot(holdsMarks: Bool, callDepth: UInt16) -> Slot {
+    lastTicket &+= 1
+    return Slot(
+      ticket: lastTicket, start: 0, level: 0, pathDepth: 0, callDepth: callDepth,
+      holdsMarks: holdsMarks)
+  }
+
+  /// Adds a property that is written by `body`.
+  @inline(__always)
+  mutating func addProperty(
+    _ name: String, of place: Place,
+    _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    guard isTop(place) else { throw EncodingPage.misuseError }
+    let savepoint = encoder.savepoint
+    do throws(DatabaseError) {
+      try addKey(name, of: place)
+      try body(&encoder)
+    } catch {
+      encoder.restore(savepoint)
+      throw error
+    }
+  }
+
+  /// Begins a property of any type.
+  mutating func beginProperty<T: Encodable>(
+    _ name: String, _ key: some CodingKey, of place: Place, _ value: T
+  ) throws(DatabaseError) -> Step {
+    guard isTop(place) else { throw EncodingPage.misuseError }
+    let container = open[Int(place.level)]
+    if container.holdsMarks, T.self == DocumentID.self || T.self == DocumentRevision.self {
+      return .mark
+    }
+    let before = Before(savepoint: encoder.savepoint, pathDepth: path.count)
+    do throws(DatabaseError) {
+      try addKey(name, of: place)
+      if try EncodingPage.write(value, to: &encoder) { return .nothing }
+    } catch {
+      encoder.restore(before.savepoint)
+      throw error
+    }
+    path.append(key)
+    return .encode(nextSlot(callDepth: container.callDepth + 1), before)
+  }
+
+  /// Adds an element that is written by `body`.
+  @inline(__always)
+  mutating func addElement(
+    to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    guard isTop(place) else { throw EncodingPage.misuseError }
+    let savepoint = encoder.savepoint
+    do throws(DatabaseError) {
+      try requireRoom()
+      try body(&encoder)
+    } catch {
+      encoder.restore(savepoint)
+      throw error
+    }
+    open[Int(place.level)].count += 1
+  }
+
+  /// Begins an element of any type.
+  mutating func beginElement<T: Encodable>(
+    of place: Place, _ value: T
+  ) throws(DatabaseError) -> Step {
+    guard isTop(place) else { throw EncodingPage.misuseError }
+    let container = open[Int(place.level)]
+    let before = Before(savepoint: encoder.savepoint, pathDepth: path.count, isElement: true)
+    var isWritten = false
+    do throws(DatabaseError) {
+      try requireRoom()
+      isWritten = try EncodingPage.write(value, to: &encoder)
+    } catch {
+      encoder.restore(before.savepoint)
+      throw error
+    }
+    open[Int(place.level)].count += 1
+    if isWritten { return .nothing }
+    path.append(ElementKey(container.count))
+    return .encode(nextSlot(callDepth: container.callDepth + 1), before)
+  }
+
+  /// Fills a slot with what `body` writes.
+  @inline(__always)
+  mutating func fill(
+    _ slot: Slot, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    guard isEmpty(slot) else { throw EncodingPage.misuseError }
+    let savepoint = encoder.savepoint
+    do throws(DatabaseError) {
+      try body(&encoder)
+    } catch {
+      encoder.restore(savepoint)
+      throw error
+    }
+  }
+
+  /// Begins a value of any type in a slot.
+  mutating func beginFilling<T: Encodable>(
+    _ slot: Slot, with value: T
+  ) throws(DatabaseError) -> Step {
+    guard isEmpty(slot) else { throw EncodingPage.misuseError }
+    let before = Before(savepoint: encoder.savepoint, pathDepth: path.count)
+    do throws(DatabaseError) {
+      if try EncodingPage.write(value, to: &encoder) { return .nothing }
+    } catch {
+      encoder.restore(before.savepoint)
+      throw error
+    }
+    var next = nextSlot(callDepth: slot.callDepth + 1)
+    next.holdsMarks = slot.holdsMarks
+    return .encode(next, before)
+  }
+
+  private mutating func nextSlot(callDepth: UInt16) -> Slot {
+    lastTicket &+= 1
+    return Slot(
+      ticket: lastTicket, start: UInt32(encoder.size),
+      level: UInt16(truncatingIfNeeded: open.count),
+      pathDepth: UInt16(truncatingIfNeeded: path.count), callDepth: callDepth, holdsMarks: false)
+  }
+
+  /// Takes back what a value in a slot has written.
+  mutating func takeBack(_ slot: Slot, to before: Before) {
+    if !children.isEmpty {
+      let kept = open.prefix(Int(slot.level)).map(\.ticket)
+      children.removeAll { !kept.contains($0.ticket) }
+    }
+    open.removeLast(open.count - Int(slot.level))
+    path.removeLast(path.count - before.pathDepth)
+    encoder.restore(before.savepoint)
+    if before.isElement, !open.isEmpty { open[open.count - 1].count -= 1 }
+  }
+}
+
+// MARK: - Containers
+
+extension EncodingPage {
+  /// The container in a slot, which may be open already.
+  mutating func openContainer(
+    in slot: Slot, isObject: Bool, depth: Int
+  ) throws(DatabaseError) -> Place {
+    let place = slot.place
+    if isOpen(place) {
+      guard open[Int(place.level)].isObject == isObject else { throw EncodingPage.misuseError }
+      return place
+    }
+    guard isEmpty(slot) else { throw EncodingPage.misuseError }
+    guard depth + open.count < DocumentLimits.depth else {
+      throw DocumentLimits.depthError(path: "")
+    }
+    if isObject { encoder.beginObject() } else { encoder.beginArray() }
+    open.append(
+      OpenContainer(
+        ticket: slot.ticket, isObject: isObject, holdsMarks: slot.holdsMarks && isObject,
+        pathDepth: slot.pathDepth, callDepth: slot.callDepth))
+    return place
+  }
+
+  /// Closes what was opened in a slot; a value that wrote nothing is an empty object.
+  ///
+  /// Returns the key that appears twice in it, if one does.
+  mutating func close(_ slot: Slot, _ before: Before?) throws(DatabaseError) -> DuplicateKey? {
+    if open.count == Int(slot.level) {
+      if encoder.size == Int(slot.start) {
+        encoder.beginObject()
+        _ = encoder.endObject()
+      }
+      leave(before)
+      return nil
+    }
+    guard open.count == Int(slot.level) + 1, let container = open.last else {
+      throw EncodingPage.misuseError
+    }
+    if container.isObject {
+      if let duplicate = encoder.endObject() { return duplicate }
+    } else {
+      encoder.endArray()
+    }
+    open.removeLast()
+    leave(before)
+    return nil
+  }
+
+  /// Goes back from a property or an element to what it is in.
+  private mutating func leave(_ before: Before?) {
+    if let before, path.count > before.pathDepth { path.removeLast() }
+  }
+
+  /// Whether parts are to be put into the container that is open in a slot.
+  func hasChildren(in slot: Slot) -> Bool {
+    guard !children.isEmpty, open.count > Int(slot.level) else { return false }
+    let ticket = open[Int(slot.level)].ticket
+    return children.contains { $0.ticket == ticket }
+  }
+
+  /// Makes room for a part: as a property, or as an element if there is no key.
+  mutating func add(
+    _ part: EncodingPart, _ key: String?, to place: Place, isObject: Bool?
+  ) throws(DatabaseError) {
+    guard isTop(place) else { throw EncodingPage.misuseError }
+    if let key { try requireUnreserved(key, of: place) }
+    children.append(
+      Child(
+        ticket: place.ticket, key: key, position: encoder.size, isObject: isObject, part: part))
+    if key == nil {
+      encoder.addNull()
+      open[Int(place.level)].count += 1
+    }
+  }
+
+  /// Takes out the parts that belong into the container that is open in a slot.
+  mutating func removeChildren(in slot: Slot) -> [Child] {
+    let ticket = open[Int(slot.level)].ticket
+    let own = children.filter { $0.ticket == ticket }
+    children.removeAll { $0.ticket == ticket }
+    return own
+  }
+
+  /// Adds a part as a property.
+  mutating func add(_ child: Child, _ bytes: SharedBytes) throws(DatabaseError) {
+    try requireRoom(for: bytes.count)
+    withUTF8(of: child.key ?? "") { encoder.addKey($0, source: 0) }
+    bytes.withSpan { encoder.add(stored: $0) }
+  }
+
+  /// Puts parts into the places of the nulls that stand for them in the array that is open.
+  mutating func replaceElements(
+    _ parts: [(child: Child, bytes: SharedBytes)]
+  ) throws(DatabaseError) {
+    let elements = encoder.removeElements()
+    // Positions count from the beginning of the page, as those of the children do.
+    let begin = encoder.size
+    var next = 0
+    var position = 0
+    while let end = elements.withSpan({
+      ValueFormat.skip($0, at: position, end: elements.count)
+    }) {
+      var value = elements.suffix(from: position).prefix(end - position)
+      if next < parts.count, parts[next].child.position - begin == position {
+        value = parts[next].bytes
+        next += 1
+      }
+      try requireRoom(for: value.count)
+      value.withSpan { encoder.add(stored: $0) }
+      position = end
+    }
+  }
+}
+
+// MARK: - Results and checks
+
+extension EncodingPage {
+  /// The stored form of what was written.
+  var bytes: SharedBytes { encoder.bytes }
+
+  var isTooLarge: Bool { encoder.isTooLarge }
+
+  /// Whether what was written is an object.
+  var isObject: Bool { encoder.firstByte.map { $0 & 0xF0 == ValueFormat.Tag.object } ?? false }
+
+  /// How many elements an array has.
+  func count(of place: Place) -> Int { isOpen(place) ? open[Int(place.level)].count : 0 }
+
+  /// Whether the marks in a container are those of the document.
+  func holdsMarks(_ place: Place) -> Bool { isOpen(place) && open[Int(place.level)].holdsMarks }
+
+  /// How many calls of `encode(to:)` are around what is in a container.
+  func callDepth(of place: Place) -> UInt16 {
+    isOpen(place) ? open[Int(place.level)].callDepth : 0
+  }
+
+  /// The keys that lead to a container.
+  func path(of place: Place) -> ArraySlice<any CodingKey> {
+    isOpen(place) ? path.prefix(Int(open[Int(place.level)].pathDepth)) : []
+  }
+
+  /// The keys that lead to a slot.
+  func path(of slot: Slot) -> ArraySlice<any CodingKey> { path.prefix(Int(slot.pathDepth)) }
+
+  private func isOpen(_ place: Place) -> Bool {
+    place.level < open.count && open[Int(place.level)].ticket == place.ticket
+  }
+
+  /// Whether a container is open, and no other in it.
+  @inline(__always)
+  private func isTop(_ place: Place) -> Bool {
+    Int(place.level) == open.count - 1 && open[Int(place.level)].ticket == place.ticket
+  }
+
+  private func isEmpty(_ slot: Slot) -> Bool {
+    !isFinished && open.count == Int(slot.level) && encoder.size == Int(slot.start)
+  }
+
+  @inline(__always)
+  private func requireRoom(for size: Int = 0) throws(DatabaseError) {
+    guard encoder.size + size <= DocumentLimits.sizeInBytes else { throw DocumentLimits.sizeError }
+  }
+
+  @inline(__always)
+  private mutating func addKey(_ name: String, of place: Place) throws(DatabaseError) {
+    try requireRoom(for: name.utf8.count)
+    try requireUnreserved(name, of: place)
+    withUTF8(of: name) { encoder.addKey($0, source: 0) }
+  }
+
+  /// Checks that a name is none of those that documents keep for themselves.
+  @inline(__always)
+  private func requireUnreserved(_ name: String, of place: Place) throws(DatabaseError) {
+    if place.level == 0, isDocument, name.utf8.first == 0x5F { throw PropertyNames.reserved(name) }
+  }
+
+  static var misuseError: DatabaseError {
+    DatabaseError(
+      .invalidValue,
+      "its `encode(to:)` writes two values where one belongs, or after it has ended")
+  }
+}

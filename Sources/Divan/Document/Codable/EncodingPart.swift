@@ -1,0 +1,315 @@
+import DivanLog
+
+/// What all parts of one encoding share.
+final class EncodingSession {
+  let userInfo: [CodingUserInfoKey: any Sendable]
+  /// The marked properties that were met.
+  var id: (key: String, mark: DocumentID)?
+  var revision: (key: String, mark: DocumentRevision)?
+  /// The types of the keys by which the document's properties were named.
+  var keyTypes: [any CodingKey.Type] = []
+  /// What a call met that cannot throw.
+  var failure: (any Error)?
+
+  /// How many calls of `encode(to:)` may be going on within each other: three for each level of
+  /// nesting, since wrappers need not add one.
+  static let callLimit = UInt16(3 * DocumentLimits.depth)
+
+  init(userInfo: [CodingUserInfoKey: any Sendable]) { self.userInfo = userInfo }
+}
+
+/// One value that is being encoded: a document, or what `nestedContainer` and `superEncoder` began.
+///
+/// The stored form is written from the beginning to the end, as long as each value is complete
+/// before the next one begins. `encode` takes care of that by itself. Containers that the caller
+/// holds may be filled in any order, so each is a part of its own, which is put into its place
+/// when the container around it is closed.
+final class EncodingPart {
+  typealias Place = EncodingPage.Place
+  typealias Slot = EncodingPage.Slot
+
+  let session: EncodingSession
+  private let basePath: [any CodingKey]
+  /// How many containers there are around this part.
+  private let baseDepth: Int
+  /// How many calls of `encode(to:)` are around this part.
+  private let baseCallDepth: UInt16
+  private let isDocument: Bool
+  private var page: EncodingPage
+
+  /// A document.
+  init(_ session: EncodingSession) {
+    self.session = session
+    basePath = []
+    baseDepth = 0
+    baseCallDepth = 0
+    isDocument = true
+    page = EncodingPage(isDocument: true)
+  }
+
+  private init(
+    _ session: EncodingSession, path: [any CodingKey], depth: Int, callDepth: UInt16
+  ) {
+    self.session = session
+    basePath = path
+    baseDepth = depth
+    baseCallDepth = callDepth
+    isDocument = false
+    page = EncodingPage(isDocument: false)
+  }
+}
+
+// MARK: - Values
+
+extension EncodingPart {
+  /// Encodes a value as the whole part.
+  func encodeOutermost(_ value: some Encodable) throws {
+    try fill(page.outermostSlot(holdsMarks: true, callDepth: 0), with: value)
+  }
+
+  /// Adds a property that is written by `body`.
+  @inline(__always)
+  func addProperty(
+    _ key: some CodingKey, of place: Place,
+    _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws {
+    let name = key.stringValue
+    do throws(DatabaseError) {
+      try page.addProperty(name, of: place, body)
+    } catch {
+      throw refusal(error, codingPath(of: place) + [key])
+    }
+  }
+
+  /// Adds a property of any type.
+  func addProperty<T: Encodable>(_ key: some CodingKey, of place: Place, _ value: T) throws {
+    let name = key.stringValue
+    let step: EncodingPage.Step
+    do throws(DatabaseError) {
+      step = try page.beginProperty(name, key, of: place, value)
+    } catch {
+      throw refusal(error, codingPath(of: place) + [key])
+    }
+    switch step {
+    case .nothing: break
+    case .mark:
+      if let mark = same(value, as: DocumentID.self) { session.id = (name, mark) }
+      if let mark = same(value, as: DocumentRevision.self) { session.revision = (name, mark) }
+    case .encode(let slot, let before): try encode(value, into: slot, before)
+    }
+  }
+
+  /// Adds an element that is written by `body`.
+  @inline(__always)
+  func addElement(
+    to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws {
+    do throws(DatabaseError) {
+      try page.addElement(to: place, body)
+    } catch {
+      throw refusal(error, codingPath(of: place) + [ElementKey(count(of: place))])
+    }
+  }
+
+  /// Adds an element of any type.
+  func addElement<T: Encodable>(to place: Place, _ value: T) throws {
+    let step: EncodingPage.Step
+    do throws(DatabaseError) {
+      step = try page.beginElement(of: place, value)
+    } catch {
+      throw refusal(error, codingPath(of: place) + [ElementKey(count(of: place))])
+    }
+    if case .encode(let slot, let before) = step { try encode(value, into: slot, before) }
+  }
+
+  /// How many elements an array has.
+  func count(of place: Place) -> Int { page.count(of: place) }
+
+  /// Fills a slot with what `body` writes.
+  @inline(__always)
+  func fill(
+    _ slot: Slot, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
+  ) throws {
+    do throws(DatabaseError) {
+      try page.fill(slot, body)
+    } catch {
+      throw refusal(error, codingPath(of: slot))
+    }
+  }
+
+  /// Fills a slot with a value of any type.
+  func fill<T: Encodable>(_ slot: Slot, with value: T) throws {
+    let step: EncodingPage.Step
+    do throws(DatabaseError) {
+      step = try page.beginFilling(slot, with: value)
+    } catch {
+      throw refusal(error, codingPath(of: slot))
+    }
+    if case .encode(let slot, let before) = step { try encode(value, into: slot, before) }
+  }
+
+  /// Has a value encode itself, and closes what it opened; if it fails, nothing is left of it.
+  private func encode(
+    _ value: some Encodable, into slot: Slot, _ before: EncodingPage.Before
+  ) throws {
+    do {
+      guard slot.callDepth <= EncodingSession.callLimit else {
+        throw refusal(
+          DatabaseError(
+            .documentTooLarge,
+            "values encode each other more than \(EncodingSession.callLimit) deep"),
+          codingPath(of: slot))
+      }
+      try value.encode(to: SlotEncoder(part: self, slot: slot))
+      try close(slot, before)
+    } catch {
+      page.takeBack(slot, to: before)
+      throw error
+    }
+  }
+}
+
+// MARK: - Containers
+
+extension EncodingPart {
+  /// The container in a slot: a new one, or the one that was opened there already.
+  func container(in slot: Slot, isObject: Bool, keys: (any CodingKey.Type)? = nil) -> Place {
+    if isDocument, slot.level == 0, let keys { session.keyTypes.append(keys) }
+    do throws(DatabaseError) {
+      return try page.openContainer(in: slot, isObject: isObject, depth: baseDepth)
+    } catch {
+      note(refusal(error, codingPath(of: slot)))
+      return .nowhere
+    }
+  }
+
+  private func close(_ slot: Slot, _ before: EncodingPage.Before?) throws {
+    if page.hasChildren(in: slot) { try placeChildren(in: slot) }
+    let duplicate: DuplicateKey?
+    do throws(DatabaseError) {
+      duplicate = try page.close(slot, before)
+    } catch {
+      throw refusal(error, codingPath(of: slot))
+    }
+    if let duplicate {
+      throw refusal(
+        DatabaseError(.invalidValue, "its `encode(to:)` encodes the property twice"),
+        codingPath(of: slot) + [PropertyKey(duplicate.key)])
+    }
+  }
+
+  /// Puts the parts that were made for the container in a slot into their places.
+  private func placeChildren(in slot: Slot) throws {
+    var parts: [(child: EncodingPage.Child, bytes: SharedBytes)] = []
+    for child in page.removeChildren(in: slot) { parts.append((child, try child.part.finish())) }
+    guard let first = parts.first else { return }
+    if first.child.key == nil {
+      try attempt(first.child) { (page) throws(DatabaseError) in try page.replaceElements(parts) }
+    }
+    for (child, bytes) in parts where child.key != nil {
+      try attempt(child) { (page) throws(DatabaseError) in try page.add(child, bytes) }
+    }
+  }
+
+  private func attempt(
+    _ child: EncodingPage.Child, _ body: (inout EncodingPage) throws(DatabaseError) -> Void
+  ) throws {
+    do throws(DatabaseError) {
+      try body(&page)
+    } catch {
+      throw refusal(error, child.part.basePath)
+    }
+  }
+
+  /// The container that is the value of a property.
+  func nestedContainer(
+    _ key: some CodingKey, in place: Place, isObject: Bool
+  ) -> (EncodingPart, Place) {
+    let name = key.stringValue
+    let known = page.children.first {
+      $0.ticket == place.ticket && $0.key == name && $0.isObject == isObject
+    }
+    // Types that share a coding key fill the same container, which is the first of its page.
+    if let known { return (known.part, Place(ticket: 1, level: 0)) }
+    return part(for: key, name, in: place, isObject: isObject).container(isObject: isObject)
+  }
+
+  /// The container that is the next element.
+  func nestedContainer(inArray place: Place, isObject: Bool) -> (EncodingPart, Place) {
+    part(for: ElementKey(count(of: place)), nil, in: place, isObject: isObject)
+      .container(isObject: isObject)
+  }
+
+  /// The part, and a container that it is.
+  private func container(isObject: Bool) -> (EncodingPart, Place) {
+    let slot = page.outermostSlot(holdsMarks: false, callDepth: baseCallDepth)
+    return (self, container(in: slot, isObject: isObject))
+  }
+
+  /// An encoder for the value of a property.
+  func nestedEncoder(_ key: some CodingKey, in place: Place) -> any Encoder {
+    let holdsMarks = page.holdsMarks(place)
+    return part(for: key, key.stringValue, in: place, isObject: nil).encoder(holdsMarks)
+  }
+
+  /// An encoder for the next element.
+  func nestedEncoder(inArray place: Place) -> any Encoder {
+    part(for: ElementKey(count(of: place)), nil, in: place, isObject: nil).encoder(false)
+  }
+
+  private func encoder(_ holdsMarks: Bool) -> any Encoder {
+    SlotEncoder(
+      part: self, slot: page.outermostSlot(holdsMarks: holdsMarks, callDepth: baseCallDepth))
+  }
+
+  private func part(
+    for key: some CodingKey, _ name: String?, in place: Place, isObject: Bool?
+  ) -> EncodingPart {
+    // A part of nothing has nothing to tell, however many of them there are within each other.
+    let isNowhere = place.level == Place.nowhere.level
+    let part = EncodingPart(
+      session, path: isNowhere ? basePath : codingPath(of: place) + [key],
+      depth: baseDepth + (isNowhere ? 0 : Int(place.level) + 1),
+      callDepth: page.callDepth(of: place))
+    do throws(DatabaseError) {
+      guard part.baseDepth < DocumentLimits.depth else {
+        throw DocumentLimits.depthError(path: "")
+      }
+      try page.add(part, name, to: place, isObject: isObject)
+    } catch {
+      // It is kept by whoever asked for it, and by nobody else.
+      note(refusal(error, part.basePath))
+      part.page.isFinished = true
+    }
+    return part
+  }
+
+  /// Ends the part, and returns its stored form.
+  func finish() throws -> SharedBytes {
+    try close(
+      Slot(ticket: 0, start: 0, level: 0, pathDepth: 0, callDepth: 0, holdsMarks: false), nil)
+    page.isFinished = true
+    guard !page.isTooLarge else { throw refusal(DocumentLimits.sizeError, basePath) }
+    return page.bytes
+  }
+
+  /// Whether the value that was encoded is an object.
+  var isObject: Bool { page.isObject }
+}
+
+// MARK: - Errors
+
+extension EncodingPart {
+  func codingPath(of slot: Slot) -> [any CodingKey] { basePath + page.path(of: slot) }
+
+  func codingPath(of place: Place) -> [any CodingKey] { basePath + page.path(of: place) }
+
+  private func refusal(_ error: DatabaseError, _ path: [any CodingKey]) -> EncodingError {
+    EncodingError.invalidValue(
+      (),
+      EncodingError.Context(
+        codingPath: path, debugDescription: error.message, underlyingError: error))
+  }
+
+  private func note(_ error: any Error) { if session.failure == nil { session.failure = error } }
+}

@@ -1,0 +1,114 @@
+/// Reads one value, whatever it is: what `init(from:)` gets, and the container for single values.
+struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
+  let part: DecodingPart
+  let place: DecodingPart.Place
+
+  init(part: DecodingPart, place: DecodingPart.Place) {
+    self.part = part
+    self.place = place
+  }
+
+  /// Reads all of a part.
+  init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(Misfit) {
+    guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else {
+      throw .damaged
+    }
+    self.init(part: part, place: place)
+  }
+
+  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+  var userInfo: [CodingUserInfoKey: Any] { part.session.userInfo }
+
+  func container<Key: CodingKey>(keyedBy _: Key.Type) throws -> KeyedDecodingContainer<Key> {
+    do throws(Misfit) {
+      let container = try part.container(place.range, isObject: true)
+      let object = try ObjectReader(container, in: part.bytes)
+      return KeyedDecodingContainer(KeyedReader<Key>(part: part, place: place, object: object))
+    } catch {
+      throw part.fail(error, [String: Any].self, place.pathDepth)
+    }
+  }
+
+  func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    try UnkeyedReader(part, place)
+  }
+
+  func singleValueContainer() -> any SingleValueDecodingContainer { self }
+
+  func decodeNil() -> Bool { part.isNull(place.range) }
+
+  @inline(__always)
+  private func value<T>(_ read: (Range<Int>) throws(Misfit) -> T) throws -> T {
+    do throws(Misfit) {
+      return try read(place.range)
+    } catch {
+      throw part.fail(error, T.self, place.pathDepth)
+    }
+  }
+
+  func decode(_: Bool.Type) throws -> Bool {
+    try value { (range) throws(Misfit) in try part.bool(range) }
+  }
+
+  func decode(_: String.Type) throws -> String {
+    try value { (range) throws(Misfit) in try part.string(range) }
+  }
+
+  func decode(_: Double.Type) throws -> Double {
+    try value { (range) throws(Misfit) in try part.double(range) }
+  }
+
+  func decode(_: Float.Type) throws -> Float {
+    try value { (range) throws(Misfit) in try part.float(range) }
+  }
+
+  func decode(_: Int.Type) throws -> Int {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int8.Type) throws -> Int8 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int16.Type) throws -> Int16 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int32.Type) throws -> Int32 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int64.Type) throws -> Int64 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt.Type) throws -> UInt {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt8.Type) throws -> UInt8 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt16.Type) throws -> UInt16 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt32.Type) throws -> UInt32 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt64.Type) throws -> UInt64 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: Int128.Type) throws -> Int128 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode(_: UInt128.Type) throws -> UInt128 {
+    try value { (range) throws(Misfit) in try part.integer(range) }
+  }
+
+  func decode<T: Decodable>(_ type: T.Type) throws -> T { try part.decode(type, at: place) }
+}

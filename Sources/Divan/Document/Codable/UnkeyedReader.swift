@@ -1,0 +1,184 @@
+import DivanLog
+
+/// Reads the elements of an array, one after the other.
+struct UnkeyedReader: UnkeyedDecodingContainer {
+  let part: DecodingPart
+  let place: DecodingPart.Place
+  private let array: ValueFormat.Container
+  private var position: Int
+
+  private(set) var currentIndex = 0
+
+  init(_ part: DecodingPart, _ place: DecodingPart.Place) throws {
+    self.part = part
+    self.place = place
+    array = try part.container(place, isObject: false)
+    position = array.start
+  }
+
+  var codingPath: [any CodingKey] { part.codingPath(depth: place.pathDepth) }
+
+  var isAtEnd: Bool { position >= array.end }
+
+  /// How many elements there are; counted, where an array of few does not say it.
+  var count: Int? {
+    if let count = array.count { return count }
+    var count = 0
+    return part.bytes.withSpan { bytes in
+      var position = array.start
+      while position < array.end {
+        guard let end = ValueFormat.skip(bytes, at: position, end: array.end) else { return nil }
+        position = end
+        count += 1
+      }
+      return count
+    }
+  }
+
+  /// Where the next element is.
+  private func next() throws(Misfit) -> Range<Int> {
+    guard position < array.end else { throw .missing }
+    let end = part.bytes.withSpan { ValueFormat.skip($0, at: position, end: array.end) }
+    guard let end else { throw .damaged }
+    return position..<end
+  }
+
+  private mutating func pass(_ range: Range<Int>) {
+    position = range.upperBound
+    currentIndex += 1
+  }
+
+  @inline(__always)
+  private mutating func element<T>(
+    _ read: (DecodingPart, Range<Int>) throws(Misfit) -> T
+  ) throws -> T {
+    do throws(Misfit) {
+      let range = try next()
+      let value = try read(part, range)
+      pass(range)
+      return value
+    } catch {
+      throw part.fail(error, T.self, place.pathDepth, key: ElementKey(currentIndex))
+    }
+  }
+
+  mutating func decodeNil() throws -> Bool {
+    do throws(Misfit) {
+      let range = try next()
+      guard part.isNull(range) else { return false }
+      pass(range)
+      return true
+    } catch {
+      throw part.fail(error, Any?.self, place.pathDepth, key: ElementKey(currentIndex))
+    }
+  }
+
+  mutating func decode(_: Bool.Type) throws -> Bool {
+    try element { (part, range) throws(Misfit) in try part.bool(range) }
+  }
+
+  mutating func decode(_: String.Type) throws -> String {
+    try element { (part, range) throws(Misfit) in try part.string(range) }
+  }
+
+  mutating func decode(_: Double.Type) throws -> Double {
+    try element { (part, range) throws(Misfit) in try part.double(range) }
+  }
+
+  mutating func decode(_: Float.Type) throws -> Float {
+    try element { (part, range) throws(Misfit) in try part.float(range) }
+  }
+
+  mutating func decode(_: Int.Type) throws -> Int {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: Int8.Type) throws -> Int8 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: Int16.Type) throws -> Int16 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: Int32.Type) throws -> Int32 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: Int64.Type) throws -> Int64 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt.Type) throws -> UInt {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt8.Type) throws -> UInt8 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt16.Type) throws -> UInt16 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt32.Type) throws -> UInt32 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt64.Type) throws -> UInt64 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: Int128.Type) throws -> Int128 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode(_: UInt128.Type) throws -> UInt128 {
+    try element { (part, range) throws(Misfit) in try part.integer(range) }
+  }
+
+  mutating func decode<T: Decodable>(_ type: T.Type) throws -> T {
+    let range: Range<Int>
+    do throws(Misfit) {
+      range = try next()
+    } catch {
+      throw part.fail(error, type, place.pathDepth, key: ElementKey(currentIndex))
+    }
+    let value = try part.decode(type, range, of: place, key: ElementKey(currentIndex))
+    pass(range)
+    return value
+  }
+
+  mutating func nestedContainer<NestedKey: CodingKey>(
+    keyedBy _: NestedKey.Type
+  ) throws -> KeyedDecodingContainer<NestedKey> {
+    let (decoder, range) = try nestedDecoder()
+    let container = try decoder.container(keyedBy: NestedKey.self)
+    pass(range)
+    return container
+  }
+
+  mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+    let (decoder, range) = try nestedDecoder()
+    let container = try decoder.unkeyedContainer()
+    pass(range)
+    return container
+  }
+
+  mutating func superDecoder() throws -> any Decoder {
+    let (decoder, range) = try nestedDecoder()
+    pass(range)
+    return decoder
+  }
+
+  private func nestedDecoder() throws -> (PlaceDecoder, Range<Int>) {
+    let key = ElementKey(currentIndex)
+    do throws(Misfit) {
+      let range = try next()
+      let own = part.part(range, codingPath + [key])
+      return (try PlaceDecoder(own, callDepth: place.callDepth, holdsMarks: false), range)
+    } catch {
+      throw part.fail(error, Any.self, place.pathDepth, key: key)
+    }
+  }
+}

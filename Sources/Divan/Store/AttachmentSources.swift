@@ -1,0 +1,281 @@
+import DivanLog
+
+/// Reads attachments as one version of the store has them.
+///
+/// While it is there, what the version refers to is not deleted.
+private final class ViewSource: AttachmentSource {
+  private let view: StoreView
+
+  init(_ view: StoreView) { self.view = view }
+
+  func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    try view.openAttachment(digest)
+  }
+
+  var store: Store { view.store }
+}
+
+/// Reads an attachment that was stored, and that perhaps no document refers to yet.
+final class StoredSource: AttachmentSource {
+  let stored: StoredAttachment
+  let store: Store
+
+  init(_ stored: StoredAttachment, _ store: Store) {
+    self.stored = stored
+    self.store = store
+  }
+
+  func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    guard !store.isClosed else { throw Store.closedError }
+    do throws(LogError) {
+      return try store.attachments.open(stored.record)
+    } catch {
+      throw DatabaseError(error)
+    }
+  }
+}
+
+extension StoreView {
+  /// What a record says of its attachments, as a document has it.
+  func attachments(_ entries: [AttachmentEntry]) -> [String: Document.Attachment] {
+    var source: ViewSource?
+    var attachments: [String: Document.Attachment] = [:]
+    for entry in entries {
+      let place: any AttachmentSource
+      if let stored = unsafe unwritten?.stored[entry.digest] {
+        place = stored
+      } else {
+        // Never the transaction's own view, which other threads must not use.
+        let shared = source ?? ViewSource(StoreView(state: state, store: store))
+        source = shared
+        place = shared
+      }
+      attachments[entry.name] = Document.Attachment(
+        contentType: entry.contentType, length: Int(clamping: entry.length),
+        generation: entry.generation, body: .stored(entry.digest, place))
+    }
+    return attachments
+  }
+
+  /// Opens the content of an attachment.
+  func openAttachment(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    guard let locator = try locator(in: \.catalog, CatalogKey.attachment(digest)) else {
+      throw DatabaseError(
+        .damaged, "an attachment's content is not in the store", path: store.path)
+    }
+    let payload = try payload(of: .attachment, at: locator)
+    let record: AttachmentRecord
+    do throws(ByteError) {
+      record = try AttachmentRecord.decode(payload)
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+    guard record.digest == digest else {
+      throw damage(at: locator, "the record of another attachment stands here")
+    }
+    do throws(LogError) {
+      return try store.attachments.open(record)
+    } catch {
+      throw DatabaseError(error)
+    }
+  }
+
+  /// Whether any record that is held refers to an attachment.
+  func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
+    try repairing { (state) throws(PageError) in
+      for (sequence, id) in try state.attachmentReferences(digest)
+      where try state.holds(sequence, of: id) {
+        return true
+      }
+      return false
+    }
+  }
+}
+
+extension Database {
+  /// Stores the content of an attachment before a document refers to it, so that no transaction waits for
+  /// it.
+  ///
+  /// The file is read a piece at a time. What is stored is deleted again if no document refers to it when
+  /// the returned value is gone.
+  ///
+  /// - Parameters:
+  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - file: the file's path.
+  /// - Returns: what to assign to ``Document/attachments``.
+  /// - Throws: ``DatabaseError`` with the codes `notFound`, `accessDenied`, `diskFull`, `readOnly`,
+  ///   `inputOutput` or `closed`.
+  public func storeAttachment(
+    contentType: String, file: String
+  ) throws -> Document.Attachment {
+    try storeAttachment(contentType) { (files) throws(LogError) in
+      try files.store(contentsOf: file, on: POSIXFileSystem())
+    }
+  }
+
+  /// Stores the content of an attachment that comes in pieces, of whatever sizes, before a document
+  /// refers to it.
+  ///
+  /// What is stored is deleted again if no document refers to it when the returned value is gone.
+  ///
+  /// - Parameters:
+  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - nextPiece: gives the next bytes, and nil at the end. What it throws is thrown, and nothing is
+  ///     left of what was stored.
+  /// - Returns: what to assign to ``Document/attachments``.
+  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput` or `closed`.
+  public func storeAttachment(
+    contentType: String, pieces nextPiece: () throws -> (some Sequence<UInt8>)?
+  ) throws -> Document.Attachment {
+    try store.requireWriting()
+    let writer = store.attachments.makeWriter()
+    while let piece = try nextPiece() {
+      try translating { () throws(LogError) in
+        try writer.append(SharedBytes(copying: Array(piece)))
+      }
+    }
+    return try storeAttachment(contentType) { (_) throws(LogError) in try writer.finish() }
+  }
+
+  /// Stores the content of an attachment that comes in pieces, as from a network, before a document
+  /// refers to it.
+  ///
+  /// - Parameters:
+  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - pieces: the content. What it throws is thrown, and nothing is left of what was stored.
+  /// - Returns: what to assign to ``Document/attachments``.
+  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput` or `closed`.
+  public func storeAttachment<Pieces: AsyncSequence>(
+    contentType: String, pieces: Pieces
+  ) async throws -> Document.Attachment where Pieces.Element: Sequence<UInt8> {
+    try store.requireWriting()
+    let writer = store.attachments.makeWriter()
+    for try await piece in pieces {
+      try translating { () throws(LogError) in
+        try writer.append(SharedBytes(copying: Array(piece)))
+      }
+    }
+    return try storeAttachment(contentType) { (_) throws(LogError) in try writer.finish() }
+  }
+
+  private func storeAttachment(
+    _ contentType: String, _ body: (AttachmentFiles) throws(LogError) -> StoredAttachment
+  ) throws(DatabaseError) -> Document.Attachment {
+    try store.requireWriting()
+    let stored: StoredAttachment
+    do throws(LogError) {
+      stored = try body(store.attachments)
+    } catch {
+      throw DatabaseError(error)
+    }
+    return Document.Attachment(
+      contentType: contentType, length: stored.record.length, generation: 0,
+      body: .stored(stored.record.digest, StoredSource(stored, store)))
+  }
+}
+
+extension Store {
+  /// Throws unless the store is open for writing.
+  func requireWriting() throws(DatabaseError) {
+    guard !isClosed else { throw Store.closedError }
+    if let refusal { throw refusal }
+  }
+}
+
+extension WriteTransaction {
+  /// Stores what is attached to a document, and says what its record says of it.
+  func store(
+    _ attachments: [String: Document.Attachment], id: String, generation: UInt64
+  ) throws(DatabaseError) -> [AttachmentEntry] {
+    guard !attachments.isEmpty else { return [] }
+    guard attachments.count <= AttachmentEntry.countLimit else {
+      throw DatabaseError(
+        .invalidAttachment,
+        "the document has more than \(AttachmentEntry.countLimit) attachments", documentID: id)
+    }
+    var entries: [AttachmentEntry] = []
+    for (name, attachment) in attachments.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
+      try AttachmentEntry.validate(name, attachment.contentType, documentID: id)
+      let (digest, length) = try store(attachment)
+      entries.append(
+        AttachmentEntry(
+          name: name, contentType: attachment.contentType, length: UInt64(length), digest: digest,
+          generation: attachment.generation > 0 ? attachment.generation : generation))
+    }
+    return entries
+  }
+
+  /// Makes sure that the content is in the store.
+  private func store(
+    _ attachment: Document.Attachment
+  ) throws(DatabaseError) -> (SHA256.Digest, length: Int) {
+    let files = store.attachments
+    switch attachment.body {
+    case .bytes(let bytes):
+      return try add { () throws(LogError) in try files.store(bytes) }
+    case .file(let path):
+      return try add { () throws(LogError) in
+        try files.store(contentsOf: path, on: POSIXFileSystem())
+      }
+    case .stored(let digest, let source):
+      if stored[digest] != nil { return (digest, attachment.length) }
+      if try view.isReferenced(digest) { return (digest, attachment.length) }
+      if let source = source as? StoredSource, source.store === store {
+        return try add { () throws(LogError) in source.stored }
+      }
+      // It comes from another store, or nothing refers to it here any more.
+      let reader = try source.open(digest)
+      return try add { () throws(LogError) -> StoredAttachment in
+        var stream = reader.stream()
+        let writer = files.makeWriter()
+        while let piece = try stream.next() { try writer.append(piece) }
+        return try writer.finish()
+      }
+    }
+  }
+
+  /// Writes the record of what was stored, unless that stands in the log already.
+  private func add(
+    _ body: () throws(LogError) -> StoredAttachment
+  ) throws(DatabaseError) -> (SHA256.Digest, length: Int) {
+    let new: StoredAttachment
+    do throws(LogError) { new = try body() } catch { throw DatabaseError(error) }
+    let digest = new.record.digest
+    if stored[digest] == nil, try !view.isReferenced(digest) {
+      let savepoint = buffer.savepoint
+      let place = try append(.attachment, id: nil) { writer in new.record.encode(to: &writer) }
+      do throws(DatabaseError) {
+        try change { (state, scratch) throws(PageError) in
+          try state.putAttachment(digest, at: place, scratch: &scratch)
+        }
+      } catch {
+        buffer.rollback(to: savepoint)
+        throw error
+      }
+    }
+    // Its file stays at least until the transaction is over.
+    stored[digest] = StoredSource(new, store)
+    return (digest, new.record.length)
+  }
+}
+
+extension AttachmentEntry {
+  /// Checks what an attachment is called and what it is said to be.
+  fileprivate static func validate(
+    _ name: String, _ contentType: String, documentID: String
+  ) throws(DatabaseError) {
+    let size = name.utf8.count
+    guard size > 0, size <= textSizeLimit, name.utf8.first != 0x5F else {
+      throw DatabaseError(
+        .invalidAttachment, "\(name.debugDescription) cannot be the name of an attachment",
+        hint: "It has 1 to \(textSizeLimit) bytes, and does not begin with an underscore",
+        documentID: documentID)
+    }
+    guard !contentType.isEmpty, contentType.utf8.count <= textSizeLimit else {
+      throw DatabaseError(
+        .invalidAttachment,
+        "\(contentType.debugDescription) cannot be the content type of an attachment",
+        hint: "It has 1 to \(textSizeLimit) bytes, as `image/png`", documentID: documentID)
+    }
+  }
+}

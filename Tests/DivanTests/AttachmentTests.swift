@@ -1,0 +1,186 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Attachments as users have them.
+struct AttachmentTests {
+  private let disk = SimulatedDisk()
+  private let database: Database
+
+  init() throws { database = try Database(at: "/s", configuration: disk.configuration()) }
+
+  /// Bytes that are too many to stand in the log.
+  private func long(_ seed: UInt8, count: Int = 200_000) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) ^ seed }
+  }
+
+  private func filesInStore() throws -> [String] {
+    let fileSystem = disk.fileSystem
+    guard try fileSystem.exists("/s/attachments") else { return [] }
+    return try fileSystem.list("/s/attachments").flatMap { folder in
+      try fileSystem.list("/s/attachments/\(folder)")
+    }
+  }
+
+  private func checkIsSound(_ database: Database) throws {
+    let problems = try database.check().problems
+    #expect(problems.map(\.description) == [])
+  }
+
+  @Test func `an attachment is stored with its document, small or large, and stays with it`() throws
+  {
+    var film = Document(id: "film", ["title": "Metropolis"])
+    film.attachments["note"] = Document.Attachment(contentType: "text/plain", "A note".utf8)
+    film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", long(1))
+    var stored = try database.write { try $0.put(film) }
+    #expect(stored.attachments == film.attachments)
+    stored["year"] = 1927
+    try database.write { _ = try $0.put(stored) }
+    let read = try #require(try database.read { try $0.get("film") })
+    let note = try #require(read.attachments["note"])
+    #expect(try note.content() == Data("A note".utf8))
+    #expect(note.length == 6)
+    #expect(note.generation == 1)
+    #expect(note.digest?.hasPrefix("sha256-") == true)
+    let poster = try #require(read.attachments["poster"])
+    #expect(try poster.content() == Data(long(1)))
+    #expect(try poster.content(in: 99_990..<100_010) == Data(long(1)[99_990..<100_010]))
+    #expect(try filesInStore().count == 1)
+    try checkIsSound(database)
+    try database.close()
+    #expect(throws: DatabaseError.self) { try poster.content() }
+    let again = try Database(at: "/s", configuration: disk.configuration())
+    #expect(try again.read { try $0.get("film") }?.attachments == film.attachments)
+    try checkIsSound(again)
+  }
+
+  @Test func `equal content is stored once, and goes with the last document that has it`() throws {
+    let poster = Document.Attachment(contentType: "image/jpeg", long(2))
+    try database.write { transaction in
+      for index in 0..<20 {
+        var document = Document(id: "d\(index)")
+        document.attachments["poster"] = poster
+        document.attachments["note"] = Document.Attachment(contentType: "text/plain", [7])
+        try transaction.put(document)
+      }
+    }
+    #expect(try filesInStore().count == 1)
+    for index in 0..<19 { try database.write { _ = try $0.delete(id: "d\(index)") } }
+    try database.compact()
+    #expect(try filesInStore().count == 1)
+    try checkIsSound(database)
+    // A snapshot, and a document that was read, keep what they refer to.
+    var document = try database.read { try $0.get("d19") }
+    try database.write { _ = try $0.purge("d19") }
+    try database.compact()
+    #expect(try document?.attachments["poster"]?.content() == Data(long(2)))
+    document = nil
+    try database.compact()
+    #expect(try filesInStore().isEmpty)
+    var catalog = try database.store.view().state.catalog.scan()
+    #expect(try catalog.next() == nil)
+    try checkIsSound(database)
+  }
+
+  @Test func `content is put into documents from other documents, other stores, files and streams`()
+    throws
+  {
+    let folder = try TemporaryDirectory()
+    let path = folder.path + "/source"
+    try Data(long(3)).write(to: URL(fileURLWithPath: path))
+    var document = Document(id: "a")
+    document.attachments["file"] = try Document.Attachment(contentType: "x/y", file: path)
+    document.attachments["stored"] = try database.storeAttachment(contentType: "x/y", file: path)
+    var rest = long(4)[...]
+    document.attachments["stream"] = try database.storeAttachment(contentType: "x/y") {
+      () -> [UInt8]? in
+      defer { rest = rest.dropFirst(50_000) }
+      return rest.isEmpty ? nil : Array(rest.prefix(50_000))
+    }
+    let stored = try database.write { try $0.put(document) }
+    #expect(try filesInStore().count == 2)
+    #expect(try stored.attachments["file"]?.content() == Data(long(3)))
+    #expect(try stored.attachments["stream"]?.content() == Data(long(4)))
+    let other = try Database.inMemory()
+    var copy = Document(id: "b")
+    copy.attachments = stored.attachments
+    try other.write { _ = try $0.put(copy) }
+    #expect(try other.read { try $0.get("b") }?.attachments == stored.attachments)
+    try checkIsSound(other)
+    try database.backup(to: "/copy")
+    let backup = try Database(at: "/copy", configuration: disk.configuration())
+    #expect(try backup.read { try $0.get("a") } == stored)
+    try checkIsSound(backup)
+  }
+
+  @Test func `what cannot be attached is refused, and nothing is left of it`() throws {
+    #expect(throws: DatabaseError.self) {
+      try Document.Attachment(contentType: "x/y", file: "/nowhere/at/all")
+    }
+    let folder = try TemporaryDirectory()
+    let path = folder.path + "/source"
+    try Data(long(5)).write(to: URL(fileURLWithPath: path))
+    var document = Document(id: "a")
+    document.attachments["gone"] = try Document.Attachment(contentType: "x/y", file: path)
+    try FileManager.default.removeItem(atPath: path)
+    #expect(throws: DatabaseError.self) { try database.write { try $0.put(document) } }
+    for (name, type) in [
+      ("", "x/y"), ("_a", "x/y"), ("a", ""), (String(repeating: "n", count: 1025), "x"),
+    ] {
+      var document = Document(id: "a")
+      document.attachments[name] = Document.Attachment(contentType: type, [1])
+      let error = #expect(throws: DatabaseError.self) {
+        try database.write { try $0.put(document) }
+      }
+      #expect(error?.code == .invalidAttachment)
+    }
+    #expect(try database.read { try $0.get("a") } == nil)
+    #expect(try filesInStore().isEmpty)
+    try checkIsSound(database)
+  }
+
+  @Test func `a missing or damaged body is an error of that attachment alone`() throws {
+    var document = Document(id: "a", ["n": 1])
+    document.attachments["large"] = Document.Attachment(contentType: "x/y", long(6))
+    document.attachments["small"] = Document.Attachment(contentType: "x/y", [1, 2, 3])
+    try database.write { _ = try $0.put(document) }
+    try database.close()
+    let file = try #require(try filesInStore().first)
+    try disk.fileSystem.remove("/s/attachments/\(file.prefix(2))/\(file)")
+    let again = try Database(at: "/s", configuration: disk.configuration())
+    let read = try #require(try again.read { try $0.get("a") })
+    #expect(read["n"] == 1)
+    #expect(try read.attachments["small"]?.content() == Data([1, 2, 3]))
+    let error = #expect(throws: DatabaseError.self) { try read.attachments["large"]?.content() }
+    #expect(error?.code == .damaged)
+    #expect(error?.path?.hasSuffix(file) == true)
+    #expect(try again.check().problems.count == 1)
+    // Storing the same content again heals it.
+    try again.write { transaction in
+      var healed = read
+      healed.attachments["large"] = Document.Attachment(contentType: "x/y", long(6))
+      try transaction.put(healed)
+    }
+    #expect(try read.attachments["large"]?.content() == Data(long(6)))
+    try checkIsSound(again)
+  }
+
+  @Test func `an interrupted writer leaves no file behind`() throws {
+    var count = 0
+    let staged = try database.storeAttachment(contentType: "x/y") { () -> [UInt8]? in
+      count += 1
+      return count < 4 ? long(UInt8(count), count: 100_000) : nil
+    }
+    #expect(try staged.content().count == 300_000)
+    #expect(try filesInStore().count == 1)
+    let after = disk.restarted(.everything)
+    #expect(try after.fileSystem.list("/s/attachments").count == 1)
+    let again = try Database(at: "/s", configuration: after.configuration())
+    #expect(try again.store.attachments.forEachFile { _ in Issue.record("a file is left") } == [])
+    try checkIsSound(again)
+  }
+}

@@ -1,0 +1,287 @@
+import Divan
+import Foundation
+import TestSupport
+import Testing
+
+struct CodableStoreTests {
+  private struct Film: Codable, Hashable {
+    @DocumentID var id: String? = nil
+    var title: String
+    var year: Int?
+    var tags: [String] = []
+  }
+
+  private struct Checked: Codable, Hashable {
+    @DocumentID var id: String? = nil
+    @DocumentRevision var revision: RevisionID? = nil
+    var title: String
+  }
+
+  private final class Person: Codable, @unchecked Sendable {
+    @DocumentID var id: String? = nil
+    @DocumentRevision var revision: RevisionID? = nil
+    var name: String
+    var isSelected = false
+
+    private enum CodingKeys: CodingKey { case id, revision, name }
+    init(name: String) { self.name = name }
+  }
+
+  @Test func `a value without an ID gets one, which is not among its properties`() throws {
+    let database = try Database.inMemory()
+    let film = Film(title: "M", year: 1931)
+    let document = try database.write { try $0.put(film) }
+    #expect(!document.id.isEmpty)
+    #expect(document.properties == ["title": "M", "year": 1931, "tags": []])
+    #expect(film.id == nil)
+    let read = try database.snapshot().get(Film.self, document.id)
+    #expect(read == Film(id: document.id, title: "M", year: 1931))
+    #expect(try document.decode(Film.self).id == document.id)
+    #expect(try database.snapshot().get(Film.self, "none") == nil)
+  }
+
+  @Test func `a structure is given its ID and revision where it is put`() throws {
+    let database = try Database.inMemory()
+    var film = Checked(title: "M")
+    let copy = film
+    try database.write { try $0.put(&film) }
+    #expect(film.id != nil)
+    #expect(film.revision?.generation == 1)
+    // A copy made before is another value, and becomes another document.
+    #expect(copy.id == nil)
+    let other = try database.write { try $0.put(copy) }
+    #expect(other.id != film.id)
+    film.title = "M, again"
+    try database.write { try $0.put(&film) }
+    #expect(film.revision?.generation == 2)
+    #expect(try database.snapshot().get(Checked.self, film.id ?? "") == film)
+    #expect(try database.snapshot().count == 2)
+  }
+
+  @Test func `an object is given its ID and revision, and keeps what is not coded`() throws {
+    let database = try Database.inMemory()
+    let person = Person(name: "Fritz")
+    person.isSelected = true
+    try database.write { try $0.put(person) }
+    let id = try #require(person.id)
+    #expect(person.revision?.generation == 1)
+    person.name = "Fritz Lang"
+    var same = person
+    try database.write { try $0.put(&same) }
+    #expect(same === person)
+    #expect(person.revision?.generation == 2)
+    #expect(person.isSelected)
+    let people = [Person(name: "a"), Person(name: "b")]
+    let ids = try database.write { try $0.put(contentsOf: people) }
+    #expect(people.map(\.id) == ids)
+    #expect(try database.snapshot().get(Person.self, id)?.name == "Fritz Lang")
+    #expect(try database.snapshot().get(Person.self, ids).map { $0?.name } == ["a", "b"])
+  }
+
+  @Test func `an update keeps what the type does not know, and removes what became nil`() throws {
+    let database = try Database.inMemory()
+    try database.write {
+      try $0.put(
+        Document(
+          id: "m",
+          [
+            "title": "M", "year": 1931, "tags": ["a"], "director": ["name": "Lang"], "a": 1,
+            "zz": [1, 2], "id": "a property of this name",
+          ]))
+    }
+    var film = try #require(try database.snapshot().get(Film.self, "m"))
+    film.year = nil
+    film.tags.append("b")
+    let document = try database.write { try $0.put(film) }
+    let expected: Value.Object = [
+      "title": "M", "tags": ["a", "b"], "director": ["name": "Lang"], "a": 1, "zz": [1, 2],
+      "id": "a property of this name",
+    ]
+    #expect(document.properties == expected)
+    #expect(document.revision?.generation == 2)
+    #expect(try database.snapshot().get("m")?.properties == expected)
+    // There is one stored form, whichever way it came about.
+    #expect(try Document(expected).encoded().bytes == document.encoded().bytes)
+  }
+
+  @Test func `an update keeps one of very many properties as it finds them`() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<100 {
+      guard case .object(var properties) = Value.randomObject(&random) else { return }
+      for name in properties.keys where name.hasPrefix("_") { properties[name] = nil }
+      properties["year"] = 1
+      var document = Document(properties)
+      let film = Film(title: "t", year: Bool.random(using: &random) ? nil : 2)
+      try document.encode(film)
+      properties["title"] = "t"
+      properties["tags"] = []
+      properties["year"] = film.year.map { .int(Int64($0)) }
+      #expect(document.properties == properties)
+      try document.encoded().validate()
+    }
+  }
+
+  @Test func `a dictionary knows every property`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.put(["a": 1, "b": 2], id: "d")
+      try transaction.put(["b": 3], id: "d")
+    }
+    #expect(try database.snapshot().get("d")?.properties == ["b": 3])
+    #expect(try database.snapshot().get([String: Int].self, "d") == ["b": 3])
+  }
+
+  @Test func `the last of two writers wins, unless the type has a revision`() throws {
+    let database = try Database.inMemory()
+    try database.write { try $0.put(Checked(id: "c", title: "first")) }
+    let read = try #require(try database.snapshot().get(Checked.self, "c"))
+    try database.write { transaction in
+      let film = try transaction.get(Film.self, ["x"])
+      #expect(film == [nil])
+      try transaction.update("c") { $0["title"] = "second" }
+    }
+    var stale = read
+    stale.title = "third"
+    for value in [stale, Checked(id: "c", title: "new")] {
+      let error = #expect(throws: DatabaseError.self) { try database.write { try $0.put(value) } }
+      #expect(error?.code == .conflict)
+      #expect(error?.documentID == "c")
+    }
+    try database.write { try $0.put(Film(id: "c", title: "fourth")) }
+    #expect(try database.snapshot().get("c")?["title"] == "fourth")
+    // A document that is deleted since then is a conflict too, and is not made again.
+    let fresh = try #require(try database.snapshot().get(Checked.self, "c"))
+    try database.write { _ = try $0.delete(id: "c") }
+    #expect { try database.write { try $0.put(fresh) } } throws: {
+      ($0 as? DatabaseError)?.code == .conflict
+    }
+    // Without a revision it begins anew, with nothing of what was.
+    let again = try database.write { try $0.put(Film(id: "c", title: "fifth")) }
+    #expect(again.properties == ["title": "fifth", "tags": []])
+  }
+
+  @Test func `the ID that is asked for must be the value's own`() throws {
+    let database = try Database.inMemory()
+    let document = try database.write { try $0.put(Film(title: "M"), id: "m") }
+    #expect(document.id == "m")
+    #expect(try database.write { try $0.put(Film(id: "m", title: "M"), id: "m") }.id == "m")
+    for id in ["n", "_m", ""] {
+      #expect { try database.write { try $0.put(Film(id: "m", title: "M"), id: id) } } throws: {
+        ($0 as? DatabaseError)?.code == .invalidDocumentID
+      }
+    }
+    #expect { try database.write { try $0.put(Film(id: "_m", title: "M")) } } throws: {
+      ($0 as? DatabaseError)?.code == .invalidDocumentID
+    }
+  }
+
+  @Test func `several are put together or not at all, also twice the same`() throws {
+    let database = try Database.inMemory()
+    let films = (0..<200).map { Film(id: "f\($0 % 150)", title: "t\($0)", year: $0) }
+    let ids = try database.write { try $0.put(contentsOf: films) }
+    #expect(ids == films.map(\.id))
+    #expect(try database.snapshot().count == 150)
+    #expect(try database.snapshot().get(Film.self, "f7")?.title == "t157")
+    #expect(try database.snapshot().revision(of: "f7")?.generation == 2)
+    let checked = ["a", "b", "a"].map { Checked(id: $0, title: $0) }
+    #expect(throws: DatabaseError.self) {
+      try database.write { try $0.put(contentsOf: checked) }
+    }
+    #expect(try database.snapshot().count == 150)
+    let sequence = try database.snapshot().sequence
+    struct Number: Codable { var number: Double }
+    try database.write { transaction in
+      #expect(throws: DatabaseError.self) {
+        try transaction.put(contentsOf: [1, .nan].map { Number(number: $0) })
+      }
+    }
+    #expect(try database.snapshot().sequence == sequence)
+  }
+
+  @Test func `values come one after the other, and one that does not fit is passed over`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.put(contentsOf: ["a", "b", "d"].map { Film(id: $0, title: $0) })
+      try transaction.put(Document(id: "c", ["title": 3]))
+      var inside = try transaction.documents(Film.self, .prefix("a"))
+      #expect(try inside.rest().map(\.title) == ["a"])
+    }
+    var films = try database.snapshot().documents(Film.self, .from("b"))
+    #expect(try films.next()?.id == "b")
+    let error = #expect(throws: DatabaseError.self) { try films.next() }
+    #expect(error?.documentID == "c")
+    #expect(error?.propertyPath == "title")
+    #expect(try films.next()?.id == "d")
+    #expect(try films.next() == nil)
+  }
+
+  @Test func `marked properties are texts in other formats, and deeper in a document`() throws {
+    struct Shelf: Codable, Equatable {
+      @DocumentID var id: String? = nil
+      var best: Film
+    }
+    let shelf = Shelf(id: "s", best: Film(id: "m", title: "M"))
+    let document = try Document(encoding: shelf)
+    #expect(document.id == "s")
+    #expect(document.properties == ["best": ["id": "m", "title": "M", "tags": []]])
+    #expect(try document.decode(Shelf.self) == shelf)
+
+    let text = try JSONEncoder().encode(shelf)
+    #expect(try JSONDecoder().decode(Shelf.self, from: text) == shelf)
+    let bare = try JSONDecoder().decode(
+      Checked.self, from: Data(#"{"title": "M", "revision": null}"#.utf8))
+    #expect(bare == Checked(title: "M"))
+    let revision = RevisionID("1-0123456789abcdef0123456789abcdef")
+    let revised = Checked(id: "x", revision: revision, title: "M")
+    let again = try JSONDecoder().decode(Checked.self, from: JSONEncoder().encode(revised))
+    #expect(again == revised)
+    #expect(try Document(encoding: revised).revision == revision)
+    #expect(Set([revised, again]).count == 1)
+  }
+
+  @Test func `classes inherit their marks`() throws {
+    class Base: Codable, @unchecked Sendable {
+      @DocumentID var id: String? = nil
+      var name = ""
+      init() {}
+    }
+    final class Derived: Base, @unchecked Sendable {
+      var age = 1
+      private enum CodingKeys: CodingKey { case age }
+      override init() { super.init() }
+      required init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        age = try container.decode(Int.self, forKey: .age)
+        try super.init(from: container.superDecoder())
+      }
+      override func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(age, forKey: .age)
+        try super.encode(to: container.superEncoder())
+      }
+    }
+    let database = try Database.inMemory()
+    let derived = Derived()
+    derived.name = "d"
+    let document = try database.write { try $0.put(derived) }
+    #expect(derived.id == document.id)
+    #expect(document.properties == ["age": 1, "super": ["name": "d"]])
+    let read = try #require(try database.snapshot().get(Derived.self, document.id))
+    #expect(read.id == document.id)
+    #expect(read.name == "d")
+  }
+
+  @Test func `a value that cannot be stored leaves the transaction as it was`() throws {
+    let database = try Database.inMemory()
+    struct Number: Codable { var number: Double }
+    try database.write { transaction in
+      try transaction.put(Number(number: 1), id: "a")
+      #expect(throws: DatabaseError.self) { try transaction.put(Number(number: .nan), id: "a") }
+      #expect(try transaction.get(Number.self, "a")?.number == 1)
+    }
+    #expect(try database.snapshot().get(Number.self, "a")?.number == 1)
+    #expect(try database.snapshot().revision(of: "a")?.generation == 1)
+  }
+}
