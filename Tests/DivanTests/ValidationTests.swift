@@ -278,6 +278,37 @@ struct ValidationTests {
     }
   }
 
+  @Test func `a validation sees attachments, and nothing of refused ones stays`() throws {
+    let lengths = Recorder<[Int?]>()
+    database.setValidation(named: "small") { revision in
+      let attachments = [revision.document, revision.parent].map { $0?.attachments["a"]?.length }
+      lengths.append(attachments)
+      if let length = attachments[0], length > 10 { try revision.refuse("it is too long") }
+    }
+    let long = Document.Attachment(contentType: "text/plain", [UInt8](repeating: 7, count: 5000))
+    var document = Document(id: "x")
+    document.attachments["a"] = Document.Attachment(contentType: "text/plain", [1, 2, 3])
+    document = try database.write { try $0.put(document) }
+    let size = try database.statistics.liveSize
+    document.attachments["a"] = long
+    try database.write { transaction in
+      for _ in 0..<2 { #expect(throws: DatabaseError.self) { try transaction.put(document) } }
+      try transaction.put(Document(id: "y"))
+    }
+    #expect(try database.statistics.liveSize < size + 1000)
+    #expect(lengths.all == [[3, nil], [5000, 3], [5000, 3], [nil, nil]])
+    // What was refused once is stored whole when nobody minds any more.
+    database.setValidation(named: "small", nil)
+    try database.write { transaction in
+      try transaction.put(document)
+      try transaction.setExpiry(Date(timeIntervalSince1970: 1), of: "x")
+    }
+    #expect(try database.snapshot().get("x")?.attachments["a"]?.length == 5000)
+    #expect(try database.check().problems.map(\.message) == [])
+    #expect(try database.purgeExpiredDocuments() == 1)
+    #expect(try database.check().problems.map(\.message) == [])
+  }
+
   @Test func `a validation cannot write`() throws {
     database.setValidation(named: "writer") { [weak database] _ in
       try database?.write { _ = try $0.put(Document(id: "inner")) }
