@@ -301,11 +301,12 @@ struct ValidationTests {
     database.setValidation(named: "small", nil)
     try database.write { transaction in
       try transaction.put(document)
-      try transaction.setExpiry(Date(timeIntervalSince1970: 1), of: "x")
+      // Its record is written again, and refers to the same attachment.
+      try transaction.setExpiry(Date(timeIntervalSinceNow: 1e6), of: "x")
     }
     #expect(try database.snapshot().get("x")?.attachments["a"]?.length == 5000)
     #expect(try database.check().problems.map(\.message) == [])
-    #expect(try database.purgeExpiredDocuments() == 1)
+    try database.write { _ = try $0.purge("x") }
     #expect(try database.check().problems.map(\.message) == [])
   }
 
