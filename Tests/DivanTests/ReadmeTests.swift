@@ -53,6 +53,40 @@ struct ReadmeTests {
     #expect(try database.snapshot().get("m")?["year"] == 1932)
   }
 
+  @Test func `the code about watching over documents does what it says`() async throws {
+    let database = try Database.inMemory()
+    try await database.write { _ = try $0.put(Document(id: "m", ["title": "M"])) }
+    try watch(database)
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.get("m")?["seen"] == true)
+    #expect(try snapshot.expiry(of: "m") != nil)
+    var told: [String] = []
+    for try await change in database.changes(since: 0) {
+      told.append(change.id)
+      if change.id == "m" { break }
+    }
+    #expect(told == ["m"])
+    await #expect(throws: DatabaseError.self) {
+      try await database.write { _ = try $0.put(Document(id: "n")) }
+    }
+  }
+
+  private func watch(_ database: Database) throws {
+    database.setValidation(named: "films") { revision in
+      if !revision.isDeletion, revision.document["title"]?.stringValue == nil {
+        try revision.refuse("a film has a title", keys: ["title"])
+      }
+    }
+    try database.update("m") { $0["seen"] = true }
+
+    try database.write { transaction in
+      try transaction.setExpiry(Date(timeIntervalSinceNow: 3600), of: "m")
+      try transaction.putLocal("settings", ["theme": "dark"])
+    }
+    let settings = try database.snapshot().localDocument("settings")
+    #expect(settings == ["theme": "dark"])
+  }
+
   @Test func `the Codable type of the README is stored and read`() throws {
     let database = try Database.inMemory()
     var book = Book(title: "Berlin Alexanderplatz")
@@ -93,7 +127,7 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 5)
+    #expect(blocks.count == 6)
     // Paths and what is printed differ; every other line stands above as it stands there.
     for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)

@@ -18,6 +18,8 @@ public struct DatabaseError: Error, Sendable {
   public var path: String?
   /// Where in the file at ``path``, in bytes from its beginning.
   public var offset: Int?
+  /// What a validation says, if the code is ``Code/refused``.
+  public var refusal: ValidationRefusal?
   /// The error that caused this one.
   public var underlying: (any Error)?
 
@@ -85,6 +87,11 @@ extension DatabaseError.Code {
   public static let cancelled = Self("cancelled")
   /// The database, or what was taken from it, was closed or is over.
   public static let closed = Self("closed")
+
+  /// A validation did not let a revision be stored: ``DatabaseError/refusal``.
+  public static let refused = Self("refused")
+  /// The position in the changes is one in another store.
+  public static let foreignPosition = Self("foreignPosition")
 
   // What the machine or other programs did.
 

@@ -175,6 +175,7 @@ private struct StoreCopy {
     configuration.history = .none
     configuration.durability = .none
     configuration.openingProgress = nil
+    configuration.purgesExpired = false
     do {
       let copy = try Database(at: building, configuration: configuration)
       var changes = view.state.sequences.scan()
@@ -196,6 +197,7 @@ private struct StoreCopy {
           throw DatabaseError(.cancelled, "the backup was cancelled; nothing was left behind")
         }
       }
+      try copyLocalDocuments(to: copy)
       try copy.close()
     } catch let error as DatabaseError {
       throw error
@@ -206,6 +208,26 @@ private struct StoreCopy {
 }
 
 extension StoreCopy {
+  private func copyLocalDocuments(to copy: Database) throws {
+    var scan = view.state.catalog.scan(
+      from: .inclusive(CatalogKey.first(of: .local)),
+      to: .end(ofPrefix: CatalogKey.first(of: .local)))
+    var isDone = false
+    while !isDone {
+      try copy.store.write(durability: .none, timeout: nil) { transaction in
+        while transaction.size < TransactionBuffer.frameSizeGoal {
+          guard let item = try view.step(&scan) else {
+            isDone = true
+            break
+          }
+          var record = try view.localRecord(at: view.decodeLocator(item.value))
+          record.superseded = nil
+          try transaction.append(record, record.idBytes.text ?? "")
+        }
+      }
+    }
+  }
+
   /// Copies a document with all its leaves, each with its sequence number.
   private func copyDocument(
     at locator: RecordLocator, to transaction: WriteTransaction

@@ -67,6 +67,8 @@ public struct Configuration: Sendable {
   package var checkpointInterval = 24 << 20
   /// Whether checkpoints and cleaning run by themselves, and where.
   package var maintenance = MaintenanceMode.background
+  /// Whether documents are purged in the background when they have expired.
+  package var purgesExpired = true
   /// Overrides the file system.
   package var fileSystem: (any FileSystem)?
   /// What salts and store IDs are drawn from.

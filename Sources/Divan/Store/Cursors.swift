@@ -62,6 +62,9 @@ public struct Change: Sendable, Equatable {
   public let document: Document
   /// Who made the change, if it was brought here from elsewhere.
   public let origin: String?
+  /// Whether the document is said to have several revisions at once: see
+  /// ``Snapshot/conflicts(of:)``.
+  public let hasConflicts: Bool
 }
 
 /// Changes one after the other, in the order of their sequence numbers.
@@ -70,9 +73,12 @@ public struct ChangeCursor {
   private var scan: LayeredScan
   /// Of a past version: the changes to documents that were changed again since, once they are known.
   private var changedAgain: ChangesBefore?
+  /// The sequence number of the change that was read last, or was to be read; where it began, before.
+  private(set) var position: UInt64
 
   init(_ view: StoreView, since sequence: UInt64) {
     self.view = view
+    position = sequence
     scan = view.state.sequences.scan(
       from: .exclusive(sequence.bigEndianBytes),
       to: view.past.map { .inclusive($0.sequence.bigEndianBytes) } ?? .unbounded)
@@ -92,8 +98,11 @@ public struct ChangeCursor {
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
         view.document(id, of: try view.olderRecord(sequence, of: id))
       } ?? view.document(id, of: record)
+    let hasConflicts =
+      record.details?.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
     return Change(
-      sequence: record.sequence, document: document, origin: record.details?.origin)
+      sequence: record.sequence, document: document, origin: record.details?.origin,
+      hasConflicts: hasConflicts)
   }
 
   private mutating func nextLocator() throws(DatabaseError) -> RecordLocator? {
@@ -102,6 +111,9 @@ public struct ChangeCursor {
       return try others.next(of: view, besides: &scan)
     }
     guard let item = try view.step(&scan) else { return nil }
+    if item.key.count == 8 {
+      position = max(position, UInt64(bigEndian: item.key.load(UInt64.self, at: 0)))
+    }
     return try view.decodeLocator(item.value)
   }
 

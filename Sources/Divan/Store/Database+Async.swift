@@ -42,10 +42,10 @@ extension Database {
     }
   }
 
-  private static let cancelledError = DatabaseError(
+  static let cancelledError = DatabaseError(
     .cancelled, "the task was cancelled before the work began; nothing was changed")
 
-  private static func run<R: Sendable>(
+  static func run<R: Sendable>(
     _ work: @escaping @Sendable (_ isCancelled: () -> Bool) throws -> R
   ) async throws -> R {
     let cancellation = Cancellation()

@@ -37,6 +37,7 @@ public final class Database: Sendable {
     let opened = try opening.open()
     store = Store(opened, configuration: configuration)
     try store.deleteOrphanedAttachments()
+    store.noteOpened()
   }
 
   /// Makes an empty store in memory, which is gone with its last reference.

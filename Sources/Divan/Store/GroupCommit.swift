@@ -24,12 +24,15 @@ final class GroupCommit: Sendable {
 
   private let state: Guarded<State>
   private let tail: LogTail
+  /// Told of what can be read.
+  let changes: ChangeSignal
 
   /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
   /// is only read.
   init(_ initial: StoreState, tail: LogTail) {
     state = Guarded(State(visible: initial, durableCommit: initial.commit))
     self.tail = tail
+    changes = ChangeSignal(initial.lastSequence)
   }
 }
 
@@ -45,10 +48,12 @@ extension GroupCommit {
 
   /// Takes up a new version.
   func add(_ version: StoreState, needsFlush: Bool) {
-    state.withLock {
+    let sequence = state.withLock {
       $0.waiting.append(Version(state: version, needsFlush: needsFlush))
       $0.publish()
+      return $0.visible.lastSequence
     }
+    changes.note(sequence)
   }
 
   /// Takes up a version that differs from the newest in how it is kept only.
@@ -112,15 +117,16 @@ extension GroupCommit {
     } catch {
       outcome = .failure(error)
     }
-    let sleepers = state.withLock { state in
+    let (sleepers, sequence) = state.withLock { state in
       state.isFlushing = false
       switch outcome {
       case .success(let commit): state.noteDurable(commit)
       case .failure(let error): state.fail(GroupCommit.unknownOutcome(error))
       }
       defer { state.sleepers = [] }
-      return state.sleepers
+      return (state.sleepers, state.visible.lastSequence)
     }
+    changes.note(sequence)
     for sleeper in sleepers { sleeper.signal() }
   }
 

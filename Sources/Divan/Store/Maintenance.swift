@@ -46,6 +46,7 @@ final class Maintenance: Sendable {
 
   let state: Guarded<State>
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
+  let expiry: ExpiryTimer
 
   /// Begins with the checkpoint that was opened, and so many bytes of log behind it.
   ///
@@ -53,12 +54,16 @@ final class Maintenance: Sendable {
   init(_ checkpoint: Checkpoint?, highestNumber: UInt64, replayedSize: Int) {
     state = Guarded(
       State(checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: highestNumber))
+    expiry = ExpiryTimer(queue)
   }
 }
 
 extension Maintenance {
   /// Why the last step in the background failed; nil if it did not.
   var problem: DatabaseError? { state.withLock { $0.problem } }
+
+  /// Notes why work in the background failed.
+  func note(_ problem: DatabaseError?) { state.withLock { $0.problem = problem } }
 
   /// Notes that the log grew, and has a step run when it is due.
   func noteAppended(_ size: Int, _ store: Store) {
@@ -126,6 +131,7 @@ extension Maintenance {
   /// Waits for the step that runs, and lets no other begin.
   func stop() {
     state.withLock { $0.isStopped = true }
+    expiry.stop()
     queue.sync {}
   }
 

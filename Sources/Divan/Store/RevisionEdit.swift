@@ -66,21 +66,22 @@ extension WriteTransaction {
   @discardableResult
   func append(
     _ edit: RevisionEdit, id: String, over current: DocumentEntry?
-  ) throws(DatabaseError) -> UInt64 {
+  ) throws -> UInt64 {
     var record = DocumentRecord(
       idBytes: SharedBytes(utf8: id), sequence: state.lastSequence + 1, revision: edit.revision,
       isDeleted: edit.isDeleted, ancestors: .none, superseded: nil, body: edit.body)
     if let current {
       guard try follow(current, edit, id, &record) else { return record.sequence }
     } else {
-      try begin(edit, &record)
+      try validate(edit, id: id)
+      begin(edit, &record)
     }
     try append(record, id: id, over: current)
     return record.sequence
   }
 
   /// Completes the record of a document's first revision here.
-  private func begin(_ edit: RevisionEdit, _ record: inout DocumentRecord) throws(DatabaseError) {
+  private func begin(_ edit: RevisionEdit, _ record: inout DocumentRecord) {
     if case .history(let digests) = edit.lineage {
       record.ancestors = .init(Array(digests.prefix(store.configuration.revisionDepth - 1)))
     }
@@ -90,11 +91,12 @@ extension WriteTransaction {
   /// Completes the record of a revision of a document that is there; returns false if nothing changes.
   private func follow(
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
-  ) throws(DatabaseError) -> Bool {
+  ) throws -> Bool {
     record.superseded = .init(sequence: current.sequence, locator: current.locator)
     if edit.isPlain, current.traits.isSubset(of: .mayHoldOlder),
       case .child(current.revision) = edit.lineage
     {
+      try validate(edit, id: id)
       record.ancestors = .init(try ancestors(of: current, id))
       record.details = try historyDetails(over: current, id)
       return true
@@ -107,6 +109,7 @@ extension WriteTransaction {
       return false
     }
     if insertion.isNewRevision {
+      try validate(edit, id: id)
       record.details = DocumentDetails(edit)
     } else {
       // More is known of its history only: the winning revision is written again, with that.

@@ -16,6 +16,8 @@ final class Store: @unchecked Sendable {
   let turn = WriteTurn()
   let commits: GroupCommit
   let maintenance: Maintenance
+  /// What looks at revisions before they are stored, in the order of their names.
+  let validations = Guarded<[Validation]>([])
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
   private let flushIsScheduled = Atomic(false)
@@ -34,6 +36,10 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``turn``.
   var knownPin: UInt64?
+  /// When the first document expires for which that was said by a commit whose writer was not told yet.
+  ///
+  /// Guarded by ``turn``.
+  private var earliestExpiry: UInt64?
 
   init(_ opened: OpenedStore, configuration: Configuration) {
     path = opened.directory.path
@@ -72,21 +78,26 @@ extension Store {
 
   /// Runs `body` when it is its turn to write, and commits what it did.
   func write<R>(
-    durability: Durability, timeout: Duration?, _ body: (WriteTransaction) throws -> R
+    durability: Durability, timeout: Duration?, inBackground: Bool = false,
+    _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     // One who writes already is told so at once, and not made to wait first.
-    if !turn.isMine { maintenance.throttle(self) }
+    if !inBackground, !turn.isMine { maintenance.throttle(self) }
     let writer = try takeTurn(timeout: timeout)
     let result: R
     let (base, commit): (UInt64, UInt64)
+    let expiry: UInt64?
     do {
       defer { turn.pass() }
       base = newest.commit
       result = try run(writer, durability: durability, body)
       commit = newest.commit
+      expiry = earliestExpiry.take()
     }
     if commit > base {
       try settle(commit, durability)
+      // Not before the commit can be read.
+      if let expiry { noteExpiry(expiry) }
     } else {
       // It changed nothing, but may have read what a loss of power would still undo.
       try commits.waitUntilVisible(base)
@@ -177,6 +188,7 @@ extension Store {
     if let active = writer.active { state.segments.update(active) }
     newest = state
     commits.add(state, needsFlush: needsFlush)
+    earliestExpiry = transaction.earliestExpiry
     maintenance.noteAppended(transaction.size, self)
   }
 
@@ -247,6 +259,7 @@ extension Store {
       closing.store(true, ordering: .releasing)
       writer = nil
       lock?.release()
+      commits.changes.end()
     }
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()

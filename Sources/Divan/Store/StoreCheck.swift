@@ -31,6 +31,7 @@ extension Database {
     check.report.problems = store.report.damage
     try check.checkLog()
     try check.checkDocuments()
+    try check.checkCatalog()
     try check.checkSequences()
     try check.checkAttachments()
     return check.report
@@ -42,6 +43,7 @@ private struct StoreCheck {
   let progress: ((Double) -> Bool)?
   var report = CheckReport()
   private var liveCount = 0
+  private var expiringCount = 0
   /// Whether every entry of the index was seen.
   private var isIndexWhole = true
 
@@ -104,6 +106,7 @@ private struct StoreCheck {
         }
         let entry = try view.decodeEntry(item.value)
         if !entry.isDeleted { liveCount += 1 }
+        if entry.traits.contains(.expiry) { expiringCount += 1 }
         try check(id, entry)
       } catch {
         report.problems.append(error)
@@ -147,6 +150,44 @@ private struct StoreCheck {
     guard try record.matchesItsRevision() else {
       throw DatabaseError(
         .damaged, "the content does not match the revision ID", documentID: record.id)
+    }
+  }
+
+  /// Checks what the catalog says of local documents and expiries.
+  mutating func checkCatalog() throws(DatabaseError) {
+    var scan = view.state.catalog.scan()
+    var count = 0
+    while let item = try next(&scan) {
+      do throws(DatabaseError) {
+        switch CatalogKey.Kind(rawValue: item.key.isEmpty ? 0 : item.key[0]) {
+        case .local:
+          let record = try view.localRecord(at: view.decodeLocator(item.value))
+          guard record.idBytes == item.key.suffix(from: 1), let body = record.body else {
+            throw DatabaseError(
+              .damaged, "the index and the log disagree about a local document",
+              path: view.store.path)
+          }
+          try EncodedValue(body).validate()
+        case .expiry:
+          count += 1
+          guard let (time, id) = Expiry.read(item.key), let text = id.text,
+            let entry = try view.entry(id),
+            try view.newestRecord(of: entry, text).details?.expiry == time
+          else {
+            throw DatabaseError(
+              .damaged, "the index and the log disagree about an expiry", path: view.store.path)
+          }
+        default: continue
+        }
+      } catch {
+        report.problems.append(error)
+      }
+    }
+    if isIndexWhole, count != expiringCount {
+      report.problems.append(
+        DatabaseError(
+          .damaged, "there are \(count) expiries of \(expiringCount) documents that expire",
+          path: view.store.path))
     }
   }
 

@@ -26,13 +26,17 @@ extension WriteTransaction {
     let path = try RevisionTree.Path(history)
     let body = try document.encoded().bytes
     let before = state.lastSequence
-    let attachments = try store(
-      document.attachments, id: id, generation: path.revision.generation)
-    try append(
-      RevisionEdit(
-        revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
-        lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
-      id: id, over: try entry(of: id))
+    func insert() throws {
+      let attachments = try store(
+        document.attachments, id: id, generation: path.revision.generation)
+      try append(
+        RevisionEdit(
+          revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
+          lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
+        id: id, over: try entry(of: id))
+    }
+    // Nothing of the attachments stays if the revision is refused.
+    if document.attachments.isEmpty { try insert() } else { try nested(insert) }
     return state.lastSequence > before
   }
 

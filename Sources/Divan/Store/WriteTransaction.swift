@@ -21,12 +21,17 @@ public final class WriteTransaction {
   /// The attachments that this transaction has stored, whose files stay until it is over.
   var stored: [SHA256.Digest: StoredSource] = [:]
   private(set) var isOver = false
+  /// What looks at revisions before they are stored.
+  let validations: [Validation]
+  /// When the first document expires for which that was said here.
+  var earliestExpiry: UInt64?
 
   init(store: Store, state: StoreState, fileID: UInt64, base: Int) {
     self.store = store
     self.state = state
     self.fileID = fileID
     self.base = base
+    validations = store.currentValidations
     buffer = TransactionBuffer()
     buffer.begin(at: base)
   }
@@ -69,7 +74,7 @@ extension WriteTransaction {
 
   private func put(
     _ document: Document, id: String, allowingConflict: Bool
-  ) throws(DatabaseError) -> Document {
+  ) throws -> Document {
     let current = try entry(of: id, isProbablyThere: document.revision != nil)
     let parent = try parent(
       of: document, id: id, current: current, allowingConflict: allowingConflict)
@@ -149,11 +154,21 @@ extension WriteTransaction {
   public func delete(id: String) throws -> Bool {
     try check()
     guard let current = try entry(of: id), !current.isDeleted else { return false }
-    var winner: DocumentEntry? = current
-    while let entry = winner, !entry.isDeleted {
+    func deleteWinner(_ current: DocumentEntry) throws {
       _ = try store(
-        Document(id: id), id: id, isDeleted: true, parent: entry.revision, over: entry)
-      winner = entry.traits.contains(.tree) ? try self.entry(of: id) : nil
+        Document(id: id), id: id, isDeleted: true, parent: current.revision, over: current)
+    }
+    guard current.traits.contains(.tree) else {
+      try deleteWinner(current)
+      return true
+    }
+    // A validation may refuse any of them.
+    try nested {
+      var winner: DocumentEntry? = current
+      while let entry = winner, !entry.isDeleted {
+        try deleteWinner(entry)
+        winner = try self.entry(of: id)
+      }
     }
     return true
   }
@@ -260,7 +275,22 @@ extension WriteTransaction {
   func store(
     _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
     over current: DocumentEntry?
-  ) throws(DatabaseError) -> Document {
+  ) throws -> Document {
+    guard document.attachments.isEmpty else {
+      // Nothing of them stays if the revision is refused.
+      return try nested {
+        try storeWithAttachments(
+          document, id: id, isDeleted: isDeleted, parent: parent, over: current)
+      }
+    }
+    return try storeWithAttachments(
+      document, id: id, isDeleted: isDeleted, parent: parent, over: current)
+  }
+
+  private func storeWithAttachments(
+    _ document: Document, id: String, isDeleted: Bool, parent: RevisionID?,
+    over current: DocumentEntry?
+  ) throws -> Document {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let body = scratch.sharedCopy
@@ -281,7 +311,7 @@ extension WriteTransaction {
   }
 
   /// Stores what a batch has gathered, and empties it.
-  private func store(_ batch: inout PutBatch) throws(DatabaseError) {
+  private func store(_ batch: inout PutBatch) throws {
     var currents: [DocumentEntry?] = []
     currents.reserveCapacity(batch.items.count)
     var parents: [RevisionID?] = []

@@ -1,0 +1,24 @@
+/// Why a validation does not let a revision be stored.
+///
+/// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. Whoever wanted to
+/// store the revision gets a ``DatabaseError`` with the code ``DatabaseError/Code/refused``, whose
+/// ``DatabaseError/refusal`` this is.
+public struct ValidationRefusal: Error, Sendable, Equatable {
+  /// The reason, in a sentence or less.
+  public let reason: String
+  /// The names of the properties at fault, if it is some of them.
+  public let keys: [String]
+
+  /// Makes a refusal.
+  public init(_ reason: String, keys: [String] = []) {
+    self.reason = reason
+    self.keys = keys
+  }
+}
+
+extension ValidationRefusal: CustomStringConvertible {
+  /// The reason, and the names of the properties.
+  public var description: String {
+    keys.isEmpty ? reason : "\(reason) (\(keys.joined(separator: ", ")))"
+  }
+}

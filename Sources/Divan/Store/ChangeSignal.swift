@@ -1,0 +1,73 @@
+import DivanLog
+import Synchronization
+
+/// Wakes up those who wait for changes that can be read.
+final class ChangeSignal: Sendable {
+  private struct Waiter {
+    let sequence: UInt64
+    let continuation: CheckedContinuation<Void, Never>
+  }
+
+  private struct State {
+    /// The last change that can be read.
+    var sequence: UInt64
+    var isOver = false
+    var waiters: [UInt64: Waiter] = [:]
+    /// How many have waited by now.
+    var waitCount: UInt64 = 0
+  }
+
+  private let state: Guarded<State>
+
+  init(_ sequence: UInt64) { state = Guarded(State(sequence: sequence)) }
+}
+
+extension ChangeSignal {
+  /// How many wait.
+  var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+  /// Says that the changes through a sequence number can be read.
+  func note(_ sequence: UInt64) {
+    let ready: [Waiter] = state.withLock { state in
+      guard sequence > state.sequence else { return [] }
+      state.sequence = sequence
+      guard !state.waiters.isEmpty else { return [] }
+      let ready = state.waiters.filter { $0.value.sequence < sequence }
+      for id in ready.keys { state.waiters[id] = nil }
+      return Array(ready.values)
+    }
+    for waiter in ready { waiter.continuation.resume() }
+  }
+
+  /// Says that there will be no more changes.
+  func end() {
+    let ready = state.withLock { state in
+      state.isOver = true
+      defer { state.waiters = [:] }
+      return Array(state.waiters.values)
+    }
+    for waiter in ready { waiter.continuation.resume() }
+  }
+
+  /// Returns when a change behind a sequence number can be read, when there will be none any more, or
+  /// when the task is cancelled.
+  func wait(beyond sequence: UInt64) async {
+    let id = state.withLock { state in
+      state.waitCount += 1
+      return state.waitCount
+    }
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isReady = state.withLock { state in
+          // A task that is cancelled before this is seen here, and one after it finds the waiter.
+          guard state.sequence <= sequence, !state.isOver, !Task.isCancelled else { return true }
+          state.waiters[id] = Waiter(sequence: sequence, continuation: continuation)
+          return false
+        }
+        if isReady { continuation.resume() }
+      }
+    } onCancel: {
+      state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
+    }
+  }
+}

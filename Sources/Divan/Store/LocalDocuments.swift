@@ -1,0 +1,113 @@
+import DivanLog
+
+extension Snapshot {
+  /// The properties of a local document; nil if there is none of this ID.
+  ///
+  /// *Local documents* are what a program notes down about its store: positions, settings, the state of
+  /// an exchange. They have IDs of their own, which may be the same as documents', no revisions, and no
+  /// conflicts: the last one who writes wins. They are not counted, not listed among the documents, and
+  /// nobody who follows changes is told of them.
+  ///
+  /// Costs one search in the index and one read.
+  public func localDocument(_ id: String) throws -> Value.Object? { try view.localDocument(id) }
+
+  /// The IDs of the local documents in a range, in the order of their bytes.
+  ///
+  /// Reads the index only.
+  public func localDocumentIDs(_ range: IDRange = .all) throws -> [String] {
+    try view.localDocumentIDs(range)
+  }
+}
+
+extension WriteTransaction {
+  /// The properties of a local document; nil if there is none of this ID.
+  public func localDocument(_ id: String) throws -> Value.Object? {
+    try check()
+    return try view.localDocument(id)
+  }
+
+  /// Stores a local document, whatever stands there now; see ``Snapshot/localDocument(_:)``.
+  ///
+  /// Validations are not asked.
+  /// - Throws: ``DatabaseError`` with the codes `invalidDocumentID`, `invalidValue`,
+  ///   `documentTooLarge`, `transactionTooLarge` or `closed`: the rules for IDs and properties are those
+  ///   of documents.
+  public func putLocal(_ id: String, _ properties: Value.Object) throws {
+    try check()
+    try DocumentID.validate(id)
+    let body = try Document(id: id, properties).encoded().bytes
+    try append(
+      LocalRecord(
+        idBytes: SharedBytes(utf8: id), superseded: try view.localLocator(id), body: body), id)
+  }
+
+  /// Takes a local document away; returns false if there is none.
+  @discardableResult
+  public func removeLocal(_ id: String) throws -> Bool {
+    try check()
+    guard let superseded = try view.localLocator(id) else { return false }
+    try append(LocalRecord(idBytes: SharedBytes(utf8: id), superseded: superseded, body: nil), id)
+    return true
+  }
+
+  /// Appends the record of a local document and puts it into the index.
+  func append(_ record: LocalRecord, _ id: String) throws(DatabaseError) {
+    let place = try append(.local, id: id) { writer in record.encode(to: &writer) }
+    state.put(record, at: place, scratch: &entryScratch)
+  }
+}
+
+extension StoreView {
+  fileprivate func localLocator(_ id: String) throws(DatabaseError) -> RecordLocator? {
+    try locator(in: \.catalog, CatalogKey.local(SharedBytes(utf8: id)))
+  }
+
+  fileprivate func localDocument(_ id: String) throws(DatabaseError) -> Value.Object? {
+    guard let locator = try localLocator(id) else { return nil }
+    let record = try localRecord(at: locator)
+    guard record.idBytes.isUTF8(of: id), let body = record.body,
+      case .object(let properties) = try EncodedValue(body).decode()
+    else { throw damage(at: locator, "no such local document stands here") }
+    return properties
+  }
+
+  fileprivate func localDocumentIDs(_ range: IDRange) throws(DatabaseError) -> [String] {
+    var scan = state.catalog.scan(
+      from: CatalogKey.bound(range.lower, of: .local) ?? .inclusive(CatalogKey.first(of: .local)),
+      to: CatalogKey.bound(range.upper, of: .local)
+        ?? .end(ofPrefix: CatalogKey.first(of: .local)))
+    var ids: [String] = []
+    while let item = try step(&scan) {
+      guard let id = item.key.suffix(from: 1).text else {
+        throw DatabaseError(
+          .damaged, "the ID of a local document that is no text", path: store.path)
+      }
+      ids.append(id)
+    }
+    return ids
+  }
+
+  /// The record of a local document at a place.
+  func localRecord(at locator: RecordLocator) throws(DatabaseError) -> LocalRecord {
+    let payload = try payload(of: .local, at: locator)
+    do throws(ByteError) {
+      return try LocalRecord.decode(payload)
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+}
+
+extension CatalogKey {
+  /// The key before all entries of a kind.
+  static func first(of kind: Kind) -> [UInt8] { [kind.rawValue] }
+
+  /// The end of a range of names as one of keys; nil if the range has none on that side.
+  static func bound(_ bound: KeyBound, of kind: Kind) -> KeyBound? {
+    switch bound {
+    case .unbounded: nil
+    case .inclusive(let name): .inclusive([kind.rawValue] + name)
+    case .exclusive(let name): .exclusive([kind.rawValue] + name)
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import Divan
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+/// Several tasks follow the changes that several others make.
+///
+/// Run under the thread sanitizer by `.ci/run`.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ChangeFeedConcurrencyTests {
+  /// What a follower was told.
+  private struct Told: Sendable {
+    var latest: [String: UInt64] = [:]
+    var deleted: Set<String> = []
+    var last: UInt64 = 0
+    var count = 0
+    var isStrictlyRising = true
+
+    mutating func note(_ change: Change) {
+      isStrictlyRising = isStrictlyRising && change.sequence > last
+      last = change.sequence
+      count += 1
+      latest[change.id] = change.sequence
+      if change.isDeleted { deleted.insert(change.id) } else { deleted.remove(change.id) }
+    }
+  }
+
+  /// Follows until the document `end` is there.
+  ///
+  /// After so many changes as `patience` says the feed is given up, and another one begun.
+  private static func follow(
+    _ database: Database, patience: Int = .max, pause: Duration? = nil,
+    where isIncluded: (@Sendable (Change) -> Bool)? = nil
+  ) async throws -> Told {
+    var told = Told()
+    while true {
+      var left = patience
+      for try await change in database.changes(since: told.last, where: isIncluded) {
+        told.note(change)
+        if change.id == "end" { return told }
+        left -= 1
+        if left == 0 { break }
+        if let pause { try await Task.sleep(for: pause) }
+      }
+      try Task.checkCancellation()
+    }
+  }
+
+  @Test(arguments: [1, 2, 3] as [UInt64])
+  func `everybody is told of the last change of each document, in order`(seed: UInt64) async throws
+  {
+    let directory = try TemporaryDirectory()
+    var configuration = Configuration()
+    configuration.segmentSizeGoal = 64 << 10
+    configuration.mergedSizeLimit = 512 << 10
+    configuration.checkpointInterval = 32 << 10
+    let database = try Database(at: directory.path + "/feed.divan", configuration: configuration)
+    func isEven(_ change: Change) -> Bool {
+      change.id == "end" || change.id.utf8.last.map { $0 % 2 == 0 } ?? false
+    }
+    let tolds = try await withThrowingTaskGroup(of: (Int, Told).self) { group in
+      for index in 0..<3 {
+        group.addTask { (index, try await Self.follow(database)) }
+      }
+      group.addTask { (3, try await Self.follow(database, pause: .milliseconds(3))) }
+      group.addTask { (4, try await Self.follow(database, patience: 7)) }
+      group.addTask {
+        (5, try await Self.follow(database) { $0.id == "end" || $0.id.utf8.last! % 2 == 0 })
+      }
+      try await withThrowingTaskGroup(of: Void.self) { writers in
+        for writer in 0..<4 as Range<UInt64> {
+          writers.addTask { try await Self.write(database, seed: seed * 10 + writer) }
+        }
+        try await writers.waitForAll()
+      }
+      try await database.write { _ = try $0.put(Document(id: "end")) }
+      return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+    var changes = try database.snapshot().changes()
+    let all = try changes.rest()
+    for (index, told) in tolds {
+      let expected = index == 5 ? all.filter(isEven) : all
+      let comment: Comment = "follower \(index), seed \(seed)"
+      #expect(told.isStrictlyRising, comment)
+      for change in expected {
+        #expect(told.latest[change.id] == change.sequence, comment)
+        #expect(told.deleted.contains(change.id) == change.isDeleted, comment)
+      }
+    }
+    print("seed \(seed):", all.count, "documents,", tolds.mapValues(\.count))
+    #expect(try database.statistics.maintenanceProblem == nil)
+    try database.close()
+  }
+
+  private static func write(_ database: Database, seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    for step in 0..<150 {
+      let durability: Durability =
+        Int.random(in: 0..<4, using: &random) == 0 ? .full : .relaxed(maxDelay: .milliseconds(2))
+      let ids = (0..<Int.random(in: 1...5, using: &random)).map { _ in
+        "doc-\(Int.random(in: 0..<200, using: &random))"
+      }
+      let deletes = Int.random(in: 0..<5, using: &random) == 0
+      try await database.write(durability: durability) { transaction in
+        for id in ids {
+          if deletes, try transaction.delete(id: id) { continue }
+          try transaction.overwrite(id, with: ["step": .int(Int64(step))])
+        }
+      }
+    }
+  }
+
+  @Test func `followers come and go while there are changes, and none is left behind`() async throws
+  {
+    let database = try Database.inMemory()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for follower in 0..<40 {
+        group.addTask {
+          let task = Task {
+            var last: UInt64 = 0
+            for try await change in database.changes() {
+              #expect(change.sequence > last)
+              last = change.sequence
+            }
+          }
+          try await Task.sleep(for: .milliseconds(follower * 3))
+          task.cancel()
+          try await task.value
+        }
+      }
+      group.addTask {
+        for number in 0..<300 {
+          try await database.write(durability: .none) {
+            _ = try $0.overwrite("\(number % 10)", with: [:])
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try database.close()
+  }
+
+  @Test func `validations come and go while revisions are stored`() async throws {
+    let database = try Database.inMemory()
+    let refusals = Recorder<Int>()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for number in 0..<400 {
+          let name = "\(number % 3)"
+          if number % 2 == 0 {
+            database.setValidation(named: name, nil)
+          } else {
+            database.setValidation(named: name) { revision in
+              if revision.document["n"] == 3 { try revision.refuse("three") }
+            }
+          }
+          await Task.yield()
+        }
+      }
+      for writer in 0..<3 {
+        group.addTask {
+          for number in 0..<100 {
+            do {
+              try await database.write {
+                _ = try $0.overwrite("\(writer)", with: ["n": .int(Int64(number % 5))])
+              }
+            } catch let error as DatabaseError where error.code == .refused {
+              refusals.append(number)
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(
+      try database.snapshot().sequence + UInt64(refusals.all.count) == 300)
+  }
+}

@@ -1,0 +1,229 @@
+import Divan
+import DivanLog
+import DivanTesting
+import TestSupport
+import Testing
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// Documents that are purged when their time has come.
+struct ExpiryTests {
+  private let disk = MemoryFileSystem()
+  private let clock = SimulatedClock(stepMilliseconds: 0)
+
+  private func open(
+    _ maintenance: Configuration.MaintenanceMode = .manual, isReadOnly: Bool = false
+  ) throws -> Database {
+    var configuration = Configuration.small(on: disk)
+    configuration.maintenance = maintenance
+    configuration.now = clock.read
+    configuration.isReadOnly = isReadOnly
+    return try Database(at: "/s", configuration: configuration)
+  }
+
+  /// The moment so many milliseconds from now.
+  private func date(in milliseconds: Int) -> Date {
+    Date(timeIntervalSince1970: Double(Int(clock.nextReading) + milliseconds) / 1000)
+  }
+
+  private func isGone(_ id: String, from database: Database, within limit: Duration = .seconds(30))
+    async throws -> Bool
+  {
+    let end = ContinuousClock.now + limit
+    while ContinuousClock.now < end {
+      if try database.snapshot().revision(of: id) == nil { return true }
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    return false
+  }
+
+  @Test func `an expiry is kept to the millisecond, and changes neither revision nor sequence`()
+    throws
+  {
+    let database = try open()
+    let stored = try database.write { try $0.put(Document(id: "a", ["n": 1])) }
+    let expiry = Date(timeIntervalSince1970: 1_800_000_000.1234)
+    try database.write { transaction in
+      #expect(try transaction.expiry(of: "a") == nil)
+      try transaction.setExpiry(expiry, of: "a")
+      #expect(try transaction.expiry(of: "a") == Date(timeIntervalSince1970: 1_800_000_000.123))
+    }
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.expiry(of: "a") == Date(timeIntervalSince1970: 1_800_000_000.123))
+    #expect(try snapshot.expiry(of: "b") == nil)
+    let again = try #require(try snapshot.get("a"))
+    #expect(again == stored && again.sequence == stored.sequence && snapshot.sequence == 1)
+    var changes = snapshot.changes()
+    #expect(try changes.rest().map(\.sequence) == [1])
+    #expect(try database.check().isSound)
+    try database.write { try $0.setExpiry(nil, of: "a") }
+    #expect(try database.snapshot().expiry(of: "a") == nil)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `what has expired is purged, and nothing else`() throws {
+    let database = try open()
+    try database.write { transaction in
+      for number in 0..<1200 {
+        try transaction.put(Document(id: "\(number)", ["n": .int(Int64(number))]))
+        if number % 2 == 0 { try transaction.setExpiry(date(in: number), of: "\(number)") }
+      }
+      // One that is deleted expires as well.
+      try transaction.delete(id: "8")
+    }
+    #expect(try database.purgeExpiredDocuments() == 1)
+    clock.advance(by: .milliseconds(1099))
+    let before = try database.snapshot()
+    #expect(try database.purgeExpiredDocuments() == 549)
+    #expect(try database.purgeExpiredDocuments() == 0)
+    let snapshot = try database.snapshot()
+    #expect(snapshot.count == 650)
+    #expect(try snapshot.revision(of: "8") == nil)
+    #expect(try snapshot.exists("1100") && snapshot.exists("7") && !snapshot.exists("1098"))
+    #expect(before.count == 1198)
+    #expect(try before.exists("1098"))
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `later revisions and branches keep the expiry, and the last one set counts`() throws {
+    let database = try open()
+    try database.write { transaction in
+      try transaction.put(Document(id: "a", ["n": 1]))
+      try transaction.setExpiry(date(in: 100), of: "a")
+      try transaction.setExpiry(date(in: 300), of: "a")
+      try transaction.update("a") { $0["n"] = 2 }
+      _ = try transaction.insert(
+        Document(id: "a", ["n": 0]),
+        history: [try RevisionID(parsing: "1-\(String(repeating: "a", count: 32))")])
+      try transaction.setExpiry(date(in: 200), of: "a")
+    }
+    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [2, 0])
+    #expect(try database.snapshot().expiry(of: "a") == date(in: 200))
+    clock.advance(by: .milliseconds(199))
+    #expect(try database.purgeExpiredDocuments() == 0)
+    clock.advance(by: .milliseconds(1))
+    #expect(try database.purgeExpiredDocuments() == 1)
+    // Nothing of it is left, and one that comes again does not expire.
+    try database.write { _ = try $0.put(Document(id: "a", ["n": 5])) }
+    clock.advance(by: .seconds(1000))
+    #expect(try database.purgeExpiredDocuments() == 0)
+    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [5])
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `only documents that are there can expire, and only at a date`() throws {
+    let database = try open()
+    try database.write { _ = try $0.put(Document(id: "a")) }
+    func code(_ date: Date?, _ id: String) -> DatabaseError.Code? {
+      do {
+        try database.write { try $0.setExpiry(date, of: id) }
+        return nil
+      } catch {
+        return (error as? DatabaseError)?.code
+      }
+    }
+    #expect(code(Date(timeIntervalSince1970: 0), "b") == .notFound)
+    #expect(code(nil, "b") == .notFound)
+    #expect(code(Date(timeIntervalSince1970: .infinity), "a") == .invalidValue)
+    #expect(code(Date(timeIntervalSince1970: 1e12), "a") == .invalidValue)
+    #expect(code(Date(timeIntervalSince1970: -1e300), "a") == nil)
+    #expect(try database.snapshot().expiry(of: "a") == Date(timeIntervalSince1970: 0))
+  }
+
+  @Test func `an expiry that was rolled back purges nothing`() throws {
+    let database = try open()
+    try database.write { transaction in
+      try transaction.put(Document(id: "a"))
+      try? transaction.nested {
+        try transaction.setExpiry(date(in: -1), of: "a")
+        throw CancellationError()
+      }
+    }
+    #expect(try database.purgeExpiredDocuments() == 0)
+    #expect(try database.snapshot().exists("a"))
+  }
+
+  @Test(.timeLimit(.minutes(2)))
+  func `a document is purged in the background when its time comes, and others in their turn`()
+    async throws
+  {
+    var configuration = Configuration()
+    configuration.fileSystem = disk
+    let database = try Database(at: "/s", configuration: configuration)
+    try await database.write { transaction in
+      for id in ["soon", "sooner", "never", "late"] { try transaction.put(Document(id: id)) }
+      try transaction.setExpiry(Date().addingTimeInterval(0.5), of: "soon")
+      try transaction.setExpiry(Date().addingTimeInterval(1000), of: "late")
+    }
+    try await database.write { try $0.setExpiry(Date().addingTimeInterval(0.1), of: "sooner") }
+    #expect(try await isGone("sooner", from: database))
+    #expect(try await isGone("soon", from: database))
+    #expect(try database.snapshot().count == 2)
+  }
+
+  @Test(.timeLimit(.minutes(2)))
+  func `what expired while the store was closed is purged soon after it is opened`() async throws {
+    do {
+      let database = try open()
+      try await database.write { transaction in
+        for id in ["a", "b"] { try transaction.put(Document(id: id)) }
+        try transaction.setExpiry(date(in: 1000), of: "a")
+      }
+      try database.close()
+    }
+    clock.advance(by: .seconds(2))
+    let reader = try open(isReadOnly: true)
+    #expect(throws: DatabaseError.self) { try reader.purgeExpiredDocuments() }
+    #expect(reader.count == 2)
+    let database = try open(.background)
+    #expect(try await isGone("a", from: database))
+    #expect(try database.snapshot().count == 1)
+    try database.close()
+    let again = try open()
+    #expect(try again.snapshot().revision(of: "a") == nil)
+  }
+
+  @Test func `one that cannot be read is told of, and keeps nobody else`() throws {
+    let disk = SimulatedFileSystem()
+    func open() throws -> Database {
+      var configuration = Configuration.small(on: disk)
+      configuration.maintenance = .manual
+      configuration.now = clock.read
+      return try Database(at: "/s.divan", configuration: configuration)
+    }
+    let text = String(repeating: "b", count: 50)
+    do {
+      let database = try open()
+      for id in ["a", "b", "c"] {
+        try database.write { transaction in
+          try transaction.put(Document(id: id, ["text": .string(id == "b" ? text : "")]))
+          try transaction.setExpiry(date(in: -10), of: id)
+        }
+      }
+      try database.writeCheckpoint()
+      try database.close()
+    }
+    let name = try #require(try disk.list("/s.divan").first { $0.hasSuffix(".segment") })
+    let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
+    // Its last record.
+    let offset = try #require(
+      bytes.indices.dropLast(50).last { bytes[$0..<$0 + 50].elementsEqual(text.utf8) })
+    try disk.corrupt("/s.divan/\(name)", atOffset: offset, mask: 1)
+    let database = try open()
+    #expect {
+      try database.purgeExpiredDocuments()
+    } throws: {
+      ($0 as? DatabaseError)?.code == .damaged
+    }
+    var ids = try database.snapshot().ids()
+    #expect(try ids.rest() == ["b"])
+  }
+}
+
+extension Database {
+  fileprivate var count: Int { (try? snapshot().count) ?? -1 }
+}

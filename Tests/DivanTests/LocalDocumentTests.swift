@@ -1,0 +1,96 @@
+import Divan
+import DivanLog
+import TestSupport
+import Testing
+
+/// Documents without revisions, which only their store knows.
+struct LocalDocumentTests {
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  @Test func `a local document is read as it was stored last`() throws {
+    try database.write { transaction in
+      #expect(try transaction.localDocument("a") == nil)
+      try transaction.putLocal("a", ["n": 1])
+      #expect(try transaction.localDocument("a") == ["n": 1])
+      try transaction.putLocal("a", ["n": 2])
+    }
+    let before = try database.snapshot()
+    #expect(try before.localDocument("a") == ["n": 2])
+    try database.write { transaction in
+      let removed = try ["a", "a", "b"].map { try transaction.removeLocal($0) }
+      #expect(removed == [true, false, false])
+      #expect(try transaction.localDocument("a") == nil)
+    }
+    #expect(try before.localDocument("a") == ["n": 2])
+    #expect(try database.snapshot().localDocument("a") == nil)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `local documents are no documents`() throws {
+    try database.write { transaction in
+      try transaction.putLocal("a", ["n": 1])
+      try transaction.putLocal("b", ["n": 1])
+      try transaction.put(Document(id: "a", ["n": 2]))
+    }
+    let snapshot = try database.snapshot()
+    #expect(snapshot.count == 1 && snapshot.sequence == 1)
+    #expect(try snapshot.get("b") == nil)
+    var changes = snapshot.changes()
+    #expect(try changes.rest().map(\.id) == ["a"])
+    try database.write { _ = try $0.purge("a") }
+    #expect(try database.snapshot().localDocument("a") == ["n": 1])
+  }
+
+  @Test func `local documents are listed in the order of their bytes`() throws {
+    let ids = ["a", "a\u{0}", "ab", "b", "é", "z"]
+    try database.write { transaction in
+      for id in ids.shuffled() { try transaction.putLocal(id, [:]) }
+      // Its key begins like theirs.
+      try transaction.put(Document(id: "l"))
+    }
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.localDocumentIDs() == ["a", "a\u{0}", "ab", "b", "z", "é"])
+    #expect(try snapshot.localDocumentIDs(.prefix("a")) == ["a", "a\u{0}", "ab"])
+    #expect(try snapshot.localDocumentIDs(.after("b")) == ["z", "é"])
+    #expect(try snapshot.localDocumentIDs(.before("ab")) == ["a", "a\u{0}"])
+  }
+
+  private static let refused: [(String, Value.Object, DatabaseError.Code)] = [
+    ("", [:], .invalidDocumentID),
+    ("_a", [:], .invalidDocumentID),
+    (String(repeating: "x", count: 241), [:], .invalidDocumentID),
+    ("a", ["_b": 1], .invalidValue),
+    ("a", ["b": .double(.nan)], .invalidValue),
+  ]
+
+  @Test(arguments: refused)
+  func `what no document may have, no local one may`(
+    id: String, properties: Value.Object, code: DatabaseError.Code
+  ) throws {
+    #expect {
+      try database.write { transaction in
+        try transaction.putLocal("kept", [:])
+        try transaction.putLocal(id, properties)
+      }
+    } throws: {
+      ($0 as? DatabaseError)?.code == code
+    }
+    #expect(try database.snapshot().localDocumentIDs() == [])
+  }
+
+  @Test func `what a nested part of a transaction did is taken back`() throws {
+    try database.write { transaction in
+      try transaction.putLocal("a", ["n": 1])
+      try? transaction.nested {
+        try transaction.putLocal("a", ["n": 2])
+        try transaction.removeLocal("a")
+        try transaction.putLocal("b", [:])
+        throw CancellationError()
+      }
+    }
+    #expect(try database.snapshot().localDocument("a") == ["n": 1])
+    #expect(try database.snapshot().localDocumentIDs() == ["a"])
+  }
+}
