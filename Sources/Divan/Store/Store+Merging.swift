@@ -145,8 +145,9 @@ extension Store {
     _ item: RecordScan.Entry, from inputs: Set<UInt64>, scratch: inout ByteWriter
   ) throws(DatabaseError) {
     newest.segments.noteAdded(item.locator)
-    // A removal that is kept has no place in the index, but stands in the output all the same.
-    if RemovalKey(removedBy: item.record) != nil { return }
+    // What the index does not lead to, but a merge keeps all the same, is not dead: a removal, and what
+    // only a later version can read.
+    if !item.record.kind.isKnown || RemovalKey(removedBy: item.record) != nil { return }
     let view = StoreView(state: newest, store: self)
     guard let place = try IndexPlace(of: item, in: view),
       let old = try place.locator(in: view), inputs.contains(old.fileID)
