@@ -36,7 +36,9 @@ struct ForgedLogTests {
     return try bench.open { $0.maintenance = .manual }
   }
 
-  @Test func `a kind of record that may be skipped is skipped, and outlives a merge`()
+  /// Merging such records again and again was once without end.
+  @Test(.timeLimit(.minutes(1)))
+  func `a kind of record that may be skipped is skipped, and outlives a merge`()
     throws
   {
     let database = try open(ForgedSegment.record(128, [1, 2, 3]) + ForgedSegment.record(255, []))

@@ -59,7 +59,7 @@ struct PastVersionRunTests {
       try run.change()
       try run.plain.note(try run.database.snapshot(), time: run.clock.now)
       try run.compare()
-      if step % 5 == 0 { try run.compareWithRebuilt() }
+      if step % 5 == 0 { try RebuiltIndex(of: run.database).expectSame(run.comment) }
     }
     #expect(try run.database.check().problems.map(\.message) == [], "seed \(seed)")
     #expect(run.comparedCount > 50, "seed \(seed)")
@@ -68,7 +68,7 @@ struct PastVersionRunTests {
     run.names = [:]
     try run.reopen(.none)
     try run.database.compact()
-    try run.compareWithRebuilt()
+    try RebuiltIndex(of: run.database).expectSame(run.comment)
     try run.expectLeavesOnly()
   }
 }
@@ -218,43 +218,6 @@ extension HistoryRun {
       #expect(!isComplete, comment)
       refusedCount += 1
     }
-  }
-
-  /// Compares the index in use with one that is made of the segments alone.
-  func compareWithRebuilt() throws {
-    let state = database.store.commits.visible
-    var replay = Replay(onto: StoreState(nodeSize: 4096), isFromNothing: true)
-    for segment in state.segments.segments.sorted(by: {
-      $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
-    }) {
-      _ = try replay.run(segment, from: nil)
-    }
-    #expect(try contents(replay.state.documents) == contents(state.documents), comment)
-    #expect(try contents(replay.state.sequences) == contents(state.sequences), comment)
-    #expect(replay.state.documentCount == state.documentCount, comment)
-    for tree in [\StoreState.older, \.catalog] {
-      let held = try contents(state[keyPath: tree])
-      let rebuilt = try contents(replay.state[keyPath: tree])
-      #expect(held.allSatisfy { rebuilt[$0.key] == $0.value }, comment)
-    }
-    // Whoever asks whether something may be held is told so.
-    for state in [state, replay.state] {
-      let documents = try contents(state.documents)
-      for key in try contents(state.older).keys {
-        let id = OlderKey.parts(SharedBytes(copying: key)).id
-        let entry = try documents[id.array].map {
-          try DocumentEntry.decode(SharedBytes(copying: $0))
-        }
-        #expect(entry?.traits.contains(.mayHoldOlder) == true, comment)
-      }
-    }
-  }
-
-  private func contents(_ tree: LayeredTree) throws -> [[UInt8]: [UInt8]] {
-    var scan = tree.scan()
-    var found: [[UInt8]: [UInt8]] = [:]
-    while let item = try scan.next() { found[item.key.array] = item.value.array }
-    return found
   }
 
   /// Checks that nothing is held any more but what leaves need.

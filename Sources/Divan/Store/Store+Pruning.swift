@@ -67,7 +67,6 @@ extension Store {
           try repairing(&state) { (state) throws(PageError) in
             guard let value = try state.catalog.find(key.span) else { return }
             if let locator = RecordLocator(indexed: value) { state.segments.noteDead(locator) }
-            state.mayHaveUnreferenced = true
             state.catalog.remove(key.span)
           }
         }

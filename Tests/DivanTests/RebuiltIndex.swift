@@ -1,0 +1,51 @@
+import DivanLog
+import Testing
+
+@testable import Divan
+
+/// The index that a database uses, beside one that is made of its segments alone.
+struct RebuiltIndex {
+  private let used: StoreState
+  private let rebuilt: StoreState
+
+  init(of database: Database) throws {
+    used = database.store.commits.visible
+    var replay = Replay(onto: StoreState(nodeSize: 4096), isFromNothing: true)
+    let segments = used.segments.segments.sorted {
+      $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
+    }
+    for segment in segments { _ = try replay.run(segment, from: nil) }
+    rebuilt = replay.state
+  }
+
+  /// Expects that both say the same; of what is held besides newest records the segments may have more,
+  /// as no merge has reached all of it yet.
+  func expectSame(_ comment: Comment) throws {
+    #expect(try contents(rebuilt.documents) == contents(used.documents), comment)
+    #expect(try contents(rebuilt.sequences) == contents(used.sequences), comment)
+    #expect(rebuilt.documentCount == used.documentCount, comment)
+    for tree in [\StoreState.older, \.catalog] {
+      let others = try contents(rebuilt[keyPath: tree])
+      let isThere = try contents(used[keyPath: tree]).allSatisfy { others[$0.key] == $0.value }
+      #expect(isThere, comment)
+    }
+    // Whoever asks whether something may be held is told so.
+    for state in [used, rebuilt] {
+      let documents = try contents(state.documents)
+      for key in try contents(state.older).keys {
+        let id = OlderKey.parts(SharedBytes(copying: key)).id
+        let entry = try documents[id.array].map {
+          try DocumentEntry.decode(SharedBytes(copying: $0))
+        }
+        #expect(entry?.traits.contains(.mayHoldOlder) == true, comment)
+      }
+    }
+  }
+
+  private func contents(_ tree: LayeredTree) throws -> [[UInt8]: [UInt8]] {
+    var scan = tree.scan()
+    var found: [[UInt8]: [UInt8]] = [:]
+    while let item = try scan.next() { found[item.key.array] = item.value.array }
+    return found
+  }
+}
