@@ -43,6 +43,19 @@ struct LocalDocumentTests {
     #expect(try database.snapshot().localDocument("a") == ["n": 1])
   }
 
+  @Test func `past versions have no local documents`() throws {
+    try database.write { transaction in
+      try transaction.put(Document(id: "a"))
+      try transaction.putLocal("a", ["n": 1])
+    }
+    try database.nameSnapshot("then")
+    try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+    let then = try database.snapshot(named: "then")
+    #expect(try then.get("a")?.properties == [:])
+    #expect(try then.localDocument("a") == nil)
+    #expect(try then.localDocumentIDs().isEmpty)
+  }
+
   @Test func `local documents are listed in the order of their bytes`() throws {
     let ids = ["a", "a\u{0}", "ab", "b", "é", "z"]
     try database.write { transaction in

@@ -6,7 +6,7 @@ extension Snapshot {
   /// *Local documents* are what a program notes down about its store: positions, settings, the state of
   /// an exchange. They have IDs of their own, which may be the same as documents', no revisions, and no
   /// conflicts: the last one who writes wins. They are not counted, not listed among the documents, and
-  /// nobody who follows changes is told of them.
+  /// nobody who follows changes is told of them. Past versions of the database have none.
   ///
   /// Costs one search in the index and one read.
   public func localDocument(_ id: String) throws -> Value.Object? { try view.localDocument(id) }
@@ -63,7 +63,7 @@ extension StoreView {
   }
 
   fileprivate func localDocument(_ id: String) throws(DatabaseError) -> Value.Object? {
-    guard let locator = try localLocator(id) else { return nil }
+    guard past == nil, let locator = try localLocator(id) else { return nil }
     let record = try localRecord(at: locator)
     guard record.idBytes.isUTF8(of: id), let body = record.body,
       case .object(let properties) = try EncodedValue(body).decode()
@@ -72,6 +72,7 @@ extension StoreView {
   }
 
   fileprivate func localDocumentIDs(_ range: IDRange) throws(DatabaseError) -> [String] {
+    guard past == nil else { return [] }
     var scan = state.catalog.scan(
       from: CatalogKey.bound(range.lower, of: .local) ?? .inclusive(CatalogKey.first(of: .local)),
       to: CatalogKey.bound(range.upper, of: .local)
