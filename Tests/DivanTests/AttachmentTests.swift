@@ -169,6 +169,65 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
+  @Test func `what was stored for nothing is deleted again`() throws {
+    struct Refusal: Error {}
+    #expect(throws: Refusal.self) {
+      try database.write { transaction in
+        var document = Document(id: "a")
+        document.attachments["large"] = Document.Attachment(contentType: "x/y", long(7))
+        try transaction.put(document)
+        throw Refusal()
+      }
+    }
+    var staged: Document.Attachment? = try database.storeAttachment(
+      contentType: "x/y", pieces: once(long(8)))
+    #expect(try filesInStore().count == 2)
+    try database.compact()
+    #expect(try filesInStore().count == 1)
+    #expect(try staged?.content() == Data(long(8)))
+    staged = nil
+    try database.compact()
+    #expect(try filesInStore().isEmpty)
+    // Nobody can use it any more when the database is closed.
+    staged = try database.storeAttachment(contentType: "x/y", pieces: once(long(9)))
+    try database.close()
+    #expect(try filesInStore().isEmpty)
+    #expect(throws: DatabaseError.self) { try staged?.content() }
+  }
+
+  /// Gives some bytes, and then nothing.
+  private func once(_ bytes: [UInt8]) -> () -> [UInt8]? {
+    var rest: [UInt8]? = bytes
+    return {
+      defer { rest = nil }
+      return rest
+    }
+  }
+
+  @Test func `content that comes asynchronously is stored without waiting on the caller's thread`()
+    async throws
+  {
+    let pieces = AsyncStream { continuation in
+      for index in 0..<4 { continuation.yield(long(UInt8(index), count: 60_000)) }
+      continuation.finish()
+    }
+    let attachment = try await database.storeAttachment(contentType: "x/y", pieces: pieces)
+    #expect(try attachment.content() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
+  }
+
+  @Test(arguments: [0..<Int.max, -5..<3, 199_990..<Int.max, 300_000..<400_000])
+  func `a range may reach beyond the content`(range: Range<Int>) throws {
+    var document = Document(id: "a")
+    document.attachments["small"] = Document.Attachment(contentType: "x/y", [1, 2, 3, 4])
+    document.attachments["large"] = Document.Attachment(contentType: "x/y", long(1))
+    let stored = try database.write { try $0.put(document) }
+    for (name, bytes) in [("small", [1, 2, 3, 4]), ("large", long(1))] {
+      let expected = Data(bytes[range.clamped(to: 0..<bytes.count)])
+      #expect(try document.attachments[name]?.content(in: range) == expected)
+      #expect(try stored.attachments[name]?.content(in: range) == expected)
+    }
+  }
+
   @Test func `an interrupted writer leaves no file behind`() throws {
     var count = 0
     let staged = try database.storeAttachment(contentType: "x/y") { () -> [UInt8]? in

@@ -99,8 +99,9 @@ extension Document.Attachment {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)
     case .file, .stored:
-      var data = Data(capacity: length)
+      // That there are as many bytes is known only once the content is open.
       var pieces = try pieces()
+      var data = Data(capacity: length)
       while let piece = try pieces.next() { data.append(piece) }
       return data
     }
@@ -111,13 +112,13 @@ extension Document.Attachment {
   /// What `range` has beyond the end is left out. Costs the chunks that it touches, of 64 KiB mostly.
   /// - Throws: as ``content()``.
   public func content(in range: Range<Int>) throws -> Data {
+    let range = range.clamped(to: 0..<length)
     switch body {
     case .bytes(let bytes):
-      let range = range.clamped(to: 0..<bytes.count)
       return Data(bytes.suffix(from: range.lowerBound).prefix(range.count).array)
     case .file, .stored:
-      var data = Data(capacity: range.count)
       var pieces = try pieces(range)
+      var data = Data(capacity: range.count)
       while let piece = try pieces.next() { data.append(piece) }
       return data
     }
@@ -138,7 +139,12 @@ extension Document.Attachment {
     case .file(let path):
       return try AttachmentPieces(readingFile: path, (range ?? whole).clamped(to: whole))
     case .stored(let digest, let source):
-      return AttachmentPieces(reading: try source.open(digest), range)
+      let reader = try source.open(digest)
+      guard reader.length == length else {
+        throw DatabaseError(
+          .damaged, "an attachment's content has \(reader.length) bytes in place of \(length)")
+      }
+      return AttachmentPieces(reading: reader, range)
     }
   }
 

@@ -1,4 +1,5 @@
 import DivanLog
+import Synchronization
 
 /// Reads attachments as one version of the store has them.
 ///
@@ -96,8 +97,8 @@ extension Database {
   /// Stores the content of an attachment before a document refers to it, so that no transaction waits for
   /// it.
   ///
-  /// The file is read a piece at a time. What is stored is deleted again if no document refers to it when
-  /// the returned value is gone.
+  /// The file is read a piece at a time. What is stored is deleted again, when the database cleans up or
+  /// is closed, if no document refers to it and the returned value is gone.
   ///
   /// - Parameters:
   ///   - contentType: what kind of content it is, as a MIME type.
@@ -116,7 +117,8 @@ extension Database {
   /// Stores the content of an attachment that comes in pieces, of whatever sizes, before a document
   /// refers to it.
   ///
-  /// What is stored is deleted again if no document refers to it when the returned value is gone.
+  /// What is stored is deleted again, when the database cleans up or is closed, if no document refers to it
+  /// and the returned value is gone.
   ///
   /// - Parameters:
   ///   - contentType: what kind of content it is, as a MIME type.
@@ -142,20 +144,23 @@ extension Database {
   ///
   /// - Parameters:
   ///   - contentType: what kind of content it is, as a MIME type.
-  ///   - pieces: the content. What it throws is thrown, and nothing is left of what was stored.
+  ///   - pieces: the content, of whatever sizes; some kibibytes each are best, as each is handed to another
+  ///     thread. What it throws is thrown, and nothing is left of what was stored.
   /// - Returns: what to assign to ``Document/attachments``.
   /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput` or `closed`.
   public func storeAttachment<Pieces: AsyncSequence>(
     contentType: String, pieces: Pieces
   ) async throws -> Document.Attachment where Pieces.Element: Sequence<UInt8> {
-    try store.beginWriting()
-    let writer = store.attachments.makeWriter()
+    let store = store
+    try await Database.run { _ in try store.beginWriting() }
+    let intake = AttachmentIntake(store.attachments)
     for try await piece in pieces {
-      try translating { () throws(LogError) in
-        try writer.append(SharedBytes(copying: Array(piece)))
-      }
+      let bytes = SharedBytes(copying: Array(piece))
+      try await Database.run { _ in try intake.append(bytes) }
     }
-    return try storeAttachment(contentType) { (_) throws(LogError) in try writer.finish() }
+    return try await Database.run { _ in
+      try self.storeAttachment(contentType) { (_) throws(LogError) in try intake.finish() }
+    }
   }
 
   private func storeAttachment(
@@ -168,9 +173,27 @@ extension Database {
     } catch {
       throw DatabaseError(error)
     }
+    store.noteStored(stored)
     return Document.Attachment(
       contentType: contentType, length: stored.record.length, generation: 0,
       body: .stored(stored.record.digest, StoredSource(stored, store)))
+  }
+}
+
+/// Lets different threads, one after the other, write the content of one attachment.
+private final class AttachmentIntake: Sendable {
+  private let writer: Guarded<AttachmentWriter>
+
+  init(_ files: AttachmentFiles) { writer = Guarded(files.makeWriter()) }
+
+  func append(_ bytes: SharedBytes) throws(DatabaseError) {
+    try translating { () throws(LogError) in
+      try writer.withLock { (writer) throws(LogError) in try writer.append(bytes) }
+    }
+  }
+
+  func finish() throws(LogError) -> StoredAttachment {
+    try writer.withLock { (writer) throws(LogError) in try writer.finish() }
   }
 }
 
@@ -240,6 +263,7 @@ extension WriteTransaction {
   ) throws(DatabaseError) -> (SHA256.Digest, length: Int) {
     let new: StoredAttachment
     do throws(LogError) { new = try body() } catch { throw DatabaseError(error) }
+    store.noteStored(new)
     let digest = new.record.digest
     if stored[digest] == nil, try !view.isReferenced(digest) {
       let savepoint = buffer.savepoint

@@ -36,7 +36,12 @@ public final class Database: Sendable {
     var opening = StoreOpening(path, on: fileSystem, configuration)
     let opened = try opening.open()
     store = Store(opened, configuration: configuration)
-    try store.deleteOrphanedAttachments()
+    do throws(DatabaseError) {
+      try store.deleteOrphanedAttachments()
+    } catch {
+      // It is tried again by the next step; until then nothing is lost but space.
+      store.maintenance.note(error)
+    }
     store.noteOpened()
   }
 

@@ -27,6 +27,8 @@ final class Maintenance: Sendable {
     var damaged: Set<UInt64> = []
     /// Attachments that the newest version has forgotten, and whose files are still there.
     var unreferenced: [Unreferenced] = []
+    /// Attachments in files that were stored, and to which perhaps nothing ever referred.
+    var storedFiles: Set<SHA256.Digest> = []
     /// Whether there may be history that nobody needs, though none is kept.
     var isPruningDue = true
     /// Why the last step failed, if it did.
@@ -37,11 +39,10 @@ final class Maintenance: Sendable {
   }
 
   /// An attachment whose file can be deleted once no version is left of the epoch in which it was
-  /// forgotten, and the commit that was the last one then is durable.
+  /// forgotten.
   struct Unreferenced {
     weak var epoch: StoreState.Epoch?
     let digest: SHA256.Digest
-    let commit: UInt64
   }
 
   let state: Guarded<State>

@@ -9,6 +9,9 @@ import Synchronization
 // is deleted when the commit that took the last reference is durable, and no version of the store is left
 // in memory that may refer to it. STORAGE.md's rule 22 is kept here.
 //
+// What was stored, and to which nothing ever referred, since the transaction was taken back or there was none,
+// is deleted with it.
+//
 // A crash in between brings the attachment back into the index, perhaps without its file. Nothing refers to
 // it then, and it is forgotten again.
 
@@ -54,7 +57,8 @@ extension Store {
       }
       if !isHeld { idle.append(sequence) }
     }
-    guard idle.count == references.count || !idle.isEmpty else { return }
+    // Where nobody ever referred to it there is nothing idle, and nothing else either.
+    guard references.isEmpty || !idle.isEmpty else { return }
     try withTurn { (_) throws(DatabaseError) in
       // A number is never given twice: what is not held will not be.
       for sequence in idle {
@@ -80,43 +84,60 @@ extension Store {
     guard case .file? = record?.content else { return }
     let old = newest.epoch
     newest.epoch = StoreState.Epoch()
-    let commit = newest.commit
     maintenance.state.withLock {
-      $0.unreferenced.append(
-        Maintenance.Unreferenced(epoch: old, digest: digest, commit: commit))
+      $0.unreferenced.append(Maintenance.Unreferenced(epoch: old, digest: digest))
     }
   }
 
-  /// Deletes the files of attachments that were forgotten, as far as no version needs them; when the store
-  /// is being closed, none does.
+  /// Notes that content was stored, so that its file is deleted if nothing refers to it in the end.
+  func noteStored(_ stored: StoredAttachment) {
+    guard stored.hold != nil else { return }
+    maintenance.state.withLock { _ = $0.storedFiles.insert(stored.record.digest) }
+  }
+
+  /// Deletes the files to which nothing refers, as far as no version needs them and nobody holds them; when
+  /// the store is being closed, nobody does.
   func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
-    let ready = maintenance.state.withLock { state in
-      state.unreferenced.filter { isClosing || $0.epoch == nil }
+    let (forgotten, stored) = maintenance.state.withLock { state in
+      (state.unreferenced.filter { isClosing || $0.epoch == nil }, state.storedFiles)
     }
-    guard !ready.isEmpty else { return }
+    guard !forgotten.isEmpty || !stored.isEmpty else { return }
     try commits.flushEverything()
-    if isClosing {
-      try delete(ready)
-    } else {
-      try withTurn { (_) throws(DatabaseError) in try delete(ready) }
+    let digests = stored.union(forgotten.map(\.digest))
+    let done =
+      isClosing
+      ? try delete(digests, isClosing: true)
+      : try withTurn { (_) throws(DatabaseError) in try delete(digests, isClosing: false) }
+    maintenance.state.withLock { state in
+      state.storedFiles.subtract(done)
+      state.unreferenced.removeAll { done.contains($0.digest) }
     }
     try translating { () throws(LogError) in try attachments.flushRemovals() }
   }
 
-  private func delete(_ forgotten: [Maintenance.Unreferenced]) throws(DatabaseError) {
+  /// Deletes the files that no record names; returns those that need not be looked at again.
+  private func delete(
+    _ digests: Set<SHA256.Digest>, isClosing: Bool
+  ) throws(DatabaseError) -> Set<SHA256.Digest> {
     let view = StoreView(state: newest, store: self)
-    for each in forgotten {
-      let isBack = try view.locator(in: \.catalog, CatalogKey.attachment(each.digest)) != nil
-      if !isBack {
-        let isDeleted = try translating { () throws(LogError) in
-          try attachments.remove(each.digest)
+    // Files of content that was forgotten, and that an older version may still show.
+    let awaited =
+      isClosing
+      ? []
+      : maintenance.state.withLock { state in
+        Set(state.unreferenced.filter { $0.epoch != nil }.map(\.digest))
+      }
+    var done: Set<SHA256.Digest> = []
+    for digest in digests.subtracting(awaited) {
+      var isDone = try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil
+      if !isDone {
+        isDone = try translating { () throws(LogError) in
+          try attachments.remove(digest, isClosing: isClosing)
         }
-        guard isDeleted else { continue }
       }
-      maintenance.state.withLock { state in
-        state.unreferenced.removeAll { $0.digest == each.digest && $0.commit == each.commit }
-      }
+      if isDone { done.insert(digest) }
     }
+    return done
   }
 
   /// Deletes files of attachments that no record names, which an interrupted writer has left.
@@ -124,24 +145,11 @@ extension Store {
   /// Nobody else may use the store yet.
   func deleteOrphanedAttachments() throws(DatabaseError) {
     guard writer != nil, report.ending == .interrupted else { return }
-    let view = StoreView(state: newest, store: self)
-    var orphans: [SHA256.Digest] = []
-    var failure: DatabaseError?
+    var found: Set<SHA256.Digest> = []
     try translating { () throws(LogError) in
-      _ = try attachments.forEachFile { file in
-        do throws(DatabaseError) {
-          if try view.locator(in: \.catalog, CatalogKey.attachment(file.digest)) == nil {
-            orphans.append(file.digest)
-          }
-        } catch {
-          failure = failure ?? error
-        }
-      }
+      _ = try attachments.forEachFile { file in found.insert(file.digest) }
     }
-    if let failure { throw failure }
-    for orphan in orphans {
-      _ = try translating { () throws(LogError) in try attachments.remove(orphan) }
-    }
-    try translating { () throws(LogError) in try attachments.flushRemovals() }
+    maintenance.state.withLock { $0.storedFiles = found }
+    try deleteUnreferencedAttachments(isClosing: false)
   }
 }

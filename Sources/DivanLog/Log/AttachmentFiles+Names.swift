@@ -80,14 +80,17 @@ extension AttachmentFiles {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
-  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it.
+  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it, unless the store
+  /// is being closed, after which nobody can use what is held.
   ///
   /// That it is not there is as good. Its body stays readable to those who have it open. The caller has
   /// the turn to write, and knows that no document refers to it in a way that is durable. Nothing is
   /// flushed: see ``flushRemovals()``.
-  package func remove(_ digest: SHA256.Digest) throws(LogError) -> Bool {
+  package func remove(
+    _ digest: SHA256.Digest, isClosing: Bool = false
+  ) throws(LogError) -> Bool {
     try state.withLock { (state) throws(LogError) in
-      guard state.holds[digest] == nil else { return false }
+      guard isClosing || state.holds[digest] == nil else { return false }
       try directory.checkPlace()
       // Before the attempt: after an error it may be gone nevertheless.
       state.durable.remove(digest)

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// Invariants:
 /// - What `isDurable` holds of a body was flushed by this opening, file and names.
-/// - A file on which there is a hold is not removed.
+/// - A file on which there is a hold is not removed before the store is closed.
 /// - Once a directory could not be flushed, no file is named any more: whether the names before are
 ///   durable is not known, and the system may report that error only once.
 package final class AttachmentFiles: Sendable {
