@@ -58,6 +58,29 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
+  @Test func `ten thousand documents that share ten bodies store ten`() throws {
+    let bodies = try (0..<10).map { seed in
+      var pieces = [long(UInt8(seed))].makeIterator()
+      return try database.storeAttachment(contentType: "image/jpeg") { pieces.next() }
+    }
+    for start in stride(from: 0, to: 10_000, by: 2500) {
+      try database.write { transaction in
+        for index in start..<start + 2500 {
+          var document = Document(id: "d\(index)")
+          document.attachments["poster"] = bodies[index % 10]
+          try transaction.put(document)
+        }
+      }
+    }
+    #expect(try filesInStore().count == 10)
+    let size = try filesInStore().reduce(0) { size, name in
+      try size + disk.fileSystem.status("/s/attachments/\(name.prefix(2))/\(name)").size
+    }
+    #expect((2_000_000..<2_100_000).contains(size))
+    let document = try #require(try database.read { try $0.get("d4321") })
+    #expect(try document.attachments["poster"]?.content() == Data(long(1)))
+  }
+
   @Test func `equal content is stored once, and goes with the last document that has it`() throws {
     let poster = Document.Attachment(contentType: "image/jpeg", long(2))
     try database.write { transaction in

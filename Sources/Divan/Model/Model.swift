@@ -18,9 +18,7 @@ import DivanLog
 /// ```
 ///
 /// A model stands for one document for its whole life, and a context has one object for each. What the
-/// document holds beyond the declared properties is kept when it is saved. A null, or a value of
-/// another type than declared, reads as the property's declared value, and stays in the document
-/// until the property is assigned.
+/// document holds beyond the declared properties is kept when it is saved.
 ///
 /// Models belong to the task, thread or actor of their context, and the compiler makes sure of it.
 /// The initializer `init()` also runs when a model is loaded, and now and then for one that is only
@@ -45,6 +43,8 @@ nonisolated open class Model {
   final var unsavedOrder: UInt64 = 0
   /// What the properties that are references refer to, by their numbers.
   final var references: [Int: ModelReference] = [:]
+  /// The same of properties that refer to several.
+  final var referenceLists: [Int: [ModelReference]] = [:]
 
   enum State {
     /// There is no document yet.
@@ -165,6 +165,19 @@ extension Model {
     try requireCore().delete(self)
   }
 
+  /// Makes sure that every property that was not changed can be read from the document.
+  ///
+  /// Otherwise a property that cannot be read has its declared value, and the context is told: see
+  /// ``ModelContext/errorHandler`` and ``ModelContext/mismatchHandler``.
+  ///
+  /// - Throws: ``DatabaseError/Code/mismatchedType`` for the first property whose value is not of its
+  ///   type; `damaged` if the document's bytes are not what was stored.
+  public final func load() throws {
+    for property in modelClass.properties {
+      if let problem = try property.problem(in: self) { throw problem }
+    }
+  }
+
   /// Takes back what was changed and not saved.
   ///
   /// A new model gets the values that its class declares.
@@ -175,6 +188,7 @@ extension Model {
         at: place)
     }
     references.removeAll()
+    referenceLists.removeAll()
     isChanged = false
     if state != .new { core?.noteClean(self) }
   }
@@ -241,6 +255,7 @@ extension Model {
     self.state = state
     isChanged = false
     if !references.isEmpty { references.removeAll() }
+    if !referenceLists.isEmpty { referenceLists.removeAll() }
     for place in modelClass.places {
       setFlags(
         flags(at: place) & PropertyFlags.replaced | place.initialFlags | PropertyFlags.unloaded,
@@ -255,9 +270,7 @@ extension Model {
     for property in modelClass.properties where !property.isDirty(in: self) {
       property.set(PropertyFlags.unloaded, in: self)
       property.clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: self)
-      if property.place.initialFlags & PropertyFlags.reference != 0 {
-        references[property.place.index] = nil
-      }
+      property.forgetTargets(of: self)
     }
   }
 }

@@ -15,6 +15,18 @@ public final class ModelContext {
   /// The property then reads as its declared value, and is not saved as that.
   public var errorHandler: ((any Error) -> Void)?
 
+  /// Told of each property whose document has a value that is not of its type, when it is first read:
+  /// ``DatabaseError/Code/mismatchedType``, with the document's ID and the path to the property.
+  ///
+  /// The property then has its declared value, and the document keeps what it has.
+  public var mismatchHandler: ((DatabaseError) -> Void)?
+
+  /// Whether a model is refused if a property of it cannot be read from its document.
+  ///
+  /// Then ``model(_:_:)`` and cursors look at all properties of what they give, as ``Model/load()`` does,
+  /// and throw.
+  public var isStrict = false
+
   init(_ database: Database) {
     core = ModelContextCore(database)
     core.setHandle(self)

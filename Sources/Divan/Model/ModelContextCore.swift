@@ -72,10 +72,7 @@ extension ModelContextCore {
     if model.state == .new || model.isChanged { noteUnsaved(model) }
     for property in model.modelClass.properties
     where property.place.initialFlags & PropertyFlags.reference != 0 {
-      _ = property.isAbsent(in: model)
-      guard let reference = model.references[property.place.index] else { continue }
-      if let target = reference.target, target.core == nil { insert(target) }
-      model.references[property.place.index] = ModelReference(id: reference.id, target: nil)
+      property.insertTargets(of: model, into: self)
     }
   }
 
@@ -113,6 +110,7 @@ extension ModelContextCore {
     model.core = self
     model.documentID = document.id
     model.attach(try document.encoded(), state: .stored)
+    if handle?.isStrict == true { try model.load() }
     register(model)
     return model
   }

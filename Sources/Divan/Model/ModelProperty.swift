@@ -23,13 +23,13 @@ protocol PersistedWrapper {
   static func makeProperty(_ place: PropertyPlace) -> any ModelProperty
 }
 
-extension Persisted: PersistedWrapper where Value: PersistableValue {
+extension Persisted: PersistedWrapper {
   static func place(at offset: Int) -> PropertyPlace {
     guard let indexOffset = MemoryLayout<Self>.offset(of: \._index),
       let flagsOffset = MemoryLayout<Self>.offset(of: \._flags)
     else { preconditionFailure("\(Self.self) has no stored properties") }
     precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not in its place")
-    let property = Value._storage.makeProperty(
+    let property = storage.makeProperty(
       PropertyPlace(
         offset: offset, indexOffset: indexOffset, flagsOffset: flagsOffset, initialFlags: 0))
     return PropertyPlace(
@@ -38,7 +38,15 @@ extension Persisted: PersistedWrapper where Value: PersistableValue {
   }
 
   static func makeProperty(_ place: PropertyPlace) -> any ModelProperty {
-    Value._storage.makeProperty(place)
+    storage.makeProperty(place)
+  }
+
+  /// How values are stored: in a form of their own, as references, or else as they encode themselves.
+  private static var storage: _PersistedStorage {
+    if let type = Value.self as? any PersistableValue.Type { return type._storage }
+    if let type = Value.self as? any ReferenceList.Type { return type.referenceStorage }
+    if let storage = _PersistedStorage.coded(Value.self) { return storage }
+    preconditionFailure("Only properties that can be stored have an initializer")
   }
 }
 
@@ -62,10 +70,21 @@ protocol ModelProperty: AnyObject, Sendable {
   /// Whether the property is left out of the document.
   func isAbsent(in model: Model) -> Bool
   /// Adds the value.
-  func encode(_ model: Model, into encoder: inout ValueEncoder) -> Bool
+  ///
+  /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
+  func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
+  /// Puts those models into the context that the property refers to, if they are in none.
+  func insertTargets(of model: Model, into core: ModelContextCore)
+  /// Forgets what the property referred to; the document says it again.
+  func forgetTargets(of model: Model)
+  /// Why what a document has for the property cannot be read as its type; nil if it can, or is null.
+  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError?
 }
 
 extension ModelProperty {
+  func insertTargets(of model: Model, into core: ModelContextCore) {}
+  func forgetTargets(of model: Model) {}
+
   var name: String { place.name }
   var key: String { place.key }
 
@@ -99,198 +118,26 @@ extension ModelProperty {
       return nil
     }
   }
-}
 
-/// A property whose value is kept in its wrapper.
-final class TypedProperty<V: StorableValue>: ModelProperty {
-  let place: PropertyPlace
-  let keyBytes: SharedBytes
-
-  init(place: PropertyPlace) {
-    self.place = place
-    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  /// Notes that the document has a value that is none of the property's type.
+  func noteMisfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) {
+    guard let misfit = misfit(bytes, range, in: model) else { return }
+    model.core?.handle?.mismatchHandler?(misfit)
   }
 
-  var classFlags: UInt16 { V.isNormalizing ? PropertyFlags.normalizing : 0 }
-
-  func load(_ model: Model) {
-    let range = storedRange(in: model)
-    let flags = model.flags(at: place)
-    if let range, let bytes = model.body?.bytes,
-      model.withValue(at: place.offset, of: V.self, { V.read(bytes, range, into: &$0) })
-    {
-      model.setFlags(
-        (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
-        at: place)
-      return
+  /// Why the property cannot be read from the model's document, if it cannot.
+  func problem(in model: Model) throws(DatabaseError) -> DatabaseError? {
+    guard !isDirty(in: model), let body = model.body else { return nil }
+    let range = try keyBytes.withSpan { (key) throws(DatabaseError) in
+      try body.propertyRange(key)
     }
-    if flags & PropertyFlags.replaced != 0 {
-      let declared = model.modelClass.defaults.withValue(at: place.offset, of: V.self) {
-        $0
-      }
-      model.withValue(at: place.offset, of: V.self) { $0 = declared }
-    }
-    model.setFlags(
-      flags & ~(PropertyFlags.unloaded | PropertyFlags.unreadable | PropertyFlags.replaced)
-        | (range == nil ? 0 : PropertyFlags.unreadable), at: place)
-  }
-
-  func prepareToRead(_ model: Model) {
-    let flags = model.flags(at: place)
-    if flags & PropertyFlags.unloaded != 0 {
-      load(model)
-    } else if flags & PropertyFlags.unrounded != 0 {
-      model.withValue(at: place.offset, of: V.self) { $0 = V._normalized($0) }
-      clear(PropertyFlags.unrounded, in: model)
-    }
-  }
-
-  func finishReading(_ model: Model) {}
-
-  func assign<T>(_ value: T, to model: Model) {
-    let value = V._normalized(identical(value, as: V.self))
-    prepareToRead(model)
-    let flags = model.flags(at: place)
-    if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0 {
-      let isSame = model.withValue(at: place.offset, of: V.self) {
-        V.areSame($0, value)
-      }
-      if isSame { return }
-    }
-    // What was there is released only after the access is over: that may run anybody's code.
-    let old = model.withValue(at: place.offset, of: V.self) { current in
-      let old = current
-      current = value
-      return old
-    }
-    noteChange(in: model)
-    _ = old
-  }
-
-  func beginModifying(_ model: Model) { prepareToRead(model) }
-
-  func endModifying(_ model: Model) {
-    if V.isNormalizing { set(PropertyFlags.unrounded, in: model) }
-    noteChange(in: model)
-  }
-
-  func isAbsent(in model: Model) -> Bool {
-    prepareToRead(model)
-    return model.withValue(at: place.offset, of: V.self) { $0.isAbsent }
-  }
-
-  func encode(_ model: Model, into encoder: inout ValueEncoder) -> Bool {
-    prepareToRead(model)
-    let value = model.withValue(at: place.offset, of: V.self) { $0 }
-    return value.encode(into: &encoder)
+    return range.flatMap { misfit(body.bytes, $0, in: model) }
   }
 }
 
-/// A property that refers to another model, whose ID the model keeps.
-///
-/// The wrapper holds the other model only while it is read or changed, so that models that refer to
-/// each other can go.
-final class ReferenceProperty<Target: Model>: ModelProperty {
-  let place: PropertyPlace
-  let keyBytes: SharedBytes
-
-  init(place: PropertyPlace) {
-    self.place = place
-    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+extension SharedBytes {
+  /// Whether a null stands in a range, which is as if nothing did.
+  func isNull(_ range: Range<Int>) -> Bool {
+    range.count == 1 && self[range.lowerBound] == ValueFormat.Tag.null
   }
-
-  var classFlags: UInt16 { PropertyFlags.reference }
-
-  func load(_ model: Model) {
-    let range = storedRange(in: model)
-    let id = range.flatMap { range in
-      model.body?.bytes.withSpan { String.decode($0, range) }
-    }
-    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
-    model.references[place.index] = id.map { ModelReference(id: $0, target: nil) }
-    clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    if id == nil, range != nil { set(PropertyFlags.unreadable, in: model) }
-  }
-
-  /// The value that was declared, or given by the initializer, becomes a reference like any other.
-  private func takeFromWrapper(_ model: Model) {
-    let target = model.withValue(at: place.offset, of: Target?.self) { current in
-      defer { current = nil }
-      return current
-    }
-    if let target { model.references[place.index] = model.reference(to: target) }
-  }
-
-  func prepare(_ model: Model) {
-    if model.flags(at: place) & PropertyFlags.unloaded != 0 {
-      load(model)
-    } else {
-      takeFromWrapper(model)
-    }
-  }
-
-  func prepareToRead(_ model: Model) {
-    prepare(model)
-    guard let reference = model.references[place.index] else { return }
-    let target = reference.target as? Target ?? model.core?.target(reference.id, Target.self)
-    model.withValue(at: place.offset, of: Target?.self) { $0 = target }
-  }
-
-  func finishReading(_ model: Model) {
-    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
-  }
-
-  func assign<T>(_ value: T, to model: Model) {
-    prepare(model)
-    set(identical(value, as: Target?.self), in: model)
-  }
-
-  private func set(_ target: Target?, in model: Model) {
-    let reference = target.map { model.reference(to: $0) }
-    let flags = model.flags(at: place)
-    if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
-      reference?.id == model.references[place.index]?.id
-    {
-      return
-    }
-    model.references[place.index] = reference
-    noteChange(in: model)
-  }
-
-  func beginModifying(_ model: Model) { prepareToRead(model) }
-
-  func endModifying(_ model: Model) {
-    let target = model.withValue(at: place.offset, of: Target?.self) { current in
-      defer { current = nil }
-      return current
-    }
-    // One that could not be found stays, unless another was assigned.
-    if target == nil, let id = model.references[place.index]?.id,
-      model.core?.target(id, Target.self) == nil
-    {
-      return
-    }
-    set(target, in: model)
-  }
-
-  func isAbsent(in model: Model) -> Bool {
-    prepare(model)
-    return model.references[place.index] == nil
-  }
-
-  func encode(_ model: Model, into encoder: inout ValueEncoder) -> Bool {
-    prepare(model)
-    guard let id = model.references[place.index]?.id else {
-      encoder.addNull()
-      return true
-    }
-    return id.encode(into: &encoder)
-  }
-}
-
-/// What a property refers to.
-struct ModelReference {
-  let id: String
-  /// The model itself, while the one that refers to it is in no context.
-  let target: Model?
 }

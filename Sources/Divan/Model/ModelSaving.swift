@@ -57,9 +57,10 @@ extension ModelContextCore {
     model.isChanged = false
     for place in model.modelClass.places {
       let flags = model.flags(at: place)
-      if flags & PropertyFlags.dirty != 0 {
-        model.setFlags(flags & ~PropertyFlags.dirty, at: place)
-      }
+      guard flags & PropertyFlags.dirty != 0 else { continue }
+      let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
+      model.setFlags(
+        flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: place)
     }
     if saved.isMerged {
       // What was changed here is now what the document says; it is read again like the rest.
@@ -140,9 +141,7 @@ private struct ModelCoder: ~Copyable {
         let property = info.properties[index]
         guard !property.isAbsent(in: model) else { continue }
         property.keyBytes.withSpan { encoder.addKey($0, source: 0) }
-        guard property.encode(model, into: &encoder) else {
-          throw ModelCoder.invalid(property, of: model)
-        }
+        try ModelCoder.encode(property, of: model, into: &encoder)
       }
       if let type = type.take() {
         withUTF8(of: Model.typeKey) { encoder.addKey($0, source: 0) }
@@ -178,9 +177,7 @@ private struct ModelCoder: ~Copyable {
     guard !property.isAbsent(in: model) else { return nil }
     writer.removeAll()
     try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
-      guard property.encode(model, into: &encoder) else {
-        throw ModelCoder.invalid(property, of: model)
-      }
+      try ModelCoder.encode(property, of: model, into: &encoder)
     }
     return try EncodedValue(writer.sharedCopy).decode()
   }
@@ -202,10 +199,17 @@ private struct ModelCoder: ~Copyable {
     }
   }
 
-  private static func invalid(_ property: any ModelProperty, of model: Model) -> DatabaseError {
-    DatabaseError(
-      .invalidValue,
-      "\(type(of: model)).\(property.name) has a number that is not finite, or a date outside the years 0 to 9999",
-      documentID: model.documentID)
+  private static func encode(
+    _ property: any ModelProperty, of model: Model, into encoder: inout ValueEncoder
+  ) throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try property.encode(model, into: &encoder)
+    } catch {
+      let path = error.propertyPath.map { $0.hasPrefix("[") ? $0 : ".\($0)" } ?? ""
+      throw DatabaseError(
+        error.code, "\(type(of: model)).\(property.name) cannot be stored: \(error.message)",
+        hint: error.hint, documentID: model.documentID, underlying: error.underlying,
+        propertyPath: property.key + path)
+    }
   }
 }

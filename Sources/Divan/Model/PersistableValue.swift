@@ -4,7 +4,10 @@
   public import Foundation
 #endif
 
-/// The types of ``Persisted`` properties; only Divan makes types conform.
+/// Types of ``Persisted`` properties that have a form of their own, or are known to be empty at first; only
+/// Divan makes types conform.
+///
+/// All other types are stored as they encode themselves, so make yours `Codable`, or ``ValueConvertible``.
 public protocol PersistableValue: SendableMetatype {
   /// The value as it will be after storing and reading it.
   static func _normalized(_ value: Self) -> Self
@@ -45,6 +48,16 @@ extension PersistableOptional {
   /// The value itself, for most types.
   @inlinable
   public static func _normalizedOptional(_ value: Self?) -> Self? { value }
+}
+
+extension PersistableValue where Self: Codable {
+  /// As the value encodes itself.
+  public static var _storage: _PersistedStorage { .form(of: Self.self) }
+}
+
+extension PersistableOptional where Self: Codable {
+  /// As the value encodes itself.
+  public static var _optionalStorage: _PersistedStorage { .form(of: Self?.self) }
 }
 
 // MARK: - The types
@@ -132,4 +145,52 @@ extension Optional: PersistableValue, EmptyPersistableValue where Wrapped: Persi
 
   /// Stored as what is wrapped, and not at all if that is nothing.
   public static var _storage: _PersistedStorage { Wrapped._optionalStorage }
+}
+
+// MARK: - Types that are stored as they encode themselves
+
+extension EmptyPersistableValue where Self: Numeric {
+  /// Zero.
+  @inlinable public static var _empty: Self { 0 }
+}
+
+extension Int8: EmptyPersistableValue, PersistableElement {}
+extension Int16: EmptyPersistableValue, PersistableElement {}
+extension Int32: EmptyPersistableValue, PersistableElement {}
+extension Int64: EmptyPersistableValue, PersistableElement {}
+extension UInt: EmptyPersistableValue, PersistableElement {}
+extension UInt8: EmptyPersistableValue, PersistableElement {}
+extension UInt16: EmptyPersistableValue, PersistableElement {}
+extension UInt32: EmptyPersistableValue, PersistableElement {}
+extension UInt64: EmptyPersistableValue, PersistableElement {}
+extension Float: EmptyPersistableValue, PersistableElement {}
+extension Decimal: EmptyPersistableValue, PersistableElement {}
+extension UUID: PersistableElement {}
+extension URL: PersistableElement {}
+
+extension Data: EmptyPersistableValue, PersistableElement {
+  /// No bytes.
+  @inlinable public static var _empty: Data { Data() }
+}
+
+extension Value: EmptyPersistableValue, PersistableElement {
+  /// Null.
+  @inlinable public static var _empty: Value { .null }
+}
+
+extension Value.Object: EmptyPersistableValue, PersistableElement {
+  /// The object without properties.
+  @inlinable public static var _empty: Value.Object { [:] }
+}
+
+extension Dictionary: PersistableValue, EmptyPersistableValue, PersistableOptional
+where Key == String, Value: Codable {
+  /// The dictionary without entries.
+  @inlinable public static var _empty: [String: Value] { [:] }
+}
+
+extension Set: PersistableValue, EmptyPersistableValue, PersistableOptional
+where Element: Codable {
+  /// The empty set.
+  @inlinable public static var _empty: Set<Element> { [] }
 }

@@ -6,12 +6,26 @@
 ///   @Persisted(key: "due_date") var due: Date?   // stored under another name
 ///   @Persisted var tags = ["new"]                // with a value of its own at first
 ///   @Persisted var list: TodoList?               // a reference to another model
+///   @Persisted var watchers: [Person]            // references to several
 /// }
 /// ```
 ///
-/// Properties may be `Bool`, `Int`, `Double`, `String` or `Date`, arrays and optionals of these, and
-/// optional references to other models. The name is found by itself. A value is read from the
-/// document when it is first asked for; after that the property costs what any stored property does.
+/// Properties may be of any type that is `Codable`, and references to other models, optional ones or arrays.
+/// Numbers,
+/// texts, truth values, arrays, dictionaries and nested values are stored as what they are; a `Date`,
+/// which is rounded to milliseconds when it is assigned, `Data`, `Decimal`, `URL` and `UUID` as texts, as
+/// ``DocumentEncoder`` has them. Types that have nothing natural to begin with need a value at first. A
+/// type of your own that is no `Codable` can be ``ValueConvertible``.
+///
+/// The name is found by itself. A value is read from the document when it is first asked for; after that
+/// the property costs what any stored property does. Changing a value in place, `todo.tags.append("x")` or
+/// `todo.place.street = "y"`, changes the model; so values should be structures or enumerations.
+///
+/// A nil is not stored. Where the document has no value or a null, the property has the value that
+/// was declared. Where it has one that is not of this type, or an array or dictionary with one
+/// element that is not, the property has the declared value too, the context's
+/// ``ModelContext/mismatchHandler`` is told, and the document keeps what it has until the property is
+/// assigned. ``Model/load()``, and every loading in a strict context, throws for that.
 ///
 /// Invariants, once the model it is in was made:
 /// - `_index` is its number in the model's class.
@@ -84,6 +98,71 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | PropertyFlags.keyed
   }
 
+  /// Makes a property that has a value at first, and is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init(wrappedValue: Value) where Value: Codable {
+    _value = wrappedValue
+    _index = PropertyKeys.none
+    _flags = PropertyFlags.unbound
+  }
+
+  /// Makes a property that has a value at first, and another name in the document, and is stored as
+  /// it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init(wrappedValue: Value, key: String) where Value: Codable {
+    _value = wrappedValue
+    _index = PropertyKeys._number(of: key)
+    _flags = PropertyFlags.unbound | PropertyFlags.keyed
+  }
+
+  /// Makes a property that is nil at first, and is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Wrapped: Codable>() where Value == Wrapped? { self.init(wrappedValue: nil) }
+
+  /// Makes a property that is nil at first, and has another name in the document, and is stored as it
+  /// encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Wrapped: Codable>(key: String) where Value == Wrapped? {
+    self.init(wrappedValue: nil, key: key)
+  }
+
+  /// Makes a property that is an empty array at first, and is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Element: Codable>() where Value == [Element] { self.init(wrappedValue: []) }
+
+  /// Makes a property that is an empty array at first, and has another name in the document, and is
+  /// stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Element: Codable>(key: String) where Value == [Element] {
+    self.init(wrappedValue: [], key: key)
+  }
+
+  /// Makes a property that refers to other models, in their order.
+  @inlinable
+  public init<Target: Model>(wrappedValue: [Target]) where Value == [Target] {
+    _value = wrappedValue
+    _index = PropertyKeys.none
+    _flags = PropertyFlags.unbound
+  }
+
+  /// Makes a property that refers to other models, in their order, and has another name in the document.
+  @inlinable
+  public init<Target: Model>(wrappedValue: [Target], key: String) where Value == [Target] {
+    _value = wrappedValue
+    _index = PropertyKeys._number(of: key)
+    _flags = PropertyFlags.unbound | PropertyFlags.keyed
+  }
+
+  /// Makes a property that refers to other models, to none at first.
+  @inlinable
+  public init<Target: Model>() where Value == [Target] { self.init(wrappedValue: []) }
+
+  /// Makes a property that refers to other models, to none at first, and has another name in the document.
+  @inlinable
+  public init<Target: Model>(key: String) where Value == [Target] {
+    self.init(wrappedValue: [], key: key)
+  }
+
   /// Makes a property that is false, zero, empty or nil at first.
   @inlinable
   public init() where Value: EmptyPersistableValue {
@@ -139,7 +218,7 @@ extension Persisted {
   @available(
     *, unavailable,
     message:
-      "@Persisted properties may be Bool, Int, Double, String or Date, arrays and optionals of these, and optional references to models"
+      "this type cannot be stored in a @Persisted property: make it Codable or ValueConvertible, or refer to models by an optional or an array"
   )
   public init(wrappedValue: Value) {
     preconditionFailure("A @Persisted property of a type that cannot be stored")
@@ -150,7 +229,7 @@ extension Persisted {
   @available(
     *, unavailable,
     message:
-      "@Persisted properties may be Bool, Int, Double, String or Date, arrays and optionals of these, and optional references to models"
+      "this type cannot be stored in a @Persisted property: make it Codable or ValueConvertible, or refer to models by an optional or an array"
   )
   public init(wrappedValue: Value, key: String) {
     preconditionFailure("A @Persisted property of a type that cannot be stored")
@@ -161,7 +240,7 @@ extension Persisted {
   @available(
     *, unavailable,
     message:
-      "this @Persisted property needs an initial value ('= …'), or its type cannot be stored: Bool, Int, Double, String and Date, arrays and optionals of these, and optional references to models can"
+      "this @Persisted property needs an initial value ('= …'), or its type cannot be stored: make it Codable or ValueConvertible, or refer to models by an optional or an array"
   )
   public init() {
     preconditionFailure("A @Persisted property without an initial value")
@@ -172,7 +251,7 @@ extension Persisted {
   @available(
     *, unavailable,
     message:
-      "this @Persisted property needs an initial value ('= …'), or its type cannot be stored: Bool, Int, Double, String and Date, arrays and optionals of these, and optional references to models can"
+      "this @Persisted property needs an initial value ('= …'), or its type cannot be stored: make it Codable or ValueConvertible, or refer to models by an optional or an array"
   )
   public init(key: String) {
     preconditionFailure("A @Persisted property without an initial value")

@@ -27,6 +27,8 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var replaced: UInt16 { 1 << 9 }
   /// The property has a key that is not its name.
   @inlinable @inline(__always) static var keyed: UInt16 { 1 << 10 }
+  /// What is stored may be another value than the one that was assigned, so that it is read again.
+  @inlinable @inline(__always) static var readAfterSaving: UInt16 { 1 << 12 }
   /// The model did not find the property yet.
   @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
 

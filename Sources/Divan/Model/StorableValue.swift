@@ -37,39 +37,6 @@ extension StorableValue {
   static var isNormalizing: Bool { false }
 }
 
-extension _PersistedStorage {
-  static func of<V: StorableValue>(_: V.Type) -> _PersistedStorage {
-    _PersistedStorage { TypedProperty<V>(place: $0) }
-  }
-
-  // All types that conform to the public protocols conform to the internal one, too; the compiler
-  // has to be told for elements of arrays.
-
-  static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
-      return unknown(E.self)
-    }
-    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
-      .of([S].self)
-    }
-    return make(element)
-  }
-
-  static func ofOptionalArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
-    guard let element = E.self as? any (StorableValue & PersistableElement).Type else {
-      return unknown(E.self)
-    }
-    func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
-      .of([S]?.self)
-    }
-    return make(element)
-  }
-
-  private static func unknown(_ type: Any.Type) -> _PersistedStorage {
-    preconditionFailure("\(type) was made PersistableElement, which only Divan can do")
-  }
-}
-
 extension Bool: StorableValue {
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool? {
     guard range.count == 1 else { return nil }

@@ -47,6 +47,11 @@ final class EncodingPart {
     page = EncodingPage(isDocument: true)
   }
 
+  /// A value within a document, which is put there by the caller.
+  convenience init(propertyOf session: EncodingSession) {
+    self.init(session, path: [], depth: 1, callDepth: 0)
+  }
+
   private init(
     _ session: EncodingSession, path: [any CodingKey], depth: Int, callDepth: UInt16
   ) {
@@ -64,7 +69,7 @@ final class EncodingPart {
 extension EncodingPart {
   /// Encodes a value as the whole part.
   func encodeOutermost(_ value: some Encodable) throws {
-    try fill(page.outermostSlot(holdsMarks: true, callDepth: 0), with: value)
+    try fill(page.outermostSlot(holdsMarks: isDocument, callDepth: 0), with: value)
   }
 
   /// Adds a property that is written by `body`.

@@ -1,0 +1,163 @@
+import DivanLog
+
+/// An array of models: what a property can refer to besides a single one.
+protocol ReferenceList {
+  static var referenceStorage: _PersistedStorage { get }
+}
+
+extension Array: ReferenceList where Element: Model {
+  /// Stored as the IDs of the other models' documents.
+  static var referenceStorage: _PersistedStorage {
+    _PersistedStorage { ReferenceListProperty<Element>(place: $0) }
+  }
+}
+
+/// A property that refers to other models in an order, whose IDs the model keeps.
+///
+/// As with a single reference, the wrapper holds the others only while it is read or changed. Each reading
+/// looks all of them up. Those whose documents are not there are left out; they go from the document
+/// when the property is changed. Those that cannot be read just now are left out too, but stay.
+final class ReferenceListProperty<Target: Model>: ModelProperty {
+  let place: PropertyPlace
+  let keyBytes: SharedBytes
+
+  init(place: PropertyPlace) {
+    self.place = place
+    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  }
+
+  var classFlags: UInt16 { PropertyFlags.reference }
+
+  // MARK: The IDs
+
+  private func ids(_ bytes: SharedBytes, _ range: Range<Int>) -> [String]? {
+    bytes.withSpan { [String].decode($0, range) }
+  }
+
+  func load(_ model: Model) {
+    let range = storedRange(in: model)
+    let bytes = model.body?.bytes
+    let ids = range.flatMap { range in bytes.flatMap { ids($0, range) } }
+    model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
+    model.referenceLists[place.index] = ids?.map { ModelReference(id: $0, target: nil) }
+    clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
+    guard ids == nil, let range, let bytes else { return }
+    set(PropertyFlags.unreadable, in: model)
+    noteMisfit(bytes, range, in: model)
+  }
+
+  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+    guard !bytes.isNull(range), ids(bytes, range) == nil else { return nil }
+    return DatabaseError(
+      .mismatchedType,
+      "\(type(of: model)).\(name) refers to models, and the document has no array of texts",
+      hint: "Assign the property to replace what the document has",
+      documentID: model.documentID, propertyPath: key)
+  }
+
+  /// What was declared, or given by the initializer, becomes references like any others.
+  private func prepare(_ model: Model) {
+    if model.flags(at: place) & PropertyFlags.unloaded != 0 { return load(model) }
+    let targets = model.withValue(at: place.offset, of: [Target].self) { current in
+      defer { current = [] }
+      return current
+    }
+    if !targets.isEmpty {
+      model.referenceLists[place.index] = targets.map { model.reference(to: $0) }
+    }
+  }
+
+  // MARK: Reading
+
+  func prepareToRead(_ model: Model) {
+    prepare(model)
+    let targets = model.referenceLists[place.index]?.compactMap { find($0, for: model).model }
+    model.withValue(at: place.offset, of: [Target].self) { $0 = targets ?? [] }
+  }
+
+  func finishReading(_ model: Model) {
+    model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
+  }
+
+  private func find(
+    _ reference: ModelReference, for model: Model
+  ) -> (model: Target?, isMissing: Bool) {
+    if let target = reference.target { return (target as? Target, false) }
+    guard let core = model.core else { return (nil, false) }
+    do {
+      let target = try core.model(Target.self, reference.id)
+      return (target, target == nil)
+    } catch {
+      core.handle?.errorHandler?(error)
+      return (nil, false)
+    }
+  }
+
+  // MARK: Changing
+
+  func assign<T>(_ value: T, to model: Model) {
+    prepare(model)
+    set(identical(value, as: [Target].self).map { model.reference(to: $0) }, in: model)
+  }
+
+  private func set(_ references: [ModelReference], in model: Model) {
+    let flags = model.flags(at: place)
+    let current = model.referenceLists[place.index] ?? []
+    if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
+      current.map(\.id) == references.map(\.id)
+    {
+      return
+    }
+    model.referenceLists[place.index] = references
+    noteChange(in: model)
+  }
+
+  func beginModifying(_ model: Model) { prepareToRead(model) }
+
+  func endModifying(_ model: Model) {
+    let targets = model.withValue(at: place.offset, of: [Target].self) { current in
+      defer { current = [] }
+      return current
+    }
+    let known = (model.referenceLists[place.index] ?? []).map { ($0, find($0, for: model)) }
+    guard targets.map(\.id) != known.compactMap({ $0.1.model?.id }) else { return }
+    var references = targets.map { model.reference(to: $0) }
+    // Those that could not be read stay behind those that they followed.
+    var previous: String?
+    for (reference, found) in known where !found.isMissing {
+      if found.model == nil {
+        let index = references.lastIndex { $0.id == previous }
+        references.insert(reference, at: index.map { $0 + 1 } ?? 0)
+      }
+      previous = reference.id
+    }
+    set(references, in: model)
+  }
+
+  // MARK: Saving
+
+  func isAbsent(in model: Model) -> Bool {
+    prepare(model)
+    return false
+  }
+
+  func encode(_ model: Model, into encoder: inout ValueEncoder) {
+    prepare(model)
+    encoder.beginArray()
+    for reference in model.referenceLists[place.index] ?? [] {
+      _ = reference.id.encode(into: &encoder)
+    }
+    encoder.endArray()
+  }
+
+  func insertTargets(of model: Model, into core: ModelContextCore) {
+    prepare(model)
+    guard let references = model.referenceLists[place.index] else { return }
+    for case let target? in references.map(\.target) where target.core == nil {
+      core.insert(target)
+    }
+    model.referenceLists[place.index] = references.map { ModelReference(id: $0.id, target: nil) }
+  }
+
+  func forgetTargets(of model: Model) { model.referenceLists[place.index] = nil }
+}

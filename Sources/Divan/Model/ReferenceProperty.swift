@@ -1,0 +1,128 @@
+import DivanLog
+
+/// A property that refers to another model, whose ID the model keeps.
+///
+/// The wrapper holds the other model only while it is read or changed, so that models that refer to
+/// each other can go.
+final class ReferenceProperty<Target: Model>: ModelProperty {
+  let place: PropertyPlace
+  let keyBytes: SharedBytes
+
+  init(place: PropertyPlace) {
+    self.place = place
+    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  }
+
+  var classFlags: UInt16 { PropertyFlags.reference }
+
+  func load(_ model: Model) {
+    let range = storedRange(in: model)
+    let id = range.flatMap { range in
+      model.body?.bytes.withSpan { String.decode($0, range) }
+    }
+    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
+    model.references[place.index] = id.map { ModelReference(id: $0, target: nil) }
+    clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
+    guard id == nil, let range, let bytes = model.body?.bytes else { return }
+    set(PropertyFlags.unreadable, in: model)
+    noteMisfit(bytes, range, in: model)
+  }
+
+  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+    guard !bytes.isNull(range), bytes.withSpan({ String.decode($0, range) }) == nil else {
+      return nil
+    }
+    return DatabaseError(
+      .mismatchedType, "\(type(of: model)).\(name) is a reference, and the document has no text",
+      hint: "Assign the property to replace what the document has",
+      documentID: model.documentID, propertyPath: key)
+  }
+
+  /// The value that was declared, or given by the initializer, becomes a reference like any other.
+  private func takeFromWrapper(_ model: Model) {
+    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+      defer { current = nil }
+      return current
+    }
+    if let target { model.references[place.index] = model.reference(to: target) }
+  }
+
+  func prepare(_ model: Model) {
+    if model.flags(at: place) & PropertyFlags.unloaded != 0 {
+      load(model)
+    } else {
+      takeFromWrapper(model)
+    }
+  }
+
+  func prepareToRead(_ model: Model) {
+    prepare(model)
+    guard let reference = model.references[place.index] else { return }
+    let target = reference.target as? Target ?? model.core?.target(reference.id, Target.self)
+    model.withValue(at: place.offset, of: Target?.self) { $0 = target }
+  }
+
+  func finishReading(_ model: Model) {
+    model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
+  }
+
+  func assign<T>(_ value: T, to model: Model) {
+    prepare(model)
+    set(identical(value, as: Target?.self), in: model)
+  }
+
+  func insertTargets(of model: Model, into core: ModelContextCore) {
+    prepare(model)
+    guard let reference = model.references[place.index] else { return }
+    if let target = reference.target, target.core == nil { core.insert(target) }
+    model.references[place.index] = ModelReference(id: reference.id, target: nil)
+  }
+
+  func forgetTargets(of model: Model) { model.references[place.index] = nil }
+
+  private func set(_ target: Target?, in model: Model) {
+    let reference = target.map { model.reference(to: $0) }
+    let flags = model.flags(at: place)
+    if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
+      reference?.id == model.references[place.index]?.id
+    {
+      return
+    }
+    model.references[place.index] = reference
+    noteChange(in: model)
+  }
+
+  func beginModifying(_ model: Model) { prepareToRead(model) }
+
+  func endModifying(_ model: Model) {
+    let target = model.withValue(at: place.offset, of: Target?.self) { current in
+      defer { current = nil }
+      return current
+    }
+    // One that could not be found stays, unless another was assigned.
+    if target == nil, let id = model.references[place.index]?.id,
+      model.core?.target(id, Target.self) == nil
+    {
+      return
+    }
+    set(target, in: model)
+  }
+
+  func isAbsent(in model: Model) -> Bool {
+    prepare(model)
+    return model.references[place.index] == nil
+  }
+
+  func encode(_ model: Model, into encoder: inout ValueEncoder) {
+    prepare(model)
+    guard let id = model.references[place.index]?.id else { return encoder.addNull() }
+    _ = id.encode(into: &encoder)
+  }
+}
+
+/// What a property refers to.
+struct ModelReference {
+  let id: String
+  /// The model itself, while the one that refers to it is in no context.
+  let target: Model?
+}

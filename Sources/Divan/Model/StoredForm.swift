@@ -1,0 +1,168 @@
+import DivanLog
+
+/// How the values of a type are brought into documents and out of them.
+protocol StoredForm: SendableMetatype {
+  associatedtype Value
+  /// Replaces `value` with the one that fills `range`; returns false if something else does.
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool
+  /// Why what fills `range` cannot be read, where more can be said than that.
+  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
+  /// Adds a value.
+  static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
+  /// Whether a value is left out of the document.
+  static func isAbsent(_ value: Value) -> Bool
+  /// Whether both have the same stored form.
+  static func areSame(_ a: Value, _ b: Value) -> Bool
+  /// The value as it will be after storing and reading it, for types that round what is assigned.
+  static func normalized(_ value: Value) -> Value
+  /// Whether assigned values may have to be rounded.
+  static var isNormalizing: Bool { get }
+  /// Whether a value that was saved is read again, because it may have become another.
+  static var isReadAfterSaving: Bool { get }
+}
+
+/// The form of the types that have one of their own.
+enum OwnForm<Value: StorableValue>: StoredForm {
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool {
+    Value.read(bytes, range, into: &value)
+  }
+
+  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? { nil }
+
+  static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError) {
+    guard value.encode(into: &encoder) else {
+      throw DatabaseError(
+        .invalidValue, "it has a number that is not finite, or a date outside the years 0 to 9999")
+    }
+  }
+
+  static func isAbsent(_ value: Value) -> Bool { value.isAbsent }
+  static func areSame(_ a: Value, _ b: Value) -> Bool { Value.areSame(a, b) }
+  static func normalized(_ value: Value) -> Value { Value._normalized(value) }
+  static var isNormalizing: Bool { Value.isNormalizing }
+  static var isReadAfterSaving: Bool { false }
+}
+
+/// The form of all other types: as they encode themselves.
+enum CodedForm<Value: Codable>: StoredForm {
+  static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool {
+    guard let read = try? decode(bytes, range) else { return false }
+    value = read
+    return true
+  }
+
+  static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)? {
+    do {
+      _ = try decode(bytes, range)
+      return nil
+    } catch {
+      return DatabaseError.decoding(Value.self, error, documentID: "")
+    }
+  }
+
+  private static func decode(_ bytes: SharedBytes, _ range: Range<Int>) throws -> Value {
+    // A null is no value of any type but the one that holds whatever there is.
+    if bytes.isNull(range), Value.self != Divan.Value.self { throw Misfit.null }
+    let session = DecodingSession(userInfo: [:], id: nil, revision: nil)
+    guard let own = bytes.slice(range.lowerBound, range.count) else { throw Misfit.damaged }
+    let part = DecodingPart(session, own)
+    guard let place = part.whole(holdsMarks: false) else { throw Misfit.damaged }
+    return try part.decode(Value.self, at: place)
+  }
+
+  static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError) {
+    if isAbsent(value) { return encoder.addNull() }
+    if try EncodingPage.write(value, to: &encoder) { return }
+    let bytes = try encoded(value)
+    bytes.withSpan { encoder.add(stored: $0) }
+  }
+
+  private static func encoded(_ value: Value) throws(DatabaseError) -> SharedBytes {
+    let session = EncodingSession(userInfo: [:])
+    do {
+      let part = EncodingPart(propertyOf: session)
+      try part.encodeOutermost(value)
+      if let failure = session.failure { throw failure }
+      return try part.finish()
+    } catch {
+      let error = DatabaseError.encoding(Value.self, session.failure ?? error)
+      throw error as? DatabaseError
+        ?? DatabaseError(.invalidValue, "it does not encode itself", underlying: error)
+    }
+  }
+
+  static func isAbsent(_ value: Value) -> Bool { (value as? any MayBeNil)?.isNil ?? false }
+
+  static func areSame(_ a: Value, _ b: Value) -> Bool {
+    do throws(DatabaseError) {
+      return try storedForm(a) == storedForm(b)
+    } catch {
+      // What cannot be stored is refused when it is saved.
+      return false
+    }
+  }
+
+  private static func storedForm(_ value: Value) throws(DatabaseError) -> SharedBytes {
+    var encoder = ValueEncoder()
+    encoder.begin(isNested: true)
+    try write(value, to: &encoder)
+    return encoder.bytes
+  }
+
+  static func normalized(_ value: Value) -> Value { value }
+  static var isNormalizing: Bool { false }
+  static var isReadAfterSaving: Bool { DirectType(Value.self) == nil }
+}
+
+/// An optional of whatever type.
+private protocol MayBeNil {
+  var isNil: Bool { get }
+}
+
+extension Optional: MayBeNil {
+  fileprivate var isNil: Bool { self == nil }
+}
+
+// MARK: - Which form a type has
+
+extension _PersistedStorage {
+  static func of<V: StorableValue>(_: V.Type) -> _PersistedStorage {
+    _PersistedStorage { TypedProperty<OwnForm<V>>(place: $0) }
+  }
+
+  /// For types that are `Codable`; nil for others.
+  static func coded<V>(_ type: V.Type) -> _PersistedStorage? {
+    guard let type = type as? any Codable.Type else { return nil }
+    return form(of: type)
+  }
+
+  static func form<C: Codable>(of _: C.Type) -> _PersistedStorage {
+    _PersistedStorage { TypedProperty<CodedForm<C>>(place: $0) }
+  }
+
+  // The compiler does not know of an element's form; it is looked for when the class is met first.
+
+  static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    if let element = E.self as? any (StorableValue & PersistableElement).Type {
+      func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+        .of([S].self)
+      }
+      return make(element)
+    }
+    return coded([E].self) ?? unknown(E.self)
+  }
+
+  static func ofOptionalArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
+    if let element = E.self as? any (StorableValue & PersistableElement).Type {
+      func make<S: StorableValue & PersistableElement>(_: S.Type) -> _PersistedStorage {
+        .of([S]?.self)
+      }
+      return make(element)
+    }
+    return coded([E]?.self) ?? unknown(E.self)
+  }
+
+  private static func unknown(_ type: Any.Type) -> _PersistedStorage {
+    preconditionFailure("\(type) was made PersistableElement, which only Divan can do")
+  }
+}

@@ -1,0 +1,105 @@
+import DivanLog
+
+/// A property whose value is kept in its wrapper.
+final class TypedProperty<Form: StoredForm>: ModelProperty {
+  typealias V = Form.Value
+
+  let place: PropertyPlace
+  let keyBytes: SharedBytes
+
+  init(place: PropertyPlace) {
+    self.place = place
+    keyBytes = SharedBytes(copying: Array(place.key.utf8))
+  }
+
+  var classFlags: UInt16 {
+    (Form.isNormalizing ? PropertyFlags.normalizing : 0)
+      | (Form.isReadAfterSaving ? PropertyFlags.readAfterSaving : 0)
+  }
+
+  func load(_ model: Model) {
+    let range = storedRange(in: model)
+    let flags = model.flags(at: place)
+    if let range, let bytes = model.body?.bytes,
+      model.withValue(at: place.offset, of: V.self, { Form.read(bytes, range, into: &$0) })
+    {
+      model.setFlags(
+        (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
+        at: place)
+      return
+    }
+    if flags & PropertyFlags.replaced != 0 {
+      let declared = model.modelClass.defaults.withValue(at: place.offset, of: V.self) {
+        $0
+      }
+      model.withValue(at: place.offset, of: V.self) { $0 = declared }
+    }
+    model.setFlags(
+      flags & ~(PropertyFlags.unloaded | PropertyFlags.unreadable | PropertyFlags.replaced)
+        | (range == nil ? 0 : PropertyFlags.unreadable), at: place)
+    if let range, let bytes = model.body?.bytes { noteMisfit(bytes, range, in: model) }
+  }
+
+  func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
+    guard !bytes.isNull(range) else { return nil }
+    var value = model.modelClass.defaults.withValue(at: place.offset, of: V.self) { $0 }
+    guard !Form.read(bytes, range, into: &value) else { return nil }
+    var error = DatabaseError(
+      .mismatchedType, "the document does not fit \(type(of: model)).\(name)",
+      hint: "Assign the property to replace what the document has",
+      documentID: model.documentID, underlying: Form.misfit(bytes, range))
+    let inner = (error.underlying as? DatabaseError)?.propertyPath
+    error.propertyPath = inner.map { $0.hasPrefix("[") ? key + $0 : "\(key).\($0)" } ?? key
+    return error
+  }
+
+  func prepareToRead(_ model: Model) {
+    let flags = model.flags(at: place)
+    if flags & PropertyFlags.unloaded != 0 {
+      load(model)
+    } else if flags & PropertyFlags.unrounded != 0 {
+      model.withValue(at: place.offset, of: V.self) { $0 = Form.normalized($0) }
+      clear(PropertyFlags.unrounded, in: model)
+    }
+  }
+
+  func finishReading(_ model: Model) {}
+
+  func assign<T>(_ value: T, to model: Model) {
+    let value = Form.normalized(identical(value, as: V.self))
+    prepareToRead(model)
+    let flags = model.flags(at: place)
+    if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0 {
+      let isSame = model.withValue(at: place.offset, of: V.self) {
+        Form.areSame($0, value)
+      }
+      if isSame { return }
+    }
+    // What was there is released only after the access is over: that may run anybody's code.
+    let old = model.withValue(at: place.offset, of: V.self) { current in
+      let old = current
+      current = value
+      return old
+    }
+    noteChange(in: model)
+    _ = old
+  }
+
+  func beginModifying(_ model: Model) { prepareToRead(model) }
+
+  func endModifying(_ model: Model) {
+    if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
+    noteChange(in: model)
+  }
+
+  func isAbsent(in model: Model) -> Bool {
+    prepareToRead(model)
+    return model.withValue(at: place.offset, of: V.self) { Form.isAbsent($0) }
+  }
+
+  func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError) {
+    prepareToRead(model)
+    let value = model.withValue(at: place.offset, of: V.self) { $0 }
+    try Form.write(value, to: &encoder)
+  }
+}

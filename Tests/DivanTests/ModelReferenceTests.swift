@@ -1,0 +1,138 @@
+import Divan
+import DivanLog
+import Testing
+
+private class Person: Model {
+  @Persisted var name: String
+  @Persisted var friends: [Person]
+  @Persisted(key: "best friends") var best: [Person]
+}
+
+private final class Child: Person {}
+
+/// References to several models.
+struct ModelReferenceTests {
+  let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  private func store(_ ids: [String], in context: ModelContext) throws -> [Person] {
+    let people = ids.map { id in
+      let person = Person(in: context, id: id)
+      person.name = id.uppercased()
+      return person
+    }
+    try context.saveAllModels()
+    return people
+  }
+
+  @Test func `references to several models are stored as IDs, and are the same objects`() throws {
+    let context = database.makeContext()
+    let people = try store(["a", "b", "c"], in: context)
+    people[0].friends = [people[2], people[1]]
+    people[0].best.append(people[1])
+    #expect(people[0].changedProperties == ["friends", "best"])
+    try people[0].save()
+    #expect(try database.snapshot().get("a")?["friends"] == ["c", "b"])
+    #expect(try database.snapshot().get("a")?["best friends"] == ["b"])
+    people[0].friends = [people[2], people[1]]
+    #expect(!people[0].needsSave)
+
+    let other = database.makeContext()
+    let person = try #require(try other.model(Person.self, "a"))
+    #expect(person.friends.map(\.name) == ["C", "B"])
+    #expect(try person.friends[1] === other.model(Person.self, "b"))
+    person.friends.reverse()
+    try other.saveAllModels()
+    #expect(try database.snapshot().get("a")?["friends"] == ["b", "c"])
+  }
+
+  @Test func `models that refer to each other hold nothing`() throws {
+    let context = database.makeContext()
+    _ = try store(["a", "b"], in: context)
+    weak var gone: Person?
+    do {
+      let a = try #require(try context.model(Person.self, "a"))
+      let b = try #require(try context.model(Person.self, "b"))
+      a.friends = [b, a]
+      b.friends = [a]
+      try context.saveAllModels()
+      #expect(a.friends.first?.friends.first === a)
+      gone = a
+    }
+    #expect(gone == nil)
+  }
+
+  @Test func `models that are not saved yet can be referred to, and are saved with the others`()
+    throws
+  {
+    let context = database.makeContext()
+    let detached = Person()
+    detached.friends = [Person(), Person()]
+    detached.friends[0].name = "x"
+    context.insert(detached)
+    #expect(context.unsavedModels.count == 3)
+    #expect(detached.friends[0].context === context)
+    try context.saveAllModels()
+    let other = database.makeContext()
+    let read = try #require(try other.model(Person.self, detached.id))
+    #expect(read.friends.map(\.name) == ["x", ""])
+  }
+
+  @Test func `what is not there is left out, and goes when the property is changed`() throws {
+    let context = database.makeContext()
+    let people = try store(["a", "b", "c", "d"], in: context)
+    people[0].friends = Array(people[1...])
+    try people[0].save()
+    try people[1].delete()
+    try database.write { _ = try $0.purge("c") }
+    let other = database.makeContext()
+    let person = try #require(try other.model(Person.self, "a"))
+    #expect(person.friends.map(\.id) == ["d"])
+    person.friends.sort { $0.id < $1.id }
+    #expect(!person.needsSave)
+    person.friends.append(person)
+    try person.save()
+    #expect(try database.snapshot().get("a")?["friends"] == ["d", "a"])
+  }
+
+  @Test func `what cannot be read is left out and told, and stays when others change`() throws {
+    let context = database.makeContext()
+    let people = try store(["a", "b", "d"], in: context)
+    people[0].friends = Array(people[1...])
+    try people[0].save()
+    let child = try context.insert(Child.self, document: Document(id: "c"))
+    try child.save()
+    try database.put("a", #"{"name":"A","friends":["b","c","d"]}"#)
+    // Here `b` is known as a `Child`, which `Person` is not.
+    class Animal: Model {}
+    let other = database.makeContext()
+    _ = try other.insert(Animal.self, document: Document(id: "z"))
+    let animal = try #require(try other.model(Animal.self, "c"))
+    var errors: [DatabaseError] = []
+    other.errorHandler = { errors.append($0 as! DatabaseError) }
+    let person = try #require(try other.model(Person.self, "a"))
+    #expect(person.friends.map(\.id) == ["b", "d"])
+    #expect(errors.map(\.code) == [.otherModelClass])
+    person.friends.removeFirst()
+    person.friends.append(person)
+    try person.save()
+    #expect(try database.snapshot().get("a")?["friends"] == ["c", "d", "a"])
+    _ = animal
+  }
+
+  @Test func `what is no array of texts reads as empty, and is told`() throws {
+    try database.put("a", #"{"friends":"b","best friends":["a",1]}"#)
+    let context = database.makeContext()
+    var paths: [String?] = []
+    context.mismatchHandler = { paths.append($0.propertyPath) }
+    let person = try #require(try context.model(Person.self, "a"))
+    #expect(person.friends.isEmpty && person.best.isEmpty)
+    #expect(paths == ["friends", "best friends"])
+    #expect(throws: DatabaseError.self) { try person.load() }
+    person.friends = []
+    try person.save()
+    #expect(try database.snapshot().get("a")?["friends"] == [])
+    #expect(try database.snapshot().get("a")?["best friends"] == ["a", 1])
+  }
+}
