@@ -37,11 +37,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   func load(_ model: Model) {
     let range = storedRange(in: model)
     let bytes = model.body?.bytes
-    let ids = range.flatMap { range in bytes.flatMap { ids($0, range) } }
+    let found = range.flatMap { range in bytes.flatMap { ids($0, range) } }
     model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
-    model.referenceLists[place.index] = ids?.map { ModelReference(id: $0, target: nil) }
+    model.referenceLists[place.index] = found?.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    guard ids == nil, let range, let bytes else { return }
+    guard found == nil, let range, let bytes else { return }
     set(PropertyFlags.unreadable, in: model)
     noteMisfit(bytes, range, in: model)
   }
