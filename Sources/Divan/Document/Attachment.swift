@@ -161,7 +161,17 @@ extension Document.Attachment {
 }
 
 extension SHA256.Digest {
-  fileprivate var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
+  /// `sha256-` and the bytes in base64.
+  package var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
+
+  /// Reads what ``attachmentText`` writes; nil if the text is none.
+  init?(attachmentText text: String) {
+    guard text.hasPrefix("sha256-"), let bytes = Data(base64Encoded: String(text.dropFirst(7)))
+    else { return nil }
+    var reader = ByteReader(SharedBytes(copying: Array(bytes)))
+    guard let digest = try? reader.readDigest(), reader.isAtEnd else { return nil }
+    self = digest
+  }
 }
 
 extension Document.Attachment: Equatable {

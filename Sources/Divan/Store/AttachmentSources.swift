@@ -163,7 +163,8 @@ extension Database {
     }
   }
 
-  private func storeAttachment(
+  /// Stores the content of an attachment as `body` says.
+  func storeAttachment(
     _ contentType: String, _ body: (AttachmentFiles) throws(LogError) -> StoredAttachment
   ) throws(DatabaseError) -> Document.Attachment {
     try store.beginWriting()
@@ -200,7 +201,7 @@ private final class AttachmentIntake: Sendable {
 extension Store {
   /// Makes sure that the store is open for writing and that its log says so, so that whoever opens it
   /// after a crash looks for files that no record names.
-  fileprivate func beginWriting() throws(DatabaseError) {
+  func beginWriting() throws(DatabaseError) {
     try withTurn { (writer) throws(DatabaseError) in _ = try prepare(writer) }
   }
 }
