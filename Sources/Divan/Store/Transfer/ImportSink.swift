@@ -98,6 +98,10 @@ extension ImportSink: ValueSink {
 
   mutating func addKey(_ key: Span<UInt8>, source: Int) {
     if depth == 1 { isReserved = key.count > 0 && key[0] == 0x5F }
-    if isReserved { reserved.addKey(key, source: source) } else { properties.addKey(key, source: source) }
+    if isReserved {
+      reserved.addKey(key, source: source)
+    } else {
+      properties.addKey(key, source: source)
+    }
   }
 }

@@ -68,7 +68,8 @@ extension ImportedLine {
     document.isDeleted = try members.takeFlag("_deleted")
     document.history = try members.takeHistory()
     document.expiry = try members.takeExpiry()
-    document.attachments = try members.takeAttachments(generation: document.history.first?.generation)
+    document.attachments = try members.takeAttachments(
+      generation: document.history.first?.generation)
     try members.expectNothing()
     return .document(document)
   }
@@ -239,7 +240,8 @@ extension ImportedPiece {
       let content = value["data"].flatMap(SharedBytes.init(base64:)), !content.isEmpty
     else {
       throw ReservedMembers.problem(
-        .invalidAttachment, "a piece of content has a digest, a length, an offset and data", "_body")
+        .invalidAttachment, "a piece of content has a digest, a length, an offset and data", "_body"
+      )
     }
     self.init(digest: digest, length: length, offset: offset, content: content)
   }

@@ -72,7 +72,9 @@ public enum JSONLines {
       /// When documents expire.
       public static let expiries = Content(rawValue: 8)
       /// All of it.
-      public static let everything: Content = [.attachments, .revisions, .localDocuments, .expiries]
+      public static let everything: Content = [
+        .attachments, .revisions, .localDocuments, .expiries,
+      ]
     }
 
     /// The order of documents.
