@@ -49,17 +49,13 @@ struct RescueTests {
   @Test func `export writes as much as is asked for`() throws {
     let store = try makeStore()
     func lines(_ options: String...) -> [String] {
-      store.dumpAll(["export"] + options).lines.map { String($0.prefix(16)) }
+      store.dumpAll(["export"] + options).lines.map { String($0.prefix(17)) }
     }
-    #expect(
-      lines()
-        == [#"{"_id":"again","#, #"{"_id":"attached"#, #"{"_id":"both","_"#].map {
-          String($0.prefix(16))
-        })
+    #expect(lines() == [#"{"_id":"again","_"#, #"{"_id":"attached""#, #"{"_id":"both","_r"#])
     #expect(lines("--attachments").count == 3)
     #expect(store.dump("export", "--attachments").output.contains(#""data":"AQID""#))
     #expect(lines("--revisions").count == 5)
-    #expect(lines("--local").last == #"{"_id":"_local/l"#)
+    #expect(lines("--local").last == #"{"_id":"_local/l""#)
     #expect(store.dump("export", "--expiries").output.contains("2001-09-09T01:46:40.000Z"))
     #expect(lines("--everything", "--by", "sequence").count == 6)
     // What the library writes.
@@ -80,7 +76,9 @@ struct RescueTests {
     #expect(
       store.dump("export", "--everything", path: "/new.divan").output
         == store.dump("export", "--everything").output)
-    #expect(store.dump("verify", path: "/new.divan").status == .sound)
+    #expect(store.dump("verify").status == .sound)
+    let verified = store.dump("verify", path: "/new.divan")
+    #expect(verified.status == .sound, "\(verified.output)")
   }
 
   private func attachmentFile(_ store: DumpedStore) throws -> String {

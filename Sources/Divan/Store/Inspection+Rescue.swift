@@ -17,6 +17,9 @@ extension InspectedDocument {
     package let history: [RevisionID]
   }
 
+  /// Whether the record says more than every document's does.
+  package var hasDetails: Bool { content.details != nil }
+
   /// Whether the record says that there is, or was, more than one line of revisions.
   package var hasTree: Bool { content.details?.tree != nil }
 

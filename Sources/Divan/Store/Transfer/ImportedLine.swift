@@ -68,8 +68,7 @@ extension ImportedLine {
     document.isDeleted = try members.takeFlag("_deleted")
     document.history = try members.takeHistory()
     document.expiry = try members.takeExpiry()
-    document.attachments = try members.takeAttachments(
-      generation: document.history.first?.generation)
+    document.attachments = try members.takeAttachments(isRevision: !document.history.isEmpty)
     try members.expectNothing()
     return .document(document)
   }
@@ -160,7 +159,7 @@ private struct ReservedMembers {
   }
 
   mutating func takeAttachments(
-    generation limit: UInt64?
+    isRevision: Bool
   ) throws(DatabaseError) -> [ImportedAttachment] {
     guard let value = take("_attachments") else { return [] }
     guard let object = value.objectValue else {
@@ -171,7 +170,7 @@ private struct ReservedMembers {
       var path = "_attachments"
       PropertyPath.append(key: name, to: &path)
       attachments.append(
-        try ImportedAttachment(name: name, entry, path: path, generation: limit))
+        try ImportedAttachment(name: name, entry, path: path, isRevision: isRevision))
     }
     return attachments
   }
@@ -195,7 +194,7 @@ private struct ReservedMembers {
 
 extension ImportedAttachment {
   fileprivate init(
-    name: String, _ entry: Value, path: String, generation limit: UInt64?
+    name: String, _ entry: Value, path: String, isRevision: Bool
   ) throws(DatabaseError) {
     func problem(_ message: String, _ key: String) -> DatabaseError {
       ReservedMembers.problem(.invalidAttachment, message, "\(path).\(key)")
@@ -203,9 +202,10 @@ extension ImportedAttachment {
     self.name = name
     contentType = entry["content_type"]?.stringValue ?? "application/octet-stream"
     generation = 0
-    if let revpos = entry["revpos"], let limit {
-      guard let number = revpos.intValue, number > 0, number <= limit else {
-        throw problem("no revision up to this one has that generation", "revpos")
+    // A new revision says by itself which attachments are new with it.
+    if isRevision, let value = entry["revpos"] {
+      guard let number = value.intValue, number > 0 else {
+        throw problem("a generation is expected", "revpos")
       }
       generation = UInt64(number)
     }

@@ -46,6 +46,8 @@ extension JSONLinesImport {
 
   /// Takes the end of the text, and commits what was not committed.
   func finish(isCancelled: () -> Bool) throws {
+    // A source that was cancelled may just end.
+    try check(isCancelled)
     if beginningSize > 0 { try takeEnd(of: .empty, withBreak: 0, isCancelled) }
     try commit(isCancelled)
     report.lineCount = lineCount
