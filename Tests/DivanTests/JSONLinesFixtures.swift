@@ -113,7 +113,7 @@ struct RandomContents {
   }
 
   private mutating func addAttachment(to document: inout Document) {
-    let size = [0, 1, 100, 70_000, 300_000][random.below(5)]
+    let size = [0, 1, 100, 66_000, 70_000][random.below(5)]
     let byte = UInt8(random.below(4))
     document.attachments["file \(random.below(3))"] = Document.Attachment(
       contentType: "x/\(random.below(2))", [UInt8](repeating: byte, count: size))
