@@ -95,7 +95,8 @@ struct JSONLinesRoundTripTests {
         try transaction.put(document)
       }
     }
-    let lines = try database.snapshot().jsonLinesText().split(separator: "\n")
+    let lines = try database.snapshot().jsonLinesText(inlineSizeLimit: 100_000)
+      .split(separator: "\n")
     #expect(lines.count { $0.hasPrefix(#"{"_body":{"digest":"sha256-"#) } == 3)
     #expect(lines.count == 6 && lines[3].hasPrefix(#"{"_id":"a","#))
     let copy = try Database.inMemory()
