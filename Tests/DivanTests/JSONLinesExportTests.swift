@@ -240,6 +240,20 @@ struct JSONLinesExportTests {
     #expect(error?.code == .damaged && text.count == 0)
   }
 
+  @Test func `a revision tree that cannot be read leaves its document with its newest record`()
+    throws
+  {
+    var record = DocumentRecord(
+      idBytes: SharedBytes(utf8: "a"), sequence: 1, revision: try revision(1, "a"),
+      isDeleted: false, ancestors: .none, superseded: nil, body: EncodedValue.emptyObject.bytes)
+    record.details = DocumentDetails(tree: SharedBytes(copying: [0xFF]))
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    let document = try InspectedDocument(writer.sharedCopy)
+    #expect(document.hasTree)
+    #expect(try document.leaves.map(\.history) == [[revision(1, "a")]])
+  }
+
   @Test func `a sink that fails ends an export with its error`() throws {
     struct Full: Error {}
     try fill()

@@ -57,10 +57,14 @@ struct JSONLinesImportTests {
       {"key":18446744073709551615}
       {"_id":{"$oid":"573a1390f29313caabcd4135"},"key":"not asked"}
       {"_id":-5}
+      {"_id":18446744073709551614,"_conflicts":[null,[]]}
       """, options)
     #expect(
       try allIDs(other)
-        == ["-5", "18446744073709551615", "573a1390f29313caabcd4135", "7", "text"])
+        == [
+          "-5", "18446744073709551614", "18446744073709551615", "573a1390f29313caabcd4135", "7",
+          "text",
+        ])
     #expect(try other.snapshot().get("7")?["key"] == 7)
     #expect(try other.importError("{\"n\":1}", options).code == .invalidDocumentID)
   }

@@ -42,6 +42,7 @@ extension Database {
   ///   - nextPiece: gives the next bytes of the text, and nil at its end. What it throws is thrown, and what
   ///     was committed before stays.
   /// - Returns: what was done.
+  /// - Throws: as ``importJSONLines(from:options:progress:)-(String,_,_)``, but for those of files.
   @discardableResult
   public func importJSONLines(
     options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -77,6 +78,7 @@ extension Database {
   ///     thread. What it throws is thrown, and what was committed before stays.
   ///   - options: how lines are taken.
   /// - Returns: what was done.
+  /// - Throws: as ``importJSONLines(from:options:progress:)-(String,_,_)``, but for those of files.
   @discardableResult
   public func importJSONLines<Pieces: AsyncSequence>(
     from pieces: Pieces, options: JSONLines.ImportOptions = JSONLines.ImportOptions()

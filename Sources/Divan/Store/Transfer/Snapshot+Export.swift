@@ -65,6 +65,7 @@ extension Snapshot {
   /// This version of the database as JSON Lines, a piece at a time, as for sending it over a network.
   ///
   /// - Parameter options: what is exported, and how; everything, unless set.
+  /// - Returns: the pieces, to be read with `for try await`, as often as is wanted.
   public func jsonLines(
     options: JSONLines.ExportOptions = JSONLines.ExportOptions()
   ) -> JSONLines.Pieces {
