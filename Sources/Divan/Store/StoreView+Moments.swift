@@ -151,7 +151,7 @@ extension StoreView {
     return all
   }
 
-  fileprivate func namedMoment(
+  func namedMoment(
     at locator: RecordLocator
   ) throws(DatabaseError) -> NamedMoment? {
     let payload = try payload(of: .named, at: locator)
