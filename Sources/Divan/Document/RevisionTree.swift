@@ -127,6 +127,11 @@ extension RevisionTree {
     sequence(first: index) { parent(of: $0) }.prefix(limit).map { nodes[$0] }
   }
 
+  /// The winning revision and those before it, the nearest first; nothing of an empty tree.
+  ///
+  /// Takes time linear in *n*.
+  var winningHistory: [RevisionNode] { winner.map { history(of: $0) } ?? [] }
+
   /// The nearest node from which both come, which may be one of them; nil if they are not known to
   /// have anything in common.
   ///

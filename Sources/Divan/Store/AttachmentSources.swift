@@ -12,8 +12,6 @@ private final class ViewSource: AttachmentSource {
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     try view.openAttachment(digest)
   }
-
-  var store: Store { view.store }
 }
 
 /// Reads an attachment that was stored, and that perhaps no document refers to yet.

@@ -26,13 +26,11 @@ enum IndexPlace {
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try LocalRecord.decode(payload)
       }
-      guard record.body != nil else { return nil }
       self = .catalog(CatalogKey.local(record.idBytes))
     case .named:
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try NamedRecord.decode(payload)
       }
-      guard record.moment != nil else { return nil }
       self = .catalog(CatalogKey.named(record.name))
     case .attachment:
       let record = try view.decode(item) { (payload) throws(ByteError) in
@@ -107,7 +105,7 @@ extension MergeJudge {
   }
 
   private func findForgettable() throws(DatabaseError) -> Set<RemovalKey> {
-    guard let first = inputs.first?.header.numbers.lowerBound else { return [] }
+    let first = inputs[0].header.numbers.lowerBound
     let isAnyInDoubt = awaitingDeletion.contains {
       if case .segment(let numbers) = $0 { numbers.lowerBound < first } else { false }
     }

@@ -56,7 +56,7 @@ extension Store {
       guard record.moment.commit < view.state.historyFloor else { break }
       keys.append(item.key.array)
     }
-    var rest = keys[...]
+    var rest = ArraySlice(keys)
     while !rest.isEmpty {
       let batch = rest.prefix(HistoryPruning.batchSize)
       rest = rest.dropFirst(batch.count)
@@ -65,8 +65,8 @@ extension Store {
         var state = newest
         for key in batch {
           try repairing(&state) { (state) throws(PageError) in
-            guard let value = try state.catalog.find(key.span) else { return }
-            if let locator = RecordLocator(indexed: value) { state.segments.noteDead(locator) }
+            let place = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+            if let place { state.segments.noteDead(place) }
             state.catalog.remove(key.span)
           }
         }

@@ -159,7 +159,7 @@ private struct StoreCheck {
     var count = 0
     while let item = try next(&scan) {
       do throws(DatabaseError) {
-        switch CatalogKey.Kind(rawValue: item.key.isEmpty ? 0 : item.key[0]) {
+        switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
         case .local:
           let record = try view.localRecord(at: view.decodeLocator(item.value))
           guard record.idBytes == item.key.suffix(from: 1), let body = record.body else {

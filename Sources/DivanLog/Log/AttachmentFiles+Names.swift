@@ -81,7 +81,7 @@ extension AttachmentFiles {
     if !isRootDurable { try flushDirectory(directory.path) }
     state.withLock { state in
       state.isRootDurable = true
-      if state.durable.count >= State.durableCountLimit { state.durable.removeAll() }
+      if state.durable.count >= settings.durableCountLimit { state.durable.removeAll() }
       state.durable.insert(name.digest)
       state.durableFolders.insert(name.folder)
     }

@@ -36,6 +36,8 @@ package final class AttachmentFiles: Sendable {
     package var chunks = AttachmentChunks.Plan.standard
     /// How many bytes are read, or kept until they are written, at a time.
     package var bufferSize = 256 << 10
+    /// Of so many bodies it is remembered that they are durable; of more they are flushed once more.
+    package var durableCountLimit = 1 << 16
 
     package init(isMapped: Bool) { self.isMapped = isMapped }
   }
@@ -59,9 +61,6 @@ package final class AttachmentFiles: Sendable {
     var isClosed = false
     /// Why no file is named any more.
     var refusal: LogError?
-
-    /// Of so many bodies it is known that they are durable; of more they are flushed once more.
-    static let durableCountLimit = 1 << 16
   }
 }
 
@@ -102,8 +101,7 @@ extension AttachmentFiles {
 
   fileprivate func release(_ digest: SHA256.Digest) {
     state.withLock { state in
-      let count = state.holds[digest, default: 0] - 1
-      state.holds[digest] = count > 0 ? count : nil
+      if let count = state.holds[digest] { state.holds[digest] = count > 1 ? count - 1 : nil }
     }
   }
 
