@@ -111,7 +111,8 @@ struct AttachmentClosingTests {
     #expect(try files().isEmpty)
   }
 
-  @Test func `a reader of a live store is told that an attachment was removed, not that it is damaged`()
+  @Test
+  func `a reader of a live store is told that an attachment was removed, not that it is damaged`()
     throws
   {
     var document = Document(id: "a")

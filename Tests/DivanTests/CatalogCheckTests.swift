@@ -93,6 +93,9 @@ struct CatalogCheckTests {
     let garbage = try database.plant(.local, [9])
     #expect(try problems { $0.lead(key("here"), to: garbage) }.first?.contains("flags") == true)
     expectDamage { _ = try database.snapshot().localDocument("here") }
+    let document = try database.entry(of: "b").locator
+    #expect(
+      try problems { $0.lead(key("here"), to: document) }.first?.contains("another record") == true)
     #expect(try problems { $0.lead(key("here"), to: here) }.isEmpty)
     #expect(try database.snapshot().localDocument("here")?["n"] == 1)
   }
@@ -111,8 +114,10 @@ struct CatalogCheckTests {
   }
 
   @Test func `an expiry that the document does not have, or that is lost, is found out`() throws {
-    let expiry = try #require(try database.snapshot().view.newestRecord(
-      of: database.entry(of: "a"), "a").details?.expiry)
+    let expiry = try #require(
+      try database.snapshot().view.newestRecord(
+        of: database.entry(of: "a"), "a"
+      ).details?.expiry)
     let a = SharedBytes(utf8: "a")
     let wrong = "the index and the log disagree about an expiry"
     let count = "there are 2 expiries of 1 documents that expire"
@@ -126,6 +131,12 @@ struct CatalogCheckTests {
       #expect(try problems { $0.catalog.set(key.span, value.span) } == [wrong, count], "\(key)")
       #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
     }
+    // Nobody is purged for what only the index says.
+    let past = CatalogKey.expiry(1, SharedBytes(utf8: "b"))
+    database.tamper { $0.catalog.set(past.span, value.span) }
+    #expect(try database.purgeExpiredDocuments() == 0)
+    #expect(try database.snapshot().get("b") != nil)
+    database.tamper { $0.catalog.remove(past.span) }
     #expect(
       try problems { $0.catalog.remove(CatalogKey.expiry(expiry, a).span) }
         == ["there are 0 expiries of 1 documents that expire"])
@@ -166,10 +177,14 @@ struct CatalogCheckTests {
     let document = try #require(try database.snapshot().get("a"))
     let attachment = try #require(document.attachments["note"])
     let poster = try locator(CatalogKey.attachment(SHA256.digest(of: SharedBytes(copying: poster))))
-    func read() throws { _ = try #require(try database.read { try $0.get("a") })
-      .attachments["note"]?.content() }
+    func read() throws {
+      _ = try #require(try database.read { try $0.get("a") })
+        .attachments["note"]?.content()
+    }
     #expect(
-      try problems { $0.lead(key, to: poster) } == ["bytes are not what was written: the record of another attachment stands here"])
+      try problems { $0.lead(key, to: poster) } == [
+        "bytes are not what was written: the record of another attachment stands here"
+      ])
     expectDamage { try read() }
     let garbage = try database.plant(.attachment, [9])
     #expect(try problems { $0.lead(key, to: garbage) }.first?.contains("unknown form") == true)
