@@ -101,12 +101,12 @@ struct AttachmentClosingTests {
     let database = database
     let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     continuation.yield(long(1))
-    async let stored = database.storeAttachment(contentType: "x/y", pieces: pieces)
+    let storing = Task { try await database.storeAttachment(contentType: "x/y", pieces: pieces) }
     while try files().isEmpty { await Task.yield() }
     try database.close()
     continuation.yield(long(2))
     continuation.finish()
-    let error = await #expect(throws: DatabaseError.self) { try await stored }
+    let error = await #expect(throws: DatabaseError.self) { try await storing.value }
     #expect(error?.code == .closed)
     #expect(try files().isEmpty)
   }

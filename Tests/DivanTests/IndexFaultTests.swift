@@ -196,6 +196,7 @@ struct IndexFaultTests {
       try transaction.overwrite(id(103), with: ["n": 3])
       try transaction.removeLocal("local-146")
       try transaction.setExpiry(nil, of: id(120))
+      try transaction.setExpiry(Date(timeIntervalSince1970: 4_000_000_002), of: id(150))
     }
     try database.write { _ = try $0.put(Document(id: id(102), ["n": "again"])) }
     try database.writeCheckpoint()
@@ -234,6 +235,10 @@ struct IndexFaultTests {
         #expect(snapshot.count == 57, comment)
         #expect(try snapshot.localDocumentIDs().count == 9, comment)
         #expect(try database.snapshot(named: "then").get(Self.id(103))?["n"] == 1, comment)
+        // Of a changed expiry, there was a record of the same sequence number below.
+        #expect(try snapshot.expiry(of: Self.id(120)) == nil, comment)
+        let expiry = try snapshot.expiry(of: Self.id(150))?.timeIntervalSince1970
+        #expect(expiry == 4_000_000_002, comment)
         count += 1
       }
     }
