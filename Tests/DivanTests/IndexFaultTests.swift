@@ -245,6 +245,44 @@ struct IndexFaultTests {
     #expect(count > 8)
   }
 
+  /// While a merged segment is brought in, the log has its records twice.
+  @Test func `whichever page of the index is damaged, a merge goes on`() throws {
+    let base = try Self.makeStore()
+    do {
+      let database = try Self.open(base)
+      try database.write { transaction in
+        for number in 100..<160 { try transaction.overwrite(Self.id(number), with: ["n": 2]) }
+      }
+      try database.writeCheckpoint()
+      try database.close()
+    }
+    var count = 0
+    for name in base.names(in: "/s.divan") {
+      guard case .checkpoint(let number)? = FileName(name) else { continue }
+      let pages = try CheckpointFile.open(
+        number, in: StoreDirectory("/s.divan", on: base), isMapped: false
+      ).header.pageCount
+      for page in 0..<pages {
+        let disk = base.restarted(.processEnd)
+        try disk.corrupt(
+          "/s.divan/\(name)", atOffset: CheckpointHeader.offset(ofPage: page) + 70, mask: 1)
+        let database = try Self.open(disk)
+        let comment: Comment = "page \(page) of \(name)"
+        try database.write { _ = try $0.put(Document(id: "active")) }
+        try database.compact()
+        #expect(disk.names(in: "/s.divan").contains { $0.contains("-") }, comment)
+        #expect(try database.check().problems.map(\.description) == [], comment)
+        try RebuiltIndex(of: database).expectSame(comment)
+        let snapshot = try database.snapshot()
+        var changes = snapshot.changes()
+        #expect(try changes.rest().count == 61, comment)
+        #expect(try snapshot.get(Self.id(107))?["n"] == 2, comment)
+        count += 1
+      }
+    }
+    #expect(count > 4)
+  }
+
   @Test
   func `an opening that cannot read a page which the log needs says so, and can be tried again`()
     throws

@@ -172,6 +172,17 @@ struct PruningTests {
     try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
     try database.writeCheckpoint()
     try database.close()
+    // What cannot be read just now is no damage, and nothing is let go of.
+    database = try open(HistoryRetention(revisions: 1))
+    disk.observeCalls { [disk] call in
+      if call.verb == .read { disk.fail(.read, with: .inputOutput) }
+    }
+    let unread = #expect(throws: DatabaseError.self) { try database.compact() }
+    #expect(unread?.code == .inputOutput)
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    #expect(try held(database).count == 5)
+    try database.close()
     let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
     let place = try #require(
@@ -246,6 +257,17 @@ struct PruningTests {
     #expect(try database.snapshot(at: 4).get(ids[1])?["n"] == 1)
     #expect(try database.snapshot(at: 4).get("a") == nil)
     #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  /// Where the shorter ID has nothing held itself, the longer one's records come first.
+  @Test func `a document that came later is not taken for one whose ID goes on with zeros`() throws
+  {
+    let database = try open(.everything)
+    try overwrite(database, "a\u{0}\u{0}\u{0}", 1...2)
+    try overwrite(database, "a", 1...2)
+    #expect(try database.snapshot(at: 2).get("a") == nil)
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 1)
+    #expect(try database.snapshot(at: 1).get("a\u{0}\u{0}\u{0}")?["n"] == 1)
   }
 
   @Test func `a past version is not read from another document's record`() throws {

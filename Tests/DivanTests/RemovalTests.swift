@@ -157,6 +157,29 @@ struct RemovalTests {
     #expect(try removals(database) == [.purge, .local, .named])
   }
 
+  @Test func `a few removals are not worth reading all that is older`() throws {
+    let database = try open()
+    try database.write { _ = try $0.put(Document(id: "gone-7")) }
+    try fill(database, "first", count: 40)
+    try database.write { _ = try $0.purge("gone-7") }
+    try fill(database, "second")
+    for number in 0..<13 {
+      try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
+    }
+    try database.writeCheckpoint()
+    let reads = Recorder<String>()
+    disk.observeCalls { call in
+      if call.verb == .read, call.path.hasSuffix("/0000000001.segment") { reads.append(call.path) }
+    }
+    let count = try database.statistics.segments.reduce(0) { $0 + $1.size }
+    try database.mergeWhatPays()
+    disk.observeCalls(nil)
+    #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < count)
+    #expect(reads.all.isEmpty)
+    #expect(try removals(database) == [.purge])
+    try expectGone(database)
+  }
+
   @Test func `a record of any kind that cannot be read is not merged, and is named`() throws {
     for kind in [Record.Kind.purge, .local, .named, .attachment, .moment] {
       let database = try open("/kind-\(kind.rawValue).divan")

@@ -43,7 +43,8 @@ enum IndexPlace {
       }
       self = .catalog(CatalogKey.moment(record.moment.sequence))
     default:
-      return nil
+      // Nothing else is asked for but what should take something away.
+      throw view.damage(at: item.locator, "a purge that cannot be read")
     }
   }
 
@@ -90,9 +91,6 @@ extension MergeJudge {
     guard item.record.kind.isKnown else { return item.record.kind.maySkip }
     if let removal = RemovalKey(removedBy: item.record) {
       return try !forgettableKeys().contains(removal)
-    }
-    guard item.record.kind != .purge else {
-      throw view.damage(at: item.locator, "a purge that cannot be read")
     }
     return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator
   }

@@ -67,14 +67,13 @@ extension Replay {
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
     do throws(ByteError) {
       try decode(item)
-      return true
     } catch {
       damage.append(
         Damage(
           path: segment.file.path, offset: Int(clamping: item.locator.offset),
           reason: error.reason))
-      return indexProblem == nil
     }
+    return indexProblem == nil
   }
 
   private mutating func decode(_ item: RecordScan.Entry) throws(ByteError) {
