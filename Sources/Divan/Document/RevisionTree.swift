@@ -132,20 +132,6 @@ extension RevisionTree {
   /// Takes time linear in *n*.
   var winningHistory: [RevisionNode] { winner.map { history(of: $0) } ?? [] }
 
-  /// The nearest node from which both come, which may be one of them; nil if they are not known to
-  /// have anything in common.
-  ///
-  /// Takes time linear in the lengths of their histories.
-  func commonAncestor(of a: Int, and b: Int) -> Int? {
-    var (a, b) = (a, b)
-    while a != b {
-      // What stands later cannot be an ancestor of what stands before it.
-      if a < b { swap(&a, &b) }
-      guard let parent = parent(of: a) else { return nil }
-      a = parent
-    }
-    return a
-  }
 }
 
 // MARK: - Leaves
