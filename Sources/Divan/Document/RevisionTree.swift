@@ -131,7 +131,6 @@ extension RevisionTree {
   ///
   /// Takes time linear in *n*.
   var winningHistory: [RevisionNode] { winner.map { history(of: $0) } ?? [] }
-
 }
 
 // MARK: - Leaves
