@@ -1,8 +1,9 @@
-import Divan
 import DivanLog
 import DivanTesting
 import TestSupport
 import Testing
+
+@testable import Divan
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -221,6 +222,23 @@ struct ExpiryTests {
     }
     var ids = try database.snapshot().ids()
     #expect(try ids.rest() == ["b"])
+    // In the background it is noted, and tried again later.
+    #expect(try database.statistics.maintenanceProblem == nil)
+    database.store.purgeExpiredInBackground()
+    #expect(try database.statistics.maintenanceProblem?.code == .damaged)
+  }
+
+  @Test func `an expiry that is set while the database is closed wakes nobody`() throws {
+    let database = try open(.background)
+    try database.write { _ = try $0.put(Document(id: "a")) }
+    let store = database.store
+    try database.close()
+    store.noteExpiry(1)
+    store.maintenance.expiry.arm(1, store)
+    store.purgeExpiredInBackground()
+    #expect(store.maintenance.problem == nil)
+    let again = try open()
+    #expect(try again.snapshot().get("a") != nil)
   }
 }
 

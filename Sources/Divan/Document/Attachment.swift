@@ -94,7 +94,8 @@ extension Document.Attachment {
   ///
   /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
   /// - Throws: ``DatabaseError`` with the code `damaged` if it is missing or is not what was stored,
-  ///   `closed` or `inputOutput`.
+  ///   `closed` or `inputOutput`; `notFound` if the database was opened for reading only and somebody else
+  ///   has removed it since.
   public func content() throws -> Data {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)

@@ -82,7 +82,7 @@ public struct ChangeCursor {
     scan = view.state.sequences.scan(
       from: .exclusive(sequence.bigEndianBytes),
       to: view.past.map { .inclusive($0.sequence.bigEndianBytes) } ?? .unbounded)
-    if view.past != nil { changedAgain = ChangesBefore(since: sequence) }
+    changedAgain = view.past.map { ChangesBefore(since: sequence, through: $0.sequence) }
   }
 
   /// The next change; nil at the end.

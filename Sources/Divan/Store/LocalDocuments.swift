@@ -51,7 +51,7 @@ extension WriteTransaction {
   }
 
   /// Appends the record of a local document and puts it into the index.
-  func append(_ record: LocalRecord, _ id: String) throws(DatabaseError) {
+  func append(_ record: LocalRecord, _ id: String?) throws(DatabaseError) {
     let place = try append(.local, id: id) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }

@@ -133,12 +133,8 @@ extension WriteTransaction {
         try RevisionTree.Path(edit.revision, ancestors: digests), isDeleted: edit.isDeleted,
         isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
     case .child(let parent):
-      guard let parent else {
-        return tree.insert(
-          try RevisionTree.Path(edit.revision), isDeleted: edit.isDeleted,
-          isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
-      }
-      guard let index = tree.index(of: parent) else {
+      // A document that is there has revisions, of which this one's parent is one.
+      guard let parent, let index = tree.index(of: parent) else {
         throw DatabaseError(
           .damaged, "the index names a revision that the document's record does not",
           documentID: id)

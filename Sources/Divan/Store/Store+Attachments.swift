@@ -132,7 +132,7 @@ extension Store {
       var isDone = try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil
       if !isDone {
         isDone = try translating { () throws(LogError) in
-          try attachments.remove(digest, isClosing: isClosing)
+          try attachments.remove(digest)
         }
       }
       if isDone { done.insert(digest) }

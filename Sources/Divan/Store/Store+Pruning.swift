@@ -32,14 +32,12 @@ extension Store {
       guard commits.failure == nil else { return true }
       let view = StoreView(state: newest, store: self)
       guard try view.namedMoments() == named else { return false }
-      var state = newest
-      state.historyFloor = max(state.historyFloor, floor)
-      for record in doomed {
-        try repairing(&state) { (state) throws(PageError) in
-          try state.release(record.sequence, of: record.id)
-        }
+      newest = try view.repairing { (state) throws(PageError) in
+        var state = state
+        state.historyFloor = max(state.historyFloor, floor)
+        for record in doomed { try state.release(record.sequence, of: record.id) }
+        return state
       }
-      newest = state
       commits.replaceNewest(with: newest)
       return true
     }
@@ -56,34 +54,22 @@ extension Store {
       guard record.moment.commit < view.state.historyFloor else { break }
       keys.append(item.key.array)
     }
-    var rest = keys[...]
+    var rest = ArraySlice(keys)
     while !rest.isEmpty {
       let batch = rest.prefix(HistoryPruning.batchSize)
       rest = rest.dropFirst(batch.count)
       try withTurn { (_) throws(DatabaseError) in
         guard commits.failure == nil else { return }
-        var state = newest
-        for key in batch {
-          try repairing(&state) { (state) throws(PageError) in
-            guard let value = try state.catalog.find(key.span) else { return }
-            if let locator = RecordLocator(indexed: value) { state.segments.noteDead(locator) }
+        newest = try StoreView(state: newest, store: self).repairing { (state) throws(PageError) in
+          var state = state
+          for key in batch {
+            let place = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+            if let place { state.segments.noteDead(place) }
             state.catalog.remove(key.span)
           }
+          return state
         }
-        newest = state
         commits.replaceNewest(with: newest)
-      }
-    }
-  }
-
-  private func repairing(
-    _ state: inout StoreState, _ body: (inout StoreState) throws(PageError) -> Void
-  ) throws(DatabaseError) {
-    while true {
-      do throws(PageError) {
-        return try body(&state)
-      } catch {
-        try repairIndex(error, in: state)
       }
     }
   }

@@ -63,8 +63,7 @@ final class Store: @unchecked Sendable {
 
   deinit { lock?.release() }
 
-  static let closedError = DatabaseError(
-    .closed, "the database was closed", hint: "Open it again to go on")
+  static let closedError = DatabaseError(LogError.closed)
 
   var isClosed: Bool { closing.load(ordering: .acquiring) }
 }
@@ -261,9 +260,12 @@ extension Store {
       lock?.release()
       commits.changes.end()
     }
+    // What is just being stored has nobody left to refer to it.
+    let stored = attachments.close()
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()
     // Nobody reads any more. What cannot be deleted now is found by the next opening.
+    maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
     try translating { () throws(LogError) in

@@ -113,7 +113,9 @@ extension WriteTransaction {
     _ current: DocumentEntry, releasing released: [UInt64]
   ) throws(DatabaseError) {
     var tree = changedTree
-    guard let winner = tree.winner else { return }
+    guard let winner = tree.winner else {
+      preconditionFailure("A tree with a leaf has a winner")
+    }
     let old = tree.nodes[winner].sequence
     let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
     var record = content
