@@ -264,7 +264,7 @@ struct DamageTests {
       _ = try CrashBench(disk, bench.writer, life: 9).open { $0.isReadOnly = true }
     }
     // Twenty-four thousand frames of 384 KiB each would take minutes.
-    #expect(duration < .seconds(5))
+    #expect(duration < .seconds(60))
   }
 
   private func step(_ size: Int, _ count: Int) -> Int {
@@ -277,7 +277,7 @@ extension DamagedStore.Original {
   func examine(_ disk: SimulatedFileSystem, _ what: String, isMapped: Bool) throws {
     let clock = ContinuousClock()
     let start = clock.now
-    defer { #expect(clock.now - start < .seconds(10), "\(what)") }
+    defer { #expect(clock.now - start < .seconds(60), "\(what)") }
     do {
       try check(disk, isMapped: isMapped)
     } catch {
