@@ -47,8 +47,9 @@ final class Store: @unchecked Sendable {
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
-    attachments = AttachmentFiles(
-      opened.directory, AttachmentFiles.Settings(isMapped: configuration.reads == .mapped))
+    var files = AttachmentFiles.Settings(isMapped: configuration.reads == .mapped)
+    files.inlineSizeLimit = configuration.attachmentInlineLimit
+    attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
     lock = opened.lock

@@ -29,12 +29,43 @@ extension CrashWorkload {
         // What is still open is not closed: nobody looks at that.
         bench.watch(nil)
         bench.fileSystem.losePower(atCall: 0)
-      }, isHeavy: operations.contains(where: \.isHeavy), isOneOfMany: operations.count > 1)
+      }, history: start.history, isHeavy: operations.contains(where: \.isHeavy),
+      isOneOfMany: operations.count > 1)
   }
 
   /// Every start with nothing and with each operation, and some with two; from night on with each
   /// two, and some with three.
   package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    plain(budget, seed: seed) + rich(budget, seed: seed)
+  }
+
+  /// The same for all that documents and stores have besides properties.
+  private static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    let starts = CrashStart.rich
+    let few = CrashStart.all.filter { ["a new store", "an aged store"].contains($0.name) }
+    let operations = CrashOperation.rich
+    var workloads: [CrashWorkload] = []
+    for start in starts { workloads.append(composed(start, [])) }
+    for operation in operations {
+      workloads += (starts + few).map { composed($0, [operation]) }
+    }
+    if budget == .test {
+      return workloads.enumerated().filter { $0.offset % 16 == 5 }.map(\.element)
+    }
+    var random = SeededGenerator(seed: seed &+ 4)
+    func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
+    let all = operations + CrashOperation.all.filter { !$0.isHeavy }
+    let count = budget.choose(test: 0, ci: 60, night: 4000, release: 16_000)
+    for number in 0..<count {
+      let last = number % 3 > 0 ? choose(operations) : choose(all)
+      let others = (0...(budget == .ci ? 0 : number % 2)).map { _ in choose(all) }
+      workloads.append(composed(choose(starts), others + [last]))
+    }
+    return workloads
+  }
+
+  /// For documents with properties alone.
+  private static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.all
     let operations = CrashOperation.all
     var workloads: [CrashWorkload] = []
@@ -48,7 +79,7 @@ extension CrashWorkload {
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<240 {
+      for _ in 0..<80 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads

@@ -72,7 +72,7 @@ extension CrashBench {
       throw CrashOracle.Mismatch("damage is reported: \(damage)")
     }
     let oracle = oracle
-    let found = try oracle.identify(database.snapshot())
+    let found = try oracle.identify(database)
     try expect(
       found == oracle.versions.count - 1,
       "version \(found) is found, and \(oracle.versions.count - 1) is the newest")
