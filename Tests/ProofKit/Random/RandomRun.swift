@@ -71,6 +71,7 @@ extension RandomRun {
   /// Nothing is left of attachments that are gone, and nothing is missing.
   private func checkFiles() throws {
     held = []
+    if let dueLoss { try crash(dueLoss) }
     let bench = CrashBench(disk, CrashWriter(seed: 0))
     try bench.checkAttachmentFiles(opened(), model, setting.history)
   }

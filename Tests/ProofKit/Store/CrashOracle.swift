@@ -162,6 +162,7 @@ extension CrashOracle {
       guard history != .none else { return }
       for earlier in Set([index - 1, index / 2]) where earlier > 0 {
         let sequence = versions[earlier].lastSequence
+        guard sequence < versions[index].lastSequence else { continue }
         // Some transactions have no number of their own: the last of them is meant.
         let meant = versions.prefix(index + 1).last { $0.lastSequence == sequence }
         let snapshot: Snapshot
