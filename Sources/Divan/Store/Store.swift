@@ -134,8 +134,8 @@ extension Store {
     return true
   }
 
-  /// Runs `body` and appends what it did to the log, if anything.
-  private func run<R>(
+  /// Runs `body` and appends what it did to the log, if anything; the caller has the turn to write.
+  func run<R>(
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     if writer.tail.isPoisoned {

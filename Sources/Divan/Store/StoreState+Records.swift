@@ -86,6 +86,7 @@ extension StoreState {
   /// Takes away all that is known of a document, or one record of it.
   mutating func purge(_ record: PurgeRecord, at locator: RecordLocator) throws(PageError) {
     segments.noteAdded(locator)
+    historyFloor = max(historyFloor, record.historyFloor)
     if let sequence = record.sequence {
       return try release(sequence, of: record.idBytes)
     }

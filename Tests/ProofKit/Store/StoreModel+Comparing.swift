@@ -132,6 +132,9 @@ extension StoreModel {
     for (index, entry) in sure.reversed().enumerated() {
       guard let revision = entry.revision else { continue }
       if let found = try snapshot.revision(revision, of: id) {
+        var entry = entry
+        // Where a leaf was purged, another was written again, with another number.
+        if !document.isChain { entry.sequence = found.sequence }
         try expect(Entry(found) == entry, "revision \(revision) of \(id) is \(Entry(found))")
         try AttachedContent.check(found)
       } else {
