@@ -15,6 +15,8 @@ package struct CrashWorkload: Sendable {
   package var history = HistoryRetention.none
   /// Whether its files are so large that less of it is tried.
   package var isHeavy = false
+  /// Whether its documents have so much that looking at one state takes long.
+  package var isRich = false
   /// Whether there are so many like it that less of each is tried.
   package var isOneOfMany = false
 }
