@@ -86,10 +86,13 @@ struct AttachmentTests {
     try checkIsSound(database)
   }
 
-  @Test func `a snapshot keeps its attachments while others are forgotten, before and after`() throws {
+  @Test func `a snapshot keeps its attachments while others are forgotten, before and after`()
+    throws
+  {
     for name in ["a", "b"] {
       var document = Document(id: name)
-      document.attachments["file"] = Document.Attachment(contentType: "x/y", long(name.utf8.first ?? 0))
+      document.attachments["file"] = Document.Attachment(
+        contentType: "x/y", long(name.utf8.first ?? 0))
       try database.write { _ = try $0.put(document) }
     }
     let snapshot = try database.snapshot()

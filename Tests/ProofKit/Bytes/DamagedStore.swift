@@ -86,7 +86,8 @@ extension DamagedStore.Original {
     var ids = snapshot.ids()
     while let id = try ids.next() {
       guard let document = try? snapshot.get(id) else { continue }
-      guard oracle.versions.contains(where: { $0.entries[id] == CrashOracle.Entry(document) }) else {
+      guard oracle.versions.contains(where: { $0.entries[id] == CrashOracle.Entry(document) })
+      else {
         throw CrashOracle.Mismatch("\(id) never was like this")
       }
     }

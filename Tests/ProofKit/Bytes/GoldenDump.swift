@@ -26,13 +26,17 @@ package struct GoldenDump: Sendable {
         let id = change.id
         let conflict = change.hasConflicts ? ", in conflict" : ""
         let origin = change.origin.map { ", by \($0)" } ?? ""
-        return ["~ change \(change.sequence): \(id) is \(change.revision?.description ?? "none")\(conflict)\(origin)"]
+        return [
+          "~ change \(change.sequence): \(id) is \(change.revision?.description ?? "none")\(conflict)\(origin)"
+        ]
       }
       if isAtEnd { break }
     }
     for id in ids {
       try attempt {
-        let expiry = try snapshot.expiry(of: id).map { "\(UInt64($0.timeIntervalSince1970 * 1000))" }
+        let expiry = try snapshot.expiry(of: id).map {
+          "\(UInt64($0.timeIntervalSince1970 * 1000))"
+        }
         return ["~ \(id) expires \(expiry ?? "never")"]
       }
       try read(id, try attemptValue { try snapshot.leaves(of: id) } ?? [], "leaf")

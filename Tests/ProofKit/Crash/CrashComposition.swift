@@ -51,7 +51,8 @@ extension CrashWorkload {
     let all = starts + few
     for (number, operation) in operations.enumerated() {
       // With each start there are so many states that CI tries two for each operation.
-      let chosen = budget == .ci ? [all[number % all.count], all[(number * 3 + 2) % all.count]] : all
+      let chosen =
+        budget == .ci ? [all[number % all.count], all[(number * 3 + 2) % all.count]] : all
       workloads += chosen.map { composed($0, [operation]) }
     }
     if budget == .test {

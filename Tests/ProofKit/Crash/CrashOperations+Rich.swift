@@ -23,7 +23,8 @@ extension CrashOperation {
       try session.commit(.insert("doc-1", size: 30, isOnto: true, isDeleted: true))
     },
     CrashOperation("resolve a conflict") { session in
-      try session.commit(.put("doc-2", size: 5), .insert("doc-2", size: 6, isOnto: false, isDeleted: false))
+      try session.commit(
+        .put("doc-2", size: 5), .insert("doc-2", size: 6, isOnto: false, isDeleted: false))
       try session.commit(.resolve("rich-3"), durability: .none)
       try session.commit(.resolve("doc-2"), .resolve("rich-5"))
       try session.bench.merge(session.database())
@@ -40,7 +41,8 @@ extension CrashOperation {
     },
     CrashOperation("purge, and merge") { session in
       try session.bench.checkpoint(session.database())
-      try session.commit(.purge("rich-1"), .purgeLeaf("rich-3", 1), .purge("doc-2"), durability: .none)
+      try session.commit(
+        .purge("rich-1"), .purgeLeaf("rich-3", 1), .purge("doc-2"), durability: .none)
       try session.bench.merge(session.database())
       try session.bench.compact(session.database())
       try session.commit(.put("rich-1", size: 12))
@@ -111,7 +113,8 @@ extension CrashOperation {
       for round in 0..<4 {
         try session.commit(
           .attach("doc-1", name: "a", seed: UInt8(40 + round), size: 60 + round),
-          .attach("rich-1", name: "small", seed: UInt8(50 + round), size: 20), .put("doc-2", size: round))
+          .attach("rich-1", name: "small", seed: UInt8(50 + round), size: 20),
+          .put("doc-2", size: round))
       }
       try session.bench.compact(session.database())
       try session.commit(.detach("doc-1"), .detach("rich-1"), durability: .none)

@@ -236,7 +236,8 @@ extension CrashWorkload {
   // MARK: More than properties
 
   package static let conflicts = composed(
-    "conflicts, made and ended", ["put a conflicting revision", "resolve a conflict", "purge a leaf"])
+    "conflicts, made and ended",
+    ["put a conflicting revision", "resolve a conflict", "purge a leaf"])
   package static let attachments = composed(
     "attachments, made and cleaned away",
     ["attach much", "take attachments out, and clean", "attach what is taken back"])

@@ -64,7 +64,9 @@ package final class CrashWriter: Sendable {
   private func begin(_ database: Database) throws -> (oracle: CrashOracle, base: Int)? {
     let before = oracle.withLock { $0 }
     guard isUnsure.load(ordering: .relaxed) else { return (before, before.versions.count - 1) }
-    do { return (before, try before.identify(database)) } catch is CrashOracle.Mismatch { return nil }
+    do { return (before, try before.identify(database)) } catch is CrashOracle.Mismatch {
+      return nil
+    }
   }
 
   /// Does something that is a transaction of its own, at full durability, if `change` says so, and makes
@@ -93,7 +95,9 @@ package final class CrashWriter: Sendable {
   /// Keeps the newest version under a name, unless the name is taken.
   package func name(_ database: Database, _ name: String) throws {
     guard try !database.namedSnapshots().contains(where: { $0.name == name }) else { return }
-    try commitApart(database) { try database.nameSnapshot(name) } _: { version, sequence in
+    try commitApart(database) {
+      try database.nameSnapshot(name)
+    } _: { version, sequence in
       version.name(name, sequence: sequence)
       return true
     }
@@ -102,7 +106,9 @@ package final class CrashWriter: Sendable {
   /// Keeps it no longer, if it is kept.
   package func removeName(_ database: Database, _ name: String) throws {
     guard try database.namedSnapshots().contains(where: { $0.name == name }) else { return }
-    try commitApart(database) { try database.removeSnapshot(named: name) } _: { version, _ in
+    try commitApart(database) {
+      try database.removeSnapshot(named: name)
+    } _: { version, _ in
       version.removeName(name)
       return true
     }
@@ -110,7 +116,9 @@ package final class CrashWriter: Sendable {
 
   /// Purges what has expired at a time, which is the database's.
   package func purgeExpired(_ database: Database, at time: UInt64) throws {
-    try commitApart(database) { try database.purgeExpiredDocuments() } _: { version, sequence in
+    try commitApart(database) {
+      try database.purgeExpiredDocuments()
+    } _: { version, sequence in
       version.purgeExpired(at: time, lastSequence: sequence)
     }
   }
@@ -121,4 +129,3 @@ package final class CrashWriter: Sendable {
     oracle.withLock { $0.secured = $0.versions.count - 1 }
   }
 }
-

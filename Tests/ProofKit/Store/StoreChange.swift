@@ -147,14 +147,17 @@ extension StoreModel {
     let generation = old.map { $0.generation + 1 } ?? 1 + random % 3
     // Some look like the store's own, some do not.
     let digest = String(random, radix: 16)
-    let text = random % 4 == 0 ? "by-\(digest)" : String(repeating: "0", count: 32 - digest.count) + digest
+    let text =
+      random % 4 == 0 ? "by-\(digest)" : String(repeating: "0", count: 32 - digest.count) + digest
     var history: [RevisionID] = []
     for step in 0..<min(generation, 3) {
       if step == 1, let old {
         history.append(old)
         break
       }
-      if let ancestor = RevisionID(generation: generation - step, digest: step == 0 ? text : "0\(step)\(digest)") {
+      if let ancestor = RevisionID(
+        generation: generation - step, digest: step == 0 ? text : "0\(step)\(digest)")
+      {
         history.append(ancestor)
       }
     }
@@ -203,7 +206,8 @@ extension StoreModel {
     let stored = Entry(try transaction.put(document))
     let digest = "\(SHA256.digest(of: SharedBytes(copying: content)))"
     try expect(
-      stored.attachments[name]?.digest == digest && stored.attachments[name]?.length == content.count,
+      stored.attachments[name]?.digest == digest
+        && stored.attachments[name]?.length == content.count,
       "something else was attached to \(id)")
     try add(stored, to: id, inPlaceOf: old)
   }
