@@ -15,6 +15,7 @@ enum Unit: String, Codable, Sendable {
   case milliseconds = "ms"
   case bytesPerDocument = "bytes/document"
   case megabytes = "MB"
+  case millisecondsPerMegabyte = "ms/MB"
   /// A ratio.
   case times = "×"
 }

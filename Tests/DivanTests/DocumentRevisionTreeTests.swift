@@ -189,20 +189,6 @@ struct DocumentRevisionTreeTests {
     #expect(tree.texts == ["3-d,b,a", "3-c,b,a"])
   }
 
-  @Test func `two revisions have their nearest common ancestor`() throws {
-    let tree = try RevisionTree("4-d,c,b,a", "4-x,y,b,a", "2-z,a", "5-q")
-    func common(_ a: String, _ b: String) throws -> String? {
-      let index = try tree.commonAncestor(of: tree.place(a), and: tree.place(b))
-      #expect(try tree.commonAncestor(of: tree.place(b), and: tree.place(a)) == index)
-      return index.map { tree.nodes[$0].revision.description }
-    }
-    #expect(try common("4-d", "4-x") == "2-b")
-    #expect(try common("4-d", "2-z") == "1-a")
-    #expect(try common("4-d", "3-c") == "3-c")
-    #expect(try common("4-d", "4-d") == "4-d")
-    #expect(try common("4-d", "5-q") == nil)
-  }
-
   @Test func `a peer learns what is missing, and what may be an ancestor of it`() throws {
     let tree = try RevisionTree("4-d,c,b,a", "3-x,b,a", "2-z,a!", "6-q,p")
     let asked = try ["3-c", "9-z", "3-x", "1-b", "6-q", "4-e"].map(revision)

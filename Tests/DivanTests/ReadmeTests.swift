@@ -107,8 +107,13 @@ struct ReadmeTests {
     }
     let branches = try database.read { try $0.conflicts(of: "note") }
     #expect(branches.count == 2)
-    try database.write { try $0.delete(branches[1]) }
-    #expect(try database.snapshot().conflicts(of: "note").map(\.revision) == [branches[0].revision])
+    try database.write { transaction in
+      try transaction.resolve("note") { overlap in
+        overlap.path == ["text"] ? .theirs : .mine
+      }
+    }
+    let resolved = try database.snapshot().conflicts(of: "note")
+    #expect(resolved.map { $0["text"] } == [branches[1]["text"]])
 
     let jpeg = Data(repeating: 7, count: 100_000)
     var size = 0

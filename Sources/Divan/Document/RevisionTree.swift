@@ -126,21 +126,6 @@ extension RevisionTree {
   func history(of index: Int, limit: Int = .max) -> [RevisionNode] {
     sequence(first: index) { parent(of: $0) }.prefix(limit).map { nodes[$0] }
   }
-
-  /// The nearest node from which both come, which may be one of them; nil if they are not known to
-  /// have anything in common.
-  ///
-  /// Takes time linear in the lengths of their histories.
-  func commonAncestor(of a: Int, and b: Int) -> Int? {
-    var (a, b) = (a, b)
-    while a != b {
-      // What stands later cannot be an ancestor of what stands before it.
-      if a < b { swap(&a, &b) }
-      guard let parent = parent(of: a) else { return nil }
-      a = parent
-    }
-    return a
-  }
 }
 
 // MARK: - Leaves

@@ -23,6 +23,17 @@ extension Snapshot {
     return tree.history(of: winner).map(\.revision)
   }
 
+  /// The IDs of a revision and of those before it, newest first, as far as they are known: what
+  /// ``WriteTransaction/insert(_:history:isDeleted:origin:)`` asks for in another store.
+  ///
+  /// Empty if the revision is not known.
+  public func revisions(leadingTo revision: RevisionID, of id: String) throws -> [RevisionID] {
+    guard let entry = try view.entry(id) else { return [] }
+    let tree = try view.tree(of: entry, id)
+    guard let index = tree.index(of: revision) else { return [] }
+    return tree.history(of: index).map(\.revision)
+  }
+
   /// The winning revision and those before it, newest first, with their contents where these are held.
   ///
   /// Costs a read for each content.
@@ -41,19 +52,7 @@ extension Snapshot {
   /// All revisions that nothing was made from, the winning one first, deleted ones too.
   ///
   /// One, unless there is or was a conflict.
-  public func leaves(of id: String) throws -> [Document] {
-    guard let entry = try view.entry(id) else { return [] }
-    let newest = try view.newestRecord(of: entry, id)
-    guard newest.details?.tree != nil else { return [view.document(id, of: newest)] }
-    let tree = try view.tree(of: newest)
-    return try tree.leaves.compactMap { index in
-      let sequence = tree.nodes[index].sequence
-      if sequence == newest.sequence { return view.document(id, of: newest) }
-      // Of a past version, a leaf may have been purged since.
-      if view.past != nil, try !view.holdsOlder(sequence, of: newest.idBytes) { return nil }
-      return view.document(id, of: try view.olderRecord(sequence, of: id))
-    }
-  }
+  public func leaves(of id: String) throws -> [Document] { try view.leaves(of: id) }
 
   /// The revisions that a document is said to have at once, the winning one first: more than one
   /// while there is a *conflict*.
@@ -61,7 +60,7 @@ extension Snapshot {
   /// They are the leaves that are not deleted. Reads the index only where there was never a conflict,
   /// besides the document itself.
   public func conflicts(of id: String) throws -> [Document] {
-    try leaves(of: id).filter { !$0.isDeleted }
+    try view.leaves(of: id).filter { !$0.isDeleted }
   }
 
   /// A revision of a document by its ID; nil if it is not known, or if its content is not held.
@@ -105,22 +104,5 @@ extension Snapshot {
         missing: missing, possibleAncestors: tree.possibleAncestors(of: highest))
     }
     return answer
-  }
-}
-
-extension StoreView {
-  /// All records that are held of a document, by their revisions.
-  fileprivate func heldRecords(
-    of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
-  ) throws(DatabaseError) -> [RevisionID: DocumentRecord] {
-    var held = [newest.revision: newest]
-    for sequence in try olderSequences(of: id, entry) {
-      let record = try olderRecord(sequence, of: id)
-      // A revision that was written again for another reason stands in its newer record.
-      if held[record.revision].map({ $0.sequence < record.sequence }) ?? true {
-        held[record.revision] = record
-      }
-    }
-    return held
   }
 }

@@ -44,10 +44,12 @@ struct KillCase: Sendable {
   var threads = 1
   var durability = "full"
   var isCompacting = false
+  var isAttaching = false
   var moment = Moment.writing
 
   var name: String {
     "\(moment.rawValue), \(threads) threads, \(durability)\(isCompacting ? ", compacting" : "")"
+      + (isAttaching ? ", attaching" : "")
   }
 
   static let all = [
@@ -57,6 +59,8 @@ struct KillCase: Sendable {
     KillCase(threads: 2, durability: "mixed", moment: .stopped),
     KillCase(threads: 3, durability: "none", isCompacting: true, moment: .opening),
     KillCase(threads: 2, durability: "mixed", isCompacting: true, moment: .closing),
+    KillCase(threads: 2, isAttaching: true),
+    KillCase(threads: 2, durability: "mixed", isCompacting: true, isAttaching: true),
   ]
 }
 
@@ -81,7 +85,8 @@ struct KillLoop {
     let isShort = killCase.moment == .closing
     let child = try ChildProcess([
       "write", path, "threads=\(killCase.threads)", "durability=\(killCase.durability)",
-      killCase.isCompacting ? "compact" : "", isShort ? "rounds=40" : "",
+      killCase.isCompacting ? "compact" : "", killCase.isAttaching ? "attach" : "",
+      isShort ? "rounds=40" : "",
     ])
     let wasInTime = try kill(child)
     for (thread, round) in child.acknowledged { acknowledged[thread] = round }
@@ -171,8 +176,31 @@ struct KillLoop {
       acknowledged[thread] = count
     }
     if let problem = try database.check().problems.first { throw problem }
+    if !configuration.isReadOnly { try expectNoOrphans(in: database) }
     try database.close()
     return report.ending != .closed
+  }
+
+  /// Nothing is left of attachments that no document has.
+  private func expectNoOrphans(in database: Database) throws {
+    try database.compact()
+    let snapshot = try database.snapshot()
+    let stored = try (0..<killCase.threads).filter { try snapshot.exists("\($0)-file") }
+    // Different threads may be in the same round.
+    let digests = Set(
+      try stored.map { try snapshot.get("\($0)-file")?.attachments["content"]?.digest })
+    // They lie in folders by the beginnings of their names.
+    let attachments = names(in: "attachments").filter { $0.contains("/") }
+    let temporary = names(in: "tmp")
+    guard attachments.count == digests.count, temporary.isEmpty else {
+      throw CrashOracle.Mismatch(
+        "\(digests.count) attachments have the files \(attachments + temporary)")
+    }
+  }
+
+  private func names(in folder: String) -> [String] {
+    let names = FileManager.default.enumerator(atPath: "\(path)/\(folder)")
+    return (names?.allObjects ?? []).compactMap { $0 as? String }
   }
 }
 

@@ -78,7 +78,9 @@ extension OtherProgram {
         for round in first..<(first + roundCount) {
           do {
             let durability = durability(thread: thread, round: round)
-            try ledger.write(round, thread: thread, in: database, durability: durability)
+            try ledger.write(
+              round, thread: thread, in: database, durability: durability,
+              attaching: options["attach"] != nil)
           } catch {
             OtherProgram.say(OtherProgram.text(of: error))
             return

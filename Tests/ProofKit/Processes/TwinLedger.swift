@@ -1,10 +1,12 @@
 package import Divan
+import Foundation
 
 /// What the threads of a process write that is going to be killed, and how one sees that all of it is
 /// there and nothing by half.
 ///
 /// Round *k* of thread *t* sets two documents, `t-left` and `t-right`, numbered *k* around, to *k*; it
-/// counts up `t-count`, which is *k* then, and `total`, which is the sum over all threads.
+/// counts up `t-count`, which is *k* then, and `total`, which is the sum over all threads. If it writes
+/// attachments, `t-file` has one that is made from *k*, too large to stand in the log.
 package struct TwinLedger: Sendable {
   /// How many pairs each thread has.
   package static let pairs = 37
@@ -13,9 +15,11 @@ package struct TwinLedger: Sendable {
 
   /// Runs one round in one transaction.
   package func write(
-    _ round: Int, thread: Int, in database: Database, durability: Durability
+    _ round: Int, thread: Int, in database: Database, durability: Durability,
+    attaching: Bool = false
   ) throws {
     let number = Value.int(Int64(round))
+    let attachment = try attaching ? store(contentOf: round, in: database) : nil
     // Of changing size, so that documents do not take each other's places exactly.
     let text = Value.string(String(repeating: "x", count: round &* 7919 % 400))
     let pair = round % TwinLedger.pairs
@@ -25,7 +29,32 @@ package struct TwinLedger: Sendable {
       try transaction.overwrite("\(thread)-count", with: ["n": number])
       let total = try transaction.get("total")?["n"]?.intValue ?? 0
       try transaction.overwrite("total", with: ["n": .int(Int64(total + 1))])
+      guard let attachment else { return }
+      var file = try transaction.get("\(thread)-file") ?? Document(id: "\(thread)-file")
+      file["n"] = number
+      file.attachments["content"] = attachment
+      try transaction.put(file)
     }
+  }
+
+  /// Stores an attachment in pieces, so that the process may be killed in its midst.
+  private func store(
+    contentOf round: Int, in database: Database
+  ) throws -> Document.Attachment {
+    var rest = TwinLedger.content(of: round)[...]
+    return try database.storeAttachment(contentType: "text/plain") {
+      let piece = rest.prefix(16_384)
+      rest = rest.dropFirst(piece.count)
+      return piece.isEmpty ? nil : piece
+    }
+  }
+
+  /// More bytes than an attachment's writer holds in memory.
+  private static func content(of round: Int) -> [UInt8] {
+    var bytes = [UInt8](
+      repeating: UInt8(truncatingIfNeeded: round), count: 300_000 + round &* 7919 % 300_000)
+    bytes.replaceSubrange(0..<20, with: String(10_000_000_000_000_000_000 + UInt64(round)).utf8)
+    return bytes
   }
 
   /// How many rounds of each thread a snapshot holds.
@@ -36,6 +65,7 @@ package struct TwinLedger: Sendable {
     for thread in 0..<16 {
       guard let count = try snapshot.get("\(thread)-count")?["n"]?.intValue else { continue }
       counts[thread] = count
+      try expectContent(of: thread, round: count, in: snapshot)
       for round in max(1, count - TwinLedger.pairs + 1)...count {
         for side in ["left", "right"] {
           let id = "\(thread)-\(side)-\(round % TwinLedger.pairs)"
@@ -52,5 +82,14 @@ package struct TwinLedger: Sendable {
       throw CrashOracle.Mismatch("the total is \(total), and the threads counted \(counts)")
     }
     return counts
+  }
+
+  private func expectContent(of thread: Int, round: Int, in snapshot: Snapshot) throws {
+    guard let file = try snapshot.get("\(thread)-file") else { return }
+    let content = try file.attachments["content"]?.content()
+    guard file["n"]?.intValue == round, content == Data(TwinLedger.content(of: round)) else {
+      throw CrashOracle.Mismatch(
+        "\(file) with \(content?.count ?? 0) attached bytes, and the count is \(round)")
+    }
   }
 }

@@ -1,0 +1,126 @@
+import Divan
+
+extension Workload {
+  /// Histories that are kept, and conflicts.
+  static let branching = [
+    Workload(
+      name: "update", title: "documents changed, nothing kept of what they were",
+      unit: .microsecondsPerDocument
+    ) { try update($0, keeping: .none) },
+    Workload(
+      name: "update-history", title: "the same, every revision kept",
+      unit: .microsecondsPerDocument
+    ) { try update($0, keeping: .everything) },
+    Workload(
+      name: "conflict-insert", title: "a second branch of each document, from elsewhere",
+      unit: .microsecondsPerDocument
+    ) { bench in
+      try withDocuments(bench, keeping: .none) { database, documents in
+        try inBatches(documents, database) { transaction, document in
+          guard let revision = document.revision,
+            let branch = RevisionID(
+              generation: revision.generation, digest: String(repeating: "7", count: 32))
+          else { return }
+          try transaction.insert(document, history: [branch])
+        }
+      }
+    },
+    Workload(
+      name: "conflict-resolve", title: "these conflicts resolved, property by property",
+      unit: .microsecondsPerDocument
+    ) { bench in
+      try withDocuments(bench, keeping: .none) { database, documents in
+        try branch(documents, in: database)
+      } measure: { database, documents in
+        try inBatches(documents, database) { transaction, document in
+          try transaction.resolve(document.id) { _ in .mine }
+        }
+      }
+    },
+    Workload(
+      name: "conflict-wide", title: "a document with a thousand branches: each branch",
+      unit: .microsecondsPerDocument
+    ) { bench in
+      let database = try Database.inMemory()
+      return try seconds { try widen(database) } * 1e6 / Double(branchCount)
+    },
+    Workload(
+      name: "conflict-wide-resolve", title: "the same, resolved", unit: .milliseconds
+    ) { bench in
+      let database = try Database.inMemory()
+      try widen(database)
+      return try seconds {
+        try database.write { _ = try $0.resolve("film") { _ in .mine } }
+      } * 1e3
+    },
+  ]
+
+  private static let branchCount = 1000
+
+  private static func widen(_ database: Database) throws {
+    let base = try database.write { try $0.put(Document(id: "film", ["title": "Metropolis"])) }
+    for index in 0..<branchCount {
+      var branch = base
+      branch["number"] = .int(Int64(index))
+      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+    }
+  }
+
+  private static func update(_ bench: Bench, keeping history: HistoryRetention) throws -> Double {
+    try withDocuments(bench, keeping: history) { database, documents in
+      try inBatches(documents, database) { transaction, document in
+        var document = document
+        document["done"] = document["done"] == true ? false : true
+        try transaction.put(document)
+      }
+    }
+  }
+
+  /// Gives every document a branch in which one property is another.
+  private static func branch(_ documents: [Document], in database: Database) throws {
+    try inBatches(documents, database) { transaction, document in
+      for title in ["A", "B"] {
+        var document = document
+        document["title"] = .string(title)
+        try transaction.put(document, allowingConflict: true)
+      }
+    }
+  }
+
+  private static func inBatches(
+    _ documents: [Document], _ database: Database,
+    _ body: (WriteTransaction, Document) throws -> Void
+  ) throws {
+    for start in stride(from: 0, to: documents.count, by: Bench.transactionSize) {
+      try database.write(durability: Durability.none) { transaction in
+        for document in documents[start..<min(start + Bench.transactionSize, documents.count)] {
+          try body(transaction, document)
+        }
+      }
+    }
+    try database.flush()
+  }
+
+  private static func withDocuments(
+    _ bench: Bench, keeping history: HistoryRetention,
+    prepare: (Database, [Document]) throws -> Void = { _, _ in },
+    measure: (Database, [Document]) throws -> Void
+  ) throws -> Double {
+    try bench.remove("revisions")
+    var configuration = Configuration()
+    configuration.history = history
+    let database = try Database(at: bench.path("revisions"), configuration: configuration)
+    var documents: [Document] = []
+    for start in stride(from: 0, to: bench.count, by: Bench.transactionSize) {
+      let new = bench.samples.documents(start..<min(start + Bench.transactionSize, bench.count))
+      try database.write(durability: Durability.none) { transaction in
+        for document in new { documents.append(try transaction.put(document)) }
+      }
+    }
+    try prepare(database, documents)
+    let elapsed = try seconds { try measure(database, documents) }
+    try database.close()
+    try bench.remove("revisions")
+    return elapsed * 1e6 / Double(bench.count)
+  }
+}

@@ -1,0 +1,126 @@
+/// Makes one document of the revisions that a document has at once.
+///
+/// One after the other is merged into the winning one. The *base* of each merge is the nearest revision
+/// from which both sides come and whose content is still held: of the branches that were merged already,
+/// that which has most in common with the new one decides. Without a base whatever differs overlaps.
+struct BranchMerge {
+  private let tree: RevisionTree
+  private let held: [RevisionID: Document]
+  /// Where the leaves that were merged by now stand in the tree, and all that they come from.
+  private var merged: Set<Int>
+  /// What came of it by now: the winning revision, with the properties and attachments of all.
+  private(set) var result: Document
+
+  /// Begins with the winning revision.
+  init(
+    _ winner: Document, _ entry: DocumentEntry, in view: StoreView
+  ) throws(DatabaseError) {
+    let newest = try view.newestRecord(of: entry, winner.id)
+    tree = try view.tree(of: newest)
+    held = try view.heldRecords(of: winner.id, entry, newest).mapValues {
+      view.document(winner.id, of: $0)
+    }
+    result = winner
+    merged = []
+    _ = takeIn(winner)
+  }
+
+  /// Merges another leaf into what is there.
+  ///
+  /// - Parameters:
+  ///   - branch: the leaf.
+  ///   - resolve: is asked about what both sides changed in different ways.
+  /// - Returns: what is not resolved.
+  /// - Throws: what `resolve` throws.
+  mutating func merge(
+    _ branch: Document,
+    _ resolve: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
+  ) throws -> [ThreeWayMerge.Overlap] {
+    let base = takeIn(branch)
+    let properties = try ThreeWayMerge(
+      base: base?.properties ?? [:], mine: result.properties, theirs: branch.properties,
+      resolve: resolve)
+    let attachments = try AttachmentMerge(
+      base: base?.attachments ?? [:], mine: result.attachments, theirs: branch.attachments,
+      resolve)
+    if properties.properties != result.properties { result.properties = properties.properties }
+    result.attachments = attachments.result
+    return properties.overlaps + attachments.overlaps
+  }
+
+  /// Counts a leaf among those that were merged.
+  ///
+  /// - Returns: the nearest revision with content that it and one of the others come from.
+  private mutating func takeIn(_ leaf: Document) -> Document? {
+    var place = leaf.revision.flatMap(tree.index)
+    while let node = place, merged.insert(node).inserted { place = tree.parent(of: node) }
+    guard let place else { return nil }
+    for node in tree.history(of: place) {
+      if let document = held[node.revision] { return document }
+    }
+    return nil
+  }
+}
+
+/// Merges what is attached, by name.
+///
+/// An attachment counts as a whole: its type and its content.
+private struct AttachmentMerge {
+  let result: [String: Document.Attachment]
+  let overlaps: [ThreeWayMerge.Overlap]
+
+  typealias Attachments = [String: Document.Attachment]
+
+  init(
+    base: Attachments, mine: Attachments, theirs: Attachments,
+    _ resolve: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
+  ) throws {
+    let all = [mine, theirs, base]
+    let merge = try ThreeWayMerge(
+      base: AttachmentMerge.facts(base), mine: AttachmentMerge.facts(mine),
+      theirs: AttachmentMerge.facts(theirs)
+    ) { overlap in
+      let resolution = try resolve(AttachmentMerge.told(overlap))
+      guard case .value(let value?) = resolution else { return resolution }
+      let name = overlap.path[0]
+      guard let chosen = all.lazy.compactMap({ $0[name] }).first(where: { $0.facts == value })
+      else {
+        throw DatabaseError(
+          .invalidAttachment, "the attachment was resolved with a value that none of its sides has",
+          hint: "Choose one side, or remove it", propertyPath: "_attachments.\(name)")
+      }
+      return .value(.array([chosen.facts]))
+    }
+    var result: Attachments = [:]
+    for (name, facts) in merge.properties {
+      result[name] = all.lazy.compactMap { $0[name] }.first { .array([$0.facts]) == facts }
+    }
+    self.result = result
+    overlaps = merge.overlaps.map(AttachmentMerge.told)
+  }
+
+  /// What is known of attachments, each in an array, so that it is merged as a whole.
+  private static func facts(_ attachments: Attachments) -> Value.Object {
+    Value.Object(attachments.map { ($0.key, .array([$0.value.facts])) })
+  }
+
+  /// An overlap as callers are asked about it.
+  private static func told(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Overlap {
+    func content(_ value: Value?) -> Value? {
+      if case .array(let values)? = value { values.first } else { nil }
+    }
+    return ThreeWayMerge.Overlap(
+      path: ["_attachments"] + overlap.path, base: content(overlap.base),
+      mine: content(overlap.mine), theirs: content(overlap.theirs))
+  }
+}
+
+extension Document.Attachment {
+  /// What makes it equal to another one.
+  fileprivate var facts: Value {
+    [
+      "content_type": .string(contentType), "digest": .string(digest ?? ""),
+      "length": .int(Int64(length)),
+    ]
+  }
+}
