@@ -1,5 +1,6 @@
 package import Divan
 import DivanLog
+import DivanTesting
 import Foundation
 import Synchronization
 
@@ -135,10 +136,9 @@ extension GoldenBench {
 
   /// Gives the newest version a name.
   package func name(_ database: Database, _ name: String) throws {
+    let sequence = try database.snapshot().sequence
     try database.nameSnapshot(name)
-    model.withLock { [sequence = try database.snapshot().sequence] in
-      $0.name(name, sequence: sequence)
-    }
+    model.withLock { $0.name(name, sequence: sequence) }
     try noteDump(database)
   }
 
