@@ -104,12 +104,5 @@ extension PlantedBug {
       find: "if !isFolderDurable { try flushDirectory(root) }",
       plant: "if !PLANTED, !isFolderDurable { try flushDirectory(root) }",
       killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
-    PlantedBug(
-      "stale-checkpoint-used", rule: "20",
-      "a checkpoint is used though segments were merged since that it lists",
-      in: Place.chain,
-      find: "guard ranges.holdAll(after: covered, of: numbers) else { return nil }",
-      plant: "guard PLANTED || ranges.holdAll(after: covered, of: numbers) else { return nil }",
-      killedBy: .rules("rule 20: a checkpoint is not used with what was merged since")),
   ]
 }

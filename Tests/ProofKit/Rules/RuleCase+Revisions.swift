@@ -85,31 +85,6 @@ extension RuleCase {
       try session.close()
       try session.expectSoundAndTidy()
     },
-    RuleCase(name: "rule 20: a checkpoint is not used with what was merged since") {
-      let bench = CrashBench.keeping(.none)
-      // Each transaction fills a segment.
-      func open() throws -> Database {
-        try bench.openQuiet { $0.segmentSizeGoal = 300 }
-      }
-      let database = try open()
-      try bench.fill(database, 0..<30, size: 400)
-      try database.writeCheckpoint()
-      for size in 400..<403 { try bench.commit(database, [.put("doc-99", size: size)]) }
-      try database.writeCheckpoint()
-      try database.mergeWhatPays()
-      try database.close()
-      let checkpoints = bench.fileSystem.names(in: CrashBench.path).filter {
-        $0.hasSuffix(".checkpoint")
-      }
-      try expect(checkpoints.count > 1, "there is one checkpoint only")
-      try bench.vanish { $0.hasSuffix(".checkpoint") && $0 != checkpoints.first }
-      let again = try open()
-      try bench.expectNewest(again)
-      try expect(
-        again.openingReport.notes.contains { $0.contains("was not used") }, "no checkpoint was left"
-      )
-      if let problem = try again.check().problems.first { throw problem }
-    },
     RuleCase(name: "rule 22: history does not come back without its attachments") {
       let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
       let session = CrashSession(bench)
