@@ -59,12 +59,12 @@ extension FaultTrial {
     }
   }
 
-  private func explains(_ code: DatabaseError.Code) -> Bool {
-    kind.explains(code) || second?.kind.explains(code) == true
+  private func explains(_ error: DatabaseError) -> Bool {
+    kind.explains(error) || second?.kind.explains(error) == true
   }
 
   private func check(_ error: DatabaseError) throws {
-    guard explains(error.code) else {
+    guard explains(error) else {
       throw CrashOracle.Mismatch("an error without sense: \(error)")
     }
   }

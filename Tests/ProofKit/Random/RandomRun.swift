@@ -109,7 +109,7 @@ extension RandomRun {
   private func take(_ error: DatabaseError) throws {
     listener?.append("  \(error)")
     if disk.hasLostPower { return }
-    guard faults.contains(where: { $0.explains(error.code) }) else { throw error }
+    guard faults.contains(where: { $0.explains(error) }) else { throw error }
     count("errors")
     // Only a store that is opened again can be written to.
     if [.writerStopped, .outcomeUnknown, .readOnly, .closed].contains(error.code) {
