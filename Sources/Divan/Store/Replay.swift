@@ -132,8 +132,26 @@ extension Replay {
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
       if wasLive, !isLive { state.documentCount -= 1 }
       if !wasLive, isLive { state.documentCount += 1 }
+    } else {
+      try findSuperseded(&record)
     }
     try state.put(record, at: item.locator, commit: item.commit, scratch: &scratch)
+  }
+
+  /// Corrects where the superseded record stands, if it stays held.
+  ///
+  /// Since that was written a merge may have moved it; or recovery has logged it again, and what it was
+  /// copied from stands behind the end of its segment. The index knows where it is.
+  private func findSuperseded(_ record: inout DocumentRecord) throws(PageError) {
+    guard record.details?.keepsSuperseded == true, let old = record.superseded else { return }
+    let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
+      try state.sequences.find(key)
+    }
+    if let place = known.flatMap({ RecordLocator(indexed: $0) }) {
+      record.superseded?.locator = place
+    } else {
+      record.details?.keepsSuperseded = false
+    }
   }
 
   private mutating func purge(

@@ -47,8 +47,9 @@ final class Store: @unchecked Sendable {
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
-    attachments = AttachmentFiles(
-      opened.directory, AttachmentFiles.Settings(isMapped: configuration.reads == .mapped))
+    var files = AttachmentFiles.Settings(isMapped: configuration.reads == .mapped)
+    files.inlineSizeLimit = configuration.attachmentInlineLimit
+    attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
     lock = opened.lock
@@ -132,8 +133,8 @@ extension Store {
     return true
   }
 
-  /// Runs `body` and appends what it did to the log, if anything.
-  private func run<R>(
+  /// Runs `body` and appends what it did to the log, if anything; the caller has the turn to write.
+  func run<R>(
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     if writer.tail.isPoisoned {

@@ -127,7 +127,8 @@ extension WriteTransaction {
     try append(record, id: id, over: current)
   }
 
-  private func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
+  /// Appends a removal and makes it in the index.
+  func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
     let savepoint = buffer.savepoint
     let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
