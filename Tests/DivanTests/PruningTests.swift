@@ -283,26 +283,4 @@ struct PruningTests {
     #expect(error?.code == .damaged)
     #expect(try database.snapshot(at: 3).get("b")?["n"] == 1)
   }
-
-  @Test func `a record is held where the index knows it, if it says that it stood elsewhere`()
-    throws
-  {
-    let database = try open(.everything)
-    try overwrite(database, "a", 1...1)
-    try overwrite(database, "b", 1...1)
-    func replace(_ id: String, saying sequence: UInt64) throws {
-      let current = try database.entry(of: id)
-      var record = try DocumentRecord.forged(
-        id, sequence: database.snapshot().sequence + 1, RevisionID(parsing: "1-ff"))
-      record.superseded = .init(
-        sequence: sequence, locator: RecordLocator(fileID: 77, offset: 4096, size: 100))
-      record.details = DocumentDetails(keepsSuperseded: true, mayHoldOlder: true)
-      try database.write { try $0.append(record, id: id, over: current) }
-    }
-    try replace("a", saying: 1)
-    #expect(try database.snapshot(at: 2).get("a")?["n"] == 1)
-    // What nobody knows is not held.
-    try replace("b", saying: 99)
-    #expect(try held(database) == [1])
-  }
 }

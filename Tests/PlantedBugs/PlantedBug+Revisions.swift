@@ -34,8 +34,8 @@ extension PlantedBug {
     PlantedBug(
       "local-dropped", rule: "5", "a merge drops local documents",
       in: Place.mergeJudge,
-      find: "guard record.body != nil else { return nil }",
-      plant: "guard !PLANTED, record.body != nil else { return nil }",
+      find: "self = .catalog(CatalogKey.local(record.idBytes))",
+      plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
       killedBy: .rules("an expiry and local documents")),
     PlantedBug(
       "pruned-above-floor", rule: "7", "history is let go of and the floor stays",
