@@ -29,7 +29,10 @@ extension PlantedBug {
       "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
       in: Place.mergeJudge,
       find: "return try !forgettableKeys().contains(removal)",
-      plant: "return try !PLANTED && !forgettableKeys().contains(removal)",
+      plant: """
+        if PLANTED { return false }
+        return try !forgettableKeys().contains(removal)
+        """,
       killedBy: .rules("rule 5: a purge outlives")),
     PlantedBug(
       "local-dropped", rule: "5", "a merge drops local documents",
