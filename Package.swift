@@ -43,6 +43,9 @@ let package = Package(
         "OtherProcess",
       ]),
     .testTarget(
+      name: "ConcurrencyTests",
+      dependencies: ["Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
+    .testTarget(
       name: "logdumpTests",
       dependencies: ["logdump", "Divan", "DivanLog", "DivanTesting", "ProofKit", "TestSupport"]),
     .testTarget(name: "DivanTestingTests", dependencies: ["Divan", "DivanTesting"]),
@@ -56,6 +59,15 @@ if Context.environment["DIVAN_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))
+}
+
+// The thread sanitizer watches these; without the rest, which would have to be built for it, too.
+if Context.environment["DIVAN_THREADS"] != nil {
+  let watched = [
+    "DivanLog", "Divan", "DivanTesting", "ProofKit", "TestSupport", "ConcurrencyTests",
+  ]
+  package.targets.removeAll { !watched.contains($0.name) }
+  package.products.removeAll { !watched.contains($0.name) }
 }
 
 for target in package.targets {

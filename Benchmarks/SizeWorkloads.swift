@@ -62,7 +62,7 @@ extension Workload {
     },
   ]
 
-  private static func requireMemory() throws -> Double {
+  static func requireMemory() throws -> Double {
     guard let memory = anonymousMemory() else {
       throw BenchmarkError("this system does not tell how much memory is anonymous")
     }

@@ -166,7 +166,11 @@ extension LogCheck {
       return try add(segment, offset, error.reason)
     }
     if let problem = document.problem { try add(segment, offset, problem) }
-    if document.sequence <= sequence { try add(segment, offset, "sequence numbers go back") }
+    // An expiry writes a record again, and a backup writes the leaves of a conflict together.
+    let mayGoBack = document.hasDetails || document.superseded?.sequence == document.sequence
+    if document.sequence <= sequence, !mayGoBack {
+      try add(segment, offset, "sequence numbers go back")
+    }
     sequence = max(sequence, document.sequence)
   }
 

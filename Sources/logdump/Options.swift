@@ -1,4 +1,4 @@
-import DivanLog
+import Divan
 
 /// What was asked for on the command line.
 struct Options {
@@ -15,6 +15,8 @@ struct Options {
   var isDetailed = false
   /// `export --by sequence`.
   var isBySequence = false
+  /// `export --attachments --revisions --local --expiries`, or `--everything`.
+  var content: JSONLines.ExportOptions.Content = []
   /// `salvage --to`.
   var target: String?
   var wantsHelp = false
@@ -42,6 +44,11 @@ extension Options {
       case "--help", "-h": wantsHelp = true
       case "--json": isJSON = true
       case "--revs", "--records": isDetailed = true
+      case "--attachments": content.insert(.attachments)
+      case "--revisions": content.insert(.revisions)
+      case "--local": content.insert(.localDocuments)
+      case "--expiries": content.insert(.expiries)
+      case "--everything": content = .everything
       case "--to": target = try value(of: argument)
       case "--by":
         switch try value(of: argument) {
@@ -105,9 +112,15 @@ extension Options {
       stats              bytes in each segment: live, dead, pinned
       verify             checks every byte that matters, and says what is wrong
       export             JSON Lines: one object for each document, with `_id`, `_rev` and its
-                         properties, in order of IDs; --by sequence: in order of changes
-      salvage --to NEW   puts the newest whole record of each document into a new store, and
-                         says what was lost; deleted documents do not come back
+                         properties, in order of IDs; --by sequence: in order of changes.
+                         Besides that: --attachments, with their content; --revisions, a line
+                         for each branch of a conflict, with its history, and for deletions;
+                         --local documents; --expiries; --everything. `importJSONLines` of
+                         the library reads it
+      salvage --to NEW   puts the newest whole record of each document into a new store, with
+                         its revisions, conflicts, expiry and attachments, and local
+                         documents, and says what was lost; deleted documents do not come
+                         back, and past versions and their names are not kept
 
       --json             one JSON object a line, for programs
       --                 what follows is no option

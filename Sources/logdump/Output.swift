@@ -23,6 +23,12 @@ package final class Output {
     if buffer.count >= Output.sizeGoal { try flush() }
   }
 
+  /// Writes bytes, such as whole lines.
+  package func bytes(_ bytes: SharedBytes) throws {
+    buffer.append(bytes)
+    if buffer.count >= Output.sizeGoal { try flush() }
+  }
+
   package func flush() throws {
     guard buffer.count > 0 else { return }
     try write(buffer)

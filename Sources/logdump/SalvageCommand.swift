@@ -13,8 +13,11 @@ extension LogDump {
     try rescue.run()
     var configuration = salvageConfiguration
     configuration.fileSystem = fileSystem
+    // Whoever opens the store next shall see first what was saved.
+    configuration.purgesExpired = false
     let database = try Database(at: target, configuration: configuration)
-    let written = try copy(rescue, to: database)
+    var copy = RescueCopy(rescue)
+    try copy.run(to: database)
     try database.close()
 
     let stale = try outdated(rescue, log)
@@ -28,45 +31,20 @@ extension LogDump {
           ? "older: of \(printable(id)) only an older revision could be read"
           : "lost: \(printable(id))")
     }
-    let isWhole = rescue.losses.isEmpty && stale.isEmpty
+    for loss in copy.losses { try say(options, loss.fields, loss.text) }
+    let isWhole = rescue.losses.isEmpty && stale.isEmpty && copy.losses.isEmpty
     try say(
       options,
       [
-        ("documents", .number(written)), ("deleted", .number(rescue.places.count - written)),
-        ("isWhole", .flag(isWhole)), ("path", .text(target)),
+        ("documents", .number(copy.documentCount)),
+        ("deleted", .number(rescue.places.count - copy.documentCount)),
+        ("localDocuments", .number(rescue.localDocuments.count)),
+        ("attachments", .number(copy.attachmentCount)), ("isWhole", .flag(isWhole)),
+        ("path", .text(target)),
       ],
-      "\(written) documents were put into \(target)"
+      "\(copy.documentCount) documents were put into \(target)"
         + (isWhole ? "; nothing was lost." : "; not everything could be read."))
     return isWhole ? log.status : .damage
-  }
-
-  /// Stores the documents that are not deleted, in order of IDs; returns how many.
-  private func copy(_ rescue: Rescue, to database: Database) throws -> Int {
-    var written = 0
-    var batch: [(id: String, properties: Value.Object)] = []
-    var batchSize = 0
-    func commit() throws {
-      guard !batch.isEmpty else { return }
-      try database.write(durability: Durability.none) { transaction in
-        for (id, properties) in batch { try transaction.overwrite(id, with: properties) }
-      }
-      batch.removeAll()
-      batchSize = 0
-    }
-    for (id, place) in rescue.places.sorted(by: {
-      $0.key.utf8.lexicographicallyPrecedes($1.key.utf8)
-    })
-    where !place.isDeleted {
-      let record = try rescue.segments[place.segment].record(at: place.locator)
-      let body = try InspectedDocument(record.payload).body
-      guard case .object(let properties) = try body.decode() else { continue }
-      batch.append((id, properties))
-      batchSize += body.bytes.count
-      written += 1
-      if batch.count >= 1000 || batchSize >= 4 << 20 { try commit() }
-    }
-    try commit()
-    return written
   }
 
   /// Documents of which the newest checkpoint knows a newer revision than could be read.
@@ -77,7 +55,9 @@ extension LogDump {
     // What the checkpoint says is evidence only, and where it cannot be read, so much is not known.
     try? log.checkpoint?.forEachDocument { id, sequence, isDeleted in
       let place = rescue.places[id]
-      if (place?.sequence ?? 0) < sequence, !isDeleted || place != nil {
+      if (place?.sequence ?? 0) < sequence, !isDeleted || place != nil,
+        !rescue.purged.contains(id)
+      {
         found.append((id, place.map { !$0.isDeleted } ?? false))
       }
     }

@@ -430,6 +430,64 @@ import Testing
     #expect(try bench.fileSystem.list("/store/attachments") == [folder])
   }
 
+  @Test func `files and folders that go while they are listed are not listed`() throws {
+    let disk = try AttachmentBench.disk()
+    let bench = AttachmentBench(on: disk.fileSystem)
+    let files = try #require(disk.fileSystem as? SimulatedFileSystem)
+    let first = try bench.files.store(AttachmentBench.body(500)).record.digest
+    let second = try bench.files.store(AttachmentBench.body(600)).record.digest
+    let path = bench.files.path(of: first)
+    // Another one removes it just before it is looked at.
+    files.observeCalls { [unowned files] call in
+      if call.verb == .status, call.path == path { try? files.remove(path) }
+    }
+    #expect(try bench.listing().files.map(\.digest) == [second])
+    let folder = "/store/attachments/\(AttachmentName(first).folder)"
+    files.observeCalls { [unowned files] call in
+      if call.verb == .status, call.path == folder { try? files.removeDirectory(folder) }
+    }
+    let (entries, foreign) = try bench.listing()
+    #expect(entries.map(\.digest) == [second])
+    #expect(foreign.isEmpty)
+    files.observeCalls(nil)
+    files.fail(.status, with: .inputOutput)
+    #expect(systemCode { _ = try bench.listing() } == .inputOutput)
+  }
+
+  @Test func `of very many bodies it is not remembered that they are durable`() throws {
+    let disk = try AttachmentBench.disk()
+    var bench = AttachmentBench(on: disk.fileSystem)
+    bench.settings.durableCountLimit = 2
+    bench = bench.reopened()
+    let bodies = (0..<4).map { AttachmentBench.body(500, salt: $0) }
+    for _ in 0..<2 {
+      for body in bodies { #expect(try bench.files.store(body).record.length == 500) }
+    }
+    for body in bodies {
+      let record = try bench.files.store(body).record
+      #expect(try bench.files.open(record).readAll() == body)
+    }
+    #expect(try bench.listing().files.count == 4)
+    #expect(bench.temporaries.isEmpty)
+  }
+
+  @Test func `a body is read without a map where the system has no room for one`() throws {
+    let disk = try AttachmentBench.disk()
+    var bench = AttachmentBench(on: disk.fileSystem, isMapped: true)
+    let files = try #require(disk.fileSystem as? SimulatedFileSystem)
+    let body = AttachmentBench.body(500)
+    let record = try bench.files.store(body).record
+    for limit in [0, 1000] {
+      bench.settings.heldMapSizeLimit = limit
+      bench = bench.reopened()
+      files.fail(.map, with: .outOfMemory, isLasting: true)
+      let reader = try bench.files.open(record)
+      #expect(try reader.readAll() == body)
+      #expect(try reader.read(100..<200).array == Array(body.array[100..<200]))
+      files.stopFailing()
+    }
+  }
+
   // MARK: Adoption
 
   @Test(arguments: FileSystemKind.allCases)

@@ -109,6 +109,26 @@ struct AttachmentTests {
     try checkIsSound(database)
   }
 
+  @Test func `a snapshot keeps its attachments while others are forgotten, before and after`()
+    throws
+  {
+    for name in ["a", "b"] {
+      var document = Document(id: name)
+      document.attachments["file"] = Document.Attachment(
+        contentType: "x/y", long(name.utf8.first ?? 0))
+      try database.write { _ = try $0.put(document) }
+    }
+    let snapshot = try database.snapshot()
+    for name in ["a", "b"] {
+      try database.write { _ = try $0.delete(id: name) }
+      try database.compact()
+    }
+    for name in ["a", "b"] {
+      let file = try #require(try snapshot.get(name)?.attachments["file"])
+      #expect(try file.content() == Data(long(name.utf8.first ?? 0)), "\(name)")
+    }
+  }
+
   @Test func `content is put into documents from other documents, other stores, files and streams`()
     throws
   {

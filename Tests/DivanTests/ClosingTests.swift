@@ -74,7 +74,7 @@ struct ClosingTests {
     #expect(bench.fileSystem.names(in: "/") == ["store.divan"])
     let reopened = try bench.open()
     #expect(reopened.openingReport.ending == .closed)
-    _ = try bench.writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    _ = try bench.writer.oracle.withLock { try $0.identify(reopened) }
   }
 
   @Test(arguments: [Call.compact, .checkpoint])
@@ -113,6 +113,6 @@ struct ClosingTests {
     #expect(reopened.openingReport.ending == .closed)
     #expect(reopened.openingReport.replayedCommits == 0)
     let oracle = bench.writer.oracle.withLock { $0 }
-    #expect(try oracle.identify(reopened.snapshot()) == oracle.versions.count - 1)
+    #expect(try oracle.identify(reopened) == oracle.versions.count - 1)
   }
 }

@@ -87,7 +87,7 @@ struct DatabaseUpdateTests {
     }
   }
 
-  @Test(.timeLimit(.minutes(2))) func `of many tasks that count, none is lost`() async throws {
+  @Test(.timeLimit(.minutes(20))) func `of many tasks that count, none is lost`() async throws {
     let disk = SimulatedDisk(seed: 1)
     let database = try Database(
       at: "/count.divan", configuration: disk.configuration(hasSmallFiles: false))

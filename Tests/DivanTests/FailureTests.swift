@@ -205,7 +205,7 @@ struct FailureTests {
         return true
       }
     }
-    _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+    _ = try bench.writer.oracle.withLock { try $0.identify(database) }
     #expect(progress.all.allSatisfy { (0...1).contains($0) })
     #expect(progress.all.last == 1)
   }

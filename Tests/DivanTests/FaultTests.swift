@@ -43,18 +43,18 @@ struct FaultTests {
         let oracle = bench.writer.oracle.withLock { $0 }
         if durability == .full {
           // Readers see what was durable before, and not what may be lost.
-          #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 2)
+          #expect(try oracle.identify(database) == oracle.versions.count - 2)
         }
         try database.close()
         let same = CrashBench(fileSystem.restarted(.processEnd), bench.writer, life: 100)
         let reopened = try same.open { $0.maintenance = .manual }
         #expect(reopened.openingReport.damage.isEmpty)
         var served = oracle
-        served.secured = try oracle.identify(reopened.snapshot())
+        served.secured = try oracle.identify(reopened)
         // What was served is durable now, though the flush had failed.
         let after = CrashBench(same.fileSystem.restarted(.strict), bench.writer, life: 200)
         let last = try after.open()
-        _ = try served.identify(last.snapshot())
+        _ = try served.identify(last)
       }
     }
   }
@@ -106,7 +106,7 @@ struct FaultTests {
     #expect(error?.code == .diskFull)
     #expect(!fileSystem.names(in: CrashBench.path).contains("RESERVE"))
     // Nothing happened.
-    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+    #expect(try oracle.identify(database) == oracle.versions.count - 1)
     oracle.cut(after: oracle.versions.count - 1)
     let writer = CrashWriter(oracle, seed: 2)
     try writer.commit(database, [.delete("doc-0"), .delete("doc-1")])
@@ -120,7 +120,7 @@ struct FaultTests {
     try writer.commit(database, [.put("doc-9", size: 3000)])
     try database.close()
     let reopened = try bench.open()
-    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    _ = try writer.oracle.withLock { try $0.identify(reopened) }
     #expect(fileSystem.names(in: CrashBench.path).contains("RESERVE"))
   }
 
@@ -161,7 +161,7 @@ struct FaultTests {
     try database.close()
     fileSystem.capacityBytes = nil
     let reopened = try bench.open()
-    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    _ = try writer.oracle.withLock { try $0.identify(reopened) }
   }
 
   @Test
@@ -181,7 +181,7 @@ struct FaultTests {
       let after = CrashBench(disk, bench.writer, life: 50)
       let database = try after.open { $0.maintenance = .manual }
       let oracle = bench.writer.oracle.withLock { $0 }
-      #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+      #expect(try oracle.identify(database) == oracle.versions.count - 1)
       do {
         try database.write { try $0.delete(id: "doc-1") }
       } catch let error as DatabaseError {
@@ -239,7 +239,7 @@ extension FaultTests {
     for bench in [bench, other] {
       let left = bench.fileSystem.restarted(.everything)
       let found = try CrashBench(left, bench.writer, life: 50).open()
-      _ = try bench.writer.oracle.withLock { try $0.identify(found.snapshot()) }
+      _ = try bench.writer.oracle.withLock { try $0.identify(found) }
     }
   }
 
@@ -282,7 +282,7 @@ extension FaultTests {
       let bench = try filled()
       bench.fileSystem.fail(.status, atCall: call, with: .notFound)
       let database = try bench.open()
-      _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+      _ = try bench.writer.oracle.withLock { try $0.identify(database) }
     }
   }
 
@@ -306,7 +306,7 @@ extension FaultTests {
       try database.close()
       database = try bench.open()
       #expect(database.openingReport.damage.isEmpty, "call \(call)")
-      _ = try bench.writer.oracle.withLock { try $0.identify(database.snapshot()) }
+      _ = try bench.writer.oracle.withLock { try $0.identify(database) }
     }
   }
 
@@ -379,7 +379,7 @@ extension FaultTests {
     var (atOnce, oracle) = try afterBelatedError { _, _ in }
     #expect(atOnce.openingReport.damage.isEmpty)
     oracle.secured = 0
-    #expect(try oracle.identify(atOnce.snapshot()) == oracle.versions.count - 2)
+    #expect(try oracle.identify(atOnce) == oracle.versions.count - 2)
   }
 
   /// A slice of what `Proofs ci lies` tries.

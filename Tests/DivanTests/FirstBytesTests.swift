@@ -49,7 +49,7 @@ struct FirstBytesTests {
       let opened = try open(disk)
       #expect(opened.openingReport.damage.isEmpty, "\(offsets)")
       #expect(opened.openingReport.notes.contains { $0.contains("cannot be read") }, "\(offsets)")
-      let found = try original.oracle.identify(opened.snapshot())
+      let found = try original.oracle.identify(opened)
       #expect(found == original.version, "\(offsets)")
       try opened.write { try $0.overwrite("afterwards", with: [:]) }
     }

@@ -8,13 +8,47 @@ import Testing
 ///
 /// `Tests/Fixtures/v1` is only ever added to, with `swift run Proofs golden Tests/Fixtures/v1`.
 struct GoldenStoreTests {
-  private static let names: [String] = (try? GoldenFolder.version1.names) ?? []
+  private static let all: [String] = (try? GoldenFolder.version1.names) ?? []
+  /// Those of which there is a dump.
+  private static let richNames = all.filter {
+    (try? GoldenFolder.version1.dump(of: $0)).flatMap { $0 } != nil
+  }
+  private static let names = all.filter { !richNames.contains($0) }
 
   @Test func `there are golden stores of everything that the format has`() {
     #expect(GoldenStoreTests.names.count >= 16)
     #expect(
       Set(GoldenStores.all.map(\.name) + GoldenStores.ofEarlierWriters)
         == Set(GoldenStoreTests.names))
+    #expect(Set(GoldenStores.rich.map(\.name)) == Set(GoldenStoreTests.richNames))
+  }
+
+  @Test(arguments: richNames, [ReadMode.mapped, .buffered])
+  func `a golden store of more than properties opens and says all that it was made to say`(
+    name: String, reads: ReadMode
+  ) throws {
+    let expected = try #require(try GoldenFolder.version1.dump(of: name))
+    let directory = try TemporaryDirectory()
+    let path = try copy(name, into: directory)
+    var configuration = Configuration()
+    configuration.reads = reads
+    configuration.maintenance = .manual
+    configuration.history = name == "history" ? .everything : .none
+    for isReadOnly in [true, false, false] {
+      configuration.isReadOnly = isReadOnly
+      let database = try Database(at: path, configuration: configuration)
+      #expect(database.openingReport.damage.isEmpty)
+      let dump = try GoldenDump(database)
+      #expect(dump.lines == expected)
+      #expect(dump.errors.map(\.description) == [])
+      #expect(try database.check().problems.map(\.description) == [])
+      // What is written anew is the same.
+      if !isReadOnly {
+        try database.compact()
+        #expect(try GoldenDump(database).lines == expected)
+      }
+      try database.close()
+    }
   }
 
   @Test(arguments: names, [ReadMode.mapped, .buffered])
@@ -53,16 +87,20 @@ struct GoldenStoreTests {
     }
   }
 
-  @Test(arguments: GoldenStores.all.map(\.name))
+  @Test(arguments: (GoldenStores.all + GoldenStores.rich).map(\.name))
   func `today's writer writes the same bytes as the one that wrote the golden stores`(name: String)
     throws
   {
-    let golden = try #require(GoldenStores.all.first { $0.name == name })
+    let golden = try #require((GoldenStores.all + GoldenStores.rich).first { $0.name == name })
     let store = try golden.make()
     let files = try GoldenFolder.version1.files(of: name)
     #expect(Set(store.files.keys) == Set(files.keys))
     for (file, bytes) in files { #expect(store.files[file] == bytes, "\(file)") }
-    #expect(try lines(name) == store.contents)
+    if let dump = store.dumps.last {
+      #expect(try GoldenFolder.version1.dump(of: name) == dump)
+    } else {
+      #expect(try lines(name) == store.contents)
+    }
   }
 
   private func lines(_ name: String) throws -> [GoldenLine] {
@@ -74,7 +112,10 @@ struct GoldenStoreTests {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false)
     for (file, bytes) in try GoldenFolder.version1.files(of: name) {
-      try Data(bytes).write(to: URL(filePath: "\(path)/\(file)"))
+      let place = URL(filePath: "\(path)/\(file)")
+      try FileManager.default.createDirectory(
+        at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try Data(bytes).write(to: place)
     }
     return path
   }

@@ -80,7 +80,7 @@ struct LiveReadingTests {
           $0.isReadOnly = true
         }
         if let damage = reader.openingReport.damage.first { throw damage }
-        _ = try bench.writer.oracle.withLock { $0 }.identify(reader.snapshot())
+        _ = try bench.writer.oracle.withLock { $0 }.identify(reader)
       } catch {
         problems.append("call \(call): \(error)")
       }
@@ -102,7 +102,7 @@ struct LiveReadingTests {
     configuration.isReadOnly = true
     let reader = try Database(at: CrashBench.path, configuration: configuration)
     #expect(reader.openingReport.damage.isEmpty, "\(reader.openingReport)")
-    _ = try bench.writer.oracle.withLock { try $0.identify(reader.snapshot()) }
+    _ = try bench.writer.oracle.withLock { try $0.identify(reader) }
   }
 }
 

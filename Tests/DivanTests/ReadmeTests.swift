@@ -1,4 +1,5 @@
 import Divan
+import DivanTesting
 import Foundation
 import TestSupport
 import Testing
@@ -125,6 +126,22 @@ struct ReadmeTests {
     #expect(size == jpeg.count)
   }
 
+  @Test func `the lines of the README are exported and imported`() throws {
+    let disk = SimulatedDisk()
+    let database = try Database(at: "Films.divan", configuration: disk.configuration())
+    let copy = try Database(at: "Copy.divan", configuration: disk.configuration())
+    let film = try database.write { try $0.put(Document(id: "m", ["title": "M"])) }
+    try disk.addFile("More.jsonl", contents: Array("{\"title\":\"Metropolis\"}\n?\n".utf8))
+    try database.exportJSONLines(to: "Films.jsonl")
+    try copy.importJSONLines(from: "Films.jsonl")
+    let options = JSONLines.ImportOptions(existing: .skip, badLines: .skip, idProperty: "title")
+    let report = try copy.importJSONLines(from: "More.jsonl", options: options)
+    for problem in report.refusals { print(problem) }
+    #expect(report.refusedCount == 1)
+    #expect(try copy.snapshot().get("m")?.revision == film.revision)
+    #expect(try copy.snapshot().get("Metropolis") != nil)
+  }
+
   @Test func `the code of the README is the code above`() throws {
     let here = URL(filePath: #filePath)
     let root = here.deletingLastPathComponent().deletingLastPathComponent()
@@ -132,7 +149,7 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 6)
+    #expect(blocks.count == 7)
     // Paths and what is printed differ; every other line stands above as it stands there.
     for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)

@@ -7,7 +7,7 @@ import Testing
 /// checkpoints behind the log, inputs that outlive their merge.
 struct RuleTests {
   // All of them begin at once and share the machine; what a rule is broken by may never end.
-  @Test(.timeLimit(.minutes(10)), arguments: RuleCase.all.filter { !$0.isLong })
+  @Test(.timeLimit(.minutes(20)), arguments: RuleCase.all.filter { !$0.isLong })
   func `each rule of the log is kept in a situation made for it`(rule: RuleCase) throws {
     try rule.check()
   }

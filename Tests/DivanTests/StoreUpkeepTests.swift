@@ -36,7 +36,7 @@ struct StoreUpkeepTests {
 
   private func expectWhole(_ database: Database) throws {
     let oracle = bench.writer.oracle.withLock { $0 }
-    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+    #expect(try oracle.identify(database) == oracle.versions.count - 1)
     #expect(try database.check().isSound)
   }
 
@@ -230,7 +230,7 @@ struct StoreUpkeepTests {
       }
       let reopened = try bench.open { $0.maintenance = .manual }
       let oracle = bench.writer.oracle.withLock { $0 }
-      #expect(try oracle.identify(reopened.snapshot()) == oracle.versions.count - 1)
+      #expect(try oracle.identify(reopened) == oracle.versions.count - 1)
       #expect(reopened.openingReport.damage.isEmpty)
     }
   }
@@ -360,7 +360,7 @@ struct StoreUpkeepTests {
         bench.fileSystem.stopFailing()
         let oracle = bench.writer.oracle.withLock { $0 }
         try database.compact()
-        #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+        #expect(try oracle.identify(database) == oracle.versions.count - 1)
         #expect(try database.check().isSound)
       }
     }
@@ -383,7 +383,7 @@ struct StoreUpkeepTests {
     disk.observeCalls(nil)
     #expect(error?.code == .damaged)
     let oracle = bench.writer.oracle.withLock { $0 }
-    #expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+    #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
   @Test func `a merge leaves a segment with a record that is no document as it is, and names it`()

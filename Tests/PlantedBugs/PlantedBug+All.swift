@@ -2,7 +2,7 @@ extension PlantedBug {
   /// All that are planted, in the order in which their places are looked for.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
-    + committing + bytes + indexes
+    + committing + bytes + indexes + revisions
 
   /// A simulated disk that never loses anything: with it the proofs are worth nothing.
   static let diskThatNeverLoses = PlantedBug(
@@ -49,5 +49,12 @@ enum Place {
   static let repair = store + "Store+Repair.swift"
   static let mainStore = store + "Store.swift"
   static let documentRecord = store + "DocumentRecord.swift"
+  static let replay = store + "Replay.swift"
+  static let pruning = store + "Store+Pruning.swift"
+  static let stateRecords = store + "StoreState+Records.swift"
+  static let attachments = store + "Store+Attachments.swift"
+  static let maintenance = store + "Maintenance.swift"
+  static let attachmentNames = log + "AttachmentFiles+Names.swift"
+  static let attachmentWriter = log + "AttachmentWriter.swift"
   static let view = store + "StoreView.swift"
 }

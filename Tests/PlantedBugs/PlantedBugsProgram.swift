@@ -4,7 +4,7 @@ import Synchronization
 /// The command line of `PlantedBugs`.
 struct PlantedBugsProgram {
   private static let usage = """
-    usage: PlantedBugs [--only TEXT] [--jobs COUNT] [--never-lose] [--verbose]
+    usage: PlantedBugs [--only TEXT] [--jobs COUNT] [--never-lose] [--verbose] [--build]
 
       Builds the project with \(PlantedBug.all.count) bugs in it, and sees whether each is noticed.
 
@@ -13,6 +13,7 @@ struct PlantedBugsProgram {
       --never-lose  on a simulated disk that never loses anything, where bugs that leave out a
                     flush must not be noticed: so this ends with status 1
       --verbose     says of each what was noticed
+      --build       builds, and tries nothing
     """
 
   /// No killer may take longer.
@@ -22,6 +23,7 @@ struct PlantedBugsProgram {
   private var jobs = ProcessInfo.processInfo.activeProcessorCount
   private var neverLoses = false
   private var isVerbose = false
+  private var buildsOnly = false
   private var isUnderstood = true
 
   init(arguments: [String]) {
@@ -32,6 +34,7 @@ struct PlantedBugsProgram {
       case "--jobs": jobs = rest.popFirst().flatMap { Int($0) } ?? 0
       case "--never-lose": neverLoses = true
       case "--verbose": isVerbose = true
+      case "--build": buildsOnly = true
       default: isUnderstood = false
       }
     }
@@ -65,6 +68,7 @@ struct PlantedBugsProgram {
     say(
       "Built with \(PlantedBug.all.count) bugs in it in \(Int((clock.now - start) / .seconds(1))) s"
     )
+    if buildsOnly { return 0 }
     var bugs = PlantedBug.all.filter { bug in only.map(bug.name.contains) ?? true }
     if neverLoses { bugs.removeAll { !$0.needsLoss } }
     guard !bugs.isEmpty else {

@@ -10,13 +10,15 @@ struct ProofProgram {
   ]
 
   private static let usage = """
-    usage: Proofs BUDGET [PROOF…] [--only TEXT] [--seed NUMBER] [--jobs COUNT]
+    usage: Proofs BUDGET [PROOF…] [--only TEXT] [--seed NUMBER] [--jobs COUNT] [--minutes COUNT]
 
       BUDGET   test (seconds), ci (minutes), night (hours) or release (days)
       PROOF    \(proofs.map { "\($0.name): \($0.claim)" }.joined(separator: "\n           "))
       --only   tries only cases whose name contains TEXT
       --seed   is added to every seed
       --jobs   how many cases are tried at the same time; as many as there are cores if not given
+      --minutes  after so long no case is begun any more, and the figures are those of the cases until
+               then, which counts as a failure; says on the standard error how far it is
     """
 
   private var budget: Budget?
@@ -24,6 +26,7 @@ struct ProofProgram {
   private var only: String?
   private var seed: UInt64 = 0
   private var jobs = ProcessInfo.processInfo.activeProcessorCount
+  private var minutes: Int?
   private var isUnderstood = true
 
   init(arguments: [String]) {
@@ -33,6 +36,7 @@ struct ProofProgram {
       switch argument {
       case "--only": only = rest.popFirst()
       case "--seed": take(rest.popFirst().flatMap { UInt64($0) }, into: \.seed)
+      case "--minutes": take(rest.popFirst().flatMap { Int($0) }, into: \.minutes)
       case "--jobs": take(rest.popFirst().flatMap { Int($0) }, into: \.jobs)
       default:
         if let proof = Self.proofs.first(where: { $0.name == argument }) {
@@ -49,6 +53,11 @@ struct ProofProgram {
     if let value { self[keyPath: path] = value } else { isUnderstood = false }
   }
 
+  private mutating func take<T>(_ value: T?, into path: WritableKeyPath<Self, T?>) {
+    if value == nil { isUnderstood = false }
+    self[keyPath: path] = value
+  }
+
   /// Runs what was asked for; returns the status to exit with.
   func run() -> Int32 {
     guard let budget, isUnderstood, jobs > 0 else {
@@ -56,9 +65,14 @@ struct ProofProgram {
       return 64
     }
     var failureCount = 0
+    let deadline = minutes.map { ContinuousClock.now + .seconds($0 * 60) }
+    let progress: (@Sendable (String) -> Void)? =
+      minutes == nil ? nil : { FileHandle.standardError.write(Data(($0 + "\n").utf8)) }
     for proof in chosen {
       print("\n\(proof.name): \(proof.claim)")
-      let run = ProofRun(proof.name, budget: budget, seed: seed, only: only, jobs: jobs)
+      let run = ProofRun(
+        proof.name, budget: budget, seed: seed, only: only, jobs: jobs, deadline: deadline,
+        progress: progress)
       let duration = ContinuousClock().measure {
         do { try proof.init().gather(run) } catch { run.fail("\(error)", caseName: "") }
       }

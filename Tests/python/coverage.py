@@ -27,8 +27,8 @@ Region = collections.namedtuple("Region", "path line column end_line end_column"
 ERRORS = [
     ("Sources/Divan/Errors/DatabaseError.swift", r"static let (\w+) = Self\(",
      "Sources/Divan/", r"(?:DatabaseError|self\.init)\(\s*\.%s\b|\(\.%s, |return \.%s$"),
-    ("Sources/DivanLog/Log/LogError.swift", r"^  case (\w+)\(",
-     "Sources/DivanLog/", r"throw \.%s\(|\(nil, \.%s\("),
+    ("Sources/DivanLog/Log/LogError.swift", r"^  case (\w+)",
+     "Sources/DivanLog/", r"throw \.%s\b|\(nil, \.%s\("),
 ]
 
 ADVICE = """

@@ -94,7 +94,8 @@ extension Document.Attachment {
   ///
   /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
   /// - Throws: ``DatabaseError`` with the code `damaged` if it is missing or is not what was stored,
-  ///   `closed` or `inputOutput`.
+  ///   `closed` or `inputOutput`; `notFound` if the database was opened for reading only and somebody else
+  ///   has removed it since.
   public func content() throws -> Data {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)
@@ -161,7 +162,17 @@ extension Document.Attachment {
 }
 
 extension SHA256.Digest {
-  fileprivate var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
+  /// `sha256-` and the bytes in base64.
+  package var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
+
+  /// Reads what ``attachmentText`` writes; nil if the text is none.
+  init?(attachmentText text: String) {
+    guard text.hasPrefix("sha256-"), let bytes = Data(base64Encoded: String(text.dropFirst(7)))
+    else { return nil }
+    var reader = ByteReader(SharedBytes(copying: Array(bytes)))
+    guard let digest = try? reader.readDigest(), reader.isAtEnd else { return nil }
+    self = digest
+  }
 }
 
 extension Document.Attachment: Equatable {

@@ -9,7 +9,7 @@ extension JSONParser {
     skipPlain(bytes)
     guard position < bytes.count else { throw error("A text does not end", bytes) }
     // Offsets within a document have 32 bits, so that no single text may be out of bounds.
-    guard position - start <= DocumentLimits.sizeInBytes else { throw DocumentLimits.sizeError }
+    guard position - start <= textSizeLimit else { throw DocumentLimits.sizeError }
     if bytes[position] == UInt8(ascii: "\"") {
       position += 1
       return start..<position - 1
@@ -18,7 +18,7 @@ extension JSONParser {
     var plainStart = start
     while true {
       for index in plainStart..<position { unescaped.append(bytes[index]) }
-      guard unescaped.count <= DocumentLimits.sizeInBytes else { throw DocumentLimits.sizeError }
+      guard unescaped.count <= textSizeLimit else { throw DocumentLimits.sizeError }
       guard position < bytes.count else { throw error("A text does not end", bytes) }
       switch bytes[position] {
       case UInt8(ascii: "\""):

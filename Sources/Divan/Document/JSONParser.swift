@@ -11,6 +11,8 @@ struct JSONParser {
   private var open: [Level] = []
   /// A text with escapes, spelled out.
   var unescaped: [UInt8] = []
+  /// How many bytes a single text may have.
+  let textSizeLimit: Int
 
   /// An open array or object.
   private struct Level {
@@ -21,18 +23,24 @@ struct JSONParser {
     var keyStart = 0
   }
 
-  init(position: Int = 0) { self.position = position }
+  init(position: Int = 0, textSizeLimit: Int = DocumentLimits.sizeInBytes) {
+    self.position = position
+    self.textSizeLimit = textSizeLimit
+  }
 }
 
 extension JSONParser {
   /// Feeds the one value that `bytes`, which are UTF-8, hold.
+  ///
+  /// `textSizeLimit` is below 2³², for the sake of sinks that count in as many bits.
   static func parse(
-    _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
+    _ bytes: Span<UInt8>, textSizeLimit: Int = DocumentLimits.sizeInBytes,
+    into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
     if let offset = firstInvalidUTF8(in: bytes) {
       throw DatabaseError(.invalidJSON, "JSON that is not UTF-8", offset: offset)
     }
-    var parser = JSONParser()
+    var parser = JSONParser(textSizeLimit: textSizeLimit)
     try parser.parseValue(bytes, into: &sink)
     parser.skipSpace(bytes)
     guard parser.position == bytes.count else {

@@ -12,6 +12,13 @@ struct JSONText: ValueSink, ~Copyable {
 
   /// What was written, as text.
   var text: String { writer.withSpan { String(utf8: $0) ?? "" } }
+
+  /// Forgets what was written, and keeps the room.
+  mutating func removeAll() {
+    writer.removeAll()
+    open.removeAll(keepingCapacity: true)
+    isAfterKey = false
+  }
 }
 
 extension JSONText {

@@ -126,6 +126,11 @@ extension RevisionTree {
   func history(of index: Int, limit: Int = .max) -> [RevisionNode] {
     sequence(first: index) { parent(of: $0) }.prefix(limit).map { nodes[$0] }
   }
+
+  /// The winning revision and those before it, the nearest first; nothing of an empty tree.
+  ///
+  /// Takes time linear in *n*.
+  var winningHistory: [RevisionNode] { winner.map { history(of: $0) } ?? [] }
 }
 
 // MARK: - Leaves

@@ -18,6 +18,8 @@ extension DatabaseError {
       self.init(
         .inputOutput, "the file changed while it was read: \(reason)",
         hint: "Try again when nobody writes to it; nothing was stored", path: path)
+    case .closed:
+      self.init(.closed, "the database was closed", hint: "Open it again to go on")
     }
   }
 

@@ -18,6 +18,12 @@ public struct DatabaseError: Error, Sendable {
   public var path: String?
   /// Where in the file at ``path``, in bytes from its beginning.
   public var offset: Int?
+  /// The line concerned, from 1 on, of a text that was to be imported.
+  public var line: Int?
+  /// Where in that ``line``, in bytes from 1 on.
+  public var column: Int?
+  /// What an import had done when it failed.
+  public var importReport: ImportReport?
   /// What a validation says, if the code is ``Code/refused``.
   public var refusal: ValidationRefusal?
   /// The error that caused this one.
@@ -130,6 +136,8 @@ extension DatabaseError: CustomStringConvertible {
     var text = "\(code): \(message)"
     if let documentID { text += "; document \(documentID)" }
     if let path { text += "; \(path)" }
+    if let line { text += "; line \(line)" }
+    if let column { text += ", column \(column)" }
     if let offset { text += " at byte \(offset)" }
     if let underlying { text += "; cause: \(underlying)" }
     if let hint { text += ". \(hint)" }

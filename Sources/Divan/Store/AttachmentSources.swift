@@ -12,8 +12,6 @@ private final class ViewSource: AttachmentSource {
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     try view.openAttachment(digest)
   }
-
-  var store: Store { view.store }
 }
 
 /// Reads an attachment that was stored, and that perhaps no document refers to yet.
@@ -76,9 +74,27 @@ extension StoreView {
     }
     do throws(LogError) {
       return try store.attachments.open(record)
+    } catch .damaged(let damage) where isRemovedByWriter(digest) {
+      throw DatabaseError(
+        .notFound, "the attachment was removed since the database was opened for reading",
+        hint: "Open it again to see what there is now", path: damage.path)
     } catch {
       throw DatabaseError(error)
     }
+  }
+
+  /// Whether somebody else writes to the store, and an attachment of this version is none of the newest.
+  private func isRemovedByWriter(_ digest: SHA256.Digest) -> Bool {
+    var configuration = store.configuration
+    guard configuration.isReadOnly else { return false }
+    configuration.openingProgress = nil
+    // What cannot be found out is damage.
+    guard let now = try? Database(at: store.path, configuration: configuration) else {
+      return false
+    }
+    let isReferenced = try? now.store.view().isReferenced(digest)
+    try? now.close()
+    return isReferenced == false
   }
 
   /// Whether any record that is held refers to an attachment.
@@ -98,7 +114,8 @@ extension Database {
   /// it.
   ///
   /// The file is read a piece at a time. What is stored is deleted again, when the database cleans up or
-  /// is closed, if no document refers to it and the returned value is gone.
+  /// is closed, if no document refers to it and the returned value is gone. If the database is closed
+  /// meanwhile this throws `closed`, and nothing is left.
   ///
   /// - Parameters:
   ///   - contentType: what kind of content it is, as a MIME type.
@@ -118,7 +135,8 @@ extension Database {
   /// refers to it.
   ///
   /// What is stored is deleted again, when the database cleans up or is closed, if no document refers to it
-  /// and the returned value is gone.
+  /// and the returned value is gone. If the database is closed meanwhile this throws `closed`, and nothing
+  /// is left.
   ///
   /// - Parameters:
   ///   - contentType: what kind of content it is, as a MIME type.
@@ -163,7 +181,8 @@ extension Database {
     }
   }
 
-  private func storeAttachment(
+  /// Stores the content of an attachment as `body` says.
+  func storeAttachment(
     _ contentType: String, _ body: (AttachmentFiles) throws(LogError) -> StoredAttachment
   ) throws(DatabaseError) -> Document.Attachment {
     try store.beginWriting()
@@ -200,7 +219,7 @@ private final class AttachmentIntake: Sendable {
 extension Store {
   /// Makes sure that the store is open for writing and that its log says so, so that whoever opens it
   /// after a crash looks for files that no record names.
-  fileprivate func beginWriting() throws(DatabaseError) {
+  func beginWriting() throws(DatabaseError) {
     try withTurn { (writer) throws(DatabaseError) in _ = try prepare(writer) }
   }
 }

@@ -222,7 +222,7 @@ extension StoreCopy {
           }
           var record = try view.localRecord(at: view.decodeLocator(item.value))
           record.superseded = nil
-          try transaction.append(record, record.idBytes.text ?? "")
+          try transaction.append(record, record.idBytes.text)
         }
       }
     }
@@ -271,7 +271,6 @@ extension DocumentRecord {
   /// Lets the record follow others of its document in a copy of the store.
   fileprivate mutating func supersede(_ current: DocumentEntry?) {
     superseded = current.map { .init(sequence: $0.sequence, locator: $0.locator) }
-    guard details != nil || current != nil else { return }
     var details = details ?? DocumentDetails()
     details.released = []
     details.supersededExpiry = nil

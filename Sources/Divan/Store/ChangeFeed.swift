@@ -177,7 +177,7 @@ private struct FeedBatch: Sendable {
         }
         if try feed.isIncluded?(change) ?? true {
           changes.append(change)
-          size += change.document.storedProperties?.count ?? 0
+          size += try change.document.encoded().bytes.count
         }
         position = cursor.position
       } catch {

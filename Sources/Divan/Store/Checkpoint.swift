@@ -76,7 +76,7 @@ extension Checkpoint {
       writer.appendVarint(member.usage.total)
       writer.appendVarint(member.usage.dead)
     }
-    let trees = isExtended ? trees[...] : trees.prefix(2)
+    let trees = trees.prefix(isExtended ? trees.count : 2)
     writer.appendVarint(trees.count)
     for runs in trees {
       writer.appendVarint(runs.count)

@@ -79,6 +79,8 @@ public struct Configuration: Sendable {
   package var sequenceReserve: UInt64 = 1 << 16
   /// The size of the file that is released when the disk is full.
   package var reserveSize = 1 << 20
+  /// Attachments up to this many bytes stand in the log; larger ones get files of their own.
+  package var attachmentInlineLimit = AttachmentRecord.inlineSizeLimit
 
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.

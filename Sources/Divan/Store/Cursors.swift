@@ -82,17 +82,14 @@ public struct ChangeCursor {
     scan = view.state.sequences.scan(
       from: .exclusive(sequence.bigEndianBytes),
       to: view.past.map { .inclusive($0.sequence.bigEndianBytes) } ?? .unbounded)
-    if view.past != nil { changedAgain = ChangesBefore(since: sequence) }
+    changedAgain = view.past.map { ChangesBefore(since: sequence, through: $0.sequence) }
   }
 
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
     guard let locator = try nextLocator() else { return nil }
     let record = try view.record(at: locator)
-    guard let id = record.id else {
-      throw DatabaseError(
-        Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
-    }
+    let id = try id(of: record)
     let entry = try view.entry(of: record, at: locator)
     let document =
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
@@ -103,6 +100,20 @@ public struct ChangeCursor {
     return Change(
       sequence: record.sequence, document: document, origin: record.details?.origin,
       hasConflicts: hasConflicts)
+  }
+
+  /// The ID of the next document that changed; nil at the end.
+  mutating func nextID() throws(DatabaseError) -> String? {
+    guard let locator = try nextLocator() else { return nil }
+    return try id(of: try view.record(at: locator))
+  }
+
+  private func id(of record: DocumentRecord) throws(DatabaseError) -> String {
+    guard let id = record.id else {
+      throw DatabaseError(
+        Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
+    }
+    return id
   }
 
   private mutating func nextLocator() throws(DatabaseError) -> RecordLocator? {
@@ -125,13 +136,15 @@ public struct ChangeCursor {
   }
 }
 
-/// Index entries of documents that are not deleted, one after the other.
+/// Index entries of documents, of deleted ones only if that is asked for, one after the other.
 struct EntryCursor {
   private let view: StoreView
+  private let includesDeleted: Bool
   private var scan: LayeredScan
 
-  init(_ view: StoreView, _ range: IDRange, descending: Bool) {
+  init(_ view: StoreView, _ range: IDRange, descending: Bool, includesDeleted: Bool = false) {
     self.view = view
+    self.includesDeleted = includesDeleted
     scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
   }
 
@@ -139,7 +152,9 @@ struct EntryCursor {
     while true {
       guard let item = try view.step(&scan) else { return nil }
       let newest = try view.decodeEntry(item.value)
-      guard let entry = try view.entry(before: newest, item.key), !entry.isDeleted else { continue }
+      guard let entry = try view.entry(before: newest, item.key),
+        includesDeleted || !entry.isDeleted
+      else { continue }
       guard let id = item.key.text else {
         throw DatabaseError(
           Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))

@@ -34,7 +34,8 @@ extension Database {
   /// - Throws: as with a sequence number.
   public func snapshot(at date: Date) throws -> Snapshot {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
-    let time = milliseconds > 0 ? UInt64(exactly: min(milliseconds, 0x1p62)) ?? 0 : 0
+    // A date that is no number is none after the beginning either.
+    let time = milliseconds > 0 ? UInt64(min(milliseconds, 0x1p62)) : 0
     return Snapshot(try store.view().version(atTime: time))
   }
 }
@@ -56,7 +57,7 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   public var id: String { name }
 
   init(_ named: NamedMoment, pinnedSize: UInt64) {
-    name = named.name.text ?? ""
+    name = String(decoding: named.name.array, as: UTF8.self)
     sequence = named.moment.sequence
     date = Date(timeIntervalSince1970: Double(named.moment.time) / 1000)
     documentCount = Int(clamping: named.moment.documentCount)

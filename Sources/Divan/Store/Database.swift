@@ -76,8 +76,8 @@ extension Database {
   /// Ends the use of the database: waits for the transaction that is running, makes everything
   /// durable, and releases the store's files.
   ///
-  /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too. Closing again
-  /// does nothing.
+  /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
+  /// that are just storing an attachment's content. Closing again does nothing.
   public func close() throws { try store.close() }
 
   /// Makes changes that are committed together, or not at all, as durable as the configuration says.

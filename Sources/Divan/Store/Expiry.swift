@@ -43,7 +43,7 @@ extension WriteTransaction {
     // Only this record takes the place of another; whatever else is held stays so.
     details.keepsSuperseded = false
     details.released = []
-    record.details = details.isEmpty ? nil : details
+    record.details = details
     record.superseded = .init(sequence: current.sequence, locator: current.locator)
     try append(record, id: id, over: current)
     if let time { earliestExpiry = min(time, earliestExpiry ?? time) }
@@ -85,11 +85,11 @@ enum Expiry {
 
   static func date(_ time: UInt64) -> Date { Date(timeIntervalSince1970: Double(time) / 1000) }
 
-  /// The keys of the expiries through a time.
-  static func upperBound(_ time: UInt64) -> KeyBound {
+  /// The key before all expiries after a time.
+  static func end(_ time: UInt64) -> [UInt8] {
     time < .max
-      ? .exclusive(CatalogKey.first(of: .expiry) + (time + 1).bigEndianBytes)
-      : .end(ofPrefix: CatalogKey.first(of: .expiry))
+      ? CatalogKey.first(of: .expiry) + (time + 1).bigEndianBytes
+      : [CatalogKey.Kind.expiry.rawValue + 1]
   }
 
   /// The time and the document in a key of the catalog; nil if it is none of an expiry.
@@ -109,7 +109,7 @@ extension StoreView {
   fileprivate func expiries(
     from key: KeyBound, through time: UInt64, limit: Int
   ) throws(DatabaseError) -> [SharedBytes] {
-    var scan = state.catalog.scan(from: key, to: Expiry.upperBound(time))
+    var scan = state.catalog.scan(from: key, to: .exclusive(Expiry.end(time)))
     var keys: [SharedBytes] = []
     while keys.count < limit, let item = try step(&scan) { keys.append(item.key) }
     return keys
@@ -117,8 +117,7 @@ extension StoreView {
 
   /// When the first document expires after a time.
   func nextExpiry(after time: UInt64) throws(DatabaseError) -> UInt64? {
-    guard case .exclusive(let key) = Expiry.upperBound(time) else { return nil }
-    return try expiries(from: .inclusive(key), through: .max, limit: 1).first
+    try expiries(from: .inclusive(Expiry.end(time)), through: .max, limit: 1).first
       .flatMap(Expiry.read)?.time
   }
 }

@@ -38,8 +38,8 @@ extension ExpiryTimer {
         let source = DispatchSource.makeTimerSource(queue: queue)
         source.setEventHandler { [weak store] in
           // Whoever closes the store waits for this, so it does not keep it longer than it is used.
-          guard let store, store.maintenance.expiry.begin() else { return }
-          store.purgeExpiredInBackground()
+          store?.maintenance.expiry.noteAwake()
+          store?.purgeExpiredInBackground()
         }
         source.activate()
         state.source = source
@@ -49,13 +49,8 @@ extension ExpiryTimer {
     }
   }
 
-  /// Notes that it woke up; returns false if it was to be stopped.
-  fileprivate func begin() -> Bool {
-    state.withLock { state in
-      state.due = nil
-      return !state.isStopped
-    }
-  }
+  /// Notes that it woke up.
+  fileprivate func noteAwake() { state.withLock { $0.due = nil } }
 
   /// Wakes up no more.
   func stop() {

@@ -45,14 +45,11 @@ extension HeldHistory {
     index + 1 < records.count ? records[index + 1].sequence : newest.sequence
   }
 
-  /// The sequence numbers of the records that the tree of one of them names.
+  /// The sequence numbers of the records that the tree of one of them names, or that of the newest one.
   func leaves(
     of sequence: UInt64, in view: StoreView
   ) throws(DatabaseError) -> [UInt64] {
-    let locator =
-      sequence == newest.sequence
-      ? newest.locator : records.first { $0.sequence == sequence }?.locator
-    guard let locator else { return [] }
+    let locator = records.first { $0.sequence == sequence }?.locator ?? newest.locator
     let record = try view.record(at: locator)
     guard record.details?.tree != nil else { return [] }
     return Array(try view.tree(of: record).heldSequences)

@@ -74,7 +74,7 @@ package struct InspectedIndex: ~Copyable {
 extension InspectedIndex {
   /// Brings in a segment, up to its `end`.
   package mutating func add(_ segment: Segment) throws(LogError) {
-    _ = try replay.run(segment, from: nil) { _ in true }
+    _ = try replay.run(segment, from: nil)
   }
 
   /// What could not be read so far.

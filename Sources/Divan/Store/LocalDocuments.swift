@@ -51,7 +51,7 @@ extension WriteTransaction {
   }
 
   /// Appends the record of a local document and puts it into the index.
-  func append(_ record: LocalRecord, _ id: String) throws(DatabaseError) {
+  func append(_ record: LocalRecord, _ id: String?) throws(DatabaseError) {
     let place = try append(.local, id: id) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }
@@ -63,29 +63,43 @@ extension StoreView {
   }
 
   fileprivate func localDocument(_ id: String) throws(DatabaseError) -> Value.Object? {
+    try localBody(id)?.decode().objectValue
+  }
+
+  /// The properties of a local document, which are an object, in their binary form.
+  func localBody(_ id: String) throws(DatabaseError) -> EncodedValue? {
     guard past == nil, let locator = try localLocator(id) else { return nil }
     let record = try localRecord(at: locator)
-    guard record.idBytes.isUTF8(of: id), let body = record.body,
-      case .object(let properties) = try EncodedValue(body).decode()
+    guard record.idBytes.isUTF8(of: id), let body = record.body.map(EncodedValue.init),
+      body.kind == .object
     else { throw damage(at: locator, "no such local document stands here") }
-    return properties
+    return body
   }
 
   fileprivate func localDocumentIDs(_ range: IDRange) throws(DatabaseError) -> [String] {
     guard past == nil else { return [] }
-    var scan = state.catalog.scan(
+    var scan = scanLocalDocuments(range)
+    var ids: [String] = []
+    while let id = try nextLocalDocument(&scan) { ids.append(id) }
+    return ids
+  }
+
+  /// Begins a walk over the IDs of local documents.
+  func scanLocalDocuments(_ range: IDRange) -> LayeredScan {
+    state.catalog.scan(
       from: CatalogKey.bound(range.lower, of: .local) ?? .inclusive(CatalogKey.first(of: .local)),
       to: CatalogKey.bound(range.upper, of: .local)
         ?? .end(ofPrefix: CatalogKey.first(of: .local)))
-    var ids: [String] = []
-    while let item = try step(&scan) {
-      guard let id = item.key.suffix(from: 1).text else {
-        throw DatabaseError(
-          .damaged, "the ID of a local document that is no text", path: store.path)
-      }
-      ids.append(id)
+  }
+
+  /// The ID of the next local document; nil at the end.
+  func nextLocalDocument(_ scan: inout LayeredScan) throws(DatabaseError) -> String? {
+    guard let item = try step(&scan) else { return nil }
+    guard let id = item.key.suffix(from: 1).text else {
+      throw DatabaseError(
+        .damaged, "the ID of a local document that is no text", path: store.path)
     }
-    return ids
+    return id
   }
 
   /// The record of a local document at a place.

@@ -25,7 +25,8 @@ final class Maintenance: Sendable {
     var unfinished: (output: Segment, inputs: [Segment])?
     /// Segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
-    /// Attachments that the newest version has forgotten, and whose files are still there.
+    /// Attachments that the newest version has forgotten, and whose files are still there, in the order in
+    /// which they were.
     var unreferenced: [Unreferenced] = []
     /// Attachments in files that were stored, and to which perhaps nothing ever referred.
     var storedFiles: Set<SHA256.Digest> = []
@@ -39,7 +40,7 @@ final class Maintenance: Sendable {
   }
 
   /// An attachment whose file can be deleted once no version is left of the epoch in which it was
-  /// forgotten.
+  /// forgotten, or of an earlier one.
   struct Unreferenced {
     weak var epoch: StoreState.Epoch?
     let digest: SHA256.Digest
@@ -56,6 +57,16 @@ final class Maintenance: Sendable {
     state = Guarded(
       State(checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: highestNumber))
     expiry = ExpiryTimer(queue)
+  }
+}
+
+extension Maintenance.State {
+  /// The forgotten attachments to which no version in memory refers.
+  ///
+  /// A version of an epoch refers to what was forgotten in later ones as well: so the first epoch that is left
+  /// keeps all that come after it.
+  var unreachable: ArraySlice<Maintenance.Unreferenced> {
+    unreferenced.prefix { $0.epoch == nil }
   }
 }
 

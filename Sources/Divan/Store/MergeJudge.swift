@@ -26,13 +26,11 @@ enum IndexPlace {
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try LocalRecord.decode(payload)
       }
-      guard record.body != nil else { return nil }
       self = .catalog(CatalogKey.local(record.idBytes))
     case .named:
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try NamedRecord.decode(payload)
       }
-      guard record.moment != nil else { return nil }
       self = .catalog(CatalogKey.named(record.name))
     case .attachment:
       let record = try view.decode(item) { (payload) throws(ByteError) in
@@ -45,7 +43,8 @@ enum IndexPlace {
       }
       self = .catalog(CatalogKey.moment(record.moment.sequence))
     default:
-      return nil
+      // Nothing else is asked for but what should take something away.
+      throw view.damage(at: item.locator, "a purge that cannot be read")
     }
   }
 
@@ -93,9 +92,6 @@ extension MergeJudge {
     if let removal = RemovalKey(removedBy: item.record) {
       return try !forgettableKeys().contains(removal)
     }
-    guard item.record.kind != .purge else {
-      throw view.damage(at: item.locator, "a purge that cannot be read")
-    }
     return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator
   }
 
@@ -107,7 +103,7 @@ extension MergeJudge {
   }
 
   private func findForgettable() throws(DatabaseError) -> Set<RemovalKey> {
-    guard let first = inputs.first?.header.numbers.lowerBound else { return [] }
+    let first = inputs[0].header.numbers.lowerBound
     let isAnyInDoubt = awaitingDeletion.contains {
       if case .segment(let numbers) = $0 { numbers.lowerBound < first } else { false }
     }

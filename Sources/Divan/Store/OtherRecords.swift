@@ -26,6 +26,8 @@ struct PurgeRecord: Sendable, Equatable {
   var supersededExpiry: UInt64?
   /// Whether other records of the document may have been held.
   var mayHoldOlder = false
+  /// Versions before this commit may be incomplete from then on; 0 if it says nothing of that.
+  var historyFloor: UInt64 = 0
 
   private struct Flags: OptionSet {
     let rawValue: UInt8
@@ -33,7 +35,8 @@ struct PurgeRecord: Sendable, Equatable {
     static let superseding = Flags(rawValue: 2)
     static let expiry = Flags(rawValue: 4)
     static let mayHoldOlder = Flags(rawValue: 8)
-    static let known: Flags = [.sequence, .superseding, .expiry, .mayHoldOlder]
+    static let historyFloor = Flags(rawValue: 16)
+    static let known: Flags = [.sequence, .superseding, .expiry, .mayHoldOlder, .historyFloor]
   }
 
   func encode(to writer: inout ByteWriter) {
@@ -42,6 +45,7 @@ struct PurgeRecord: Sendable, Equatable {
     if superseded != nil { flags.insert(.superseding) }
     if supersededExpiry != nil { flags.insert(.expiry) }
     if mayHoldOlder { flags.insert(.mayHoldOlder) }
+    if historyFloor > 0 { flags.insert(.historyFloor) }
     writer.append(flags.rawValue)
     writer.append(UInt8(idBytes.count))
     writer.append(idBytes)
@@ -51,6 +55,7 @@ struct PurgeRecord: Sendable, Equatable {
       superseded.locator.encode(to: &writer)
     }
     if let supersededExpiry { writer.appendVarint(supersededExpiry) }
+    if historyFloor > 0 { writer.appendVarint(historyFloor) }
   }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> PurgeRecord {
@@ -67,6 +72,12 @@ struct PurgeRecord: Sendable, Equatable {
     }
     if flags.contains(.expiry) { record.supersededExpiry = try reader.readVarint() }
     record.mayHoldOlder = flags.contains(.mayHoldOlder)
+    if flags.contains(.historyFloor) {
+      record.historyFloor = try reader.readSequence()
+      guard record.historyFloor > 0 else {
+        throw ByteError(offset: reader.offset, reason: "a purge with a floor that says nothing")
+      }
+    }
     return try reader.finishing(record)
   }
 }

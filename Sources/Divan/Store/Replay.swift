@@ -24,12 +24,12 @@ struct Replay: ~Copyable {
 extension Replay {
   /// Brings in a segment.
   ///
-  /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress` is called now and then with
+  /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress`, if any, is called now and then with
   /// the offset that was reached; when it returns false, or when ``indexProblem`` turns up, this stops
   /// and returns false too.
   mutating func run(
     _ segment: Segment, from start: LogEnd?, through lastCommit: UInt64 = .max,
-    progress: (Int) -> Bool = { _ in true }
+    progress: ((Int) -> Bool)? = nil
   ) throws(LogError) -> Bool {
     state.segments.update(segment)
     if let merge = segment.header.merge {
@@ -45,7 +45,7 @@ extension Replay {
         countdown -= 1
         if countdown == 0 {
           countdown = 4096
-          guard progress(Int(clamping: entry.locator.offset)) else { return false }
+          if let progress, !progress(Int(clamping: entry.locator.offset)) { return false }
         }
       case .commit(let end, let trailer):
         state.commit = end.commit
@@ -67,14 +67,13 @@ extension Replay {
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
     do throws(ByteError) {
       try decode(item)
-      return true
     } catch {
       damage.append(
         Damage(
           path: segment.file.path, offset: Int(clamping: item.locator.offset),
           reason: error.reason))
-      return indexProblem == nil
     }
+    return indexProblem == nil
   }
 
   private mutating func decode(_ item: RecordScan.Entry) throws(ByteError) {
@@ -133,8 +132,26 @@ extension Replay {
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
       if wasLive, !isLive { state.documentCount -= 1 }
       if !wasLive, isLive { state.documentCount += 1 }
+    } else {
+      try findSuperseded(&record)
     }
     try state.put(record, at: item.locator, commit: item.commit, scratch: &scratch)
+  }
+
+  /// Corrects where the superseded record stands, if it stays held.
+  ///
+  /// Since that was written a merge may have moved it; or recovery has logged it again, and what it was
+  /// copied from stands behind the end of its segment. The index knows where it is.
+  private func findSuperseded(_ record: inout DocumentRecord) throws(PageError) {
+    guard record.details?.keepsSuperseded == true, let old = record.superseded else { return }
+    let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
+      try state.sequences.find(key)
+    }
+    if let place = known.flatMap({ RecordLocator(indexed: $0) }) {
+      record.superseded?.locator = place
+    } else {
+      record.details?.keepsSuperseded = false
+    }
   }
 
   private mutating func purge(

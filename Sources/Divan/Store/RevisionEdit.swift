@@ -133,12 +133,8 @@ extension WriteTransaction {
         try RevisionTree.Path(edit.revision, ancestors: digests), isDeleted: edit.isDeleted,
         isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
     case .child(let parent):
-      guard let parent else {
-        return tree.insert(
-          try RevisionTree.Path(edit.revision), isDeleted: edit.isDeleted,
-          isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
-      }
-      guard let index = tree.index(of: parent) else {
+      // A document that is there has revisions, of which this one's parent is one.
+      guard let parent, let index = tree.index(of: parent) else {
         throw DatabaseError(
           .damaged, "the index names a revision that the document's record does not",
           documentID: id)
@@ -352,7 +348,20 @@ extension StoreView {
 
   /// The revision tree of the document whose newest record this is.
   func tree(of record: DocumentRecord) throws(DatabaseError) -> RevisionTree {
-    if let bytes = record.details?.tree {
+    do throws(DatabaseError) {
+      return try record.tree()
+    } catch {
+      var error = error
+      error.path = store.path
+      throw error
+    }
+  }
+}
+
+extension DocumentRecord {
+  /// The revision tree of the document whose newest record this is.
+  func tree() throws(DatabaseError) -> RevisionTree {
+    if let bytes = details?.tree {
       var reader = ByteReader(bytes)
       do throws(ByteError) {
         let tree = try RevisionTree(from: &reader)
@@ -362,15 +371,14 @@ extension StoreView {
         return tree
       } catch {
         throw DatabaseError(
-          .damaged, "the document's revision tree: \(error.reason)", documentID: record.id,
-          path: store.path)
+          .damaged, "the document's revision tree: \(error.reason)", documentID: id)
       }
     }
     // A forged record may name more than its generation allows.
-    let known = record.ancestors.digests.prefix(Int(clamping: record.revision.generation - 1))
-    let path = try RevisionTree.Path(record.revision, ancestors: Array(known))
+    let known = ancestors.digests.prefix(Int(clamping: revision.generation - 1))
+    let path = try RevisionTree.Path(revision, ancestors: Array(known))
     return RevisionTree(
-      path, isDeleted: record.isDeleted, isForeignEdit: record.details?.isForeignEdit ?? false,
-      sequence: record.sequence)
+      path, isDeleted: isDeleted, isForeignEdit: details?.isForeignEdit ?? false,
+      sequence: sequence)
   }
 }

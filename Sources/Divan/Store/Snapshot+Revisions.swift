@@ -18,9 +18,7 @@ extension Snapshot {
   /// never was one.
   public func revisions(of id: String) throws -> [RevisionID] {
     guard let entry = try view.entry(id) else { return [] }
-    let tree = try view.tree(of: entry, id)
-    guard let winner = tree.winner else { return [] }
-    return tree.history(of: winner).map(\.revision)
+    return try view.tree(of: entry, id).winningHistory.map(\.revision)
   }
 
   /// The IDs of a revision and of those before it, newest first, as far as they are known: what
@@ -41,9 +39,7 @@ extension Snapshot {
     guard let entry = try view.entry(id) else { return [] }
     let newest = try view.newestRecord(of: entry, id)
     let held = try view.heldRecords(of: id, entry, newest)
-    let tree = try view.tree(of: newest)
-    guard let winner = tree.winner else { return [] }
-    return tree.history(of: winner).map { node in
+    return try view.tree(of: newest).winningHistory.map { node in
       Revision(
         id: node.revision, document: held[node.revision].map { view.document(id, of: $0) })
     }

@@ -27,8 +27,23 @@ public struct Statistics: Sendable {
   public let segments: [Segment]
   /// Bytes of all checkpoints.
   public let checkpointSize: Int
-  /// Bytes that the store's directory takes.
+  /// Bytes that the store's directory takes, attachments' files included.
   public let directorySize: Int
+  /// Contents of attachments, each counted once, however many documents have it.
+  public let attachmentCount: Int
+  /// Files that hold the content of a large attachment each.
+  ///
+  /// Some may be left of attachments that were removed a moment ago.
+  public let attachmentFileCount: Int
+  /// Bytes of those files.
+  public let attachmentFileSize: Int
+  /// Bytes of the log that attachments take: small contents, and the checksums of large ones.
+  public let attachmentLogSize: Int
+  /// Bytes of the log that records take which are held besides the newest one of each document: for
+  /// ``Configuration/history``, named snapshots, or since a conflict is not resolved.
+  ///
+  /// They count as ``liveSize``. ``Database/namedSnapshots()`` says what each snapshot needs.
+  public let heldSize: Int
   /// Entries of the index in memory that no checkpoint holds yet.
   public let pendingIndexEntries: Int
   /// Why the last step of maintenance in the background failed; nil if it did not.
@@ -43,10 +58,14 @@ public struct Statistics: Sendable {
 extension Database {
   /// What the store holds and takes.
   ///
-  /// Costs a look at each of its files, not at documents.
+  /// Costs a look at each of its files, and a walk over what the index knows of attachments and of
+  /// superseded revisions that are held; not a look at documents.
   public var statistics: Statistics {
     get throws {
       let view = try store.view()
+      let attachments = try view.sizes(
+        in: \.catalog, prefix: [CatalogKey.Kind.attachment.rawValue])
+      let held = try view.sizes(in: \.older, prefix: [])
       return try translating { () throws(LogError) in
         let names = try store.directory.listing().files
         var checkpointSize = 0
@@ -57,6 +76,11 @@ extension Database {
           else { continue }
           directorySize += status.size
           if case .checkpoint = name { checkpointSize += status.size }
+        }
+        var (fileCount, fileSize) = (0, 0)
+        _ = try store.attachments.forEachFile { file in
+          fileCount += 1
+          fileSize += file.size
         }
         let table = view.state.segments
         var segments: [(UInt64, Statistics.Segment)] = []
@@ -75,10 +99,27 @@ extension Database {
         return Statistics(
           documentCount: Int(clamping: state.documentCount), sequence: state.lastSequence,
           commit: state.commit, segments: segments.sorted { $0.0 < $1.0 }.map(\.1),
-          checkpointSize: checkpointSize, directorySize: directorySize,
+          checkpointSize: checkpointSize, directorySize: directorySize + fileSize,
+          attachmentCount: attachments.count, attachmentFileCount: fileCount,
+          attachmentFileSize: fileSize, attachmentLogSize: attachments.size, heldSize: held.size,
           pendingIndexEntries: state.documents.overlay.count + state.documents.frozenCount,
           maintenanceProblem: store.maintenance.problem)
       }
     }
+  }
+}
+
+extension StoreView {
+  /// How many records the keys of a tree lead to that begin with some bytes, and their size.
+  fileprivate func sizes(
+    in tree: KeyPath<StoreState, LayeredTree>, prefix: [UInt8]
+  ) throws(DatabaseError) -> (count: Int, size: Int) {
+    var scan = state[keyPath: tree].scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    var (count, size) = (0, 0)
+    while let item = try step(&scan) {
+      count += 1
+      size += Int(try decodeLocator(item.value).size)
+    }
+    return (count, size)
   }
 }

@@ -99,7 +99,7 @@ extension Store {
   /// the store is being closed, nobody does.
   func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
-      (state.unreferenced.filter { isClosing || $0.epoch == nil }, state.storedFiles)
+      (isClosing ? state.unreferenced[...] : state.unreachable, state.storedFiles)
     }
     guard !forgotten.isEmpty || !stored.isEmpty else { return }
     try commits.flushEverything()
@@ -125,14 +125,14 @@ extension Store {
       isClosing
       ? []
       : maintenance.state.withLock { state in
-        Set(state.unreferenced.filter { $0.epoch != nil }.map(\.digest))
+        Set(state.unreferenced.dropFirst(state.unreachable.count).map(\.digest))
       }
     var done: Set<SHA256.Digest> = []
     for digest in digests.subtracting(awaited) {
       var isDone = try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil
       if !isDone {
         isDone = try translating { () throws(LogError) in
-          try attachments.remove(digest, isClosing: isClosing)
+          try attachments.remove(digest)
         }
       }
       if isDone { done.insert(digest) }

@@ -4,9 +4,10 @@ import Synchronization
 extension Store {
   /// Lets the index go of history that nothing asks for any more, so that merges can give its space back.
   ///
-  /// Nothing is written: after a crash it is there again, and is let go of again. Versions that may be
-  /// incomplete from then on are below the floor before they are; merges and checkpoints state it.
-  /// STORAGE.md's rule 7 is kept here.
+  /// Of records without attachments nothing is written: after a crash they are there again, and are let go of
+  /// again. Those with attachments are purged in the log, or a crash could bring them back when the content of
+  /// their attachments is gone. Versions that may be incomplete from then on are below the floor before they
+  /// are; merges, checkpoints and those purges state it. STORAGE.md's rule 7 is kept here.
   func pruneHistory() throws(DatabaseError) {
     guard configuration.history.isOn || maintenance.takePruningDue() else { return }
     do throws(DatabaseError) {
@@ -28,20 +29,45 @@ extension Store {
   fileprivate func release(
     _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, named: [NamedMoment]
   ) throws(DatabaseError) -> Bool {
-    try withTurn { (_) throws(DatabaseError) in
+    try withTurn { (writer) throws(DatabaseError) in
       guard commits.failure == nil else { return true }
       let view = StoreView(state: newest, store: self)
       guard try view.namedMoments() == named else { return false }
-      var state = newest
-      state.historyFloor = max(state.historyFloor, floor)
-      for record in doomed {
-        try repairing(&state) { (state) throws(PageError) in
-          try state.release(record.sequence, of: record.id)
-        }
+      try purge(doomed.filter(\.hasAttachments), raisingFloorTo: floor, writer)
+      newest = try StoreView(state: newest, store: self).repairing { (state) throws(PageError) in
+        var state = state
+        state.historyFloor = max(state.historyFloor, floor)
+        for record in doomed { try state.release(record.sequence, of: record.id) }
+        return state
       }
-      newest = state
       commits.replaceNewest(with: newest)
       return true
+    }
+  }
+
+  /// Lets go of records in the log, so that they stay gone.
+  private func purge(
+    _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, _ writer: LogWriter
+  ) throws(DatabaseError) {
+    var rest = doomed[...]
+    while !rest.isEmpty {
+      do {
+        try run(writer, durability: .none) { transaction in
+          // At least one, and no more than a transaction takes.
+          while let record = rest.first,
+            transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
+          {
+            try transaction.append(
+              PurgeRecord(idBytes: record.id, sequence: record.sequence, historyFloor: floor),
+              record.id.text ?? "")
+            rest = rest.dropFirst()
+          }
+        }
+      } catch let error as DatabaseError {
+        throw error
+      } catch {
+        throw DatabaseError(.inputOutput, "history could not be let go of: \(error)", path: path)
+      }
     }
   }
 
@@ -56,34 +82,22 @@ extension Store {
       guard record.moment.commit < view.state.historyFloor else { break }
       keys.append(item.key.array)
     }
-    var rest = keys[...]
+    var rest = ArraySlice(keys)
     while !rest.isEmpty {
       let batch = rest.prefix(HistoryPruning.batchSize)
       rest = rest.dropFirst(batch.count)
       try withTurn { (_) throws(DatabaseError) in
         guard commits.failure == nil else { return }
-        var state = newest
-        for key in batch {
-          try repairing(&state) { (state) throws(PageError) in
-            guard let value = try state.catalog.find(key.span) else { return }
-            if let locator = RecordLocator(indexed: value) { state.segments.noteDead(locator) }
+        newest = try StoreView(state: newest, store: self).repairing { (state) throws(PageError) in
+          var state = state
+          for key in batch {
+            let place = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
+            if let place { state.segments.noteDead(place) }
             state.catalog.remove(key.span)
           }
+          return state
         }
-        newest = state
         commits.replaceNewest(with: newest)
-      }
-    }
-  }
-
-  private func repairing(
-    _ state: inout StoreState, _ body: (inout StoreState) throws(PageError) -> Void
-  ) throws(DatabaseError) {
-    while true {
-      do throws(PageError) {
-        return try body(&state)
-      } catch {
-        try repairIndex(error, in: state)
       }
     }
   }
@@ -108,12 +122,15 @@ private struct HistoryPruning {
   struct Doomed {
     let id: SharedBytes
     let sequence: UInt64
+    let hasAttachments: Bool
   }
 
   private let view: StoreView
   private let retention: HistoryRetention
   private let named: [NamedMoment]
   private let namedSequences: [UInt64]
+  /// Whether there are attachments at all; else no record need be read to learn whether it has any.
+  private let mayHaveAttachments: Bool
   /// Of each document, what versions from this sequence number on need is kept.
   private var start: UInt64 = 0
   /// The first commit all of whose versions are complete then.
@@ -129,6 +146,10 @@ private struct HistoryPruning {
     retention = view.store.configuration.history
     named = try view.namedMoments()
     namedSequences = named.map(\.moment.sequence)
+    let prefix = CatalogKey.first(of: .reference)
+    var references = view.state.catalog.scan(
+      from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    mayHaveAttachments = try view.step(&references) != nil
   }
 }
 
@@ -238,16 +259,25 @@ extension HistoryPruning {
       let kept = unneeded.count - limit
       first = max(first, limit == 0 ? held.newest.sequence : unneeded[kept])
     }
-    var gone = try free(unneeded, before: first, held)
+    var gone = Set(try free(unneeded, before: first, held))
     // In a conflict, what was a leaf then may stand in the way of the limit.
     while let limit, unneeded.count - gone.count > limit, first < held.newest.sequence {
       first = held.records.first { $0.sequence > first }?.sequence ?? held.newest.sequence
-      gone = try free(unneeded, before: first, held)
+      gone = Set(try free(unneeded, before: first, held))
     }
     guard !gone.isEmpty else { return }
     let isEarlier = first <= start
     floor = max(floor, isEarlier ? startCommit : try commit(of: first))
-    for sequence in gone { doomed.append(Doomed(id: held.id, sequence: sequence)) }
+    for record in held.records where gone.contains(record.sequence) {
+      doomed.append(
+        Doomed(
+          id: held.id, sequence: record.sequence, hasAttachments: try hasAttachments(record)))
+    }
+  }
+
+  private func hasAttachments(_ held: HeldHistory.Held) throws(DatabaseError) -> Bool {
+    guard mayHaveAttachments else { return false }
+    return try view.record(at: held.locator).details?.attachments.isEmpty == false
   }
 
   /// Which of some records no version from `first` on needs.

@@ -132,13 +132,18 @@ extension LeafRepair {
 
   /// Whether an entry of a run below leads to the same record as the one that was found.
   private func says(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError) -> Bool {
+    let (old, new): (RecordLocator, RecordLocator)
     switch tree {
-    case \.sequences, \.older: return state.segments[try view.decodeLocator(value).fileID] != nil
     case \.catalog: return value == found
-    default: break
+    case \.documents:
+      (old, new) = (try view.decodeEntry(value).locator, try view.decodeEntry(found).locator)
+    default: (old, new) = (try view.decodeLocator(value), try view.decodeLocator(found))
     }
-    let (old, new) = (try view.decodeEntry(value), try view.decodeEntry(found))
-    return old.sequence == new.sequence && state.segments[old.locator.fileID] != nil
+    // Of the same revision there may be several records: a changed expiry makes a new one.
+    guard state.segments[old.fileID] != nil, old.size == new.size else { return false }
+    // While a merge is brought in, the same record stands in two files.
+    return try old == new
+      ? true : view.payload(of: .document, at: old) == view.payload(of: .document, at: new)
   }
 }
 

@@ -47,8 +47,9 @@ final class Store: @unchecked Sendable {
     configuration.revisionDepth = min(max(configuration.revisionDepth, 1), 10_000)
     self.configuration = configuration
     directory = opened.directory
-    attachments = AttachmentFiles(
-      opened.directory, AttachmentFiles.Settings(isMapped: configuration.reads == .mapped))
+    var files = AttachmentFiles.Settings(isMapped: configuration.reads == .mapped)
+    files.inlineSizeLimit = configuration.attachmentInlineLimit
+    attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
     lock = opened.lock
@@ -63,8 +64,7 @@ final class Store: @unchecked Sendable {
 
   deinit { lock?.release() }
 
-  static let closedError = DatabaseError(
-    .closed, "the database was closed", hint: "Open it again to go on")
+  static let closedError = DatabaseError(LogError.closed)
 
   var isClosed: Bool { closing.load(ordering: .acquiring) }
 }
@@ -133,8 +133,8 @@ extension Store {
     return true
   }
 
-  /// Runs `body` and appends what it did to the log, if anything.
-  private func run<R>(
+  /// Runs `body` and appends what it did to the log, if anything; the caller has the turn to write.
+  func run<R>(
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     if writer.tail.isPoisoned {
@@ -261,9 +261,12 @@ extension Store {
       lock?.release()
       commits.changes.end()
     }
+    // What is just being stored has nobody left to refer to it.
+    let stored = attachments.close()
     guard let writer, commits.failure == nil else { return }
     try commits.flushEverything()
     // Nobody reads any more. What cannot be deleted now is found by the next opening.
+    maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }
     try translating { () throws(LogError) in

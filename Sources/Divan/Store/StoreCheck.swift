@@ -153,13 +153,13 @@ private struct StoreCheck {
     }
   }
 
-  /// Checks what the catalog says of local documents and expiries.
+  /// Checks what the catalog says of local documents, expiries, and versions of the store.
   mutating func checkCatalog() throws(DatabaseError) {
     var scan = view.state.catalog.scan()
     var count = 0
     while let item = try next(&scan) {
       do throws(DatabaseError) {
-        switch CatalogKey.Kind(rawValue: item.key.isEmpty ? 0 : item.key[0]) {
+        switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
         case .local:
           let record = try view.localRecord(at: view.decodeLocator(item.value))
           guard record.idBytes == item.key.suffix(from: 1), let body = record.body else {
@@ -176,6 +176,20 @@ private struct StoreCheck {
           else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about an expiry", path: view.store.path)
+          }
+        case .named:
+          let named = try view.namedMoment(at: try view.decodeLocator(item.value))
+          guard let named, CatalogKey.named(named.name) == item.key.array else {
+            throw DatabaseError(
+              .damaged, "the index and the log disagree about a named snapshot",
+              path: view.store.path)
+          }
+        case .moment:
+          let found = try view.decodeMoment(at: try view.decodeLocator(item.value))
+          guard CatalogKey.moment(found.moment.sequence) == item.key.array else {
+            throw DatabaseError(
+              .damaged, "the index and the log disagree about when a version was made",
+              path: view.store.path)
           }
         default: continue
         }

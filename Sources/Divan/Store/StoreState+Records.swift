@@ -12,7 +12,7 @@ extension StoreState {
   ) throws(PageError) {
     if let old = record.superseded {
       if record.details?.keepsSuperseded == true {
-        try keep(old, of: record.idBytes, scratch: &scratch)
+        setOlder(OlderKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
       } else {
         segments.noteDead(old.locator)
         if old.sequence != record.sequence { historyFloor = max(historyFloor, commit) }
@@ -45,22 +45,6 @@ extension StoreState {
   private mutating func removeSequence(_ sequence: UInt64) {
     let isNew = sequence > frozenSequence
     sequence.withBigEndianBytes { key in sequences.remove(key, isNewSinceCheckpoint: isNew) }
-  }
-
-  /// Holds a record that was a document's newest one.
-  private mutating func keep(
-    _ old: DocumentRecord.Superseded, of id: SharedBytes, scratch: inout ByteWriter
-  ) throws(PageError) {
-    var locator = old.locator
-    if segments[locator.fileID] == nil {
-      // Since that was written, a merge has moved it; the index knows where it stood before, or after.
-      let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
-        try sequences.find(key)
-      }
-      guard let known, let place = RecordLocator(indexed: known) else { return }
-      locator = place
-    }
-    setOlder(OlderKey.bytes(id, old.sequence), locator, scratch: &scratch)
   }
 
   /// Lets a key of ``older`` lead to a record.
@@ -102,6 +86,7 @@ extension StoreState {
   /// Takes away all that is known of a document, or one record of it.
   mutating func purge(_ record: PurgeRecord, at locator: RecordLocator) throws(PageError) {
     segments.noteAdded(locator)
+    historyFloor = max(historyFloor, record.historyFloor)
     if let sequence = record.sequence {
       return try release(sequence, of: record.idBytes)
     }

@@ -7,13 +7,12 @@ extension StoreView {
   func version(at sequence: UInt64) throws(DatabaseError) -> StoreView {
     if sequence >= state.lastSequence { return self }
     if try isNewest(through: sequence) { return self }
-    let next = try firstMoment(from: sequence + 1)
-    let isKnown = next.map { $0.previous <= sequence } ?? false
-    if let next, isKnown, state.historyFloor < next.moment.commit {
-      return at(try moment(before: next))
+    var wanted = sequence
+    if let next = try firstMoment(from: sequence + 1), next.previous <= sequence {
+      if state.historyFloor < next.moment.commit { return at(try moment(before: next)) }
+      wanted = next.previous
     }
     // A named snapshot may hold it all the same.
-    let wanted = isKnown ? next?.previous ?? sequence : sequence
     if let named = try namedMoments().first(where: { $0.moment.sequence == wanted }) {
       return at(named.moment)
     }
@@ -151,7 +150,7 @@ extension StoreView {
     return all
   }
 
-  fileprivate func namedMoment(
+  func namedMoment(
     at locator: RecordLocator
   ) throws(DatabaseError) -> NamedMoment? {
     let payload = try payload(of: .named, at: locator)

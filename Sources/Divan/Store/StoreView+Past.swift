@@ -45,7 +45,7 @@ extension StoreView {
       entry.revision = node.revision
       entry.isDeleted = node.isDeleted
       entry.winningSequence = isOwn ? nil : node.sequence
-      return entry
+      break
     }
     return entry
   }
@@ -66,13 +66,18 @@ extension StoreView {
 /// newest ones, and memory for each document that has any.
 struct ChangesBefore {
   private let since: UInt64
+  /// The last sequence number in the version.
+  private let end: UInt64
   /// The newest last.
   private var changes: [(sequence: UInt64, locator: RecordLocator)]?
   /// The next change to a document that was not changed again.
   private var front: IndexEntry?
   private var isFetched = false
 
-  init(since: UInt64) { self.since = since }
+  init(since: UInt64, through end: UInt64) {
+    self.since = since
+    self.end = end
+  }
 
   /// The next change: one of these, or one that the order of changes still has.
   mutating func next(
@@ -97,18 +102,17 @@ struct ChangesBefore {
   private func gather(
     _ view: StoreView
   ) throws(DatabaseError) -> [(sequence: UInt64, locator: RecordLocator)] {
-    guard let past = view.past else { return [] }
     var newest: [[UInt8]: (sequence: UInt64, locator: RecordLocator)] = [:]
     var scan = view.state.older.scan()
     while let item = try view.step(&scan) {
       let (id, sequence) = OlderKey.parts(item.key)
-      guard sequence <= past.sequence, sequence > newest[id.array]?.sequence ?? 0 else { continue }
+      guard sequence <= end, sequence > newest[id.array]?.sequence ?? 0 else { continue }
       newest[id.array] = (sequence, try view.decodeLocator(item.value))
     }
     var changes: [(sequence: UInt64, locator: RecordLocator)] = []
     for (id, change) in newest where change.sequence > since {
       guard let entry = try view.newestEntry(SharedBytes(copying: id)),
-        entry.sequence > past.sequence
+        entry.sequence > end
       else { continue }
       changes.append(change)
     }

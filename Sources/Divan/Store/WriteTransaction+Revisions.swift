@@ -113,7 +113,9 @@ extension WriteTransaction {
     _ current: DocumentEntry, releasing released: [UInt64]
   ) throws(DatabaseError) {
     var tree = changedTree
-    guard let winner = tree.winner else { return }
+    guard let winner = tree.winner else {
+      preconditionFailure("A tree with a leaf has a winner")
+    }
     let old = tree.nodes[winner].sequence
     let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
     var record = content
@@ -125,7 +127,8 @@ extension WriteTransaction {
     try append(record, id: id, over: current)
   }
 
-  private func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
+  /// Appends a removal and makes it in the index.
+  func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
     let savepoint = buffer.savepoint
     let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {

@@ -241,6 +241,8 @@ extension WriteTransaction {
   /// How many bytes the transaction takes in the log by now.
   var size: Int { buffer.size }
   var isEmpty: Bool { buffer.recordCount == 0 }
+  /// The last sequence number in use after what was done so far.
+  package var lastSequence: UInt64 { state.lastSequence }
 
   /// Ends the transaction's life.
   func end() { isOver = true }

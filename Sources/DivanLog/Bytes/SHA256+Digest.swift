@@ -6,9 +6,6 @@ extension SHA256.Digest: Hashable, Comparable {
 
   /// Digests are ordered by their bytes.
   package static func < (a: Self, b: Self) -> Bool { a.words < b.words }
-
-  /// The first byte.
-  package var firstByte: UInt8 { UInt8(truncatingIfNeeded: words.0 >> 56) }
 }
 
 extension ByteReader {

@@ -5,26 +5,47 @@ extension AttachmentFiles {
 
   /// Makes an empty temporary file of a name that no other writer of this opening has.
   func makeTemporary() throws(LogError) -> any OpenFile {
-    try directory.checkPlace()
-    while true {
-      let number = state.withLock { state in
-        defer { state.nextTemporary += 1 }
-        return state.nextTemporary
-      }
-      let path = "\(directory.path(of: .temporaries))/attachment-\(number)"
-      do throws(SystemError) {
-        return try fileSystem.open(path, .creating)
-      } catch  where error.code == .exists && number < 1 << 20 {
-        // Somebody's who is no writer of this opening.
-      } catch {
-        throw .system(error)
+    try state.withLock { (state) throws(LogError) in
+      guard !state.isClosed else { throw .closed }
+      try directory.checkPlace()
+      while true {
+        let number = state.nextTemporary
+        state.nextTemporary += 1
+        let path = "\(directory.path(of: .temporaries))/attachment-\(number)"
+        do throws(SystemError) {
+          let file = try fileSystem.open(path, .creating)
+          state.temporaries.insert(path)
+          return file
+        } catch  where error.code == .exists && number < 1 << 20 {
+          // Somebody's who is no writer of this opening.
+        } catch {
+          throw .system(error)
+        }
       }
     }
   }
 
   /// Removes a temporary file; what cannot be removed, the next opening removes.
   func removeTemporary(_ path: String) {
-    if (try? directory.checkPlace()) != nil { try? fileSystem.remove(path) }
+    state.withLock { state in
+      guard state.temporaries.remove(path) != nil else { return }
+      if (try? directory.checkPlace()) != nil { try? fileSystem.remove(path) }
+    }
+  }
+
+  /// Lets no file be made or named any more, and removes what writers have written so far; returns the
+  /// bodies on which there are holds.
+  ///
+  /// Writers that go on get ``LogError/closed``. Holds count for nothing from now on.
+  package func close() -> Set<SHA256.Digest> {
+    state.withLock { state in
+      state.isClosed = true
+      if !state.temporaries.isEmpty, (try? directory.checkPlace()) != nil {
+        for path in state.temporaries.sorted() { try? fileSystem.remove(path) }
+      }
+      state.temporaries = []
+      return Set(state.holds.keys)
+    }
   }
 
   /// Gives a temporary file, whole and flushed, the name of its body, which must be held, and flushes the
@@ -34,6 +55,7 @@ extension AttachmentFiles {
   func install(_ temporary: String, as digest: SHA256.Digest) throws(LogError) {
     let name = AttachmentName(digest)
     try state.withLock { (state) throws(LogError) in
+      guard !state.isClosed else { throw .closed }
       if let refusal = state.refusal { throw refusal }
       try directory.checkPlace()
       try attempt { () throws(SystemError) in
@@ -43,6 +65,7 @@ extension AttachmentFiles {
         }
         try fileSystem.rename(temporary, to: path(of: digest))
       }
+      state.temporaries.remove(temporary)
     }
     try flushNames(of: name)
   }
@@ -58,7 +81,7 @@ extension AttachmentFiles {
     if !isRootDurable { try flushDirectory(directory.path) }
     state.withLock { state in
       state.isRootDurable = true
-      if state.durable.count >= State.durableCountLimit { state.durable.removeAll() }
+      if state.durable.count >= settings.durableCountLimit { state.durable.removeAll() }
       state.durable.insert(name.digest)
       state.durableFolders.insert(name.folder)
     }
@@ -80,17 +103,17 @@ extension AttachmentFiles {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
-  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it, unless the store
-  /// is being closed, after which nobody can use what is held.
+  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it, unless this was
+  /// closed.
   ///
   /// That it is not there is as good. Its body stays readable to those who have it open. The caller has
   /// the turn to write, and knows that no document refers to it in a way that is durable. Nothing is
   /// flushed: see ``flushRemovals()``.
   package func remove(
-    _ digest: SHA256.Digest, isClosing: Bool = false
+    _ digest: SHA256.Digest
   ) throws(LogError) -> Bool {
     try state.withLock { (state) throws(LogError) in
-      guard isClosing || state.holds[digest] == nil else { return false }
+      guard state.isClosed || state.holds[digest] == nil else { return false }
       try directory.checkPlace()
       // Before the attempt: after an error it may be gone nevertheless.
       state.durable.remove(digest)

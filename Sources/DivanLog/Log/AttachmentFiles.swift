@@ -11,6 +11,7 @@ import Synchronization
 /// Invariants:
 /// - What `isDurable` holds of a body was flushed by this opening, file and names.
 /// - A file on which there is a hold is not removed before the store is closed.
+/// - Once it is closed, no file is made or named any more: the next opening may be under way.
 /// - Once a directory could not be flushed, no file is named any more: whether the names before are
 ///   durable is not known, and the system may report that error only once.
 package final class AttachmentFiles: Sendable {
@@ -35,6 +36,8 @@ package final class AttachmentFiles: Sendable {
     package var chunks = AttachmentChunks.Plan.standard
     /// How many bytes are read, or kept until they are written, at a time.
     package var bufferSize = 256 << 10
+    /// Of so many bodies it is remembered that they are durable; of more they are flushed once more.
+    package var durableCountLimit = 1 << 16
 
     package init(isMapped: Bool) { self.isMapped = isMapped }
   }
@@ -52,11 +55,12 @@ package final class AttachmentFiles: Sendable {
     var changedFolders: Set<String> = []
     /// The number of the next temporary file.
     var nextTemporary = 1
+    /// The paths of the temporary files that writers write to.
+    var temporaries: Set<String> = []
+    /// Whether the store was closed, so that nothing in its directory is this opening's any more.
+    var isClosed = false
     /// Why no file is named any more.
     var refusal: LogError?
-
-    /// Of so many bodies it is known that they are durable; of more they are flushed once more.
-    static let durableCountLimit = 1 << 16
   }
 }
 
@@ -97,8 +101,7 @@ extension AttachmentFiles {
 
   fileprivate func release(_ digest: SHA256.Digest) {
     state.withLock { state in
-      let count = state.holds[digest, default: 0] - 1
-      state.holds[digest] = count > 0 ? count : nil
+      if let count = state.holds[digest] { state.holds[digest] = count > 1 ? count - 1 : nil }
     }
   }
 
@@ -106,6 +109,8 @@ extension AttachmentFiles {
   func isDurable(_ digest: SHA256.Digest) -> Bool {
     state.withLock { $0.durable.contains(digest) }
   }
+
+  var isClosed: Bool { state.withLock { $0.isClosed } }
 
   /// Forgets that a body is durable: its file proved damaged or missing.
   ///

@@ -11,7 +11,7 @@ package struct StoredAttachment: Sendable {
 /// A small body ends up in its record. Of a larger one a temporary file is written as the bytes come, and
 /// given its name when the last one did. Memory: ``AttachmentFiles/Settings/bufferSize``, and four bytes
 /// for each chunk. Whatever is written is gone when the writer goes without ``finish()``, or with an
-/// error; the store must not be closed before.
+/// error, or when the store is closed: then what comes next throws ``LogError/closed``.
 ///
 /// Used by one thread at a time.
 package final class AttachmentWriter {
@@ -120,6 +120,7 @@ extension AttachmentWriter {
   private func writeOut() throws(LogError) {
     let file: any OpenFile
     if let temporary {
+      guard !files.isClosed else { throw .closed }
       file = temporary
     } else {
       file = try files.makeTemporary()

@@ -10,6 +10,8 @@ package enum LogError: Error, Sendable {
   case foreign(path: String, reason: String)
   /// A file of the caller's changed while it was read.
   case sourceChanged(path: String, reason: String)
+  /// The store was closed before this was done.
+  case closed
 }
 
 /// Bytes that are not what was written: where, how many, and how that was noticed.

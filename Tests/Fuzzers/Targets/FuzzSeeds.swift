@@ -3,13 +3,15 @@ import ProofKit
 
 /// What the fuzzers begin with: golden stores, and parts of them.
 package enum FuzzSeeds {
-  static let stores: [GoldenStore] = GoldenStores.all.compactMap { try? $0.make() }
+  static let stores: [GoldenStore] = (GoldenStores.all + GoldenStores.rich).compactMap {
+    try? $0.make()
+  }
 
   /// The inputs of a target to begin with, by name.
   package static func seeds(for target: FuzzTarget) -> [(name: String, bytes: [UInt8])] {
     var seeds: [(name: String, bytes: [UInt8])] = []
     for store in stores {
-      let files = store.files.sorted { $0.key < $1.key }
+      let files = store.files.filter { !$0.key.contains("/") }.sorted { $0.key < $1.key }
       switch target {
       case .segment:
         for (name, bytes) in files where name.hasSuffix(".segment") {

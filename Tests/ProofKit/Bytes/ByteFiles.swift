@@ -46,14 +46,20 @@ extension ByteFiles: FileSystem {
   }
 
   package func list(_ path: String) throws(SystemError) -> [String] {
-    guard path == ByteFiles.directory else {
+    let prefix = path + "/"
+    let names = files.keys.map { "\(ByteFiles.directory)/\($0)" }
+      .filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    guard path == ByteFiles.directory || !names.isEmpty else {
       throw SystemError(call: "open", path: path, code: .notFound)
     }
-    return files.keys.sorted()
+    return Set(names.compactMap { $0.split(separator: "/").first.map(String.init) }).sorted()
   }
 
   package func status(_ path: String) throws(SystemError) -> FileStatus {
-    if path == ByteFiles.directory {
+    let isFolder = name(in: path).map { folder in
+      files.keys.contains { $0.hasPrefix(folder + "/") }
+    }
+    if path == ByteFiles.directory || isFolder == true {
       return FileStatus(kind: .directory, size: 0, allocatedSize: 0)
     }
     guard let name = name(in: path), let bytes = files[name] else {

@@ -16,6 +16,11 @@ package struct ByteSubject: Sendable {
   /// Everything that it ever held, by sequence number.
   let known: [UInt64: Line]
 
+  /// Of a store whose documents have more than properties: all that was to be read after each commit, in place
+  /// of the above.
+  let dumps: [[String]]
+  let knownFacts: Set<String>
+
   struct Line: Equatable, Sendable {
     let id: [UInt8]
     let revision: String
@@ -40,8 +45,11 @@ extension ByteSubject {
     name = store.name
     isClosed = store.isClosed
     files = store.files.filter { $0.key != "RESERVE" }.mapValues { SharedBytes(copying: $0) }
+    dumps = store.dumps
+    knownFacts = Set(store.dumps.joined())
     isForEveryBit =
-      store.files.values.reduce(0) { $0 + $1.count } < ByteSubject.everyBitLimit
+      store.dumps.isEmpty
+      && store.files.values.reduce(0) { $0 + $1.count } < ByteSubject.everyBitLimit
     unprovenCommits = store.isClosed ? 0 : store.name == "weak" ? 3 : 1
     var known: [UInt64: Line] = [:]
     versions = try store.versions.map { lines in
@@ -62,9 +70,12 @@ extension ByteSubject {
 
   /// All golden stores that are small enough to be damaged everywhere.
   package static func all() throws -> [ByteSubject] {
-    try GoldenStores.all.map { try $0.make() }
+    try (GoldenStores.all + GoldenStores.rich).map { try $0.make() }
       .filter { $0.files.values.allSatisfy { $0.count < 200 << 10 } }.map { try ByteSubject($0) }
   }
+
+  /// How many versions it had, that of an empty store included.
+  var versionCount: Int { dumps.isEmpty ? versions.count : dumps.count }
 
   /// Bytes of all files.
   package var size: Int { files.values.reduce(0) { $0 + $1.count } }

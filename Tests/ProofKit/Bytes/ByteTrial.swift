@@ -70,12 +70,12 @@ extension ByteTrial {
         return count("\(kind.rawValue), an end of the log and its evidence lost, noted")
       }
       guard !subject.isClosed else {
-        throw ByteLie("version \(version) of \(subject.versions.count - 1) without a word")
+        throw ByteLie("version \(version) of \(subject.versionCount - 1) without a word")
       }
       // Of a log that was not closed, the last commits may look torn; one flipped bit reaches no
       // further. A file that is cut, zeroed to its end or exchanged is a log that ends sooner.
-      if kind == .flips, version < subject.versions.count - 1 - subject.unprovenCommits {
-        throw ByteLie("version \(version) of \(subject.versions.count - 1) for one flipped bit")
+      if kind == .flips, version < subject.versionCount - 1 - subject.unprovenCommits {
+        throw ByteLie("version \(version) of \(subject.versionCount - 1) for one flipped bit")
       }
       count("\(kind.rawValue), taken for a torn tail of a log that was not closed")
     }
@@ -86,6 +86,13 @@ extension ByteTrial {
     let disk = MemoryFileSystem()
     try disk.makeDirectory(ByteFiles.directory)
     for (name, bytes) in files.files {
+      let folders = name.split(separator: "/").dropLast()
+      for end in folders.indices {
+        let folder = folders[...end].joined(separator: "/")
+        if try !disk.exists("\(ByteFiles.directory)/\(folder)") {
+          try disk.makeDirectory("\(ByteFiles.directory)/\(folder)")
+        }
+      }
       let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
       try file.write(bytes, at: 0)
       try file.close()

@@ -66,7 +66,7 @@ extension DamagedStore.Original {
     do {
       let database = try bench.open { $0.maintenance = .manual }
       if database.openingReport.damage.isEmpty {
-        let found = try oracle.identify(database.snapshot())
+        let found = try oracle.identify(database)
         guard found == version else {
           throw CrashOracle.Mismatch("version \(found) of \(version) without a word")
         }
@@ -86,7 +86,8 @@ extension DamagedStore.Original {
     var ids = snapshot.ids()
     while let id = try ids.next() {
       guard let document = try? snapshot.get(id) else { continue }
-      guard oracle.versions.contains(where: { $0[id] == CrashOracle.Entry(document) }) else {
+      guard oracle.versions.contains(where: { $0.entries[id] == CrashOracle.Entry(document) })
+      else {
         throw CrashOracle.Mismatch("\(id) never was like this")
       }
     }

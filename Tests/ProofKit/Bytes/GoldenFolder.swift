@@ -3,6 +3,8 @@ import Foundation
 
 /// A folder with golden stores: of each its files in `NAME.divan`, and in `NAME.jsonl` what it holds.
 ///
+/// Where documents have more than properties, what is to be read stands in `NAME.dump`: see ``GoldenDump``.
+///
 /// Where that is large, `NAME.digest` stands for it: the number of its lines and their SHA-256.
 ///
 /// Nothing in it is ever written again: a store that an earlier version wrote is evidence that its files
@@ -35,10 +37,21 @@ extension GoldenFolder {
   /// The files of a store by their names.
   package func files(of name: String) throws -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
-    for file in try FileManager.default.contentsOfDirectory(atPath: directory(name).path) {
-      files[file] = [UInt8](try Data(contentsOf: directory(name).appending(path: file)))
+    for file in try FileManager.default.subpathsOfDirectory(atPath: directory(name).path) {
+      let place = directory(name).appending(path: file)
+      let isFile = try place.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile
+      if isFile == true { files[file] = [UInt8](try Data(contentsOf: place)) }
     }
     return files
+  }
+
+  private func dump(_ name: String) -> URL { url.appending(path: "\(name).dump") }
+
+  /// What ``GoldenDump`` says of a store; nil where its contents are told by ``contents(of:)``.
+  package func dump(of name: String) throws -> [String]? {
+    guard FileManager.default.fileExists(atPath: dump(name).path) else { return nil }
+    let text = String(decoding: try Data(contentsOf: dump(name)), as: UTF8.self)
+    return text.split(separator: "\n").map(String.init)
   }
 
   private func digest(_ name: String) -> URL { url.appending(path: "\(name).digest") }
@@ -74,12 +87,20 @@ extension GoldenFolder {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let present = Set(try names)
     var added: [String] = []
-    for golden in GoldenStores.all where !present.contains(golden.name) {
+    for golden in GoldenStores.all + GoldenStores.rich where !present.contains(golden.name) {
       let store = try golden.make()
       try FileManager.default.createDirectory(
         at: directory(store.name), withIntermediateDirectories: false)
       for (name, bytes) in store.files {
-        try Data(bytes).write(to: directory(store.name).appending(path: name))
+        let place = directory(store.name).appending(path: name)
+        try FileManager.default.createDirectory(
+          at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(bytes).write(to: place)
+      }
+      if let lines = store.dumps.last {
+        try Data(lines.map { $0 + "\n" }.joined().utf8).write(to: dump(store.name))
+        added.append(store.name)
+        continue
       }
       let text = GoldenFolder.text(of: store.contents)
       if text.utf8.count <= 256 << 10 {

@@ -17,6 +17,9 @@ package struct GoldenStore: Sendable {
   package let contents: [GoldenLine]
   /// What it held after each commit, from none on; the last is ``contents``.
   package let versions: [[GoldenLine]]
+  /// Of a store whose documents have more than properties: what ``GoldenDump`` said after each commit, in
+  /// place of the above.
+  package var dumps: [[String]] = []
 }
 
 /// What is known of a document from outside its store.
@@ -89,6 +92,11 @@ package final class GoldenBench: Sendable {
   private let time = Mutex(1_700_000_000_000 as UInt64)
   private let ledger = Mutex<[[UInt8]: GoldenLine]>([:])
   private let versionsSoFar = Mutex<[[GoldenLine]]>([[]])
+  /// The same of stores with all kinds of changes.
+  let model = Mutex(StoreModel())
+  let dumpsSoFar = Mutex<[[String]]>([])
+  /// What the numbers in these are drawn from.
+  let draws = Mutex(SeededGenerator(seed: 1))
   package static let path = "/store.divan"
 
   package init() {}
@@ -168,7 +176,16 @@ extension GoldenBench {
   ) throws -> [String: [UInt8]] {
     var files: [String: [UInt8]] = [:]
     for name in try disk.list(path) where name != "LOCK" && name != "tmp" {
-      files[name] = try disk.contents(of: "\(path)/\(name)", limit: 1 << 30).array
+      guard name == "attachments" else {
+        files[name] = try disk.contents(of: "\(path)/\(name)", limit: 1 << 30).array
+        continue
+      }
+      for folder in try disk.list("\(path)/\(name)") {
+        for file in try disk.list("\(path)/\(name)/\(folder)") {
+          let place = "\(name)/\(folder)/\(file)"
+          files[place] = try disk.contents(of: "\(path)/\(place)", limit: 1 << 30).array
+        }
+      }
     }
     return files
   }

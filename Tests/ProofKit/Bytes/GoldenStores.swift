@@ -1,5 +1,6 @@
 import Divan
 import DivanLog
+import Synchronization
 
 /// How the golden stores of format version 1 were made.
 ///
@@ -21,7 +22,8 @@ package struct GoldenStores: Sendable {
       let database = try fill(bench)
       let store = GoldenStore(
         name: name, isClosed: database == nil, files: try bench.files(path),
-        contents: bench.contents, versions: bench.versions)
+        contents: bench.contents, versions: bench.versions,
+        dumps: bench.dumpsSoFar.withLock { $0 })
       try database?.close()
       return store
     }
@@ -39,6 +41,9 @@ package struct GoldenStores: Sendable {
     deltas, tree, tombstones, large, longIDs, unicode, values, nested, manyProperties, histories,
     reserve, rotation, aged, leftovers, backup, multiFrame,
   ]
+
+  /// Those in which documents have more than properties.
+  package static let rich = [conflicts, attachments, history, local]
 
   /// Names of stores that are checked in and that no writer leaves like this any more.
   ///
@@ -349,6 +354,79 @@ extension GoldenStores {
         ("short", ["text": "short"]),
       ])
     try bench.commit(database, [("short", ["text": "shorter"])])
+    try database.close()
+    return nil
+  }
+
+  // MARK: More than properties
+
+  static let conflicts = GoldenStores("conflicts") { bench in
+    var database = try bench.open()
+    try bench.noteDump(database)
+    try bench.change(database, .put("plain", size: 3), .put("made here", size: 4))
+    try bench.change(database, .put("made here", size: 5), .branch("made here", size: 6))
+    for number in 0..<4 {
+      try bench.change(
+        database, .insert("foreign", size: number, isOnto: false, isDeleted: number == 2))
+    }
+    try bench.change(
+      database, .insert("foreign", size: 7, isOnto: true, isDeleted: false),
+      .insert("made here", size: 8, isOnto: false, isDeleted: true))
+    try database.close()
+    database = try bench.open()
+    try bench.change(
+      database, .put("resolved", size: 1), .put("resolved", size: 2), .branch("resolved", size: 3))
+    try bench.change(database, .resolve("resolved"), .delete("made here"))
+    try bench.change(database, .purgeLeaf("foreign", 1), .put("purged", size: 9), .purge("purged"))
+    try database.close()
+    return nil
+  }
+
+  static let attachments = GoldenStores("attachments") { bench in
+    let database = try bench.open { $0.attachmentInlineLimit = 100 }
+    try bench.noteDump(database)
+    try bench.change(
+      database, .attach("one", name: "small", seed: 1, size: 20),
+      .attach("one", name: "large", seed: 2, size: 300), .put("plain", size: 2))
+    try bench.change(
+      database, .attach("two", name: "the same", seed: 2, size: 300),
+      .attach("gone", name: "large", seed: 3, size: 260))
+    try bench.change(database, .update("one"), .detach("gone"))
+    try database.compact()
+    try bench.change(database, .attach("three", name: "empty", seed: 0, size: 0))
+    try database.close()
+    return nil
+  }
+
+  static let history = GoldenStores("history") { bench in
+    var database = try bench.open { $0.history = .everything }
+    try bench.noteDump(database)
+    try bench.change(database, .put("a", size: 1), .attach("b", name: "note", seed: 4, size: 9))
+    try bench.name(database, "first")
+    try bench.change(database, .put("a", size: 2), .detach("b"))
+    try database.close()
+    database = try bench.open { $0.history = .everything }
+    try bench.change(database, .delete("a"), .put("c", size: 3))
+    try database.compact()
+    try bench.name(database, "second")
+    try bench.change(database, .put("c", size: 4), .put("a", size: 5))
+    try database.close()
+    return nil
+  }
+
+  /// Local documents, and expiries.
+  static let local = GoldenStores("local") { bench in
+    let database = try bench.open()
+    try bench.noteDump(database)
+    try bench.change(
+      database, .putLocal("state", size: 3), .putLocal("gone", size: 2), .put("stays", size: 1))
+    try bench.change(
+      database, .put("ends", size: 1), .expire("ends", seconds: 1000), .removeLocal("gone"))
+    try bench.change(
+      database, .putLocal("state", size: 4), .expire("stays", seconds: 5),
+      .expire("stays", seconds: nil))
+    try database.writeCheckpoint()
+    try bench.change(database, .put("ends", size: 2), .putLocal("new", size: 1))
     try database.close()
     return nil
   }

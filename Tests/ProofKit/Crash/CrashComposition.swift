@@ -10,7 +10,7 @@ extension CrashWorkload {
     _ start: CrashStart, _ operations: [CrashOperation]
   ) -> CrashWorkload {
     let name = ([start.name] + operations.map(\.name)).joined(separator: ", ")
-    return CrashWorkload(
+    var workload = CrashWorkload(
       name: name,
       work: { bench in
         let session = CrashSession(bench)
@@ -29,12 +29,49 @@ extension CrashWorkload {
         // What is still open is not closed: nobody looks at that.
         bench.watch(nil)
         bench.fileSystem.losePower(atCall: 0)
-      }, isHeavy: operations.contains(where: \.isHeavy), isOneOfMany: operations.count > 1)
+      }, history: start.history, isHeavy: operations.contains(where: \.isHeavy),
+      isOneOfMany: operations.count > 1)
+    workload.isRich = CrashStart.rich.contains { $0.name == start.name }
+    return workload
   }
 
   /// Every start with nothing and with each operation, and some with two; from night on with each
   /// two, and some with three.
   package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    plain(budget, seed: seed) + rich(budget, seed: seed)
+  }
+
+  /// The same for all that documents and stores have besides properties.
+  private static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+    let starts = CrashStart.rich
+    let few = CrashStart.all.filter { ["a new store", "an aged store"].contains($0.name) }
+    let operations = CrashOperation.rich
+    var workloads: [CrashWorkload] = []
+    for start in starts { workloads.append(composed(start, [])) }
+    let all = starts + few
+    for (number, operation) in operations.enumerated() {
+      // With each start there are so many states that CI tries two for each operation.
+      let chosen =
+        budget == .ci ? [all[number % all.count], all[(number * 3 + 2) % all.count]] : all
+      workloads += chosen.map { composed($0, [operation]) }
+    }
+    if budget == .test {
+      return workloads.enumerated().filter { $0.offset % 16 == 5 }.map(\.element)
+    }
+    var random = SeededGenerator(seed: seed &+ 4)
+    func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
+    let others = operations + CrashOperation.all.filter { !$0.isHeavy }
+    let count = budget.choose(test: 0, ci: 24, night: 4000, release: 16_000)
+    for number in 0..<count {
+      let last = number % 3 > 0 ? choose(operations) : choose(others)
+      let before = (0...(budget == .ci ? 0 : number % 2)).map { _ in choose(others) }
+      workloads.append(composed(choose(starts), before + [last]))
+    }
+    return workloads
+  }
+
+  /// For documents with properties alone.
+  private static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.all
     let operations = CrashOperation.all
     var workloads: [CrashWorkload] = []
@@ -48,7 +85,7 @@ extension CrashWorkload {
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<240 {
+      for _ in 0..<120 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads

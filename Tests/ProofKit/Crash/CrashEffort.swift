@@ -24,7 +24,7 @@ package struct CrashEffort: Sendable {
   /// What a budget allows.
   ///
   /// Less, if `isOneOfMany`: if there are a great many workloads like the one in question.
-  package init(_ budget: Budget, isOneOfMany: Bool = false) {
+  package init(_ budget: Budget, isOneOfMany: Bool = false, isRich: Bool = false) {
     cuts = budget.choose(
       test: [2, 1, 1, 1], ci: [24, 14, 8, 4], night: [4096, 64, 32, 8],
       release: [4096, 512, 64, 8])
@@ -43,6 +43,7 @@ package struct CrashEffort: Sendable {
       recoveryStride = 1000
       return
     }
+    if isRich, budget == .ci { stride = 3 }
     heavyStride = budget.choose(test: 160, ci: 12, night: 8, release: 4)
   }
 }

@@ -22,7 +22,7 @@ extension CrashExplorer {
     let path = disk.traceHash
     try check(database)
     let promised = keepsAll ? oracle.securedByProcessEnd : oracle
-    let index = try promised.identify(database.snapshot())
+    let index = try promised.identify(database)
     count(image, path, database.openingReport, index)
     try checkNames(disk, at: CrashBench.path)
     try checkCopies(fork, oracle)
@@ -54,7 +54,8 @@ extension CrashExplorer {
   }
 
   func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
-    CrashBench(
+    writer.oracle.withLock { $0.history = workload.history }
+    return CrashBench(
       disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
@@ -113,7 +114,7 @@ extension CrashExplorer {
     let copy = disk.restarted(.processEnd)
     let reader = try bench(copy, CrashWriter(seed: 0)).open { $0.isReadOnly = true }
     try check(reader)
-    let found = try oracle.identify(reader.snapshot())
+    let found = try oracle.identify(reader)
     guard found == version else {
       throw CrashOracle.Mismatch("a reader finds version \(found), a writer \(version)")
     }
@@ -133,6 +134,12 @@ extension CrashExplorer {
     guard let document = try database.snapshot().get("afterwards"), document.sequence > highest
     else { throw CrashOracle.Mismatch("a sequence up to \(highest) was handed out again") }
     try copyAgain(disk, database, writer)
+    if number / effort.goingOnStride % 4 < 2 {
+      let oracle = writer.oracle.withLock { $0 }
+      if let version = oracle.versions.last, version.isRich {
+        try bench(disk, writer).checkAttachmentFiles(database, version, oracle.history)
+      }
+    }
     var next = disk
     switch number / effort.goingOnStride % 4 {
     case 0, 1: try database.close()
@@ -145,7 +152,7 @@ extension CrashExplorer {
     if next === disk, reopened.openingReport.ending != .closed {
       throw CrashOracle.Mismatch("a closed store is found \(reopened.openingReport.ending)")
     }
-    _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+    _ = try writer.oracle.withLock { try $0.identify(reopened) }
   }
 
   /// A backup that was interrupted can be made again.

@@ -103,7 +103,7 @@ extension CrashOperation {
         try session.commit(.put("doc-\(round)", size: 90), durability: round == 1 ? .none : .full)
         let reader = try session.bench.open { $0.isReadOnly = true }
         try session.bench.doing(.read) {
-          _ = try session.bench.writer.oracle.withLock { try $0.identify(reader.snapshot()) }
+          _ = try session.bench.writer.oracle.withLock { try $0.identify(reader) }
         }
         try reader.close()
       }

@@ -18,7 +18,9 @@ package struct CrashProof: Proof {
     run.forEach(cases, name: \.name) { one in
       let explorer = CrashExplorer(
         one.workload, isMapped: one.isMapped,
-        effort: CrashEffort(run.budget, isOneOfMany: one.workload.isOneOfMany), seed: run.seed)
+        effort: CrashEffort(
+          run.budget, isOneOfMany: one.workload.isOneOfMany, isRich: one.workload.isRich),
+        seed: run.seed)
       try explorer.explore()
       census.add(explorer.result)
       for failure in explorer.failures.all.prefix(3) { run.fail(failure, caseName: one.name) }

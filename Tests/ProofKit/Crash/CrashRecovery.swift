@@ -55,7 +55,7 @@ extension CrashExplorer {
     defer { later.losePower(atCall: 0) }
     let reopened = try self.bench(later, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
     try check(reopened)
-    let found = try oracle.identify(reopened.snapshot())
+    let found = try oracle.identify(reopened)
     guard found == version else {
       throw CrashOracle.Mismatch("version \(version) was served, and version \(found) is left")
     }
@@ -74,7 +74,7 @@ extension CrashExplorer {
     defer { left.losePower(atCall: 0) }
     let database = try bench(left, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
     try check(database)
-    let found = try oracle.identify(database.snapshot())
+    let found = try oracle.identify(database)
     guard found == version || (!isDurable && found < version) else {
       throw CrashOracle.Mismatch("version \(version) was recovered first, and now \(found)")
     }

@@ -9,24 +9,30 @@ enum CrashSites {
   private static let text = """
     backup: create tmp/HEAD
     backup: create tmp/RESERVE
+    backup: create tmp/attachment
     backup: create tmp/checkpoint
     backup: create tmp/segment
     backup: flush tmp/HEAD
     backup: flush tmp/RESERVE
+    backup: flush tmp/attachment
     backup: flush tmp/checkpoint
     backup: flush tmp/segment
+    backup: flushDirectory attachments
     backup: flushDirectory parent
     backup: flushDirectory store
     backup: lock LOCK
+    backup: makeDirectory attachments
     backup: makeDirectory store
     backup: makeDirectory tmp
     backup: rename store
     backup: rename tmp/HEAD
     backup: rename tmp/RESERVE
+    backup: rename tmp/attachment
     backup: rename tmp/checkpoint
     backup: rename tmp/segment
     backup: write tmp/HEAD
     backup: write tmp/RESERVE
+    backup: write tmp/attachment
     backup: write tmp/checkpoint
     backup: write tmp/segment
     checkpoint: create tmp/HEAD
@@ -44,7 +50,9 @@ enum CrashSites {
     close: flush tmp/HEAD
     close: flush tmp/checkpoint
     close: flush tmp/segment
+    close: flushDirectory attachments
     close: flushDirectory store
+    close: remove attachment
     close: remove checkpoint
     close: rename tmp/HEAD
     close: rename tmp/checkpoint
@@ -52,15 +60,19 @@ enum CrashSites {
     close: write tmp/checkpoint
     commit: create tmp/HEAD
     commit: create tmp/RESERVE
+    commit: create tmp/attachment
     commit: create tmp/checkpoint
     commit: create tmp/merged
     commit: create tmp/segment
     commit: flush tmp/HEAD
     commit: flush tmp/RESERVE
+    commit: flush tmp/attachment
     commit: flush tmp/checkpoint
     commit: flush tmp/merged
     commit: flush tmp/segment
+    commit: flushDirectory attachments
     commit: flushDirectory store
+    commit: makeDirectory attachments
     commit: remove RESERVE
     commit: remove checkpoint
     commit: remove merged
@@ -68,11 +80,13 @@ enum CrashSites {
     commit: remove tmp/segment
     commit: rename tmp/HEAD
     commit: rename tmp/RESERVE
+    commit: rename tmp/attachment
     commit: rename tmp/checkpoint
     commit: rename tmp/merged
     commit: rename tmp/segment
     commit: write tmp/HEAD
     commit: write tmp/RESERVE
+    commit: write tmp/attachment
     commit: write tmp/checkpoint
     commit: write tmp/merged
     commit: write tmp/segment
@@ -84,7 +98,9 @@ enum CrashSites {
     compact: flush tmp/checkpoint
     compact: flush tmp/merged
     compact: flush tmp/segment
+    compact: flushDirectory attachments
     compact: flushDirectory store
+    compact: remove attachment
     compact: remove checkpoint
     compact: remove merged
     compact: remove segment
@@ -127,16 +143,19 @@ enum CrashSites {
     open: flush tmp/HEAD
     open: flush tmp/RESERVE
     open: flush tmp/segment
+    open: flushDirectory attachments
     open: flushDirectory parent
     open: flushDirectory store
     open: lock LOCK
     open: makeDirectory store
     open: makeDirectory tmp
+    open: remove attachment
     open: remove checkpoint
     open: remove merged
     open: remove segment
     open: remove tmp/HEAD
     open: remove tmp/RESERVE
+    open: remove tmp/attachment
     open: remove tmp/checkpoint
     open: remove tmp/merged
     open: remove tmp/segment
@@ -154,24 +173,30 @@ enum CrashSites {
     other: write tmp/HEAD
     restore: create tmp/HEAD
     restore: create tmp/RESERVE
+    restore: create tmp/attachment
     restore: create tmp/checkpoint
     restore: create tmp/segment
     restore: flush tmp/HEAD
     restore: flush tmp/RESERVE
+    restore: flush tmp/attachment
     restore: flush tmp/checkpoint
     restore: flush tmp/segment
+    restore: flushDirectory attachments
     restore: flushDirectory parent
     restore: flushDirectory store
     restore: lock LOCK
+    restore: makeDirectory attachments
     restore: makeDirectory store
     restore: makeDirectory tmp
     restore: rename store
     restore: rename tmp/HEAD
     restore: rename tmp/RESERVE
+    restore: rename tmp/attachment
     restore: rename tmp/checkpoint
     restore: rename tmp/segment
     restore: write tmp/HEAD
     restore: write tmp/RESERVE
+    restore: write tmp/attachment
     restore: write tmp/checkpoint
     restore: write tmp/segment
     """

@@ -8,12 +8,16 @@ package struct CrashStart: Sendable {
   let prepare: @Sendable (CrashSession) throws -> Void
   /// Opens it, and does what leaves something in memory or unflushed.
   let enter: @Sendable (CrashSession) throws -> Void
+  /// What the store keeps of what is replaced.
+  let history: HistoryRetention
 
   init(
-    _ name: String, prepare: @escaping @Sendable (CrashSession) throws -> Void,
+    _ name: String, history: HistoryRetention = .none,
+    prepare: @escaping @Sendable (CrashSession) throws -> Void,
     enter: @escaping @Sendable (CrashSession) throws -> Void = { _ = try $0.database() }
   ) {
     self.name = name
+    self.history = history
     self.prepare = prepare
     self.enter = enter
   }
@@ -77,7 +81,76 @@ extension CrashStart {
   ]
 }
 
+extension CrashStart {
+  /// Those in which documents have more than one revision, attachments and whatever else there is.
+  package static let rich = [
+    CrashStart("documents with everything", prepare: { try $0.enrich() }),
+    CrashStart(
+      "documents with everything, of which nothing is flushed",
+      prepare: { session in
+        try session.commit(.put("doc-1", size: 20))
+        try session.close()
+      }, enter: { try $0.enrich(durability: .none, closing: false) }),
+    CrashStart(
+      "all history kept", history: .everything,
+      prepare: { session in
+        try session.enrich()
+        try session.bench.compact(session.database())
+        try session.commit(.put("rich-1", size: 10), .detach("rich-2"))
+        try session.close()
+      }),
+    CrashStart(
+      "two revisions kept", history: HistoryRetention(revisions: 2),
+      prepare: { session in
+        for round in 0..<4 {
+          try session.commit(
+            .attach("doc-1", name: "a", seed: UInt8(round), size: 90), .put("doc-2", size: round),
+            durability: .none)
+        }
+        try session.bench.checkpoint(session.database())
+        try session.enrich()
+      }, enter: { try $0.enrich(durability: .none, closing: false) }),
+    CrashStart(
+      "versions with names",
+      prepare: { session in
+        try session.enrich(closing: false)
+        try session.bench.name(session.database(), "first")
+        try session.commit(.detach("rich-1"), .delete("rich-2"), .resolve("rich-3"))
+        try session.bench.checkpoint(session.database())
+        try session.commit(.put("rich-1", size: 30), .removeLocal("state"))
+        try session.bench.name(session.database(), "second")
+        try session.commit(.put("rich-1", size: 40), .purge("rich-4"))
+        try session.close()
+      }),
+  ]
+}
+
 extension CrashSession {
+  /// Conflicts, attachments in the log and in files, an expiry and a local document.
+  func enrich(durability: Durability = .full, closing: Bool = true) throws {
+    for steps in [
+      [
+        .attach("rich-1", name: "small", seed: 1, size: 30),
+        .attach("rich-1", name: "large", seed: 2, size: 200), .put("doc-1", size: 100),
+      ],
+      [
+        .attach("rich-2", name: "the same", seed: 2, size: 200), .put("rich-3", size: 60),
+        .putLocal("state", size: 20),
+      ],
+      [
+        .put("rich-3", size: 61), .branch("rich-3", size: 62), .put("rich-4", size: 9),
+        .expire("rich-4", seconds: 60),
+      ],
+      [
+        .insert("rich-5", size: 40, isOnto: false, isDeleted: false), .delete("doc-1"),
+        .attach("rich-5", name: "other", seed: 3, size: 150),
+      ],
+    ] as [[StoreChange]] {
+      try bench.commit(database(), steps, durability: durability)
+    }
+    if closing { try close() }
+  }
+
   /// Sessions with overwriting, deleting, checkpoints and merges.
   func age() throws {
     for round in 0..<4 {

@@ -2,7 +2,7 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-import Divan
+package import Divan
 
 /// A short piece of work with a store, to be interrupted everywhere.
 package struct CrashWorkload: Sendable {
@@ -11,8 +11,12 @@ package struct CrashWorkload: Sendable {
   package var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
   /// What is interrupted.
   package let work: @Sendable (CrashBench) throws -> Void
+  /// What the store keeps of what is replaced.
+  package var history = HistoryRetention.none
   /// Whether its files are so large that less of it is tried.
   package var isHeavy = false
+  /// Whether its documents have so much that looking at one state takes long.
+  package var isRich = false
   /// Whether there are so many like it that less of each is tried.
   package var isOneOfMany = false
 }
@@ -21,7 +25,7 @@ extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
-    unflushed, mixed, large, weakChurn, mergingOne,
+    unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
   ]
 
   package static let newStore = CrashWorkload(name: "a new store") { bench in
@@ -227,5 +231,35 @@ extension CrashWorkload {
         try bench.commit(database, [.delete("doc-\(round % 5)")], durability: .none)
       }
     }
+  }
+
+  // MARK: More than properties
+
+  package static let conflicts = composed(
+    "conflicts, made and ended",
+    ["put a conflicting revision", "resolve a conflict", "purge a leaf"])
+  package static let attachments = composed(
+    "attachments, made and cleaned away",
+    ["attach much", "take attachments out, and clean", "attach what is taken back"])
+  package static let histories = composed(
+    "history, kept and pruned", history: HistoryRetention(revisions: 2),
+    ["prune history with attachments", "name a version", "forget a named version, and clean"])
+  package static let besides = composed(
+    "purges, expiries and local documents",
+    ["purge, and merge", "let documents expire", "put local documents"])
+
+  /// All of what some operations do, with documents that have everything.
+  private static func composed(
+    _ name: String, history: HistoryRetention = .none, _ operations: [String]
+  ) -> CrashWorkload {
+    CrashWorkload(
+      name: name, prepare: { try CrashSession($0).enrich() },
+      work: { bench in
+        let session = CrashSession(bench)
+        for operation in CrashOperation.rich where operations.contains(operation.name) {
+          try operation.run(session)
+        }
+        try session.close()
+      }, history: history)
   }
 }

@@ -72,6 +72,12 @@ extension FaultKind {
     if own.contains(code) || [.outcomeUnknown, .writerStopped].contains(code) { return true }
     return forgetsBytes && code == .damaged
   }
+
+  /// The same for an error: an attachment whose file is not found is one that is missing.
+  func explains(_ error: DatabaseError) -> Bool {
+    let isMissing = error.code == .damaged && error.path?.contains("/attachments/") == true
+    return explains(error.code) || (isMissing && failure == .notFound)
+  }
 }
 
 extension FaultKind: CustomStringConvertible {

@@ -30,7 +30,8 @@ package struct FaultStart: Sendable {
   let oracle: CrashOracle
 
   init(_ workload: CrashWorkload, isMapped: Bool) throws {
-    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
+    let bench = CrashBench(
+      SimulatedFileSystem(), CrashWriter(seed: 1, history: workload.history), isMapped: isMapped)
     try workload.prepare(bench)
     disk = bench.fileSystem
     oracle = bench.writer.oracle.withLock { $0 }
@@ -58,12 +59,12 @@ extension FaultTrial {
     }
   }
 
-  private func explains(_ code: DatabaseError.Code) -> Bool {
-    kind.explains(code) || second?.kind.explains(code) == true
+  private func explains(_ error: DatabaseError) -> Bool {
+    kind.explains(error) || second?.kind.explains(error) == true
   }
 
   private func check(_ error: DatabaseError) throws {
-    guard explains(error.code) else {
+    guard explains(error) else {
       throw CrashOracle.Mismatch("an error without sense: \(error)")
     }
   }
@@ -97,10 +98,10 @@ extension FaultTrial {
   private func serve(_ database: Database, _ bench: CrashBench) throws {
     do {
       let oracle = bench.writer.oracle.withLock { $0 }
-      _ = try oracle.identify(database.snapshot())
+      _ = try oracle.identify(database)
       try bench.writer.commit(database, [.put("further", size: 20)])
       let after = bench.writer.oracle.withLock { $0 }
-      guard try after.identify(database.snapshot()) == after.versions.count - 1 else {
+      guard try after.identify(database) == after.versions.count - 1 else {
         throw CrashOracle.Mismatch("a commit that was acknowledged is not to be seen")
       }
     } catch let error as DatabaseError {
@@ -180,7 +181,7 @@ extension FaultTrial {
     var database = try bench.open { $0.maintenance = .manual }
     try check(database)
     try writer.oracle.withLock { oracle in
-      oracle.cut(after: try oracle.identify(database.snapshot()))
+      oracle.cut(after: try oracle.identify(database))
     }
     guard goesOn else { return }
     guard disk.names(in: "\(CrashBench.path)/tmp").isEmpty else {
@@ -198,7 +199,7 @@ extension FaultTrial {
       throw CrashOracle.Mismatch("a closed store is found \(database.openingReport.ending)")
     }
     try writer.oracle.withLock { oracle in
-      oracle.cut(after: try oracle.identify(database.snapshot()))
+      oracle.cut(after: try oracle.identify(database))
     }
   }
 

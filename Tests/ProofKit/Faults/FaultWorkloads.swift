@@ -72,9 +72,9 @@ extension CrashBench {
   package func read(_ database: Database) throws {
     try attempt(.read) {
       let oracle = writer.oracle.withLock { $0 }
+      let index = try oracle.identify(database)
       let snapshot = try database.snapshot()
-      let index = try oracle.identify(snapshot)
-      for (id, entry) in oracle.versions[index] {
+      for (id, entry) in oracle.versions[index].entries {
         let document = try snapshot.get(id)
         guard document.map(CrashOracle.Entry.init) == (entry.isDeleted ? nil : entry) else {
           throw CrashOracle.Mismatch("\(id) reads differently by itself")

@@ -125,21 +125,21 @@ extension LyingTrial {
   private func examine(_ disk: SimulatedFileSystem, _ oracle: CrashOracle) throws -> Int? {
     var oracle = oracle
     oracle.secured = 0
-    let bench = CrashBench(disk, CrashWriter(seed: 3), isMapped: isMapped, life: 90)
+    let bench = CrashBench(disk, CrashWriter(oracle, seed: 3), isMapped: isMapped, life: 90)
     do {
       let database = try bench.open { $0.maintenance = .manual }
       if !database.openingReport.damage.isEmpty {
         try checkRest(database, oracle)
         return nil
       }
-      let index = try oracle.identify(database.snapshot())
+      let index = try oracle.identify(database)
       // What was not touched yet shows when everything is.
       oracle.secured = index
       let writer = CrashWriter(oracle, seed: 5)
       writer.oracle.withLock { $0.cut(after: index) }
       try writer.commit(database, [.put("afterwards", size: 3)])
       try database.compact()
-      _ = try writer.oracle.withLock { try $0.identify(database.snapshot()) }
+      _ = try writer.oracle.withLock { try $0.identify(database) }
       try database.close()
       return index
     } catch let error as DatabaseError {
@@ -154,7 +154,8 @@ extension LyingTrial {
     var ids = snapshot.ids()
     while let id = try ids.next() {
       guard let document = try? snapshot.get(id) else { continue }
-      guard oracle.versions.contains(where: { $0[id] == CrashOracle.Entry(document) }) else {
+      guard oracle.versions.contains(where: { $0.entries[id] == CrashOracle.Entry(document) })
+      else {
         throw CrashOracle.Mismatch("\(id) never was like this")
       }
     }

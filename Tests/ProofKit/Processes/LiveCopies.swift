@@ -158,7 +158,7 @@ extension LiveCopies {
       let database = try bench.open { $0.maintenance = .manual }
       guard database.openingReport.damage.isEmpty else { return .damage }
       guard try database.check().isSound else { return .damageByCheck }
-      _ = try oracle.identify(database.snapshot())
+      _ = try oracle.identify(database)
       return .version
     } catch let error as DatabaseError where [.damaged, .notAStore].contains(error.code) {
       return .damage

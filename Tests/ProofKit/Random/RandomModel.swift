@@ -2,32 +2,11 @@ import Divan
 import DivanLog
 import DivanTesting
 
-/// What a store should hold, in the plainest way: a dictionary, sorted and searched when asked.
-struct RandomModel: Equatable, Sendable {
-  var entries: CrashOracle.Version = [:]
-
-  /// What a snapshot holds by its feed, the widest way to read it.
-  init(reading snapshot: Snapshot) throws {
-    var feed = snapshot.changes()
-    while let change = try feed.next() { entries[change.id] = CrashOracle.Entry(change.document) }
-  }
-
-  init() {}
-
-  /// The IDs of documents that are not deleted, in the order of their bytes.
-  var liveIDs: [String] {
-    entries.filter { !$0.value.isDeleted }.map(\.key)
-      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-  }
-
-  var highestSequence: UInt64 { entries.values.map(\.sequence).max() ?? 0 }
-}
-
-extension RandomModel {
+extension StoreModel {
   /// Compares by every way of reading.
-  func compare(_ snapshot: Snapshot) throws {
-    try expect(snapshot.count, liveIDs.count, "the count")
-    try expect(try RandomModel(reading: snapshot).entries, entries, "the feed")
+  func compareInAllWays(_ snapshot: Snapshot) throws {
+    try compare(snapshot)
+    let entries = entries
     for descending in [false, true] { try compare(snapshot, .all, descending) { _ in true } }
     for (id, entry) in entries {
       let document = try snapshot.get(id)
@@ -45,7 +24,7 @@ extension RandomModel {
   /// Compares by one way of reading.
   func compare(_ snapshot: Snapshot, _ reading: RandomOperation.Reading) throws {
     switch reading {
-    case .everything: try compare(snapshot)
+    case .everything: try compareInAllWays(snapshot)
     case .prefix(let number, let descending):
       let prefix = RandomOperation.prefix(number)
       try compare(snapshot, .prefix(prefix), descending) { $0.utf8.starts(with: prefix.utf8) }
@@ -67,10 +46,10 @@ extension RandomModel {
       default: try compare(snapshot, .before(last), descending) { isBelow($0, last) }
       }
     case .changes(let perMille):
-      let since = highestSequence * UInt64(perMille) / 1000
+      let since = lastSequence * UInt64(perMille) / 1000
       var feed = snapshot.changes(since: since)
-      let expected = entries.filter { $0.value.sequence > since }
-        .sorted { $0.value.sequence < $1.value.sequence }.map(\.key)
+      let expected = documents.filter { $0.value.newest > since }
+        .sorted { $0.value.newest < $1.value.newest }.map(\.key)
       try expect(try feed.rest().map(\.id), expected, "the feed since \(since)")
     }
   }
@@ -85,6 +64,7 @@ extension RandomModel {
     var documents = snapshot.documents(range, descending: descending)
     let found = try documents.rest()
     try expect(found.map(\.id), expected, "the documents of \(range)")
+    let entries = entries
     for document in found {
       try expect(CrashOracle.Entry(document), entries[document.id], "\(document.id) in \(range)")
     }
@@ -97,60 +77,15 @@ extension RandomModel {
   }
 }
 
-extension RandomModel {
+extension StoreModel {
   /// This model after changes, which are made in the transaction too.
   func changed(
-    _ changes: [RandomOperation.Change], _ transaction: WriteTransaction,
-    _ random: inout SeededGenerator
-  ) throws -> RandomModel {
+    _ changes: [StoreChange], _ transaction: WriteTransaction, _ random: inout SeededGenerator
+  ) throws -> StoreModel {
     var changed = self
-    for change in changes { try changed.make(change, transaction, &random) }
+    for change in changes {
+      try changed.make(change, in: transaction) { random.next() }
+    }
     return changed
-  }
-
-  private struct Stop: Error {}
-
-  private mutating func make(
-    _ change: RandomOperation.Change, _ transaction: WriteTransaction,
-    _ random: inout SeededGenerator
-  ) throws {
-    let number = Value.int(Int64(truncatingIfNeeded: random.next() >> 40))
-    switch change {
-    case .put(let which, let size):
-      let id = RandomOperation.id(which)
-      let text = Value.string(String(repeating: "x", count: size))
-      try note(transaction.overwrite(id, with: ["number": number, "text": text]))
-    case .update(let which):
-      let id = RandomOperation.id(which)
-      let updated = try transaction.update(id) { $0["number"] = number }
-      try expect(updated != nil, entries[id].map { !$0.isDeleted } ?? false, "an update of \(id)")
-      if let updated { try note(updated) }
-    case .delete(let which):
-      let id = RandomOperation.id(which)
-      let document = try transaction.get(id)
-      let entry = entries[id]
-      try expect(
-        document.map(CrashOracle.Entry.init), entry?.isDeleted == true ? nil : entry,
-        "\(id) in the transaction")
-      if let document { try note(transaction.delete(document)) }
-    case .nested(let changes, let throwing):
-      let before = self
-      do {
-        try transaction.nested {
-          for change in changes { try make(change, transaction, &random) }
-          if throwing { throw Stop() }
-        }
-      } catch is Stop {
-        self = before
-      }
-    }
-  }
-
-  private mutating func note(_ document: Document) throws {
-    guard document.sequence > highestSequence else {
-      throw CrashOracle.Mismatch(
-        "\(document.id) has sequence \(document.sequence), not above \(highestSequence)")
-    }
-    entries[document.id] = CrashOracle.Entry(document)
   }
 }

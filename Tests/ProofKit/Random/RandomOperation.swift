@@ -4,15 +4,6 @@ import DivanTesting
 
 /// One of the things that a random run does: a value, so that a list of them can be made shorter.
 enum RandomOperation: Sendable {
-  /// What a transaction does.
-  enum Change: Sendable {
-    case put(Int, size: Int)
-    case update(Int)
-    case delete(Int)
-    /// Changes that are kept together, or taken back because the closure throws.
-    indirect case nested([Change], throwing: Bool)
-  }
-
   /// What is read, and how.
   enum Reading: Sendable {
     case everything
@@ -23,12 +14,16 @@ enum RandomOperation: Sendable {
     case changes(perMille: Int)
   }
 
-  case write([Change], Durability, throwing: Bool)
+  case write([StoreChange], Durability, throwing: Bool)
   case read(Reading)
   case hold
   case compareHeld
   case letGo
   case checkpoint, merge, compact, flush, backup, reopen
+  /// Keeps the newest version under one of a few names, or keeps it no longer.
+  case name(Int), removeName(Int)
+  /// Purges what has expired by so many seconds after the beginning.
+  case purgeExpired(seconds: UInt64)
   /// Opens for reading only beside the writer.
   case readBeside
   /// The `call`-th call from now goes wrong.
@@ -51,15 +46,28 @@ extension RandomOperation {
   static func prefix(_ number: Int) -> String { ["doc-", "ärger/", "z", "doc-1"][abs(number) % 4] }
 
   /// A list that follows from the seed.
-  static func list(_ count: Int, _ random: inout SeededGenerator) -> [RandomOperation] {
-    (0..<count).map { _ in RandomOperation(&random) }
+  ///
+  /// A rich one has operations for all that documents and stores have besides properties.
+  static func list(
+    _ count: Int, isRich: Bool, _ random: inout SeededGenerator
+  ) -> [RandomOperation] {
+    (0..<count).map { _ in RandomOperation(&random, isRich: isRich) }
   }
 
-  private init(_ random: inout SeededGenerator) {
+  private init(_ random: inout SeededGenerator, isRich: Bool) {
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+    if isRich, below(12) == 0 {
+      self =
+        switch below(6) {
+        case 0..<2: .name(below(4))
+        case 2..<4: .removeName(below(4))
+        default: .purgeExpired(seconds: UInt64(below(100)))
+        }
+      return
+    }
     switch below(1000) {
     case 0..<600:
-      let changes = (0...below(5)).map { _ in Change(&random, depth: 0) }
+      let changes = (0...below(5)).map { _ in StoreChange(&random, depth: 0, isRich: isRich) }
       let durability: Durability =
         switch below(10) {
         case 0..<4: .full
@@ -103,10 +111,14 @@ extension RandomOperation {
   }
 }
 
-extension RandomOperation.Change {
-  init(_ random: inout SeededGenerator, depth: Int) {
+extension StoreChange {
+  init(_ random: inout SeededGenerator, depth: Int, isRich: Bool) {
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
-    let number = below(below(3) == 0 ? 200 : 20)
+    if isRich, below(2) == 0 {
+      self.init(rich: &random)
+      return
+    }
+    let id = RandomOperation.id(below(below(3) == 0 ? 200 : 20))
     switch below(20) {
     case 0..<12:
       let size =
@@ -115,17 +127,41 @@ extension RandomOperation.Change {
         case 1..<6: 3000
         default: below(300)
         }
-      self = .put(number, size: size)
-    case 12..<14: self = .update(number)
-    case 14..<18: self = .delete(number)
+      self = .put(id, size: size)
+    case 12..<14: self = .update(id)
+    case 14..<18: self = .delete(id)
     default:
       guard depth < 3 else {
-        self = .delete(number)
+        self = .delete(id)
         return
       }
       self = .nested(
-        (0...below(3)).map { _ in Self(&random, depth: depth + 1) }, throwing: below(2) == 0)
+        (0...below(3)).map { _ in Self(&random, depth: depth + 1, isRich: isRich) },
+        throwing: below(2) == 0)
     }
+  }
+
+  private init(rich random: inout SeededGenerator) {
+    func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
+    // So few that much happens to each.
+    let id = RandomOperation.id(below(12))
+    self =
+      switch below(24) {
+      case 0..<4: .branch(id, size: below(200))
+      case 4..<7: .insert(id, size: below(200), isOnto: below(2) == 0, isDeleted: below(4) == 0)
+      case 7: .resolve(id)
+      case 8: .deleteAll(id)
+      case 9: .purge(id)
+      case 10..<12: .purgeLeaf(id, below(3))
+      case 12..<17:
+        .attach(
+          id, name: ["a", "b"][below(2)], seed: UInt8(below(6)),
+          size: [1, 40, 60, 400][below(4)])
+      case 17..<19: .detach(id)
+      case 19..<21: .expire(id, seconds: below(4) == 0 ? nil : UInt64(below(120)))
+      case 21..<23: .putLocal("local-\(below(5))", size: below(300))
+      default: .removeLocal("local-\(below(5))")
+      }
   }
 }
 
@@ -173,13 +209,15 @@ extension RandomOperation {
   }
 }
 
-extension RandomOperation.Change {
+extension StoreChange {
   fileprivate var simpler: [[Self]] {
     switch self {
     case .put(let number, let size) where size > 0: [[.put(number, size: size / 8)]]
     case .update(let number): [[.put(number, size: 0)]]
     case .nested(let changes, let throwing): throwing ? [[], changes] : [changes]
-    case .put, .delete: []
+    case .branch(let number, _), .insert(let number, _, _, _), .attach(let number, _, _, _):
+      [[.put(number, size: 0)], []]
+    default: []
     }
   }
 }

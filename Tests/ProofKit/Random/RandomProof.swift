@@ -11,18 +11,27 @@ package struct RandomProof: Proof {
   package func gather(_ run: ProofRun) throws {
     let count = run.budget.choose(test: 8, ci: 1000, night: 200_000, release: 1_000_000)
     let length = run.budget.choose(test: 150, ci: 300, night: 300, release: 500)
-    var seeds = FoundSeeds.all.filter { $0.proof == RandomProof.name }.map(\.seed)
-    seeds += (0..<UInt64(count)).map { run.seed &+ $0 }
-    run.forEach(seeds, name: { "seed \($0)." }) { seed in
-      try attempt(seed: seed, length: length, run)
+    var cases = FoundSeeds.all.filter { $0.proof == RandomProof.name }
+      .map { Case(seed: $0.seed, isRich: false) }
+    for number in 0..<UInt64(count) {
+      // Half of them have documents with nothing but properties, so that much happens to these.
+      cases.append(Case(seed: run.seed &+ number, isRich: number % 2 == 1))
     }
+    run.forEach(cases, name: \.name) { try attempt($0, length: length, run) }
     run.require("runs", atLeast: count)
   }
 
-  private func attempt(seed: UInt64, length: Int, _ run: ProofRun) throws {
+  private struct Case: Sendable {
+    let seed: UInt64
+    let isRich: Bool
+    var name: String { "seed \(seed)\(isRich ? " with everything" : "")." }
+  }
+
+  private func attempt(_ each: Case, length: Int, _ run: ProofRun) throws {
+    let seed = each.seed
     var random = SeededGenerator(seed: seed)
-    let setting = RandomSetting(&random)
-    let operations = RandomOperation.list(length, &random)
+    let setting = RandomSetting(&random, isRich: each.isRich)
+    let operations = RandomOperation.list(length, isRich: each.isRich, &random)
     let trial = RandomRun(setting, seed: seed)
     do {
       try trial.run(operations)

@@ -10,15 +10,16 @@ final class RandomRun {
   private let setting: RandomSetting
   private var random: SeededGenerator
   private var disk = SimulatedFileSystem()
+  private let clock = ProofClock()
   private var lives = 0
   private var database: Database?
   /// The versions that may be found after a crash, oldest first.
   ///
   /// The first one is secured; the last one is what was committed last, or may have been.
-  private var versions = [RandomModel()]
+  private var versions = [StoreModel()]
   /// Whether the last version is one of which it is unknown whether it was committed.
   private var isUnknown = false
-  private var held: [(snapshot: Snapshot, model: RandomModel)] = []
+  private var held: [(snapshot: Snapshot, model: StoreModel)] = []
   /// The kinds of faults that were asked for since the store was opened and all was well.
   private var faults: [FaultKind] = []
   private var dueLoss: SimulatedDisk.Loss?
@@ -56,6 +57,7 @@ extension RandomRun {
       try compare()
       try reopen()
       try compare()
+      if setting.isRich { try checkFiles() }
       database = nil
       held = []
       guard disk.openFileCount == 0, disk.heldLockCount == 0 else {
@@ -66,12 +68,24 @@ extension RandomRun {
     }
   }
 
+  /// Nothing is left of attachments that are gone, and nothing is missing.
+  private func checkFiles() throws {
+    held = []
+    if let dueLoss { try crash(dueLoss) }
+    let bench = CrashBench(disk, CrashWriter(seed: 0))
+    try bench.checkAttachmentFiles(opened(), model, setting.history)
+  }
+
   private func listen() {
     guard let listener else { return }
     disk.observeCalls { listener.append("    \($0.verb) \($0.path)") }
   }
 
-  private var model: RandomModel { versions[versions.count - 1] }
+  private func configuration(life: Int) -> Configuration {
+    setting.configuration(disk, life: life, clock)
+  }
+
+  private var model: StoreModel { versions[versions.count - 1] }
 
   private func opened() throws -> Database {
     guard let database else { throw CrashOracle.Mismatch("no database is open") }
@@ -95,7 +109,7 @@ extension RandomRun {
   private func take(_ error: DatabaseError) throws {
     listener?.append("  \(error)")
     if disk.hasLostPower { return }
-    guard faults.contains(where: { $0.explains(error.code) }) else { throw error }
+    guard faults.contains(where: { $0.explains(error) }) else { throw error }
     count("errors")
     // Only a store that is opened again can be written to.
     if [.writerStopped, .outcomeUnknown, .readOnly, .closed].contains(error.code) {
@@ -114,8 +128,11 @@ extension RandomRun {
       held.append((try opened().snapshot(), model))
       if held.count > 5 { held.removeFirst() }
       count("snapshots")
-    case .compareHeld: for (snapshot, model) in held { try model.compare(snapshot) }
+    case .compareHeld: for (snapshot, model) in held { try model.compareInAllWays(snapshot) }
     case .letGo: held = []
+    case .name(let number): try name("name-\(number)")
+    case .removeName(let number): try removeName("name-\(number)")
+    case .purgeExpired(let seconds): try purgeExpired(afterSeconds: seconds)
     case .checkpoint: try opened().writeCheckpoint(); count("checkpoints")
     case .merge: try opened().mergeWhatPays(); count("merges")
     case .compact: try opened().compact(); count("compactings")
@@ -142,17 +159,17 @@ extension RandomRun {
   private struct Stop: Error {}
 
   private func write(
-    _ changes: [RandomOperation.Change], _ durability: Durability, throwing: Bool
+    _ changes: [StoreChange], _ durability: Durability, throwing: Bool
   ) throws {
     let before = model
-    var attempted: RandomModel?
+    var attempted: StoreModel?
     let database = try opened()
     do {
       try database.write(durability: durability) { transaction in
         let changed = try before.changed(changes, transaction, &random)
-        for entry in changed.entries.values where entry.sequence > before.highestSequence {
-          guard entry.sequence > highestSequence else {
-            throw CrashOracle.Mismatch("sequence \(entry.sequence) was handed out again")
+        for document in changed.documents.values where document.newest > before.lastSequence {
+          guard document.newest > highestSequence else {
+            throw CrashOracle.Mismatch("sequence \(document.newest) was handed out again")
           }
         }
         if throwing { throw Stop() }
@@ -162,7 +179,7 @@ extension RandomRun {
       count("transactions")
       // Nothing was changed, so nothing was committed, nor flushed.
       guard attempted != before else { return }
-      highestSequence = max(highestSequence, attempted.highestSequence)
+      highestSequence = max(highestSequence, attempted.lastSequence)
       versions.append(attempted)
       if durability == .full { secure() }
     } catch is Stop {
@@ -174,11 +191,55 @@ extension RandomRun {
     }
   }
 
+  /// Does something that is a transaction of its own, at full durability, after which the store is as
+  /// `attempted` says.
+  private func commit(_ attempted: StoreModel, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch let error as DatabaseError where error.code == .outcomeUnknown {
+      versions.append(attempted)
+      isUnknown = true
+      throw error
+    }
+    versions.append(attempted)
+    secure()
+  }
+
+  private func name(_ name: String) throws {
+    let database = try opened()
+    var attempted = model
+    guard attempted.named[name] == nil else { return }
+    attempted.name(name, sequence: try database.snapshot().sequence)
+    try commit(attempted) { try database.nameSnapshot(name) }
+    count("versions named")
+  }
+
+  private func removeName(_ name: String) throws {
+    let database = try opened()
+    var attempted = model
+    guard attempted.named[name] != nil else { return }
+    attempted.removeName(name)
+    try commit(attempted) { try database.removeSnapshot(named: name) }
+  }
+
+  private func purgeExpired(afterSeconds seconds: UInt64) throws {
+    let database = try opened()
+    clock.now = max(clock.now, Configuration.proofTime + seconds * 1000)
+    var attempted = model
+    guard
+      attempted.purgeExpired(at: clock.now, lastSequence: try database.snapshot().sequence)
+    else { return }
+    try commit(attempted) { try database.purgeExpiredDocuments() }
+    count("purges of expired documents")
+  }
+
   /// What is committed is to be seen, and what was held is as it was.
   private func compare() throws {
     do {
-      try model.compare(opened().snapshot())
-      for (snapshot, model) in held { try model.compare(snapshot) }
+      let database = try opened()
+      try model.compareInAllWays(database.snapshot())
+      try model.compareBesides(database, setting.history)
+      for (snapshot, model) in held { try model.compareInAllWays(snapshot) }
     } catch let error as DatabaseError {
       try take(error)
       if disk.hasLostPower { try crash(dueLoss ?? .strict) }
@@ -187,11 +248,12 @@ extension RandomRun {
   }
 
   private func readBeside() throws {
-    var configuration = setting.configuration(disk, life: 9)
+    var configuration = configuration(life: 9)
     configuration.isReadOnly = true
     let reader = try Database(at: RandomRun.path, configuration: configuration)
     try check(reader)
-    try model.compare(reader.snapshot())
+    try model.compareInAllWays(reader.snapshot())
+    try model.compareBesides(reader, setting.history)
     count("openings beside the writer")
   }
 
@@ -201,11 +263,11 @@ extension RandomRun {
     let restored = "/restored-\(copies).divan"
     try opened().backup(to: copy)
     secure()
-    let configuration = setting.configuration(disk, life: 7000 + copies)
+    let configuration = configuration(life: 7000 + copies)
     try Database.restore(from: copy, to: restored, configuration: configuration)
     let database = try Database(at: restored, configuration: configuration)
     try check(database)
-    try model.compare(database.snapshot())
+    try model.compareInAllWays(database.snapshot())
     try database.write { _ = try $0.overwrite("own", with: [:]) }
     try database.close()
     try Database.delete(at: copy, configuration: configuration)
@@ -263,16 +325,9 @@ extension RandomRun {
   private func open(isClosed: Bool = true) throws {
     lives += 1
     let opened = try Database(
-      at: RandomRun.path, configuration: setting.configuration(disk, life: lives))
+      at: RandomRun.path, configuration: configuration(life: lives))
     try check(opened)
-    let found = try RandomModel(reading: opened.snapshot())
-    guard let index = versions.lastIndex(of: found) else {
-      throw CrashOracle.Mismatch(
-        "what is found is none of \(versions.count) versions: it has \(found.entries.count) "
-          + "documents up to sequence \(found.highestSequence), the oldest of those "
-          + "\(versions[0].entries.count) up to \(versions[0].highestSequence), the newest "
-          + "\(model.entries.count) up to \(model.highestSequence)")
-    }
+    let index = try identify(opened)
     if isClosed, index != versions.count - 1 {
       throw CrashOracle.Mismatch("\(versions.count - 1 - index) commits of a closed store are lost")
     }
@@ -286,9 +341,30 @@ extension RandomRun {
     }
     // What is served stays.
     versions = [versions[index]]
-    highestSequence = max(highestSequence, found.highestSequence)
+    highestSequence = max(highestSequence, versions[0].lastSequence)
     isUnknown = false
     database = opened
+  }
+
+  /// Which of the versions that may be found a store holds, the newest that fits.
+  private func identify(_ database: Database) throws -> Int {
+    let snapshot = try database.snapshot()
+    var differences: [String] = []
+    for (index, version) in versions.enumerated().reversed() {
+      do {
+        guard try version.hasNames(of: database) else { continue }
+        try version.compare(snapshot)
+      } catch let error as CrashOracle.Mismatch {
+        differences.append("\(error)".prefix(200).description)
+        continue
+      }
+      try version.compareBesides(database, setting.history)
+      return index
+    }
+    throw CrashOracle.Mismatch(
+      "what is found is none of \(versions.count) versions; it differs from the newest: "
+        + (differences.first ?? "other named snapshots") + "; from the oldest: "
+        + (differences.last ?? "other named snapshots"))
   }
 
   private func check(_ database: Database) throws {

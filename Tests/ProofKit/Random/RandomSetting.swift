@@ -13,8 +13,13 @@ struct RandomSetting: Sendable {
   var reserveSize: Int
   var isMapped: Bool
   var isInline: Bool
+  /// Whether documents have more than properties.
+  let isRich: Bool
+  /// What the store keeps of what is replaced.
+  var history = HistoryRetention.none
 
-  init(_ random: inout SeededGenerator) {
+  init(_ random: inout SeededGenerator, isRich: Bool) {
+    self.isRich = isRich
     segmentSize = [1 << 10, 4 << 10, 16 << 10].randomElement(using: &random) ?? 4096
     mergedSize = segmentSize * Int.random(in: 1...6, using: &random)
     checkpointInterval = [1 << 10, 6 << 10, 30 << 10].randomElement(using: &random) ?? 4096
@@ -23,10 +28,16 @@ struct RandomSetting: Sendable {
     reserveSize = [0, 512, 4096].randomElement(using: &random) ?? 0
     isMapped = Bool.random(using: &random)
     isInline = Bool.random(using: &random)
+    guard isRich else { return }
+    history =
+      [.none, .none, .everything, HistoryRetention(revisions: 2)].randomElement(using: &random)
+      ?? .none
   }
 
   /// Salts differ from one opening to the next, and are the same in every run.
-  func configuration(_ disk: SimulatedFileSystem, life: Int) -> Configuration {
+  func configuration(
+    _ disk: SimulatedFileSystem, life: Int, _ clock: ProofClock
+  ) -> Configuration {
     var configuration = Configuration.crashing(on: disk, life: life)
     configuration.segmentSizeGoal = segmentSize
     configuration.mergedSizeLimit = mergedSize
@@ -36,6 +47,8 @@ struct RandomSetting: Sendable {
     configuration.reserveSize = reserveSize
     configuration.reads = isMapped ? .mapped : .buffered
     configuration.maintenance = isInline ? .inline : .manual
+    configuration.history = history
+    configuration.now = { clock.now }
     return configuration
   }
 }
@@ -46,5 +59,6 @@ extension RandomSetting: CustomStringConvertible {
       + "\(checkpointInterval), nodes of \(nodeSize), \(sequenceReserve) numbers reserved, "
       + "reserve \(reserveSize), \(isMapped ? "mapped" : "buffered"), "
       + "maintenance \(isInline ? "inline" : "manual")"
+      + (isRich ? ", documents with everything, history \(history)" : "")
   }
 }

@@ -17,7 +17,7 @@ extension RuleCase {
         let left = bench.restarted(.strict, life: 500 + call)
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
-        _ = try oracle.identify(opened.snapshot())
+        _ = try oracle.identify(opened)
       }
     },
     RuleCase(name: "rule 20: a checkpoint is used only with exactly the files it rests on") {
@@ -87,7 +87,7 @@ extension RuleCase {
             try disk.corrupt(checkpoint.path, atOffset: 4096 * (page + 1) + offset, mask: 4)
             let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
             let database = try bench.openQuiet()
-            let found = try original.oracle.identify(database.snapshot())
+            let found = try original.oracle.identify(database)
             try expect(found == original.version, "version \(found) of \(original.version)")
             if database.openingReport.notes.isEmpty { repaired += 1 }
             try expect(try database.check().isSound, "page \(page): not sound")

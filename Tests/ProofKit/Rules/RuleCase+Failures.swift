@@ -56,7 +56,7 @@ extension RuleCase {
             problems.append("a commit is seen before the one it builds on is durable")
           }
         }
-        let version = try? oracle.identify(database.snapshot())
+        let version = try? oracle.identify(database)
         if version != oracle.versions.count - 1 { problems.append("version \(version ?? -1)") }
       }
       try database.write { try $0.overwrite("strong", with: ["n": .int(2)]) }
@@ -163,7 +163,7 @@ extension RuleCase {
           if durability == .full {
             // Readers see what was durable before, and not what may be lost.
             try expect(
-              try oracle.identify(database.snapshot()) == oracle.versions.count - 2,
+              try oracle.identify(database) == oracle.versions.count - 2,
               "what may be lost is seen")
           }
           do { try database.flush() } catch {}
@@ -172,10 +172,10 @@ extension RuleCase {
           let reopened = try same.openQuiet()
           try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
           var served = oracle
-          served.secured = try oracle.identify(reopened.snapshot())
+          served.secured = try oracle.identify(reopened)
           // What was served is durable now, though the flush had failed.
           let last = try same.restarted(.strict, life: 200).open()
-          _ = try served.identify(last.snapshot())
+          _ = try served.identify(last)
         }
       }
     },
@@ -217,7 +217,7 @@ extension RuleCase {
       for loss in [SimulatedDisk.Loss.strict, .processEnd, .everything] {
         let opened = try bench.restarted(loss, life: 90).openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
-        _ = try bench.oracle.identify(opened.snapshot())
+        _ = try bench.oracle.identify(opened)
       }
     },
     RuleCase(name: "what a nested change did is taken back with it") {
@@ -364,7 +364,7 @@ extension RuleCase {
       try bench.commit(database, (0..<40).map { .put(id($0), size: 2) })
       try database.writeCheckpoint()
       try bench.expectNewest(database)
-      for key in bench.oracle.versions.last.map({ Array($0) }) ?? [] {
+      for key in bench.oracle.versions.last.map({ Array($0.entries) }) ?? [] {
         let document = try database.snapshot().get(key.key)
         try expect(
           document.map { CrashOracle.Entry($0) } == (key.value.isDeleted ? nil : key.value),

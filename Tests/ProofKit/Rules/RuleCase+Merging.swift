@@ -213,7 +213,7 @@ extension RuleCase {
         try left.vanish { $0.hasSuffix(".checkpoint") }
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }
-        _ = try oracle.identify(opened.snapshot())
+        _ = try oracle.identify(opened)
       }
       let merged = try SegmentFile(1...UInt64(inputCount), in: bench.directory)
       try expect(merged.header.merge != nil, "nothing was merged")

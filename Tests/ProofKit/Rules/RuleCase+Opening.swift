@@ -51,11 +51,11 @@ extension RuleCase {
       let opened = try after.openQuiet()
       try expect(opened.openingReport.ending == .interrupted, "HEAD is believed")
       var oracle = bench.oracle
-      oracle.secured = try oracle.identify(opened.snapshot())
+      oracle.secured = try oracle.identify(opened)
       try expect(oracle.secured == 2)
       // So what is served was made durable, and numbering goes on past all that was reserved.
       let later = try after.restarted(.strict, life: 190).open()
-      _ = try oracle.identify(later.snapshot())
+      _ = try oracle.identify(later)
       let sequence = try opened.write { try $0.overwrite("b", with: [:]).sequence }
       try expect(sequence > head.sequenceBound, "\(sequence) was handed out again")
     },
@@ -91,10 +91,10 @@ extension RuleCase {
         let left = after.restarted(.processEnd, life: 500 + call)
         let database = try left.openQuiet()
         var served = oracle
-        served.secured = try oracle.identify(database.snapshot())
+        served.secured = try oracle.identify(database)
         let later = try left.restarted(.strict, life: 900 + call).open()
         if let damage = later.openingReport.damage.first { throw damage }
-        _ = try served.identify(later.snapshot())
+        _ = try served.identify(later)
       }
     },
     RuleCase(name: "rule 14: a store is durable in a directory that another process made") {
@@ -105,7 +105,7 @@ extension RuleCase {
         let database = try again.openQuiet()
         try again.commit(database, [.put("a", size: 1)])
         let later = try again.restarted(.strict, life: 900 + call).open()
-        _ = try again.oracle.identify(later.snapshot())
+        _ = try again.oracle.identify(later)
       }
     },
     RuleCase(name: "rule 14: an opening leaves no leftover and no temporary") {
@@ -138,7 +138,7 @@ extension RuleCase {
         try expect(error.code == .diskFull, "\(error)")
       }
       // Nothing happened.
-      try expect(try oracle.identify(database.snapshot()) == oracle.versions.count - 1)
+      try expect(try oracle.identify(database) == oracle.versions.count - 1)
       oracle.cut(after: oracle.versions.count - 1)
       let writer = CrashWriter(oracle, seed: 2)
       try writer.commit(database, [.delete("doc-0"), .delete("doc-1")])
@@ -146,7 +146,7 @@ extension RuleCase {
       try writer.commit(database, [.put("doc-9", size: 3000)])
       try database.close()
       let reopened = try bench.open()
-      _ = try writer.oracle.withLock { try $0.identify(reopened.snapshot()) }
+      _ = try writer.oracle.withLock { try $0.identify(reopened) }
       try expect(bench.fileSystem.names(in: CrashBench.path).contains("RESERVE"), "no reserve")
     },
     RuleCase(name: "rule 15: a full disk never keeps a store from being read") {
@@ -185,7 +185,7 @@ extension RuleCase {
           let before = bench.fileSystem.contentHash
           let reader = try bench.open { $0.isReadOnly = true }
           if let damage = reader.openingReport.damage.first { throw damage }
-          _ = try bench.oracle.identify(reader.snapshot())
+          _ = try bench.oracle.identify(reader)
           try expect(bench.fileSystem.contentHash == before, "a reader has changed the store")
         }
       }
@@ -230,7 +230,7 @@ extension RuleCase {
             "at call \(moment): \(reader.openingReport.damage)")
           var oracle = bench.oracle
           oracle.secured = secured
-          _ = try oracle.identify(reader.snapshot())
+          _ = try oracle.identify(reader)
         }
       }
     },

@@ -30,7 +30,7 @@ extension RuleCase {
         try left.fileSystem.truncate(left.path(of: name), toSize: end)
         let opened = try left.openQuiet { $0.isReadOnly = true }
         if let damage = opened.openingReport.damage.first { throw damage }
-        try expect(try bench.oracle.identify(opened.snapshot()) == before, "a part counts")
+        try expect(try bench.oracle.identify(opened) == before, "a part counts")
       }
     },
     RuleCase(name: "a checkpoint that took its place can be used, whatever is lost") {
@@ -50,7 +50,7 @@ extension RuleCase {
             let notes = opened.openingReport.notes
             try expect(notes.allSatisfy { !$0.contains("Checkpoint") }, "\(loss): \(notes)")
             try expect(try left.checkpointPosition != nil, "\(loss): there is no checkpoint")
-            _ = try bench.oracle.identify(opened.snapshot())
+            _ = try bench.oracle.identify(opened)
           }
         }
       }
@@ -187,7 +187,7 @@ extension RuleCase {
       configuration.fileSystem = bench.fileSystem.restarted(.strict)
       configuration.isReadOnly = true
       let copy = try Database(at: "/copy.divan", configuration: configuration)
-      _ = try bench.oracle.identify(copy.snapshot())
+      _ = try bench.oracle.identify(copy)
     },
     RuleCase(name: "promise 4: a snapshot never changes") {
       let bench = CrashBench.fresh()
@@ -272,7 +272,7 @@ extension RuleCase {
       try expect(isDone.load(ordering: .relaxed), "no checkpoint was written")
       try expect(failures.all.count == 2, "\(failures.all)")
       try expect(
-        try oracle.identify(database.snapshot()) == oracle.versions.count - 1, "another version")
+        try oracle.identify(database) == oracle.versions.count - 1, "another version")
     },
   ]
 }

@@ -42,7 +42,8 @@ extension RuleCase {
         }
         try expect(failed == 1, "\(failed) writes failed")
         let snapshot = try database.snapshot()
-        try expect(snapshot.count == oracle.versions.last.map { $0.count + 3 }, "\(snapshot.count)")
+        try expect(
+          snapshot.count == oracle.versions.last.map { $0.liveIDs.count + 3 }, "\(snapshot.count)")
         try database.close()
         let reopened = try bench.openQuiet()
         try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")

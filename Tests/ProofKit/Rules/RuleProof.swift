@@ -32,7 +32,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
 
   package static let all: [RuleCase] =
     order + merging + segments + opening + checkpoints + failures + frames
-    + promises
+    + promises + revisions
 }
 
 /// Throws unless something is so.
@@ -72,7 +72,7 @@ extension CrashBench {
       throw CrashOracle.Mismatch("damage is reported: \(damage)")
     }
     let oracle = oracle
-    let found = try oracle.identify(database.snapshot())
+    let found = try oracle.identify(database)
     try expect(
       found == oracle.versions.count - 1,
       "version \(found) is found, and \(oracle.versions.count - 1) is the newest")

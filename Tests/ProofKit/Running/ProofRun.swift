@@ -12,6 +12,10 @@ package final class ProofRun: Sendable {
   package let only: String?
   /// How many cases are tried at the same time.
   package let jobs: Int
+  /// When no further case is begun, and the figures are those of the cases until then.
+  package let deadline: ContinuousClock.Instant?
+  /// Told now and then how far the run is.
+  package let progress: (@Sendable (String) -> Void)?
   /// Whether disks are to lose nothing, whatever loss is tried: what a suite must notice that is
   /// there to notice losses.
   package static let losesNothing =
@@ -25,13 +29,16 @@ package final class ProofRun: Sendable {
   }
 
   package init(
-    _ proof: String, budget: Budget, seed: UInt64 = 0, only: String? = nil, jobs: Int = 1
+    _ proof: String, budget: Budget, seed: UInt64 = 0, only: String? = nil, jobs: Int = 1,
+    deadline: ContinuousClock.Instant? = nil, progress: (@Sendable (String) -> Void)? = nil
   ) {
     self.proof = proof
     self.budget = budget
     self.seed = seed
     self.only = only
     self.jobs = jobs
+    self.deadline = deadline
+    self.progress = progress
   }
 }
 
@@ -95,10 +102,19 @@ extension ProofRun {
   ) {
     let chosen = cases.filter { includes(name($0)) }
     let next = Atomic(0)
+    let isLate = Atomic(false)
     DispatchQueue.concurrentPerform(iterations: max(1, jobs)) { _ in
       while true {
         let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
         guard index < chosen.count else { return }
+        if let deadline, ContinuousClock.now > deadline {
+          // One of the jobs says so.
+          if !isLate.exchange(true, ordering: .relaxed) {
+            fail("the time was over after \(index) of \(chosen.count) cases")
+          }
+          return
+        }
+        progress?("\(proof): \(index + 1) of \(chosen.count)")
         do {
           try body(chosen[index])
         } catch {

@@ -19,6 +19,9 @@ package struct CallSite: Hashable, Sendable {
     /// The directory that the store stands in.
     case parentDirectory = "parent"
     case temporaries = "tmp"
+    case attachment
+    /// `attachments/`, or one of the folders in it.
+    case attachmentFolder = "attachments"
     case other
   }
 
@@ -34,7 +37,11 @@ package struct CallSite: Hashable, Sendable {
     var parts = call.path.split(separator: "/")
     let name = parts.popLast().map(String.init) ?? ""
     isTemporary = parts.last == "tmp"
-    file = File(name: name)
+    if parts.last == "attachments" || parts.dropLast().last == "attachments" {
+      file = parts.last == "attachments" ? .attachmentFolder : .attachment
+    } else {
+      file = isTemporary && name.hasPrefix("attachment-") ? .attachment : File(name: name)
+    }
   }
 }
 
@@ -58,7 +65,8 @@ extension CallSite.File {
     case .temporaries: self = .temporaries
     case .segment(let numbers): self = numbers.count == 1 ? .segment : .merged
     case .checkpoint: self = .checkpoint
-    case .attachments, nil: self = .other
+    case .attachments: self = .attachmentFolder
+    case nil: self = .other
     }
   }
 }

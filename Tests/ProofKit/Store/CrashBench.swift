@@ -11,6 +11,8 @@ package final class CrashBench: Sendable {
   package let isMapped: Bool
   private let lives: Atomic<Int>
   private let phase = Mutex(CallSite.Phase.other)
+  /// What the databases take for the time.
+  package let clock = ProofClock()
   /// What is to happen when work with a store fails; by default that is thrown, and ends it.
   package let tolerance = FaultTolerance()
 
@@ -30,6 +32,8 @@ package final class CrashBench: Sendable {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     var configuration = Configuration.crashing(on: fileSystem, life: life)
     configuration.reads = isMapped ? .mapped : .buffered
+    configuration.history = writer.oracle.withLock { $0.history }
+    configuration.now = { [clock] in clock.now }
     return configuration
   }
 
@@ -102,12 +106,72 @@ package final class CrashBench: Sendable {
     try attempt(.commit) { try writer.commit(database, steps, durability: durability) }
   }
 
+  /// Keeps the newest version under a name, unless the name is taken.
+  package func name(_ database: Database, _ name: String) throws {
+    try attempt(.commit) { try writer.name(database, name) }
+  }
+
+  /// Keeps it no longer, if it is kept.
+  package func removeName(_ database: Database, _ name: String) throws {
+    try attempt(.commit) { try writer.removeName(database, name) }
+  }
+
+  /// Purges what has expired some seconds after the beginning.
+  package func purgeExpired(_ database: Database, afterSeconds seconds: UInt64) throws {
+    clock.now = Configuration.proofTime + seconds * 1000
+    try attempt(.commit) { try writer.purgeExpired(database, at: clock.now) }
+  }
+
   /// Commits some documents one by one.
   package func fill(
     _ database: Database, _ numbers: Range<Int>, size: Int = 600, durability: Durability = .full
   ) throws {
     for number in numbers {
       try commit(database, [.put("doc-\(number)", size: size)], durability: durability)
+    }
+  }
+}
+
+/// A clock that stands still until it is set.
+package final class ProofClock: Sendable {
+  private let time = Atomic(Configuration.proofTime)
+
+  /// In milliseconds since 1970.
+  package var now: UInt64 {
+    get { time.load(ordering: .relaxed) }
+    set { time.store(newValue, ordering: .relaxed) }
+  }
+
+  package init() {}
+}
+
+// MARK: Files of attachments
+
+extension CrashBench {
+  /// The digests after which files of attachments are called.
+  package static func attachmentFiles(on disk: SimulatedFileSystem) -> Set<String> {
+    let root = "\(path)/attachments"
+    return Set(disk.names(in: root).flatMap { disk.names(in: "\(root)/\($0)") })
+  }
+
+  /// Cleans up, and throws unless each attachment that is to be read has its file and no other file is
+  /// left.
+  package func checkAttachmentFiles(
+    _ database: Database, _ version: StoreModel, _ retention: HistoryRetention
+  ) throws {
+    try database.flush()
+    try database.compact()
+    let files = CrashBench.attachmentFiles(on: fileSystem)
+    let (needed, allowed) = version.attachmentFiles(
+      largerThan: Configuration.proofInlineLimit, retention)
+    guard needed.isSubset(of: files) else {
+      throw CrashOracle.Mismatch("attachments without files: \(needed.subtracting(files))")
+    }
+    guard files.isSubset(of: allowed) else {
+      throw CrashOracle.Mismatch("files of no attachment: \(files.subtracting(allowed))")
+    }
+    if let problem = try database.check().problems.first {
+      throw CrashOracle.Mismatch("the check finds: \(problem)")
     }
   }
 }

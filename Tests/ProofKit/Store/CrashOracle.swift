@@ -1,7 +1,7 @@
 package import DivanLog
 import DivanTesting
 import Foundation
-package import Synchronization
+import Synchronization
 
 package import Divan
 
@@ -11,18 +11,13 @@ package import Divan
 /// Each transaction of a ``CrashWriter`` also writes the number of its version into a document, so that
 /// what is found after a crash says which version it claims to be.
 package struct CrashOracle: Sendable {
-  package struct Entry: Equatable, Sendable {
-    package var number: Int64
-    package var size: Int
-    package var revision: RevisionID?
-    package var sequence: UInt64
-    package var isDeleted: Bool
-  }
-
-  package typealias Version = [String: Entry]
+  package typealias Entry = StoreModel.Entry
+  package typealias Version = StoreModel
 
   /// The versions in order; the first is that of an empty store.
-  package private(set) var versions: [Version] = [[:]]
+  package private(set) var versions = [Version()]
+  /// What the store keeps of what is replaced, in all its sessions.
+  package var history = HistoryRetention.none
   /// The newest version that must not be lost.
   package var secured = 0
   /// The newest version whose commit returned, however durable it was asked to be: the end of the
@@ -71,7 +66,7 @@ package struct CrashOracle: Sendable {
   /// Notes that a version was seen, so that its sequence numbers are spent.
   package mutating func noteSeen(_ index: Int) {
     returned = max(returned, index)
-    highestSequence = max(highestSequence, versions[index].values.map(\.sequence).max() ?? 0)
+    highestSequence = max(highestSequence, versions[index].lastSequence)
   }
 
   /// Forgets the newest version, of which the store said that nothing of it was committed.
@@ -100,13 +95,40 @@ extension CrashOracle {
     package init(_ description: String) { self.description = description }
   }
 
-  /// Finds out which version a store holds, and throws if that is none or one that it must not be.
+  /// Finds out which version a snapshot is of, and throws if that is none or one that it must not be.
   package func identify(_ snapshot: Snapshot) throws -> Int {
-    let clock = try snapshot.get(CrashOracle.clock)
-    let index = clock.map { $0["version"]?.intValue ?? -1 } ?? 0
-    try checkBounds(index)
-    try compare(snapshot, with: versions[index], index)
+    try identify(snapshot) { _ in true }
+  }
+
+  /// Finds out which version a store holds, and compares all that it shows, past versions too.
+  package func identify(_ database: Database) throws -> Int {
+    let index = try identify(database.snapshot()) { try $0.hasNames(of: database) }
+    try compareHistory(database, index)
     return index
+  }
+
+  private func identify(
+    _ snapshot: Snapshot, where mayBe: (Version) throws -> Bool
+  ) throws -> Int {
+    let clock = Int(
+      try snapshot.get(CrashOracle.clock).map { $0["version"]?.intValue ?? -1 } ?? 0)
+    guard clock >= 0, clock < versions.count else {
+      throw Mismatch("version \(clock) is found, and \(versions.count - 1) is the last")
+    }
+    // Some transactions change no document that is counted.
+    let candidates = versions.indices.reversed().filter { versions[$0].clock == clock }
+    var problem: (any Error)?
+    for index in candidates {
+      do {
+        guard try candidates.count == 1 || mayBe(versions[index]) else { continue }
+        try compare(snapshot, with: versions[index], index)
+        try checkBounds(index)
+        return index
+      } catch let error as Mismatch {
+        problem = problem ?? error
+      }
+    }
+    throw problem ?? Mismatch("no version of the clock \(clock) has these named snapshots")
   }
 
   /// Throws unless a version is one that may be found now.
@@ -126,135 +148,43 @@ extension CrashOracle {
   }
 
   private func compare(_ snapshot: Snapshot, with version: Version, _ index: Int) throws {
-    var feed = snapshot.changes()
-    var seen: Version = [:]
-    var last: UInt64 = 0
-    while let change = try feed.next() {
-      guard change.sequence > last else { throw Mismatch("the feed is out of order") }
-      last = change.sequence
-      guard seen.updateValue(Entry(change.document), forKey: change.id) == nil else {
-        throw Mismatch("the feed of version \(index) has \(change.id) twice")
-      }
-    }
-    guard seen == version else {
-      let differences = Set(seen.keys).union(version.keys).sorted().filter {
-        seen[$0] != version[$0]
-      }
-      .map {
-        "\($0): \(seen[$0].map { "\($0)" } ?? "none") != \(version[$0].map { "\($0)" } ?? "none")"
-      }
-      throw Mismatch(
-        "in the feed of version \(index) of \(versions.count - 1): "
-          + differences.joined(separator: ", "))
-    }
-    var documents = snapshot.documents()
-    var live = version.filter { !$0.value.isDeleted }
-    guard snapshot.count == live.count else {
-      throw Mismatch("version \(index) counts \(snapshot.count) instead of \(live.count)")
-    }
-    while let document = try documents.next() {
-      guard live.removeValue(forKey: document.id) == Entry(document) else {
-        throw Mismatch("\(document.id) of version \(index) is \(document.json)")
-      }
-    }
-    guard live.isEmpty else { throw Mismatch("\(live.keys) of version \(index) are missing") }
-  }
-}
-
-extension CrashOracle.Entry {
-  package init(_ document: Document) {
-    self.init(
-      number: Int64(document["number"]?.intValue ?? document["version"]?.intValue ?? -1),
-      size: document["text"]?.stringValue?.utf8.count ?? 0, revision: document.revision,
-      sequence: document.sequence, isDeleted: document.isDeleted)
-  }
-}
-
-/// Works with a store as a program would, and keeps the oracle told.
-package final class CrashWriter: Sendable {
-  package let oracle: Mutex<CrashOracle>
-  private let random: Mutex<SeededGenerator>
-  /// Whether something failed, so that it is not known what a later flush has flushed.
-  package let isUnsure = Atomic(false)
-
-  package init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
-    self.oracle = Mutex(oracle)
-    random = Mutex(SeededGenerator(seed: seed))
-  }
-
-  /// What a transaction does to one document.
-  package enum Step: Sendable {
-    case put(String, size: Int)
-    case delete(String)
-    /// Puts a document, deletes another, and takes both back.
-    case takeBack(String, size: Int, deleting: String)
-  }
-
-  private struct TakenBack: Error {}
-
-  /// Commits some steps in one transaction.
-  package func commit(
-    _ database: Database, _ steps: [Step], durability: Durability = .full
-  ) throws {
-    let before = oracle.withLock { $0 }
-    let index = before.versions.count
-    // A commit of unknown outcome may be gone: then the next one is built on the one before it. On a
-    // disk that lies the store may be none of these, which is not this writer's to judge.
-    let found =
-      isUnsure.load(ordering: .relaxed) ? try? before.identify(database.snapshot()) : nil
-    let base = found ?? index - 1
-    var version = before.versions[base]
-    var isAttempted = false
     do {
-      try database.write(durability: durability) { transaction in
-        for step in steps {
-          switch step {
-          case .put(let id, let size):
-            let number = random.withLock { Int64(truncatingIfNeeded: $0.next() >> 40) }
-            let text = Value.string(String(repeating: "x", count: size))
-            let document = try transaction.overwrite(
-              id, with: ["number": .int(number), "text": text])
-            version[id] = CrashOracle.Entry(document)
-          case .delete(let id):
-            guard let document = try transaction.get(id) else { continue }
-            version[id] = CrashOracle.Entry(try transaction.delete(document))
-          case .takeBack(let id, let size, let deleted):
-            do {
-              try transaction.nested {
-                let text = Value.string(String(repeating: "y", count: size))
-                _ = try transaction.overwrite(id, with: ["number": .int(-2), "text": text])
-                try transaction.delete(id: deleted)
-                throw TakenBack()
-              }
-            } catch is TakenBack {}
-          }
-        }
-        let clock = try transaction.overwrite(
-          CrashOracle.clock, with: ["version": .int(Int64(index))])
-        version[CrashOracle.clock] = CrashOracle.Entry(clock)
-        let attempted = version
-        oracle.withLock { $0.attempt(attempted) }
-        isAttempted = true
-      }
-    } catch let error as DatabaseError {
-      // Any other code says that nothing was committed; then it must never be found.
-      if isAttempted, error.code != .outcomeUnknown { oracle.withLock { $0.dropNewest() } }
-      throw error
-    }
-    oracle.withLock {
-      $0.noteSeen(index)
-      if durability == .full { $0.secured = index }
+      try version.compare(snapshot)
+    } catch let error as Mismatch {
+      throw Mismatch("version \(index) of \(versions.count - 1): \(error)")
     }
   }
 
-  /// Notes that everything so far was flushed.
-  package func noteFlushed() {
-    guard !isUnsure.load(ordering: .relaxed) else { return }
-    oracle.withLock { $0.secured = $0.versions.count - 1 }
+  /// Compares named versions, earlier revisions, and two earlier versions of the store.
+  private func compareHistory(_ database: Database, _ index: Int) throws {
+    do {
+      try versions[index].compareBesides(database, history)
+      guard history != .none else { return }
+      for earlier in Set([index - 1, index / 2]) where earlier > 0 {
+        let sequence = versions[earlier].lastSequence
+        guard sequence < versions[index].lastSequence else { continue }
+        // Some transactions have no number of their own: the last of them is meant.
+        let meant = versions.prefix(index + 1).last { $0.lastSequence == sequence }
+        let snapshot: Snapshot
+        do {
+          snapshot = try database.snapshot(at: sequence)
+        } catch let error as DatabaseError where error.code == .historyNotHeld && history.mayRefuse
+        {
+          continue
+        }
+        try versions[index].comparePast(
+          meant?.documents ?? [:], snapshot, at: sequence)
+      }
+    } catch let error as Mismatch {
+      throw Mismatch("version \(index) of \(versions.count - 1): \(error)")
+    }
   }
 }
 
 extension Configuration {
+  /// So large are the attachments of the proofs that stand in the log.
+  package static let proofInlineLimit = 48
+
   /// Tiny files, and salts and times that are the same in every run, but differ from one opening to
   /// the next, as they do on a real machine.
   package static func crashing(on fileSystem: any FileSystem, life: Int) -> Configuration {
@@ -265,9 +195,10 @@ extension Configuration {
     configuration.checkpointInterval = 4 << 10
     configuration.maintenance = .inline
     configuration.reserveSize = 4096
+    configuration.attachmentInlineLimit = Configuration.proofInlineLimit
     let generator = Mutex(SeededGenerator(seed: UInt64(life) &* 0x9E37_79B9))
     configuration.random = { generator.withLock { $0.next() } }
-    configuration.now = { 1_700_000_000_000 }
+    configuration.now = { proofTime }
     return configuration
   }
 }

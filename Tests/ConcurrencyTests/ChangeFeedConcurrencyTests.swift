@@ -7,7 +7,7 @@ import Testing
 /// Several tasks follow the changes that several others make.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(20)))
 struct ChangeFeedConcurrencyTests {
   /// What a follower was told.
   private struct Told: Sendable {

@@ -1,0 +1,113 @@
+package import DivanLog
+
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
+// What a tool needs to put together again what stands in a damaged log.
+
+extension InspectedDocument {
+  /// A revision that nothing was made from.
+  package struct Leaf: Sendable {
+    /// Of the record that holds it.
+    package let sequence: UInt64
+    /// The revision and those before it, newest first.
+    package let history: [RevisionID]
+  }
+
+  /// Whether the record says more than every document's does.
+  package var hasDetails: Bool { content.details != nil }
+
+  /// Whether the record says that there is, or was, more than one line of revisions.
+  package var hasTree: Bool { content.details?.tree != nil }
+
+  /// The leaves of the document whose newest record this is, the winning one first.
+  ///
+  /// If its tree cannot be read, that is the record itself.
+  package var leaves: [Leaf] {
+    guard let tree = try? content.tree() else {
+      return [Leaf(sequence: sequence, history: [revision])]
+    }
+    return tree.leaves.map { index in
+      Leaf(
+        sequence: tree.nodes[index].sequence, history: tree.history(of: index).map(\.revision))
+    }
+  }
+
+  /// When the document is to be purged whose newest record this is.
+  package var expiry: Date? { content.details?.expiry.map(Expiry.date) }
+
+  /// What is attached to the record's revision, with the content where `source` has it.
+  package func attachments(
+    from source: any AttachmentSource
+  ) -> [String: Document.Attachment] {
+    var attachments: [String: Document.Attachment] = [:]
+    for entry in content.details?.attachments ?? [] {
+      attachments[entry.name] = Document.Attachment(
+        contentType: entry.contentType, length: Int(clamping: entry.length),
+        generation: entry.generation, body: .stored(entry.digest, source))
+    }
+    return attachments
+  }
+
+  /// The revision that the record's becomes without some of its attachments.
+  package func revision(
+    with attachments: [String: Document.Attachment]
+  ) throws(DatabaseError) -> RevisionID {
+    let entries = content.details?.attachments.filter { attachments[$0.name] != nil } ?? []
+    return try RevisionID.compute(
+      parent: revision, isDeleted: isDeleted, body: content.body,
+      attachments: entries.map(\.forRevision))
+  }
+}
+
+extension InspectedRecord {
+  /// The properties in the record of a local document; nil if it says that there is none any more.
+  package static func localProperties(
+    _ payload: SharedBytes
+  ) throws -> Value.Object? {
+    try LocalRecord.decode(payload).body.flatMap { try EncodedValue($0).decode().objectValue }
+  }
+}
+
+/// The content of attachments in a log that may be damaged: by their records, or by their files alone.
+package final class InspectedAttachments: AttachmentSource {
+  private let files: AttachmentFiles
+  /// Where the records stand.
+  private let places: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
+
+  /// Takes the records that were found.
+  package init(
+    in directory: StoreDirectory,
+    places: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
+  ) {
+    files = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
+    self.places = places
+  }
+
+  /// Opens the content of this digest.
+  package func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    do throws(LogError) {
+      guard let record = try record(of: digest) else {
+        throw .damaged(
+          Damage(
+            path: files.path(of: digest), offset: 0, reason: "an attachment's content is missing"))
+      }
+      return try files.open(record)
+    } catch {
+      throw DatabaseError(error)
+    }
+  }
+
+  private func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
+    guard let (segment, locator) = places[digest],
+      let record = try? AttachmentRecord.decode(segment.record(at: locator).payload)
+    else {
+      // The file may be whole though its record is lost.
+      return try files.record(of: digest)
+    }
+    return record
+  }
+}

@@ -1,0 +1,265 @@
+import DivanLog
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// What a line of an import says.
+enum ImportedLine {
+  case document(ImportedDocument)
+  case localDocument(id: String, EncodedValue)
+  case body(ImportedPiece)
+}
+
+/// A document, or a revision of one, as a line says it.
+struct ImportedDocument {
+  /// Empty for one that has none.
+  var id: String
+  var properties: EncodedValue
+  var isDeleted = false
+  /// The revision and those before it, newest first; none, if it is no certain revision.
+  var history: [RevisionID] = []
+  var expiry: Date?
+  var attachments: [ImportedAttachment] = []
+}
+
+struct ImportedAttachment {
+  var name: String
+  var contentType: String
+  /// What it must be, as far as the line says that.
+  var digest: SHA256.Digest?
+  var length: Int?
+  /// 0 if the line does not say it.
+  var generation: UInt64
+  /// Nil if it is elsewhere.
+  var content: SharedBytes?
+}
+
+/// A part of the content of an attachment.
+struct ImportedPiece {
+  var digest: SHA256.Digest
+  var length: Int
+  var offset: Int
+  var content: SharedBytes
+}
+
+extension ImportedLine {
+  /// Reads a line.
+  ///
+  /// - Throws: ``DatabaseError`` that says what is wrong with it, with the ``DatabaseError/column`` if it is
+  ///   no JSON.
+  static func read(
+    _ text: SharedBytes, with sink: inout ImportSink, _ options: JSONLines.ImportOptions
+  ) throws(DatabaseError) -> ImportedLine {
+    let (properties, reserved) = try sink.read(text, sizeLimit: options.lineSizeLimit)
+    var members = ReservedMembers(reserved)
+    if let body = members.take("_body") { return .body(try ImportedPiece(body)) }
+    var document = ImportedDocument(id: try members.takeID(), properties: properties)
+    try members.takeRevision()
+    if let id = document.id.removing(prefix: "_local/") {
+      try members.expectNothing()
+      return .localDocument(id: id, properties)
+    }
+    if document.id.isEmpty, let name = options.idProperty {
+      document.id = try ReservedMembers.id(try properties.property(name)?.decode(), path: name)
+    }
+    document.isDeleted = try members.takeFlag("_deleted")
+    document.history = try members.takeHistory()
+    document.expiry = try members.takeExpiry()
+    document.attachments = try members.takeAttachments(isRevision: !document.history.isEmpty)
+    try members.expectNothing()
+    return .document(document)
+  }
+}
+
+/// The members of a line that begin with an underscore, taken one after the other.
+private struct ReservedMembers {
+  private var members: Value.Object
+  private var revision: String?
+
+  init(_ members: Value.Object) { self.members = members }
+
+  mutating func take(_ name: String) -> Value? { members.removeValue(forKey: name) }
+
+  /// The ID that a line states; empty if none.
+  mutating func takeID() throws(DatabaseError) -> String {
+    guard let id = take("_id") else { return "" }
+    return try Self.id(id, path: "_id")
+  }
+
+  /// An ID as other databases write them, too: a text, a whole number, `{"$oid": "…"}`.
+  static func id(_ value: Value?, path: String) throws(DatabaseError) -> String {
+    switch value {
+    case .string(let text)? where !text.isEmpty: return text
+    case .int(let number)?: return "\(number)"
+    case .unsigned(let number)?: return "\(number)"
+    default:
+      if let text = value?["$oid"]?.stringValue { return text }
+      throw problem(
+        .invalidDocumentID, "the document's ID is neither a text nor a whole number", path)
+    }
+  }
+
+  /// Which revision the line is said to be; it is only compared with the history.
+  mutating func takeRevision() throws(DatabaseError) {
+    guard let value = take("_rev") else { return }
+    revision = value.stringValue
+    if revision == nil { throw Self.problem(.invalidRevisionID, "a text is expected", "_rev") }
+  }
+
+  mutating func takeFlag(_ name: String) throws(DatabaseError) -> Bool {
+    guard let value = take(name) else { return false }
+    guard let flag = value.boolValue else {
+      throw Self.problem(.invalidValue, "true or false is expected", name)
+    }
+    return flag
+  }
+
+  /// `_revisions`: the generation of the newest revision, and the digests from that one on.
+  mutating func takeHistory() throws(DatabaseError) -> [RevisionID] {
+    guard let revisions = take("_revisions") else { return [] }
+    guard let start = revisions["start"]?.intValue, let ids = revisions["ids"]?.arrayValue,
+      ids.count > 0, start >= ids.count
+    else {
+      throw Self.problem(
+        .invalidRevisionID, "a history has a `start`, and not more `ids` than that", "_revisions")
+    }
+    var history: [RevisionID] = []
+    for (index, id) in ids.enumerated() {
+      guard let digest = id.stringValue,
+        let revision = RevisionID(generation: UInt64(start - index), digest: digest)
+      else {
+        throw Self.problem(
+          .invalidRevisionID, "this is no digest of a revision", "_revisions.ids[\(index)]")
+      }
+      history.append(revision)
+    }
+    if let revision, RevisionID(revision) != history[0] {
+      throw Self.problem(
+        .invalidRevisionID, "`_rev` is \(revision) where `_revisions` begins with \(history[0])",
+        "_rev")
+    }
+    return history
+  }
+
+  /// `_exp`: a date in ISO 8601, or seconds since 1970.
+  mutating func takeExpiry() throws(DatabaseError) -> Date? {
+    guard let value = take("_exp") else { return nil }
+    if let seconds = value.doubleValue { return Date(timeIntervalSince1970: seconds) }
+    let date = value.stringValue.flatMap { text in
+      withUTF8(of: text) { ISO8601Date.date(of: $0) }
+    }
+    guard let date else {
+      throw Self.problem(
+        .invalidValue, "a date as 2026-03-01T12:00:00Z, or seconds since 1970, is expected", "_exp")
+    }
+    return date
+  }
+
+  mutating func takeAttachments(
+    isRevision: Bool
+  ) throws(DatabaseError) -> [ImportedAttachment] {
+    guard let value = take("_attachments") else { return [] }
+    guard let object = value.objectValue else {
+      throw Self.problem(.invalidAttachment, "an object is expected", "_attachments")
+    }
+    var attachments: [ImportedAttachment] = []
+    for (name, entry) in object {
+      var path = "_attachments"
+      PropertyPath.append(key: name, to: &path)
+      attachments.append(
+        try ImportedAttachment(name: name, entry, path: path, isRevision: isRevision))
+    }
+    return attachments
+  }
+
+  /// Refuses members that are left, but for those that only tell of a document.
+  func expectNothing() throws(DatabaseError) {
+    let telling = ["_conflicts", "_deleted_conflicts", "_local_seq", "_revs_info"]
+    for name in members.keys where !telling.contains(name) {
+      var error = PropertyNames.reserved(name)
+      error.propertyPath = name
+      throw error
+    }
+  }
+
+  static func problem(
+    _ code: DatabaseError.Code, _ message: String, _ path: String
+  ) -> DatabaseError {
+    DatabaseError(code, "\(message), at \(path)", propertyPath: path)
+  }
+}
+
+extension ImportedAttachment {
+  fileprivate init(
+    name: String, _ entry: Value, path: String, isRevision: Bool
+  ) throws(DatabaseError) {
+    func problem(_ message: String, _ key: String) -> DatabaseError {
+      ReservedMembers.problem(.invalidAttachment, message, "\(path).\(key)")
+    }
+    self.name = name
+    contentType = entry["content_type"]?.stringValue ?? "application/octet-stream"
+    generation = 0
+    // A new revision says by itself which attachments are new with it.
+    if isRevision, let value = entry["revpos"] {
+      guard let number = value.intValue, number > 0 else {
+        throw problem("a generation is expected", "revpos")
+      }
+      generation = UInt64(number)
+    }
+    if let value = entry["length"] {
+      guard let length = value.intValue else { throw problem("a length is expected", "length") }
+      self.length = length
+    }
+    // Other stores have digests of other kinds, which cannot be compared with ours.
+    if let text = entry["digest"]?.stringValue, text.hasPrefix("sha256-") {
+      guard let digest = SHA256.Digest(attachmentText: text) else {
+        throw problem("this is no digest", "digest")
+      }
+      self.digest = digest
+    }
+    guard let value = entry["data"] else { return }
+    guard let bytes = SharedBytes(base64: value) else { throw problem("this is no base64", "data") }
+    if let length, length != bytes.count {
+      throw problem("there are \(bytes.count) bytes in place of \(length)", "length")
+    }
+    if let digest, digest != SHA256.digest(of: bytes) {
+      throw problem("the content has another digest", "digest")
+    }
+    content = bytes
+  }
+}
+
+extension ImportedPiece {
+  fileprivate init(_ value: Value) throws(DatabaseError) {
+    guard let digest = value["digest"]?.stringValue.flatMap(SHA256.Digest.init(attachmentText:)),
+      let length = value["length"]?.intValue, let offset = value["offset"]?.intValue,
+      offset >= 0, length > 0,
+      let content = value["data"].flatMap(SharedBytes.init(base64:)), !content.isEmpty
+    else {
+      throw ReservedMembers.problem(
+        .invalidAttachment, "a piece of content has a digest, a length, an offset and data", "_body"
+      )
+    }
+    self.init(digest: digest, length: length, offset: offset, content: content)
+  }
+}
+
+extension SharedBytes {
+  /// The bytes that a text spells in base64; nil if it is none.
+  fileprivate init?(base64 value: Value) {
+    guard let text = value.stringValue, let data = Data(base64Encoded: text) else { return nil }
+    self.init(copying: Array(data))
+  }
+}
+
+extension String {
+  /// What follows a prefix; nil if the text does not begin with it.
+  fileprivate func removing(prefix: String) -> String? {
+    // By bytes, since what follows may combine with the last character.
+    utf8.starts(with: prefix.utf8)
+      ? String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
+  }
+}

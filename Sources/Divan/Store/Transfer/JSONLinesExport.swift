@@ -1,0 +1,235 @@
+package import DivanLog
+
+/// Writes a version of the database as JSON Lines, a piece at a time, in memory for one line.
+///
+/// Large attachments come before the line of the first document that has them, in lines of pieces; a later
+/// document that has the same one only names it. Used by one thread at a time.
+package final class JSONLinesExport {
+  private let view: StoreView
+  private let options: JSONLines.ExportOptions
+  /// Told of what is damaged, which is then left out; damage is thrown if this is nil.
+  private let onDamage: ((DatabaseError) throws -> Void)?
+  private var documents: Documents
+  private var localDocuments: LayeredScan?
+  /// What is left of the document that is being written, the next one last.
+  private var leaves: [Leaf] = []
+  /// The line that is written when all content that comes before it was.
+  private var line: Line?
+  /// The content that is being written.
+  private var body: Body?
+  /// Content that was written before; of more than so many, it may be written again.
+  private var written: Set<SHA256.Digest> = []
+  private let writtenLimit: Int
+  private var writer = ExportedLine()
+  /// What was not handed out yet.
+  private var text = ByteWriter(capacity: pieceSizeGoal * 5 / 4)
+  private var lastDamage = ""
+  /// How far it has got.
+  package private(set) var progress: JSONLines.Progress
+
+  private static let pieceSizeGoal = 1 << 16
+
+  private enum Documents {
+    case byID(EntryCursor)
+    case bySequence(ChangeCursor)
+  }
+
+  private struct Body {
+    let digest: SHA256.Digest
+    let length: Int
+    var stream: AttachmentStream
+  }
+
+  fileprivate struct Leaf {
+    let id: String
+    let newest: DocumentRecord
+    /// Of the leaf's record, which may be another.
+    let sequence: UInt64
+    let history: [RevisionID]?
+    /// Stated once for each document.
+    var expiry: UInt64?
+  }
+
+  fileprivate struct Line {
+    let leaf: Leaf
+    let record: DocumentRecord
+    var attachments: [ExportedLine.Attachment] = []
+    /// Of which it is not known yet where their content stands, the next one last.
+    var rest: [AttachmentEntry]
+    var inlineSize = 0
+  }
+
+  /// Begins with the first document of a version.
+  package init(
+    _ snapshot: Snapshot, _ options: JSONLines.ExportOptions,
+    writtenLimit: Int = 1 << 16, onDamage: ((DatabaseError) throws -> Void)? = nil
+  ) {
+    view = snapshot.view
+    self.writtenLimit = writtenLimit
+    self.options = options
+    self.onDamage = onDamage
+    documents =
+      switch options.order {
+      case .byID:
+        .byID(
+          EntryCursor(
+            view, .all, descending: false, includesDeleted: options.content.contains(.revisions)))
+      case .bySequence: .bySequence(ChangeCursor(view, since: 0))
+      }
+    // Past versions have none.
+    if options.content.contains(.localDocuments), view.past == nil {
+      localDocuments = view.scanLocalDocuments(.all)
+    }
+    progress = JSONLines.Progress(
+      totalDocumentCount: Int(clamping: view.past?.documentCount ?? view.state.documentCount))
+  }
+}
+
+extension JSONLinesExport {
+  /// The next piece of the text, some whole lines; nil at the end.
+  package func next() throws -> SharedBytes? {
+    while text.count < JSONLinesExport.pieceSizeGoal {
+      do throws(DatabaseError) {
+        guard try step() else { break }
+      } catch {
+        try leaveOut(error)
+      }
+    }
+    guard text.count > 0 else { return nil }
+    defer { text.removeAll() }
+    progress.byteCount += text.count
+    return text.sharedCopy
+  }
+
+  /// Goes on behind what is damaged, if somebody wants to hear of it.
+  private func leaveOut(_ error: DatabaseError) throws {
+    // Whoever fails twice in the same way did not go on.
+    guard error.code == .damaged, let onDamage, "\(error)" != lastDamage else { throw error }
+    lastDamage = "\(error)"
+    body = nil
+    try onDamage(error)
+  }
+
+  /// Does the next little; returns false at the end.
+  private func step() throws(DatabaseError) -> Bool {
+    if let body {
+      try writePiece(of: body)
+    } else if let line = self.line.take() {
+      try goOn(with: line)
+    } else if let leaf = leaves.popLast() {
+      try begin(leaf)
+    } else if let (id, entry) = try nextDocument() {
+      try begin(id, entry)
+    } else {
+      return try writeLocalDocument()
+    }
+    return true
+  }
+
+  private func nextDocument() throws(DatabaseError) -> (String, DocumentEntry)? {
+    switch documents {
+    case .byID(var cursor):
+      defer { documents = .byID(cursor) }
+      return try cursor.next()
+    case .bySequence(var cursor):
+      defer { documents = .bySequence(cursor) }
+      while let id = try cursor.nextID() {
+        if let entry = try view.entry(id),
+          !entry.isDeleted || options.content.contains(.revisions)
+        {
+          return (id, entry)
+        }
+      }
+      return nil
+    }
+  }
+
+  private func begin(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) {
+    let newest = try view.newestRecord(of: entry, id)
+    if options.content.contains(.revisions) {
+      let tree = try view.tree(of: newest)
+      leaves = tree.leaves.reversed().map { index in
+        Leaf(
+          id: id, newest: newest, sequence: tree.nodes[index].sequence,
+          history: tree.history(of: index).map(\.revision))
+      }
+    } else {
+      leaves = [
+        Leaf(
+          id: id, newest: newest, sequence: entry.winningSequence ?? newest.sequence, history: nil)
+      ]
+    }
+    if options.content.contains(.expiries), let expiry = newest.details?.expiry {
+      leaves[leaves.count - 1].expiry = expiry
+    }
+    if !entry.isDeleted { progress.documentCount += 1 }
+  }
+
+  private func begin(_ leaf: Leaf) throws(DatabaseError) {
+    var record = leaf.newest
+    if leaf.sequence != record.sequence {
+      // Of a past version, a leaf may have been purged since.
+      if view.past != nil, try !view.holdsOlder(leaf.sequence, of: record.idBytes) { return }
+      record = try view.olderRecord(leaf.sequence, of: leaf.id)
+    }
+    line = Line(leaf: leaf, record: record, rest: record.details?.attachments.reversed() ?? [])
+  }
+
+  /// Sees to the next attachment of a line, or writes it.
+  private func goOn(with waiting: Line) throws(DatabaseError) {
+    var line = waiting
+    guard let entry = line.rest.popLast() else {
+      return try writer.append(
+        line.record, id: line.leaf.id, history: line.leaf.history, expiry: line.leaf.expiry,
+        line.attachments, to: &text)
+    }
+    // Also if its content proves damaged.
+    line.attachments.append(.init(entry: entry, content: .absent))
+    defer { self.line = line }
+    guard options.content.contains(.attachments) else { return }
+    if written.contains(entry.digest) {
+      line.place(.before)
+      return
+    }
+    let reader = try view.openAttachment(entry.digest)
+    if reader.length + line.inlineSize <= max(0, options.inlineSizeLimit) {
+      line.place(.inline(try translating { () throws(LogError) in try reader.readAll() }))
+      line.inlineSize += reader.length
+    } else {
+      body = Body(digest: entry.digest, length: reader.length, stream: reader.stream())
+    }
+  }
+
+  /// Writes a piece of content that stands before the line of its document.
+  private func writePiece(of body: Body) throws(DatabaseError) {
+    var body = body
+    let offset = body.stream.offset
+    let piece = try translating { () throws(LogError) in try body.stream.next() }
+    guard let piece else {
+      self.body = nil
+      line?.place(.before)
+      if written.count >= writtenLimit { written.removeAll() }
+      written.insert(body.digest)
+      return
+    }
+    self.body = body
+    writer.append(piece: piece, at: offset, of: body.digest, length: body.length, to: &text)
+  }
+
+  private func writeLocalDocument() throws(DatabaseError) -> Bool {
+    guard var scan = localDocuments else { return false }
+    defer { localDocuments = scan }
+    guard let id = try view.nextLocalDocument(&scan) else { return false }
+    if let body = try view.localBody(id) {
+      try writer.append(localDocument: id, body.bytes, to: &text)
+    }
+    return true
+  }
+}
+
+extension JSONLinesExport.Line {
+  /// Says where the content of the last attachment stands.
+  fileprivate mutating func place(_ content: ExportedLine.Attachment.Content) {
+    attachments[attachments.count - 1].content = content
+  }
+}

@@ -1,0 +1,210 @@
+import DivanLog
+
+/// Takes JSON Lines in pieces, of whatever sizes, and stores them in transactions of some thousand lines.
+///
+/// Memory: the longest line, several times over, and one transaction. Used by one thread at a time.
+final class JSONLinesImport {
+  private let database: Database
+  private let options: JSONLines.ImportOptions
+  private let lineSizeLimit: Int
+  private var sink = ImportSink()
+  private var bodies: ImportedBodies
+  private var batch = ImportBatch()
+  /// The beginning of a line whose end has not come yet.
+  private var beginning = ByteWriter()
+  /// How many bytes of the line have come, which may be more than are kept.
+  private var beginningSize = 0
+  /// How many lines have ended.
+  private var lineCount = 0
+  /// How many bytes these lines have.
+  private var byteCount = 0
+  private(set) var report = ImportReport()
+
+  init(_ database: Database, _ options: JSONLines.ImportOptions) {
+    self.database = database
+    var options = options
+    options.lineSizeLimit = min(max(1, options.lineSizeLimit), 1 << 30)
+    self.options = options
+    lineSizeLimit = options.lineSizeLimit
+    bodies = ImportedBodies(database)
+  }
+}
+
+extension JSONLinesImport {
+  /// Takes bytes that follow those before.
+  ///
+  /// - Throws: ``DatabaseError`` with the ``DatabaseError/importReport``; then the import is over.
+  func append(_ piece: SharedBytes, isCancelled: () -> Bool) throws {
+    try check(isCancelled)
+    var rest = piece
+    while let end = rest.index(of: UInt8(ascii: "\n")) {
+      try takeEnd(of: rest.prefix(end), withBreak: 1, isCancelled)
+      rest = rest.suffix(from: end + 1)
+    }
+    keep(rest)
+  }
+
+  /// Takes the end of the text, and commits what was not committed.
+  func finish(isCancelled: () -> Bool) throws {
+    // A source that was cancelled may just end.
+    try check(isCancelled)
+    if beginningSize > 0 { try takeEnd(of: .empty, withBreak: 0, isCancelled) }
+    try commit(isCancelled)
+    report.lineCount = lineCount
+    report.byteCount = byteCount
+  }
+
+  /// An error with what was done before it, and how to go on.
+  func failure(_ error: any Error) -> any Error {
+    guard var error = error as? DatabaseError, error.importReport == nil else { return error }
+    error.importReport = report
+    let position =
+      report.lineCount == 0
+      ? "Nothing was stored"
+      : "Lines 1 to \(report.lineCount) are stored, so go on with `firstLine` \(report.lineCount + 1)"
+    error.hint = [error.hint, position].compactMap { $0 }.joined(separator: ". ")
+    return error
+  }
+
+  private func keep(_ bytes: SharedBytes) {
+    beginningSize += bytes.count
+    // Of a line that is too long, nothing is needed but where it ends.
+    if beginningSize <= lineSizeLimit { beginning.append(bytes) } else { beginning.removeAll() }
+  }
+
+  private func takeEnd(
+    of end: SharedBytes, withBreak breakSize: Int, _ isCancelled: () -> Bool
+  ) throws {
+    var line = end
+    if beginningSize > 0 {
+      keep(end)
+      line = beginning.sharedCopy
+    }
+    let size = beginningSize > 0 ? beginningSize : end.count
+    beginning.removeAll()
+    beginningSize = 0
+    lineCount += 1
+    byteCount += size + breakSize
+    do {
+      guard size <= lineSizeLimit else { throw tooLong(size) }
+      try take(line)
+    } catch {
+      try refuse(DatabaseError(importing: error, line: lineCount))
+    }
+    if batch.items.count >= max(1, options.transactionCountLimit)
+      || batch.size >= ImportBatch.sizeLimit
+    {
+      try commit(isCancelled)
+    }
+  }
+
+  private func tooLong(_ size: Int) -> DatabaseError {
+    DatabaseError(
+      .documentTooLarge, "a line has \(size) bytes where \(lineSizeLimit) are allowed",
+      hint: "Raise `lineSizeLimit` if each document does stand on a line of its own")
+  }
+
+  /// Reads a line, and takes note of what it says.
+  private func take(_ line: SharedBytes) throws(DatabaseError) {
+    let text = line.withoutMarks(isFirst: lineCount == 1)
+    guard lineCount >= options.firstLine, !text.isBlank else { return }
+    switch try ImportedLine.read(text, with: &sink, options) {
+    case .body(let piece): try bodies.append(piece)
+    case .localDocument(let id, let properties):
+      batch.append(
+        .init(line: lineCount, content: .localDocument(id: id, properties)), size: line.count)
+    case .document(var document):
+      if document.id.isEmpty { document.id = database.newDocumentID() }
+      batch.append(.init(line: lineCount, content: .document(document)), size: line.count)
+    }
+  }
+
+  /// Leaves a bad line out, or ends the import.
+  private func refuse(_ error: DatabaseError) throws {
+    guard options.badLines == .skip, error.isOfLine else { throw failure(error) }
+    note(error)
+  }
+
+  private func note(_ refusal: DatabaseError) {
+    report.refusedCount += 1
+    if report.refusals.count < ImportReport.refusalLimit { report.refusals.append(refusal) }
+  }
+
+  private func check(_ isCancelled: () -> Bool) throws {
+    guard !isCancelled() else {
+      throw failure(DatabaseError(.cancelled, "the import was cancelled"))
+    }
+  }
+
+  private func commit(_ isCancelled: () -> Bool) throws {
+    try check(isCancelled)
+    guard !batch.items.isEmpty else { return }
+    let outcome: ImportOutcome
+    do {
+      // The closure runs once, on this thread.
+      outcome = try database.store.write(
+        durability: database.store.configuration.durability, timeout: nil
+      ) { transaction in
+        var storing = ImportStoring(transaction, bodies, options)
+        try storing.store(batch)
+        return storing.outcome
+      }
+    } catch {
+      throw failure(error)
+    }
+    bodies.release(batch.digests)
+    batch.removeAll()
+    report.lineCount = lineCount
+    report.byteCount = byteCount
+    report.storedCount += outcome.storedCount
+    report.unchangedCount += outcome.unchangedCount
+    report.skippedCount += outcome.skippedCount
+    for refusal in outcome.refusals { note(refusal) }
+  }
+}
+
+extension SharedBytes {
+  /// Where a byte stands first; nil if nowhere.
+  fileprivate func index(of byte: UInt8) -> Int? {
+    withSpan { bytes in
+      var position = 0
+      let ones: UInt64 = 0x0101_0101_0101_0101
+      while bytes.count - position >= 8 {
+        // The high bit of each byte that is this one comes out set; a borrow can set more, but only
+        // above the first that is set rightly.
+        let word = bytes.word(at: position) ^ (ones &* UInt64(byte))
+        let found = (word &- ones) & ~word & (ones << 7)
+        if found != 0 { return position + found.trailingZeroBitCount / 8 }
+        position += 8
+      }
+      while position < bytes.count {
+        if bytes[position] == byte { return position }
+        position += 1
+      }
+      return nil
+    }
+  }
+
+  /// A line without what some programs put around lines: a carriage return at their ends, and a mark of
+  /// UTF-8 at the beginning of the text.
+  fileprivate func withoutMarks(isFirst: Bool) -> SharedBytes {
+    var text = self
+    if isFirst, text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {
+      text = text.suffix(from: 3)
+    }
+    if text.count > 0, text[text.count - 1] == UInt8(ascii: "\r") {
+      text = text.prefix(text.count - 1)
+    }
+    return text
+  }
+
+  fileprivate var isBlank: Bool {
+    withSpan { bytes in
+      var position = 0
+      while position < bytes.count, bytes[position] == 0x20 || bytes[position] == 0x09 {
+        position += 1
+      }
+      return position == bytes.count
+    }
+  }
+}

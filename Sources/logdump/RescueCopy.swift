@@ -1,0 +1,134 @@
+import Divan
+import DivanLog
+
+/// Puts what was found in a damaged log into a new store: each document with its leaves and their histories,
+/// its expiry, and those of its attachments that are whole; and local documents.
+///
+/// A revision that lost an attachment gets a successor without it, so that no revision has other content
+/// than elsewhere.
+struct RescueCopy {
+  private let rescue: Rescue
+  private let attachments: InspectedAttachments
+  /// Whether content that was looked at is whole, by the text of its digest.
+  private var isWhole: [String: Bool] = [:]
+  /// How many documents were stored that are not deleted.
+  private(set) var documentCount = 0
+  private(set) var losses: [Loss] = []
+
+  /// Something of a document that could not be read.
+  struct Loss {
+    let id: String
+    let part: Part
+
+    enum Part {
+      case revision(RevisionID)
+      case attachment(String, RevisionID)
+    }
+  }
+
+  /// Documents and bytes of one transaction.
+  private static let countLimit = 1000
+  private static let sizeLimit = 4 << 20
+
+  init(_ rescue: Rescue) {
+    self.rescue = rescue
+    attachments = rescue.attachments
+  }
+}
+
+extension RescueCopy {
+  /// How many attachments were stored, equal ones counted once.
+  var attachmentCount: Int { isWhole.values.count { $0 } }
+
+  /// Stores everything, in order of IDs.
+  mutating func run(to database: Database) throws {
+    let ids = rescue.places.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    var next = 0
+    while next < ids.count {
+      try database.write(durability: Durability.none) { transaction in
+        let end = next + RescueCopy.countLimit
+        var size = 0
+        while next < min(end, ids.count), size < RescueCopy.sizeLimit {
+          size += try store(ids[next], in: transaction)
+          next += 1
+        }
+      }
+    }
+    try database.write(durability: Durability.none) { transaction in
+      for (id, properties) in rescue.localDocuments { try transaction.putLocal(id, properties) }
+    }
+  }
+
+  /// Stores a document; returns about how many bytes that takes.
+  private mutating func store(_ id: String, in transaction: WriteTransaction) throws -> Int {
+    guard let place = rescue.places[id] else { return 0 }
+    let newest = try rescue.document(at: place)
+    var size = 0
+    for leaf in newest.leaves {
+      let key = Rescue.LeafKey(id: id, sequence: leaf.sequence)
+      guard let record = leaf.sequence == newest.sequence ? newest : try rescue.leaf(key) else {
+        losses.append(Loss(id: id, part: .revision(leaf.history[0])))
+        continue
+      }
+      try store(record, leaf.history, in: transaction)
+      size += record.body.bytes.count
+    }
+    if let expiry = newest.expiry { try transaction.setExpiry(expiry, of: id) }
+    if try transaction.exists(id) { documentCount += 1 }
+    return size
+  }
+
+  private mutating func store(
+    _ record: InspectedDocument, _ history: [RevisionID], in transaction: WriteTransaction
+  ) throws {
+    var document = Document(id: record.id, revision: nil, record.body)
+    var history = history
+    document.attachments = record.attachments(from: attachments)
+    for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key })
+    where !isWhole(attachment) {
+      document.attachments[name] = nil
+      losses.append(Loss(id: record.id, part: .attachment(name, record.revision)))
+    }
+    if document.attachments.count < record.attachments(from: attachments).count {
+      history.insert(try record.revision(with: document.attachments), at: 0)
+    }
+    try transaction.insert(document, history: history, isDeleted: record.isDeleted)
+  }
+
+  /// Whether the content of an attachment can be read to its end, and is what its digest says.
+  private mutating func isWhole(_ attachment: Document.Attachment) -> Bool {
+    guard let digest = attachment.digest else { return false }
+    if let known = isWhole[digest] { return known }
+    let isReadable: Bool
+    do {
+      var pieces = try attachment.pieces()
+      while try pieces.next() != nil {}
+      isReadable = true
+    } catch {
+      isReadable = false
+    }
+    isWhole[digest] = isReadable
+    return isReadable
+  }
+}
+
+extension RescueCopy.Loss {
+  var fields: [(String, JSONNode)] {
+    switch part {
+    case .revision(let revision):
+      [("document", .text(id)), ("revision", .text("\(revision)")), ("saved", .text("none"))]
+    case .attachment(let name, let revision):
+      [
+        ("document", .text(id)), ("revision", .text("\(revision)")), ("attachment", .text(name)),
+        ("saved", .text("none")),
+      ]
+    }
+  }
+
+  var text: String {
+    switch part {
+    case .revision(let revision): "lost: revision \(printable("\(revision)")) of \(printable(id))"
+    case .attachment(let name, _): "lost: attachment \(printable(name)) of \(printable(id))"
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Attachments that are stored while the database is closed, or read while somebody else removes them.
+struct AttachmentClosingTests {
+  private let disk = SimulatedFileSystem()
+  private let database: Database
+
+  init() throws { database = try Database(at: "/s", configuration: .small(on: disk)) }
+
+  /// Bytes that are too many to be kept until they are all there.
+  private func long(_ seed: UInt8) -> [UInt8] { [UInt8](repeating: seed, count: 300_000) }
+
+  /// The files of attachments, under their names or under temporary ones.
+  private func files() throws -> [String] {
+    var paths = try disk.list("/s/tmp").map { "/s/tmp/\($0)" }
+    guard try disk.exists("/s/attachments") else { return paths }
+    for folder in try disk.list("/s/attachments") {
+      paths += try disk.list("/s/attachments/\(folder)")
+    }
+    return paths
+  }
+
+  private func expectClosed(_ body: () throws -> Void) {
+    let error = #expect(throws: DatabaseError.self) { try body() }
+    #expect(error?.code == .closed)
+  }
+
+  @Test(arguments: 1...3)
+  func `content that is being stored when the database is closed is refused, and leaves nothing`(
+    lastPiece: Int
+  ) throws {
+    var count = 0
+    expectClosed {
+      _ = try database.storeAttachment(contentType: "x/y") { () -> [UInt8]? in
+        count += 1
+        if count == lastPiece {
+          try database.close()
+          #expect(try files().isEmpty)
+        }
+        return count < 3 ? long(UInt8(count)) : nil
+      }
+    }
+    #expect(try files().isEmpty)
+  }
+
+  /// The next opening has temporary files of the same names.
+  @Test func `whoever goes on storing after the database was closed leaves the next one alone`()
+    throws
+  {
+    let writer = database.store.attachments.makeWriter()
+    try writer.append(SharedBytes(copying: long(1)))
+    #expect(try files().count == 1)
+    try database.close()
+    #expect(try files().isEmpty)
+    let next = try Database(at: "/s", configuration: .small(on: disk))
+    let other = next.store.attachments.makeWriter()
+    try other.append(SharedBytes(copying: long(2)))
+    let temporaries = try files()
+    #expect(temporaries.count == 1)
+    #expect(throws: LogError.self) { try writer.append(SharedBytes(copying: long(3))) }
+    #expect(try files() == temporaries)
+    let stored = try other.finish()
+    #expect(try next.store.attachments.open(stored.record).readAll().array == long(2))
+    let late = database.store.attachments.makeWriter()
+    #expect(throws: LogError.self) { try late.append(SharedBytes(copying: long(4))) }
+  }
+
+  @Test func `a file that gets its name just before the database is closed is removed`() throws {
+    let database = database
+    disk.observeCalls { call in
+      // The file has its name, and nobody was told yet.
+      if call.verb == .flushDirectory, call.path.hasPrefix("/s/attachments/") {
+        try? database.close()
+      }
+    }
+    _ = try? database.storeAttachment(contentType: "x/y", pieces: AttachmentPiece(long(1)).take)
+    disk.observeCalls(nil)
+    expectClosed { _ = try database.snapshot() }
+    #expect(try files().isEmpty)
+    // Nor does one get its name after that.
+    let next = try Database(at: "/s", configuration: .small(on: disk))
+    disk.observeCalls { call in
+      if call.verb == .flush, call.path.hasPrefix("/s/tmp/attachment") { try? next.close() }
+    }
+    expectClosed {
+      _ = try next.storeAttachment(contentType: "x/y", pieces: AttachmentPiece(long(2)).take)
+    }
+    disk.observeCalls(nil)
+    #expect(try files().isEmpty)
+  }
+
+  @Test func `content that comes asynchronously is refused when the database is closed`()
+    async throws
+  {
+    let database = database
+    let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    continuation.yield(long(1))
+    let storing = Task { try await database.storeAttachment(contentType: "x/y", pieces: pieces) }
+    while try files().isEmpty { await Task.yield() }
+    try database.close()
+    continuation.yield(long(2))
+    continuation.finish()
+    let error = await #expect(throws: DatabaseError.self) { try await storing.value }
+    #expect(error?.code == .closed)
+    #expect(try files().isEmpty)
+  }
+
+  @Test
+  func `a reader of a live store is told that an attachment was removed, not that it is damaged`()
+    throws
+  {
+    var document = Document(id: "a")
+    document.attachments["kept"] = Document.Attachment(contentType: "x/y", long(1))
+    document.attachments["gone"] = Document.Attachment(contentType: "x/y", long(2))
+    var stored = try database.write { try $0.put(document) }
+    var configuration = Configuration.small(on: disk)
+    configuration.isReadOnly = true
+    let reader = try Database(at: "/s", configuration: configuration)
+    let old = try #require(try reader.read { try $0.get("a") })
+    stored.attachments["gone"] = nil
+    try database.write { _ = try $0.put(stored) }
+    stored = Document(id: "")
+    try database.compact()
+    #expect(try files().count == 1)
+    #expect(try old.attachments["kept"]?.content() == Data(long(1)))
+    let error = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
+    #expect(error?.code == .notFound)
+    #expect(error?.hint?.contains("again") == true)
+    // What the newest version has as well is damaged if it is missing.
+    let kept = try #require(try files().first)
+    try disk.remove("/s/attachments/\(kept.prefix(2))/\(kept)")
+    let other = #expect(throws: DatabaseError.self) { try old.attachments["kept"]?.content() }
+    #expect(other?.code == .damaged)
+    // So it is if nothing can be said of the newest version.
+    try database.close()
+    for name in try disk.list("/s") where name.hasSuffix(".segment") {
+      try disk.vanish("/s/\(name)")
+    }
+    let last = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
+    #expect(last?.code == .damaged)
+  }
+}
+
+/// Bytes that come at once.
+private final class AttachmentPiece {
+  private var bytes: [UInt8]?
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  func take() -> [UInt8]? {
+    defer { bytes = nil }
+    return bytes
+  }
+}

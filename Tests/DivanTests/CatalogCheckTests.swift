@@ -1,0 +1,269 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Divan
+
+extension Database {
+  /// Appends a record of a kind, whatever it says, and tells where it stands.
+  fileprivate func plant(_ kind: Record.Kind, _ payload: [UInt8]) throws -> RecordLocator {
+    try write { try $0.append(kind, id: nil) { writer in writer.append(payload) } }
+  }
+
+  fileprivate func plant(
+    _ kind: Record.Kind, _ encode: (inout ByteWriter) -> Void
+  ) throws -> RecordLocator {
+    try write { try $0.append(kind, id: nil, encode: encode) }
+  }
+}
+
+extension StoreState {
+  fileprivate mutating func lead(_ key: [UInt8], to locator: RecordLocator) {
+    var scratch = ByteWriter()
+    setCatalog(key, leadingTo: locator, scratch: &scratch)
+  }
+}
+
+/// An index that says of attachments, local documents, expiries and versions what the log does not: `check()`
+/// finds it, and who reads is told.
+struct CatalogCheckTests {
+  private let database: Database
+  private let poster = [UInt8](repeating: 1, count: 100_000)
+
+  init() throws {
+    var configuration = Configuration.small(on: MemoryFileSystem())
+    configuration.maintenance = .manual
+    configuration.history = .everything
+    database = try Database(at: "/s", configuration: configuration)
+    let poster = poster
+    try database.write { transaction in
+      var document = Document(id: "a", ["n": 1])
+      document.attachments["note"] = Document.Attachment(contentType: "x/y", [1, 2, 3])
+      document.attachments["poster"] = Document.Attachment(contentType: "x/y", poster)
+      try transaction.put(document)
+      try transaction.setExpiry(Date(timeIntervalSince1970: 4_000_000_000), of: "a")
+      try transaction.putLocal("here", ["n": 1])
+      try transaction.putLocal("there", ["n": 2])
+    }
+    try database.write { _ = try $0.overwrite("b", with: ["n": 1]) }
+    try database.nameSnapshot("first")
+    try database.nameSnapshot("second")
+  }
+
+  private var note: SHA256.Digest {
+    SHA256.digest(of: SharedBytes(copying: [1, 2, 3]))
+  }
+
+  private func problems(_ tampering: (inout StoreState) -> Void) throws -> [String] {
+    database.tamper(tampering)
+    let report = try database.check()
+    for problem in report.problems { #expect(problem.code == .damaged) }
+    return report.problems.map(\.message)
+  }
+
+  private func locator(_ key: [UInt8]) throws -> RecordLocator {
+    try #require(try database.store.view().locator(in: \.catalog, key))
+  }
+
+  private func expectDamage(_ body: () throws -> Void) {
+    let error = #expect(throws: DatabaseError.self) { try body() }
+    #expect(error?.code == .damaged)
+  }
+
+  private func key(_ local: String) -> [UInt8] { CatalogKey.local(SharedBytes(utf8: local)) }
+  private func name(_ name: String) -> [UInt8] { CatalogKey.named(SharedBytes(utf8: name)) }
+
+  @Test func `what is as it should be is no problem`() throws {
+    #expect(try problems { _ in }.isEmpty)
+  }
+
+  @Test func `a local document that is another one, or none, is found out`() throws {
+    let here = try locator(key("here"))
+    let wrong = "the index and the log disagree about a local document"
+    let there = try locator(key("there"))
+    #expect(try problems { $0.lead(key("here"), to: there) } == [wrong])
+    expectDamage { _ = try database.snapshot().localDocument("here") }
+    let removed = try database.plant(.local) {
+      LocalRecord(idBytes: SharedBytes(utf8: "here"), superseded: nil, body: nil).encode(to: &$0)
+    }
+    #expect(try problems { $0.lead(key("here"), to: removed) } == [wrong])
+    expectDamage { _ = try database.snapshot().localDocument("here") }
+    let garbage = try database.plant(.local, [9])
+    #expect(try problems { $0.lead(key("here"), to: garbage) }.first?.contains("flags") == true)
+    expectDamage { _ = try database.snapshot().localDocument("here") }
+    let document = try database.entry(of: "b").locator
+    #expect(
+      try problems { $0.lead(key("here"), to: document) }.first?.contains("another record") == true)
+    #expect(try problems { $0.lead(key("here"), to: here) }.isEmpty)
+    #expect(try database.snapshot().localDocument("here")?["n"] == 1)
+  }
+
+  @Test func `a local document whose ID is no text cannot be listed, and the others can`() throws {
+    let odd = try database.plant(.local) {
+      LocalRecord(
+        idBytes: SharedBytes(copying: [0xFF]), superseded: nil,
+        body: try? (["n": 1] as Value).stored
+      ).encode(to: &$0)
+    }
+    _ = try problems { $0.lead(CatalogKey.local(SharedBytes(copying: [0xFF])), to: odd) }
+    expectDamage { _ = try database.snapshot().localDocumentIDs() }
+    let ids = try database.snapshot().localDocumentIDs(.before("z"))
+    #expect(ids == ["here", "there"])
+  }
+
+  @Test func `an expiry that the document does not have, or that is lost, is found out`() throws {
+    let expiry = try #require(
+      try database.snapshot().view.newestRecord(
+        of: database.entry(of: "a"), "a"
+      ).details?.expiry)
+    let a = SharedBytes(utf8: "a")
+    let wrong = "the index and the log disagree about an expiry"
+    let count = "there are 2 expiries of 1 documents that expire"
+    let value: [UInt8] = [1]
+    for key in [
+      CatalogKey.expiry(expiry + 1, a), CatalogKey.expiry(expiry, SharedBytes(utf8: "b")),
+      CatalogKey.expiry(expiry, SharedBytes(utf8: "nobody")),
+      CatalogKey.expiry(expiry, SharedBytes(copying: [0xFF])),
+      [CatalogKey.Kind.expiry.rawValue, 1, 2],
+    ] {
+      #expect(try problems { $0.catalog.set(key.span, value.span) } == [wrong, count], "\(key)")
+      #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
+    }
+    // Nobody is purged for what only the index says.
+    let past = CatalogKey.expiry(1, SharedBytes(utf8: "b"))
+    database.tamper { $0.catalog.set(past.span, value.span) }
+    #expect(try database.purgeExpiredDocuments() == 0)
+    #expect(try database.snapshot().get("b") != nil)
+    database.tamper { $0.catalog.remove(past.span) }
+    #expect(
+      try problems { $0.catalog.remove(CatalogKey.expiry(expiry, a).span) }
+        == ["there are 0 expiries of 1 documents that expire"])
+  }
+
+  @Test func `versions of the store that are others than their keys say are found out`() throws {
+    let first = try locator(name("first"))
+    let wrong = "the index and the log disagree about a named snapshot"
+    let second = try locator(name("second"))
+    #expect(try problems { $0.lead(name("first"), to: second) } == [wrong])
+    let removed = try database.plant(.named) {
+      NamedRecord(name: SharedBytes(utf8: "first"), superseded: nil, moment: nil).encode(to: &$0)
+    }
+    #expect(try problems { $0.lead(name("first"), to: removed) } == [wrong])
+    // Who asks for it is told that there is none.
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot(named: "first") }
+    #expect(error?.code == .notFound)
+    #expect(try database.namedSnapshots().map(\.name) == ["second"])
+    let garbage = try database.plant(.named, [9])
+    #expect(try problems { $0.lead(name("first"), to: garbage) }.first?.contains("flags") == true)
+    expectDamage { _ = try database.snapshot(named: "first") }
+    #expect(try problems { $0.lead(name("first"), to: first) }.isEmpty)
+
+    let moment = try locator(CatalogKey.moment(1))
+    let other = try locator(CatalogKey.moment(2))
+    #expect(
+      try problems { $0.lead(CatalogKey.moment(1), to: other) }
+        == ["the index and the log disagree about when a version was made"])
+    let odd = try database.plant(.moment, [9])
+    #expect(try problems { $0.lead(CatalogKey.moment(1), to: odd) }.count == 1)
+    expectDamage { _ = try database.snapshot(at: Date(timeIntervalSince1970: 1)) }
+    #expect(try problems { $0.lead(CatalogKey.moment(1), to: moment) }.isEmpty)
+  }
+
+  @Test func `an attachment that is lost, or another one, is found out`() throws {
+    let key = CatalogKey.attachment(note)
+    let place = try locator(key)
+    let document = try #require(try database.snapshot().get("a"))
+    let attachment = try #require(document.attachments["note"])
+    let poster = try locator(CatalogKey.attachment(SHA256.digest(of: SharedBytes(copying: poster))))
+    func read() throws {
+      _ = try #require(try database.read { try $0.get("a") })
+        .attachments["note"]?.content()
+    }
+    #expect(
+      try problems { $0.lead(key, to: poster) } == [
+        "bytes are not what was written: the record of another attachment stands here"
+      ])
+    expectDamage { try read() }
+    let garbage = try database.plant(.attachment, [9])
+    #expect(try problems { $0.lead(key, to: garbage) }.first?.contains("unknown form") == true)
+    expectDamage { try read() }
+    #expect(
+      try problems { $0.catalog.remove(key.span) }.first?.contains("\"note\" is missing") == true)
+    expectDamage { try read() }
+    // What was read before is there still.
+    #expect(try attachment.content() == Data([1, 2, 3]))
+    #expect(try problems { $0.lead(key, to: place) }.isEmpty)
+    let short: [UInt8] = [CatalogKey.Kind.attachment.rawValue, 1]
+    #expect(
+      try problems { $0.lead(short, to: place) } == ["an attachment's digest in the index is none"])
+    // Nobody can say what it is, so it stays.
+    try database.compact()
+    #expect(try problems { _ in } == ["an attachment's digest in the index is none"])
+    #expect(try problems { $0.catalog.remove(short.span) }.isEmpty)
+    // What a document says of the length must be so.
+    let wrong = Document.Attachment(
+      contentType: "x/y", length: 4, generation: 1, body: attachment.body)
+    expectDamage { _ = try wrong.content() }
+  }
+
+  @Test func `a document whose tree cannot be read is damage of that document`() throws {
+    let revision = RevisionID(generation: 1, digest: .own(1, 2))
+    for (id, tree) in [("garbage", [0xFF, 0xFF, 9] as [UInt8]), ("empty", [0])] {
+      var record = try DocumentRecord.forged(id, sequence: 20, revision)
+      record.details = DocumentDetails(tree: SharedBytes(copying: tree))
+      try database.adopt(record)
+      expectDamage { _ = try database.snapshot().leaves(of: id) }
+      let document = Document(id: id, revision: revision, EncodedValue(record.body))
+      expectDamage { try database.write { _ = try $0.put(document) } }
+    }
+    #expect(try database.snapshot().get("b") != nil)
+  }
+
+  @Test func `a winner that is not where the index says is found out`() throws {
+    let revisions = try ["2-bb", "2-cc"].map { try RevisionID(parsing: $0) }
+    try database.write { transaction in
+      for revision in revisions {
+        _ = try transaction.insert(
+          Document(id: "c", ["r": .string("\(revision)")]), history: [revision])
+      }
+    }
+    let sound = try database.entry(of: "c")
+    #expect(sound.revision == revisions[1])
+    #expect(try problems { _ in }.isEmpty)
+    // A third one wins, as the index has it.
+    var wrong = sound
+    wrong.revision = RevisionID(generation: 9, digest: .own(9, 9))
+    database.tamper { $0.set(wrong, for: Array("c".utf8)) }
+    #expect(
+      try problems { _ in } == ["the index and the log disagree about a revision"])
+    let document = Document(
+      id: "c", revision: wrong.revision, EncodedValue(try (["n": 1] as Value).stored))
+    expectDamage { try database.write { _ = try $0.put(document) } }
+    // The other leaf's record is missing.
+    wrong = sound
+    database.tamper {
+      $0.set(sound, for: Array("c".utf8))
+      $0.older.remove(OlderKey.bytes(SharedBytes(utf8: "c"), sound.sequence - 1).span)
+    }
+    expectDamage { _ = try database.snapshot().leaves(of: "c") }
+  }
+
+  @Test func `a record that names another revision as the winner than stands there is found out`()
+    throws
+  {
+    try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
+    let current = try database.entry(of: "b")
+    var record = try DocumentRecord.forged(
+      "b", sequence: current.sequence + 1, RevisionID(parsing: "1-bb"))
+    record.superseded = .init(sequence: current.sequence, locator: current.locator)
+    record.details = DocumentDetails(
+      winner: .init(
+        revision: RevisionID(generation: 9, digest: .own(9, 9)), isDeleted: false, sequence: 2),
+      mayHoldOlder: true)
+    try database.write { try $0.append(record, id: "b", over: current) }
+    #expect(
+      try problems { _ in } == ["another revision stands where the winning one should"])
+  }
+}

@@ -1,0 +1,264 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// What exports hold, and where they go.
+struct JSONLinesExportTests {
+  private let disk = SimulatedDisk()
+  private let database: Database
+
+  init() throws { database = try Database(at: "/s", configuration: disk.configuration()) }
+
+  private func revision(_ generation: UInt64, _ digest: String) throws -> RevisionID {
+    try #require(RevisionID(generation: generation, digest: digest))
+  }
+
+  /// A live document, a deleted one, a conflict, an attachment, an expiry, a local document.
+  private func fill() throws {
+    try database.write { transaction in
+      try transaction.insert(Document(id: "z", ["n": 1]), history: [try revision(1, "a")])
+      try transaction.insert(
+        Document(id: "gone"), history: [try revision(2, "b"), try revision(1, "a")],
+        isDeleted: true)
+      for digest in ["b", "c"] {
+        try transaction.insert(
+          Document(id: "both", ["d": .string(digest)]),
+          history: [try revision(2, digest), try revision(1, "a")])
+      }
+      var document = Document(id: "a")
+      document.attachments["t"] = Document.Attachment(contentType: "text/plain", "hello".utf8)
+      try transaction.insert(document, history: [try revision(1, "x")])
+      try transaction.setExpiry(Date(timeIntervalSince1970: 4_000_000_000.5), of: "a")
+      try transaction.putLocal("l", ["n": 2])
+    }
+  }
+
+  private let attached =
+    #""content_type":"text/plain","digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=","#
+    + #""length":5,"revpos":1"#
+
+  @Test func `an export holds what was asked for`() throws {
+    try fill()
+    let snapshot = try database.snapshot()
+    #expect(
+      try snapshot.jsonLinesText([]) == """
+        {"_id":"a","_rev":"1-x","_attachments":{"t":{\(attached),"stub":true}}}
+        {"_id":"both","_rev":"2-c","d":"c"}
+        {"_id":"z","_rev":"1-a","n":1}
+
+        """)
+    #expect(
+      try snapshot.jsonLinesText() == """
+        {"_id":"a","_rev":"1-x","_revisions":{"start":1,"ids":["x"]},"_exp":"2096-10-02T07:06:40.500Z",\
+        "_attachments":{"t":{\(attached),"data":"aGVsbG8="}}}
+        {"_id":"both","_rev":"2-c","_revisions":{"start":2,"ids":["c","a"]},"d":"c"}
+        {"_id":"both","_rev":"2-b","_revisions":{"start":2,"ids":["b","a"]},"d":"b"}
+        {"_id":"gone","_rev":"2-b","_deleted":true,"_revisions":{"start":2,"ids":["b","a"]}}
+        {"_id":"z","_rev":"1-a","_revisions":{"start":1,"ids":["a"]},"n":1}
+        {"_id":"_local/l","n":2}
+
+        """)
+    let ids = try snapshot.jsonLinesText([.attachments, .localDocuments], by: .bySequence)
+      .split(separator: "\n").map { $0.split(separator: "\"")[3] }
+    #expect(ids == ["z", "both", "a", "_local/l"])
+    #expect(
+      try snapshot.jsonLinesText(.attachments, inlineSizeLimit: 4).split(separator: "\n").prefix(2)
+        == [
+          #"{"_body":{"digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=","length":5,"#
+            + #""offset":0,"data":"aGVsbG8="}}"#,
+          #"{"_id":"a","_rev":"1-x","_attachments":{"t":{"# + attached + #","follows":true}}}"#,
+        ])
+  }
+
+  @Test(arguments: [JSONLines.ExportOptions.Order.byID, .bySequence])
+  func `a past version is exported as it was`(order: JSONLines.ExportOptions.Order) throws {
+    try fill()
+    try database.nameSnapshot("then")
+    // Local documents are none of a past version.
+    let then = try database.snapshot().jsonLinesText([.attachments, .revisions], by: order)
+    try database.write { transaction in
+      try transaction.overwrite("z", with: ["n": 2])
+      try transaction.purge("both", revision: try revision(2, "b"))
+      try transaction.put(Document(id: "new"))
+    }
+    let past = try database.snapshot(named: "then")
+    let text = try past.jsonLinesText([.attachments, .revisions, .localDocuments], by: order)
+    // But for the leaf that was purged, which nothing can bring back.
+    #expect(
+      Set(text.split(separator: "\n"))
+        == Set(
+          then.split(separator: "\n").filter { !$0.contains("\"2-b\"") || $0.contains("gone") }))
+  }
+
+  @Test func `an export goes to a file that is whole or not there`() throws {
+    try fill()
+    var seen: [JSONLines.Progress] = []
+    let written = try database.exportJSONLines(to: "/out.jsonl") { progress in
+      seen.append(progress)
+      return true
+    }
+    let bytes = try disk.contents(of: "/out.jsonl")
+    #expect(try String(decoding: bytes, as: UTF8.self) == database.snapshot().jsonLinesText())
+    #expect(written.byteCount == bytes.count && seen.last == written)
+    #expect(written.documentCount == 3 && written.totalDocumentCount == 3)
+    let taken = #expect(throws: DatabaseError.self) {
+      try database.exportJSONLines(to: "/out.jsonl")
+    }
+    #expect(taken?.code == .alreadyExists)
+    let cancelled = #expect(throws: DatabaseError.self) {
+      try database.exportJSONLines(to: "/other.jsonl") { _ in false }
+    }
+    #expect(cancelled?.code == .cancelled)
+    #expect(try !disk.fileSystem.list("/").contains { $0.hasPrefix("other") })
+  }
+
+  @Test func `a failing disk or a loss of power leaves no half export`() throws {
+    try fill()
+    let whole = try database.snapshot().jsonLinesText()
+    try database.close()
+    func export(_ disk: SimulatedDisk) throws {
+      var configuration = disk.configuration()
+      configuration.isReadOnly = true
+      try Database(at: "/s", configuration: configuration).exportJSONLines(to: "/out.jsonl")
+    }
+    func check(_ disk: SimulatedDisk) throws {
+      let names = try disk.fileSystem.list("/")
+      if names.contains("out.jsonl") {
+        #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
+        return
+      }
+      // What a crash left is no obstacle.
+      try export(disk)
+      #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
+      #expect(try !disk.fileSystem.list("/").contains("out.jsonl.unfinished"))
+    }
+    let faults = try disk.forEachFault(losses: [.processEnd], export, check: check)
+    let crashes = try disk.forEachCrash(export, check: check)
+    print("faults: \(faults), crashes: \(crashes)")
+  }
+
+  @Test func `of a database in memory the file is on the machine's disk`() throws {
+    let folder = try TemporaryDirectory()
+    let path = folder.path + "/out.jsonl"
+    let database = try Database.inMemory()
+    try database.write { _ = try $0.put(Document(id: "a", ["n": 1])) }
+    try database.exportJSONLines(to: path)
+    let copy = try Database.inMemory()
+    #expect(try copy.importJSONLines(from: path).storedCount == 1)
+    #expect(try copy.snapshot().get("a") == database.snapshot().get("a"))
+    let missing = #expect(throws: DatabaseError.self) {
+      try copy.importJSONLines(from: folder.path + "/nothing")
+    }
+    #expect(missing?.code == .notFound)
+  }
+
+  @Test func `asynchronous callers get the same, in pieces or as a file`() async throws {
+    try fill()
+    let snapshot = try database.snapshot()
+    var bytes = Data()
+    for try await piece in snapshot.jsonLines() { bytes.append(piece) }
+    #expect(try String(decoding: bytes, as: UTF8.self) == snapshot.jsonLinesText())
+    try await database.exportJSONLines(to: "/async.jsonl")
+    #expect(try disk.contents(of: "/async.jsonl") == Array(bytes))
+    try await snapshot.exportJSONLines(to: "/async 2.jsonl") { $0.byteCount >= 0 }
+    let copy = try Database.inMemory()
+    let report = try await copy.importJSONLines(from: snapshot.jsonLines())
+    #expect(report.storedCount == 6)
+    #expect(try KeptContents(copy) == KeptContents(database))
+  }
+
+  @Test func `a cancelled task ends its export with an error, not with less of it`() async throws {
+    try fill()
+    let snapshot = try database.snapshot()
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      for try await _ in snapshot.jsonLines() {}
+    }
+    task.cancel()
+    let error = await #expect(throws: DatabaseError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
+    let database = database
+    let other = Task {
+      while !Task.isCancelled { await Task.yield() }
+      try await database.exportJSONLines(to: "/cancelled.jsonl")
+    }
+    other.cancel()
+    let fileError = await #expect(throws: DatabaseError.self) { try await other.value }
+    #expect(fileError?.code == .cancelled)
+    #expect(try !disk.fileSystem.list("/").contains { $0.hasPrefix("cancelled") })
+  }
+
+  @Test func `what is damaged ends an export, or is left out and told of`() throws {
+    try fill()
+    let bytes = [UInt8](repeating: 7, count: 100_000)
+    try database.write { transaction in
+      var document = Document(id: "large")
+      document.attachments["body"] = Document.Attachment(contentType: "x/y", bytes)
+      document.attachments["small"] = Document.Attachment(contentType: "x/y", [1])
+      try transaction.put(document)
+    }
+    let folder = try disk.fileSystem.list("/s/attachments")[0]
+    let file = try disk.fileSystem.list("/s/attachments/\(folder)")[0]
+    try disk.corrupt("/s/attachments/\(folder)/\(file)", atOffset: 10, mask: 1)
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().jsonLinesText() }
+    #expect(error?.code == .damaged)
+    var options = JSONLines.ExportOptions()
+    for limit in [0, 1 << 20] {
+      options.inlineSizeLimit = limit
+      var damage: [DatabaseError] = []
+      let export = JSONLinesExport(try database.snapshot(), options) { damage.append($0) }
+      var text = Data()
+      while let piece = try export.next() { text.append(contentsOf: piece.array) }
+      #expect(damage.count == 1)
+      let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+      let line = try #require(lines.first { $0.hasPrefix(#"{"_id":"large""#) })
+      #expect(line.contains(#""body":{"content_type":"x/y","#) && line.contains(#""stub":true"#))
+      #expect(lines.count { !$0.hasPrefix(#"{"_body"#) } == 7)
+    }
+    let late = JSONLinesExport(try database.snapshot(), options) { _ in }
+    try database.close()
+    let closed = #expect(throws: DatabaseError.self) { try late.next() }
+    #expect(closed?.code == .closed)
+  }
+
+  @Test func `bytes that are no properties are damage`() throws {
+    let record = DocumentRecord(
+      idBytes: SharedBytes(utf8: "a"), sequence: 1, revision: try revision(1, "a"),
+      isDeleted: false, ancestors: .none, superseded: nil, body: SharedBytes(copying: [0xB0, 1]))
+    var line = ExportedLine()
+    var text = ByteWriter()
+    var error: DatabaseError?
+    do throws(DatabaseError) {
+      try line.append(record, id: "a", history: nil, expiry: nil, [], to: &text)
+    } catch let damage {
+      error = damage
+    }
+    #expect(error?.code == .damaged && text.count == 0)
+  }
+
+  @Test func `a revision tree that cannot be read leaves its document with its newest record`()
+    throws
+  {
+    var record = DocumentRecord(
+      idBytes: SharedBytes(utf8: "a"), sequence: 1, revision: try revision(1, "a"),
+      isDeleted: false, ancestors: .none, superseded: nil, body: EncodedValue.emptyObject.bytes)
+    record.details = DocumentDetails(tree: SharedBytes(copying: [0xFF]))
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    let document = try InspectedDocument(writer.sharedCopy)
+    #expect(document.hasTree)
+    #expect(try document.leaves.map(\.history) == [[revision(1, "a")]])
+  }
+
+  @Test func `a sink that fails ends an export with its error`() throws {
+    struct Full: Error {}
+    try fill()
+    #expect(throws: Full.self) {
+      try database.snapshot().exportJSONLines { _ in throw Full() }
+    }
+  }
+}

@@ -1,0 +1,496 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// What imports take, and what they leave.
+struct JSONLinesImportTests {
+  private let disk = SimulatedDisk()
+  private let database: Database
+
+  init() throws { database = try Database(at: "/s", configuration: disk.configuration()) }
+
+  private func allIDs(_ database: Database) throws -> [String] {
+    var ids = try database.snapshot().ids()
+    return try ids.rest()
+  }
+
+  // MARK: Lines
+
+  @Test(arguments: 1..<9)
+  func `lines may end and begin as other programs write them, and come in pieces of any size`(
+    pieceSize: Int
+  ) throws {
+    let text =
+      "\u{FEFF}{\"_id\":\"a\",\"n\":1}\r\n\n   \t\r\n  {\"_id\":\"b\",\"n\":{\"é\":[\"\u{1F600}\"]}}  \n"
+      + "{ \"n\" : 3 , \"_id\" : \"c\" }"
+    let report = try database.importLines(text, pieceSize: pieceSize)
+    #expect(report.storedCount == 3 && report.lineCount == 5)
+    #expect(report.byteCount == text.utf8.count)
+    #expect(
+      try database.snapshot().jsonLinesText([]).split(separator: "\n").map { $0.suffix(8) }
+        == [#"","n":1}"#, ":[\"\u{1F600}\"]}}", #"","n":3}"#].map { $0.suffix(8) })
+    #expect("\(report)" == "5 lines: 3 stored, 0 known already, 0 skipped, 0 refused")
+  }
+
+  @Test func `an empty text is no error`() throws {
+    for text in ["", "\n", "\u{FEFF}", "\r\n\r\n"] {
+      let report = try database.importLines(text)
+      #expect(report.storedCount == 0)
+    }
+    #expect(try database.snapshot().sequence == 0)
+  }
+
+  @Test func `documents without an ID get one, of a property if that is wanted`() throws {
+    try database.importLines("{\"n\":1}\n{\"n\":2}")
+    let ids = try allIDs(database)
+    #expect(ids.count == 2 && ids.allSatisfy { $0.utf8.count > 10 })
+    let other = try Database.inMemory()
+    let options = JSONLines.ImportOptions(idProperty: "key")
+    try other.importLines(
+      """
+      {"key":"text","n":1}
+      {"key":7}
+      {"key":18446744073709551615}
+      {"_id":{"$oid":"573a1390f29313caabcd4135"},"key":"not asked"}
+      {"_id":-5}
+      {"_id":18446744073709551614,"_conflicts":[null,[]]}
+      """, options)
+    #expect(
+      try allIDs(other)
+        == [
+          "-5", "18446744073709551614", "18446744073709551615", "573a1390f29313caabcd4135", "7",
+          "text",
+        ])
+    #expect(try other.snapshot().get("7")?["key"] == 7)
+    #expect(try other.importError("{\"n\":1}", options).code == .invalidDocumentID)
+  }
+
+  // MARK: Documents that are there
+
+  @Test func `of documents that are there the options say what becomes`() throws {
+    try database.importLines("{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"_local/l\",\"n\":1}")
+    // What says nothing new is no conflict.
+    #expect(
+      try database.importLines("{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"_local/l\",\"n\":1}")
+        .unchangedCount == 2)
+    let text = "{\"_id\":\"a\",\"n\":2}\n{\"_id\":\"_local/l\",\"n\":2}\n{\"_id\":\"b\"}"
+    for line in text.split(separator: "\n").prefix(2) {
+      let error = try database.importError("{\"_id\":\"c\"}\n" + line)
+      #expect(error.code == .conflict && error.line == 2)
+      #expect(error.importReport?.lineCount == 0)
+      #expect(error.hint?.hasSuffix("Nothing was stored") == true)
+    }
+    #expect(try allIDs(database) == ["a"])
+    let skipped = try database.importLines(text, .init(existing: .skip))
+    #expect(skipped.skippedCount == 2 && skipped.storedCount == 1)
+    #expect(try database.snapshot().get("a")?["n"] == 1)
+    let replaced = try database.importLines(text, .init(existing: .replace))
+    #expect(replaced.storedCount == 2 && replaced.unchangedCount == 1)
+    #expect(try database.snapshot().get("a")?["n"] == 2)
+    #expect(try database.snapshot().revisions(of: "a").count == 2)
+    #expect(try database.snapshot().localDocument("l") == ["n": 2])
+  }
+
+  @Test func `a deleted document is not there, and a deletion deletes one that is`() throws {
+    try database.importLines("{\"_id\":\"a\",\"n\":1}")
+    let deletion = "{\"_id\":\"a\",\"_deleted\":true,\"why\":\"old\"}"
+    #expect(try database.importError(deletion).code == .conflict)
+    try database.importLines(deletion, .init(existing: .replace))
+    #expect(try database.snapshot().tombstone("a")?["why"] == "old")
+    #expect(
+      try database.importLines(deletion + "\n{\"_id\":\"b\",\"_deleted\":true}").unchangedCount == 2
+    )
+    try database.importLines("{\"_id\":\"a\",\"n\":2,\"_deleted\":false}")
+    #expect(try database.snapshot().get("a")?.revision?.generation == 3)
+  }
+
+  @Test func `the same ID may come again`() throws {
+    let text =
+      "{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"b\"}\n{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"a\",\"n\":2}"
+    #expect(try database.importError(text).line == 4)
+    let report = try database.importLines(text, .init(existing: .replace))
+    #expect(report.storedCount == 3 && report.unchangedCount == 1)
+    #expect(try database.snapshot().get("a")?["n"] == 2)
+  }
+
+  @Test func `an attachment that stays keeps its generation, and others come and go`() throws {
+    func line(_ attachments: String) -> String {
+      "{\"_id\":\"a\",\"_attachments\":{\(attachments)}}"
+    }
+    let one = #""one":{"content_type":"text/plain","data":"aGVsbG8="}"#
+    try database.importLines(line(one))
+    try database.importLines(
+      line(one + #","two":{"data":"aGVsbG8=","length":5}"#), .init(existing: .replace))
+    let document = try #require(try database.snapshot().get("a"))
+    #expect(document.attachments["one"]?.generation == 1)
+    #expect(document.attachments["two"]?.generation == 2)
+    #expect(document.attachments["two"]?.contentType == "application/octet-stream")
+    // Content that is in the database need not come again.
+    let digest = try #require(document.attachments["one"]?.digest)
+    try database.importLines(
+      line("\"two\":{\"stub\":true,\"digest\":\"\(digest)\",\"length\":5}"),
+      .init(existing: .replace))
+    #expect(try database.snapshot().get("a")?.attachments.keys.sorted() == ["two"])
+    // Nor if it came with another document of the same transaction.
+    try database.importLines(
+      "{\"_id\":\"x\",\"_attachments\":{\"n\":{\"data\":\"eA==\"}}}\n"
+        + "{\"_id\":\"y\",\"_attachments\":{\"n\":{\"stub\":true,\"digest\":\""
+        + "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=\"}}}".replacing(
+          "sha256-LXEWQrcmsEQBYnyphs+sMQ9mMxYHxbsQI3l1qzKv/Zk=",
+          with: SHA256.digest(of: SharedBytes(copying: [0x78])).attachmentText))
+    #expect(try database.snapshot().get("y")?.attachments["n"]?.content() == Data([0x78]))
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `expiries are taken as dates or seconds`() throws {
+    try database.importLines(
+      """
+      {"_id":"a","_exp":"2096-10-02T07:06:40.500Z"}
+      {"_id":"b","_exp":4000000000}
+      {"_id":"c"}
+      """)
+    try database.importLines("{\"_id\":\"c\",\"_exp\":4000000000.25}", .init(existing: .replace))
+    let snapshot = try database.snapshot()
+    let expected = [4_000_000_000.5, 4_000_000_000, 4_000_000_000.25]
+    for (id, time) in zip(["a", "b", "c"], expected) {
+      #expect(try snapshot.expiry(of: id) == Date(timeIntervalSince1970: time))
+    }
+  }
+
+  // MARK: Bad lines
+
+  struct BadLine: CustomTestStringConvertible, Sendable {
+    let text: String
+    let code: DatabaseError.Code
+    var path: String?
+    var column: Int?
+
+    init(
+      _ text: String, _ code: DatabaseError.Code, path: String? = nil, column: Int? = nil
+    ) {
+      self.text = text
+      self.code = code
+      self.path = path
+      self.column = column
+    }
+
+    var testDescription: String { text }
+  }
+
+  static let badLines: [BadLine] = [
+    .init(#"{"n":1"#, .invalidJSON, column: 7),
+    .init(#"{"n":1} {"n":2}"#, .invalidJSON, column: 9),
+    .init(#"[{"_id":"a"}]"#, .invalidJSON), .init("7", .invalidJSON),
+    .init(#"{"n":1,"n":2}"#, .invalidJSON, column: 8),
+    .init(#"{"_id":"a","_id":"b"}"#, .invalidJSON, column: 12),
+    .init(#"{"n":123456789012345678901234567890}"#, .invalidJSON, column: 6),
+    .init(String(repeating: "[", count: 200), .documentTooLarge, column: 101),
+    .init(#"{"_id":""}"#, .invalidDocumentID, path: "_id"),
+    .init(#"{"_id":1.5}"#, .invalidDocumentID, path: "_id"),
+    .init(#"{"_id":"_design/a"}"#, .invalidDocumentID),
+    .init(#"{"_id":"_local/"}"#, .invalidDocumentID),
+    .init(#"{"_id":"_local/a","_deleted":true}"#, .invalidValue, path: "_deleted"),
+    .init(#"{"_secret":1}"#, .invalidValue, path: "_secret"),
+    .init(#"{"_rev":7}"#, .invalidRevisionID, path: "_rev"),
+    .init(#"{"_deleted":"yes"}"#, .invalidValue, path: "_deleted"),
+    .init(#"{"_exp":"soon"}"#, .invalidValue, path: "_exp"),
+    .init(#"{"_exp":1e300}"#, .invalidValue),
+    .init(#"{"_revisions":["a"]}"#, .invalidRevisionID, path: "_revisions"),
+    .init(#"{"_revisions":{"start":1,"ids":[]}}"#, .invalidRevisionID, path: "_revisions"),
+    .init(#"{"_revisions":{"start":1,"ids":["a","b"]}}"#, .invalidRevisionID, path: "_revisions"),
+    .init(
+      #"{"_revisions":{"start":2,"ids":["a",""]}}"#, .invalidRevisionID, path: "_revisions.ids[1]"),
+    .init(
+      #"{"_rev":"2-b","_revisions":{"start":2,"ids":["a","b"]}}"#, .invalidRevisionID, path: "_rev"),
+    .init(#"{"_attachments":[]}"#, .invalidAttachment, path: "_attachments"),
+    .init(#"{"_attachments":{"a b":7}}"#, .invalidAttachment, path: #"_attachments["a b"]"#),
+    .init(
+      #"{"_attachments":{"a":{"data":"?"}}}"#, .invalidAttachment, path: "_attachments.a.data"),
+    .init(
+      #"{"_attachments":{"a":{"data":"eA==","length":2}}}"#, .invalidAttachment,
+      path: "_attachments.a.length"),
+    .init(
+      #"{"_attachments":{"a":{"data":"eA==","length":"1"}}}"#, .invalidAttachment,
+      path: "_attachments.a.length"),
+    .init(
+      #"{"_attachments":{"a":{"data":"eA==","digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="}}}"#,
+      .invalidAttachment, path: "_attachments.a.digest"),
+    .init(
+      #"{"_attachments":{"a":{"data":"eA==","digest":"sha256-LPJN"}}}"#, .invalidAttachment,
+      path: "_attachments.a.digest"),
+    .init(
+      #"{"_revisions":{"start":1,"ids":["a"]},"_attachments":{"a":{"data":"eA==","revpos":0}}}"#,
+      .invalidAttachment, path: "_attachments.a.revpos"),
+    .init(
+      #"{"_attachments":{"a":{"stub":true,"digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="}}}"#,
+      .invalidAttachment, path: "_attachments.a"),
+    .init(#"{"_attachments":{"":{"data":"eA=="}}}"#, .invalidAttachment),
+    .init(#"{"_body":{"digest":"sha256-LPJN"}}"#, .invalidAttachment, path: "_body"),
+    .init(
+      #"{"_body":{"digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=","length":9,"offset":4,"data":"eA=="}}"#,
+      .invalidAttachment),
+    .init(
+      #"{"_body":{"digest":"sha256-LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=","length":1,"offset":0,"data":"eA=="}}"#,
+      .invalidAttachment),
+  ]
+
+  @Test(arguments: badLines)
+  func `a bad line is named, with what is wrong, and nothing of its transaction is stored`(
+    bad: BadLine
+  ) throws {
+    let text = "{\"_id\":\"first\"}\n\(bad.text)\n{\"_id\":\"last\"}"
+    let error = try database.importError(text)
+    #expect(error.code == bad.code && error.line == 2, "\(error)")
+    #expect(error.propertyPath == bad.path && error.column == bad.column, "\(error)")
+    #expect("\(error)".contains("line 2"))
+    #expect(error.importReport?.storedCount == 0)
+    #expect(try database.snapshot().count == 0)
+    // Or it is left out, and told of.
+    let report = try database.importLines(text, .init(badLines: .skip))
+    #expect(report.storedCount == 2 && report.refusedCount == 1 && report.lineCount == 3)
+    #expect(report.refusals.map(\.line) == [2] && report.refusals.map(\.code) == [bad.code])
+    #expect(try allIDs(database) == ["first", "last"])
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `bytes that are not UTF-8 are named with their place`() throws {
+    let bytes: [UInt8] = Array("{\"_id\":\"a\"}\n{\"n\":\"".utf8) + [0xFF] + Array("\"}".utf8)
+    var rest: [UInt8]? = bytes
+    let error = #expect(throws: DatabaseError.self) {
+      try database.importJSONLines { rest.take() }
+    }
+    #expect(error?.code == .invalidJSON && error?.line == 2 && error?.column == 7)
+  }
+
+  @Test func `pieces of content that are not one after the other make no attachment`() throws {
+    let digest = SHA256.digest(of: SharedBytes(copying: [1, 2, 3, 4])).attachmentText
+    func piece(_ offset: Int, _ bytes: [UInt8], length: Int = 4) -> String {
+      "{\"_body\":{\"digest\":\"\(digest)\",\"length\":\(length),\"offset\":\(offset),\"data\":\""
+        + Data(bytes).base64EncodedString() + "\"}}\n"
+    }
+    let document =
+      "{\"_id\":\"a\",\"_attachments\":{\"n\":{\"follows\":true,\"digest\":\"\(digest)\"}}}"
+    for pieces in [
+      piece(0, [1, 2]), piece(0, [1, 2]) + piece(3, [4]),
+      piece(0, [1, 2]) + piece(2, [3, 4], length: 5),
+      piece(0, [1, 2]) + piece(2, [3, 4, 5]), piece(0, [1, 2]) + piece(2, [4, 3]),
+    ] {
+      let error = try database.importError(pieces + document)
+      #expect(error.code == .invalidAttachment, "\(error)")
+      #expect(try database.snapshot().count == 0)
+    }
+    // Begun anew, it is complete.
+    try database.importLines(piece(0, [9]) + piece(0, [1, 2]) + piece(2, [3, 4]) + document)
+    #expect(try database.snapshot().get("a")?.attachments["n"]?.content() == Data([1, 2, 3, 4]))
+  }
+
+  @Test func `a line that is too long is not kept in memory`() throws {
+    var options = JSONLines.ImportOptions()
+    options.lineSizeLimit = 100
+    let long = "{\"_id\":\"long\",\"n\":\"\(String(repeating: "x", count: 5000))\"}"
+    let text = "{\"_id\":\"a\"}\n\(long)\n{\"_id\":\"b\"}"
+    for pieceSize in [7, 1 << 20] {
+      options.badLines = .fail
+      let error = #expect(throws: DatabaseError.self) {
+        try database.importLines(text, options, pieceSize: pieceSize)
+      }
+      #expect(error?.code == .documentTooLarge && error?.line == 2)
+      options.badLines = .skip
+      let report = try database.importLines(text, options, pieceSize: pieceSize)
+      #expect(report.lineCount == 3 && report.refusedCount == 1)
+      #expect(report.byteCount == text.utf8.count)
+    }
+    #expect(try allIDs(database) == ["a", "b"])
+  }
+
+  @Test func `a document that is too large is a bad line`() throws {
+    let text = "{\"_id\":\"a\",\"n\":\"" + String(repeating: "x", count: 17 << 20) + "\"}"
+    let error = try database.importError(text)
+    #expect(error.code == .documentTooLarge && error.line == 1)
+  }
+
+  @Test func `only so many bad lines are kept, and all are counted`() throws {
+    let text = String(repeating: "?\n", count: 1500)
+    let report = try database.importLines(text, .init(badLines: .skip))
+    #expect(report.refusedCount == 1500 && report.refusals.count == 1000)
+  }
+
+  @Test func `validations are asked, and name the line`() throws {
+    struct Odd: Error {}
+    database.setValidation(named: "even") { revision in
+      guard let number = revision.document["n"]?.intValue else { throw Odd() }
+      if number % 2 == 1 { try revision.refuse("odd", keys: ["n"]) }
+    }
+    let text = (0..<10).map { "{\"_id\":\"\($0)\",\"n\":\($0)}" }.joined(separator: "\n")
+    let error = try database.importError(text)
+    #expect(error.code == .refused && error.line == 2 && error.refusal?.keys == ["n"])
+    let other = try database.importError("{\"_id\":\"x\"}")
+    #expect(other.code == .refused && other.line == 1 && other.underlying is Odd)
+    let report = try database.importLines(text, .init(badLines: .skip))
+    #expect(report.storedCount == 5 && report.refusals.map(\.line) == [2, 4, 6, 8, 10])
+    let history = "{\"_id\":\"1\",\"n\":1,\"_revisions\":{\"start\":1,\"ids\":[\"a\"]}}"
+    #expect(try database.importError(history).code == .refused)
+  }
+
+  // MARK: Interruptions
+
+  private var thousandLines: String {
+    (0..<1000).map { "{\"_id\":\"\(1000 + $0)\",\"n\":\($0)}\n" }.joined()
+  }
+
+  @Test func `what fails in the midst says how far it got, and goes on from there`() throws {
+    var options = JSONLines.ImportOptions()
+    options.transactionCountLimit = 100
+    let good = thousandLines
+    let bad = good.replacing("\"n\":750}", with: "\"n\":}")
+    let error = try database.importError(bad, options)
+    #expect(error.line == 751 && error.column == 19 && error.importReport?.lineCount == 700)
+    #expect(error.importReport?.storedCount == 700)
+    #expect(error.hint?.contains("`firstLine` 701") == true)
+    #expect(try database.snapshot().count == 700)
+    options.firstLine = 701
+    let report = try database.importLines(good, options)
+    #expect(report.storedCount == 300 && report.lineCount == 1000)
+    #expect(try database.snapshot().count == 1000)
+  }
+
+  @Test func `an import is cancelled between transactions, and nothing is stored by half`() throws {
+    let path = "/in.jsonl"
+    try disk.addFile(
+      path,
+      contents: Array(String(repeating: " ", count: 300_000).utf8) + Array("\n".utf8)
+        + Array(thousandLines.utf8))
+    var options = JSONLines.ImportOptions()
+    options.transactionCountLimit = 100
+    var seen: [JSONLines.Progress] = []
+    let error = #expect(throws: DatabaseError.self) {
+      try database.importJSONLines(from: path, options: options) { progress in
+        seen.append(progress)
+        return progress.documentCount < 501
+      }
+    }
+    #expect(error?.code == .cancelled && error?.importReport?.storedCount == 500)
+    #expect(try database.snapshot().count == 500)
+    #expect(seen.last?.totalByteCount == 300_001 + thousandLines.utf8.count)
+    #expect(seen.last?.totalDocumentCount == nil)
+    #expect(try database.importJSONLines(from: path, options: options).unchangedCount == 500)
+    #expect(try database.snapshot().count == 1000)
+    // An error says in which file.
+    try disk.addFile("/bad.jsonl", contents: Array("?".utf8))
+    let bad = #expect(throws: DatabaseError.self) {
+      try database.importJSONLines(from: "/bad.jsonl")
+    }
+    #expect(bad?.path == "/bad.jsonl" && bad?.line == 1)
+  }
+
+  @Test func `asynchronous callers import files and streams, and may cancel`() async throws {
+    try disk.addFile("/in.jsonl", contents: Array(thousandLines.utf8))
+    let database = database
+    #expect(try await database.importJSONLines(from: "/in.jsonl").storedCount == 1000)
+    #expect(
+      try await database.importJSONLines(from: "/in.jsonl") { _ in true }.unchangedCount == 1000)
+    let lines = thousandLines
+    let cancelled = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await database.importJSONLines(from: "/in.jsonl")
+    }
+    cancelled.cancel()
+    let error = await #expect(throws: DatabaseError.self) { try await cancelled.value }
+    #expect(error?.code == .cancelled)
+    let other = try Database.inMemory()
+    let stream = Task {
+      let pieces = AsyncStream { continuation in
+        continuation.yield(Array(lines.utf8.prefix(10_000)))
+        // Nothing else comes, until the task is cancelled.
+      }
+      return try await other.importJSONLines(from: pieces)
+    }
+    try await Task.sleep(for: .milliseconds(50))
+    stream.cancel()
+    let streamError = await #expect(throws: DatabaseError.self) { try await stream.value }
+    #expect(streamError?.code == .cancelled)
+    #expect(try other.snapshot().count == 0)
+    struct Gone: Error {}
+    let failing = AsyncThrowingStream<[UInt8], any Error> { continuation in
+      continuation.yield(Array(lines.utf8))
+      continuation.finish(throwing: Gone())
+    }
+    await #expect(throws: Gone.self) { try await other.importJSONLines(from: failing) }
+  }
+
+  @Test func `a source that fails ends an import with its error`() throws {
+    struct Gone: Error {}
+    var options = JSONLines.ImportOptions()
+    options.transactionCountLimit = 10
+    var count = 0
+    #expect(throws: Gone.self) {
+      try database.importJSONLines(options: options) { () -> [UInt8]? in
+        count += 1
+        if count > 15 { throw Gone() }
+        return Array("{\"_id\":\"\(count)\"}\n".utf8)
+      }
+    }
+    #expect(try database.snapshot().count == 10)
+  }
+
+  @Test
+  func `a failing disk leaves whole transactions, and an import that is repeated completes them`()
+    throws
+  {
+    var contents = RandomContents(seed: 5, in: try Database.inMemory())
+    try contents.fill()
+    let text = try contents.database.snapshot().jsonLinesText(inlineSizeLimit: 0)
+    let whole = try KeptContents(contents.database)
+    try disk.addFile("/in.jsonl", contents: Array(text.utf8))
+    try database.close()
+    func run(_ disk: SimulatedDisk) throws {
+      let database = try Database(at: "/s", configuration: disk.configuration())
+      try database.importJSONLines(from: "/in.jsonl")
+      try database.close()
+    }
+    var random = SeededGenerator(seed: 3)
+    let callCount = try disk.forEachFault(atCalls: 1...1, losses: [.processEnd], run) { _ in }
+      .placeCount
+    for _ in 0..<4 {
+      let call = 1 + random.below(callCount)
+      try disk.forEachFault(atCalls: call...call, losses: [.processEnd, .strict], run) { disk in
+        let database = try Database(at: "/s", configuration: disk.configuration())
+        try database.importJSONLines(from: "/in.jsonl")
+        #expect(try KeptContents(database) == whole, "call \(call)")
+        #expect(try database.check().problems.map(\.message) == [])
+      }
+    }
+  }
+
+  @Test func `content whose file cannot be opened ends an import`() throws {
+    let bytes = [UInt8](repeating: 3, count: 100_000)
+    let text = { (id: String, data: String) in
+      "{\"_id\":\"\(id)\",\"_attachments\":{\"n\":{\(data)\"digest\":\""
+        + SHA256.digest(of: SharedBytes(copying: bytes)).attachmentText + "\"}}}\n"
+    }
+    try database.importLines(text("a", "\"data\":\"\(Data(bytes).base64EncodedString())\","))
+    disk.fail(.open, with: .tooManyOpenFiles)
+    let error = try database.importError(text("b", ""), .init(badLines: .skip))
+    #expect(error.code == .resourceExhausted && error.line == 1)
+    try database.importLines(text("b", ""))
+    #expect(try database.snapshot().get("b")?.attachments["n"]?.content() == Data(bytes))
+  }
+
+  @Test func `large texts are stored in transactions of some mebibytes`() throws {
+    let filler = String(repeating: "x", count: 1 << 19)
+    let text = (0..<10).map { "{\"_id\":\"\($0)\",\"n\":\"\(filler)\"}\n" }.joined()
+    var seen: [Int] = []
+    var rest = Array(text.utf8)[...]
+    _ = try database.importJSONLines { () -> ArraySlice<UInt8>? in
+      seen.append(try database.snapshot().count)
+      defer { rest = rest.dropFirst(1 << 18) }
+      return rest.isEmpty ? nil : rest.prefix(1 << 18)
+    }
+    #expect(Set(seen) == [0, 8])
+    #expect(try database.snapshot().count == 10)
+  }
+}

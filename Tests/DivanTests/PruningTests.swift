@@ -1,0 +1,286 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// How history is let go of: within its limits, beside conflicts, names and damage, and while others write.
+struct PruningTests {
+  private let disk = SimulatedFileSystem()
+  private let clock = SteppedClock()
+
+  private func open(_ history: HistoryRetention) throws -> Database {
+    var configuration = Configuration.small(on: disk)
+    configuration.maintenance = .manual
+    configuration.history = history
+    configuration.reads = .buffered
+    configuration.now = { [clock] in clock.now }
+    return try Database(at: "/s.divan", configuration: configuration)
+  }
+
+  private func overwrite(_ database: Database, _ id: String, _ numbers: ClosedRange<Int64>) throws {
+    for number in numbers {
+      clock.tick()
+      try database.write { _ = try $0.overwrite(id, with: ["n": .int(number)]) }
+    }
+  }
+
+  private func held(_ database: Database) throws -> [UInt64] {
+    var scan = try database.store.view().state.older.scan()
+    var sequences: [UInt64] = []
+    while let item = try scan.next() { sequences.append(OlderKey.parts(item.key).sequence) }
+    return sequences
+  }
+
+  private func expectNotHeld(_ database: Database, _ sequence: UInt64) {
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: sequence) }
+    #expect(error?.code == .historyNotHeld)
+  }
+
+  @Test func `in a conflict the limit counts what neither branch needs`() throws {
+    let database = try open(HistoryRetention(revisions: 1))
+    func revision(_ generation: Int, _ branch: String) throws -> RevisionID {
+      try RevisionID(parsing: "\(generation)-\(branch)\(generation)")
+    }
+    // Two branches, changed in turns.
+    for generation in 1...3 {
+      for branch in ["p", "q"] {
+        let history = try (1...generation).reversed().map { try revision($0, branch) }
+        _ = try database.write {
+          try $0.insert(Document(id: "a", ["n": .int(Int64(generation))]), history: history)
+        }
+      }
+    }
+    #expect(try held(database) == [1, 2, 3, 4, 5])
+    try database.compact()
+    // The other branch's leaf, and one revision for the sake of history.
+    #expect(try held(database) == [4, 5])
+    #expect(try database.snapshot(at: 5).conflicts(of: "a").map { $0["n"] } == [3, 2])
+    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [3, 3])
+    for sequence in 1...4 as ClosedRange<UInt64> { expectNotHeld(database, sequence) }
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test func `an age below nothing keeps nothing, and one beyond all times keeps everything`()
+    throws
+  {
+    var database = try open(HistoryRetention(age: .seconds(Int64.max)))
+    try overwrite(database, "a", 1...5)
+    try database.compact()
+    #expect(try held(database) == [1, 2, 3, 4])
+    #expect(try database.snapshot(at: 1).get("a")?["n"] == 1)
+    try database.close()
+    database = try open(HistoryRetention(age: .seconds(-1)))
+    clock.tick()
+    try database.compact()
+    #expect(try held(database).isEmpty)
+    expectNotHeld(database, 4)
+    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+  }
+
+  @Test func `what was held before anybody noted versions goes by the same limits`() throws {
+    var database = try open(.none)
+    try overwrite(database, "a", 1...1)
+    try database.nameSnapshot("first")
+    try overwrite(database, "a", 2...2)
+    try database.close()
+    database = try open(HistoryRetention(age: .seconds(3600)))
+    try database.removeSnapshot(named: "first")
+    try database.compact()
+    // Nobody knows when it was superseded, so it is taken for young.
+    #expect(try held(database) == [1])
+    try database.close()
+    database = try open(HistoryRetention(revisions: 0))
+    try database.compact()
+    #expect(try held(database).isEmpty)
+    expectNotHeld(database, 1)
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test func `a version that gets a name while history is let go of is kept`() throws {
+    var database = try open(.everything)
+    // More than are let go of at a time.
+    for round in 0..<12 {
+      try database.write { transaction in
+        for number in 0..<200 {
+          try transaction.overwrite("d-\(number)", with: ["n": .int(Int64(round))])
+        }
+      }
+    }
+    #expect(try held(database).count == 2200)
+    try database.close()
+    database = try open(HistoryRetention(revisions: 0))
+    let isNamed = Atomic(false)
+    disk.observeCalls { [database] call in
+      // The first thing that is read is how far back one can go.
+      guard call.verb == .read, !isNamed.exchange(true, ordering: .relaxed) else { return }
+      try? database.nameSnapshot("in time", of: try? database.snapshot(at: 2000))
+    }
+    try database.compact()
+    disk.observeCalls(nil)
+    #expect(try held(database).count == 200)
+    #expect(try database.snapshot(named: "in time").get("d-7")?["n"] == 9)
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test(arguments: [true, false])
+  func `after a failed flush nothing is let go of any more`(isEarly: Bool) throws {
+    var database = try open(.everything)
+    try overwrite(database, "a", 1...6)
+    try database.writeCheckpoint()
+    try database.close()
+    database = try open(HistoryRetention(revisions: 2))
+    // So that there is a segment to append to, whose flush can fail.
+    try database.write { _ = try $0.put(Document(id: "c")) }
+    let isDone = Atomic(false)
+    disk.observeCalls { [database, disk] call in
+      let floor = database.store.commits.visible.historyFloor
+      guard call.verb == .read, isEarly || floor > 0, !isDone.exchange(true, ordering: .relaxed)
+      else { return }
+      disk.failFlush(.keepsNewBytes)
+      #expect(throws: DatabaseError.self) {
+        try database.write { _ = try $0.put(Document(id: "b")) }
+      }
+    }
+    #expect(throws: Never.self) { try database.compact() }
+    disk.observeCalls(nil)
+    let wasWritten = isDone.load(ordering: .relaxed)
+    #expect(wasWritten)
+    #expect(try held(database).count == (isEarly ? 5 : 2))
+    #expect(try database.snapshot().get("a")?["n"] == 6)
+    try? database.close()
+    database = try open(.everything)
+    #expect(try database.snapshot(at: 5).get("a")?["n"] == 5)
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test func `what stands beside damage stays as it is`() throws {
+    var database = try open(.everything)
+    let text = String(repeating: "y", count: 300)
+    try overwrite(database, "a", 1...3)
+    try database.write { transaction in
+      for branch in ["p", "q"] {
+        _ = try transaction.insert(
+          Document(id: "b"), history: [RevisionID(parsing: "1-\(branch)")])
+      }
+    }
+    try database.write { _ = try $0.overwrite("b", with: ["text": .string(text)]) }
+    try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
+    try database.writeCheckpoint()
+    try database.close()
+    // What cannot be read just now is no damage, and nothing is let go of.
+    database = try open(HistoryRetention(revisions: 1))
+    disk.observeCalls { [disk] call in
+      if call.verb == .read { disk.fail(.read, with: .inputOutput) }
+    }
+    let unread = #expect(throws: DatabaseError.self) { try database.compact() }
+    #expect(unread?.code == .inputOutput)
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    #expect(try held(database).count == 5)
+    try database.close()
+    let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
+    let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
+    let place = try #require(
+      bytes.indices.dropLast(300).first {
+        bytes[$0] == 0x79 && bytes[$0..<$0 + 300].elementsEqual(text.utf8)
+      })
+    try disk.corrupt("/s.divan/\(name)", atOffset: place, mask: 1)
+    database = try open(HistoryRetention(revisions: 1))
+    #expect(throws: DatabaseError.self) { try database.compact() }
+    let view = try database.store.view()
+    #expect(try view.olderSequences(of: "a", database.entry(of: "a")).count == 1)
+    #expect(try view.olderSequences(of: "b", database.entry(of: "b")).count == 3)
+    #expect(try database.snapshot().get("b")?["n"] == 2)
+    #expect(try database.snapshot().get("a")?["n"] == 3)
+  }
+
+  @Test func `where the names of versions cannot be read, everything is held`() throws {
+    let database = try open(.none)
+    try overwrite(database, "a", 1...1)
+    try database.nameSnapshot("first")
+    let key = CatalogKey.named(SharedBytes(utf8: "first"))
+    let place = try #require(try database.store.view().locator(in: \.catalog, key))
+    let garbage: [UInt8] = [0xFF]
+    database.tamper { $0.catalog.set(key.span, garbage.span) }
+    database.store.knownPin = nil
+    try overwrite(database, "a", 2...3)
+    database.tamper { state in
+      var scratch = ByteWriter()
+      state.setCatalog(key, leadingTo: place, scratch: &scratch)
+    }
+    #expect(try held(database) == [1, 2])
+    #expect(try database.snapshot(named: "first").get("a")?["n"] == 1)
+  }
+
+  @Test func `an index entry that belongs to nothing stops nobody`() throws {
+    let database = try open(.everything)
+    try overwrite(database, "a", 1...3)
+    let place = try database.entry(of: "a").locator
+    database.tamper { state in
+      var scratch = ByteWriter()
+      state.setOlder(OlderKey.bytes(SharedBytes(utf8: "nobody"), 1), place, scratch: &scratch)
+      state.setOlder([1, 2], place, scratch: &scratch)
+    }
+    try database.nameSnapshot("now")
+    #expect(try database.namedSnapshots().map(\.id) == ["now"])
+    var changes = try database.snapshot(at: 2).changes()
+    #expect(try changes.rest().map(\.id) == ["a"])
+    // A place that is none counts for nothing.
+    let key = OlderKey.bytes(SharedBytes(utf8: "a"), 1)
+    let garbage: [UInt8] = [0xFF]
+    database.tamper { $0.older.set(key.span, garbage.span) }
+    #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
+    #expect(try database.snapshot(at: 2).get("a")?["n"] == 2)
+    try database.write { try $0.purge("a") }
+    #expect(try held(database).filter { $0 > 1 && $0 < 10 }.isEmpty)
+  }
+
+  /// The number in the key of a longer ID is in the range of the shorter one's.
+  @Test func `documents whose IDs go on behind a zero byte have histories of their own`() throws {
+    let database = try open(.everything)
+    let ids = ["a", "a\u{0}bcdefgh", "a\u{0}bcdefghi", "a\u{0}"]
+    for number in 1...2 as ClosedRange<Int64> {
+      for id in ids { try overwrite(database, id, number...number) }
+    }
+    let past = try database.snapshot(at: 4)
+    for id in ids {
+      #expect(try past.get(id)?["n"] == 1, "\(id.debugDescription)")
+      #expect(try database.snapshot().history(of: id).compactMap(\.document).count == 2)
+    }
+    try database.write { try $0.purge("a") }
+    #expect(try past.get(ids[1])?["n"] == 1)
+    #expect(try database.snapshot(at: 4).get(ids[1])?["n"] == 1)
+    #expect(try database.snapshot(at: 4).get("a") == nil)
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  /// Where the shorter ID has nothing held itself, the longer one's records come first.
+  @Test func `a document that came later is not taken for one whose ID goes on with zeros`() throws
+  {
+    let database = try open(.everything)
+    try overwrite(database, "a\u{0}\u{0}\u{0}", 1...2)
+    try overwrite(database, "a", 1...2)
+    #expect(try database.snapshot(at: 2).get("a") == nil)
+    #expect(try database.snapshot(at: 3).get("a")?["n"] == 1)
+    #expect(try database.snapshot(at: 1).get("a\u{0}\u{0}\u{0}")?["n"] == 1)
+  }
+
+  @Test func `a past version is not read from another document's record`() throws {
+    let database = try open(.everything)
+    try overwrite(database, "a", 1...2)
+    try overwrite(database, "b", 1...2)
+    let place = try database.entry(of: "b").locator
+    database.tamper { state in
+      var scratch = ByteWriter()
+      state.setOlder(OlderKey.bytes(SharedBytes(utf8: "a"), 1), place, scratch: &scratch)
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot(at: 1).get("a") }
+    #expect(error?.code == .damaged)
+    #expect(try database.snapshot(at: 3).get("b")?["n"] == 1)
+  }
+}

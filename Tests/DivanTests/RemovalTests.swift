@@ -1,0 +1,221 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Purges, and removals of local documents and names, through merges: they stay for as long as an older
+/// segment may hold what they took away.
+struct RemovalTests {
+  private let disk = SimulatedFileSystem()
+
+  private func open(
+    _ path: String = "/s.divan", _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    var configuration = Configuration.small(on: disk)
+    configuration.maintenance = .manual
+    configuration.mergedSizeLimit = 20 << 10
+    configuration.reads = .buffered
+    change(&configuration)
+    return try Database(at: path, configuration: configuration)
+  }
+
+  /// Fills a segment, and begins the next one.
+  private func fill(_ database: Database, _ name: String, count: Int = 16) throws {
+    let text = Value.string(String(repeating: "x", count: 1000))
+    try database.write { transaction in
+      for number in 0..<count { try transaction.overwrite("\(name)-\(number)", with: ["t": text]) }
+    }
+  }
+
+  /// The kinds of removals in the log.
+  private func removals(_ database: Database) throws -> Set<Record.Kind> {
+    var kinds: Set<Record.Kind> = []
+    for segment in try database.store.view().state.segments.segments {
+      var scan = RecordScan(segment)
+      while true {
+        let item = try scan.next()
+        if case .end = item { break }
+        if case .record(let entry) = item, RemovalKey(removedBy: entry.record) != nil {
+          kinds.insert(entry.record.kind)
+        }
+      }
+    }
+    return kinds
+  }
+
+  /// Stores what is to go.
+  private func putWhatGoes(_ database: Database) throws {
+    try database.write { transaction in
+      for number in 0..<60 { try transaction.put(Document(id: "gone-\(number)")) }
+      try transaction.putLocal("gone", ["n": 1])
+    }
+    try database.nameSnapshot("gone")
+  }
+
+  private func takeAway(_ database: Database) throws {
+    try database.write { transaction in
+      for number in 0..<60 { try transaction.purge("gone-\(number)") }
+      try transaction.removeLocal("gone")
+    }
+    try database.removeSnapshot(named: "gone")
+  }
+
+  /// A store whose first segment holds what the second one takes away, and much that is current; of the
+  /// second, little else is.
+  private func makeStore() throws -> Database {
+    let database = try open()
+    try putWhatGoes(database)
+    try fill(database, "first", count: 40)
+    try takeAway(database)
+    try fill(database, "second")
+    for number in 0..<13 {
+      try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
+    }
+    #expect(try removals(database) == [.purge, .local, .named])
+    return database
+  }
+
+  private func expectGone(_ database: Database) throws {
+    try RebuiltIndex(of: database).expectSame("")
+    #expect(try database.snapshot().revision(of: "gone-7") == nil)
+    #expect(try database.snapshot().localDocument("gone") == nil)
+    #expect(try database.namedSnapshots().isEmpty)
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test func `what was taken away does not come back with the segment that held it`() throws {
+    var database = try makeStore()
+    try database.writeCheckpoint()
+    try database.mergeWhatPays()
+    #expect(try removals(database) == [.purge, .local, .named])
+    try expectGone(database)
+    // Now the first one is merged, and then the second has nothing to take away.
+    try database.compact()
+    try expectGone(database)
+    try database.write { _ = try $0.overwrite("second-14", with: [:]) }
+    try database.compact()
+    #expect(try removals(database).isEmpty)
+    try expectGone(database)
+    try database.close()
+    for name in disk.names(in: "/s.divan") where name.hasSuffix(".checkpoint") {
+      try disk.vanish("/s.divan/\(name)")
+    }
+    database = try open()
+    try expectGone(database)
+  }
+
+  @Test func `while a file that was merged is still there, what it held stays taken away`() throws {
+    let database = try open { $0.mergedSizeLimit = 200 << 10 }
+    try putWhatGoes(database)
+    for name in ["first", "second"] { try fill(database, name) }
+    try database.write { _ = try $0.overwrite("first-1", with: [:]) }
+    disk.observeCalls { [disk] call in
+      if call.verb == .remove, call.path.hasSuffix(".segment") {
+        disk.fail(.remove, with: .noAccess, completion: .nothing)
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.compact() }
+    #expect(error?.code == .accessDenied)
+    #expect(disk.names(in: "/s.divan").contains("0000000001.segment"))
+    try takeAway(database)
+    try fill(database, "third")
+    for number in 0..<13 {
+      try database.write { _ = try $0.overwrite("third-\(number)", with: [:]) }
+    }
+    #expect(throws: DatabaseError.self) { try database.writeCheckpoint() }
+    let size = try database.statistics.segments.reduce(0) { $0 + $1.size }
+    #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < size)
+    #expect(try removals(database) == [.purge, .local, .named])
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    try expectGone(database)
+    try database.compact()
+    try expectGone(database)
+  }
+
+  @Test func `removals stay where the segments before them cannot be read`() throws {
+    let database = try makeStore()
+    try database.writeCheckpoint()
+    let first = "0000000001.segment"
+    disk.observeCalls { [disk] call in
+      if call.verb == .read, call.path.hasSuffix(first) { disk.fail(.read, with: .inputOutput) }
+    }
+    let unread = #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    #expect(unread?.code == .inputOutput)
+    disk.observeCalls(nil)
+    disk.stopFailing()
+    try expectGone(database)
+    try disk.corrupt("/s.divan/\(first)", atOffset: SegmentHeader.size + 200, mask: 1)
+    let damaged = #expect(throws: DatabaseError.self) { try database.mergeWhatPays() }
+    #expect(damaged?.code == .damaged)
+    #expect(damaged?.path?.hasSuffix(first) == true)
+    #expect(try removals(database) == [.purge, .local, .named])
+  }
+
+  @Test func `a few removals are not worth reading all that is older`() throws {
+    let database = try open()
+    try database.write { _ = try $0.put(Document(id: "gone-7")) }
+    try fill(database, "first", count: 40)
+    try database.write { _ = try $0.purge("gone-7") }
+    try fill(database, "second")
+    for number in 0..<13 {
+      try database.write { _ = try $0.overwrite("second-\(number)", with: [:]) }
+    }
+    try database.writeCheckpoint()
+    let reads = Recorder<String>()
+    disk.observeCalls { call in
+      if call.verb == .read, call.path.hasSuffix("/0000000001.segment") { reads.append(call.path) }
+    }
+    let count = try database.statistics.segments.reduce(0) { $0 + $1.size }
+    try database.mergeWhatPays()
+    disk.observeCalls(nil)
+    #expect(try database.statistics.segments.reduce(0) { $0 + $1.size } < count)
+    #expect(reads.all.isEmpty)
+    #expect(try removals(database) == [.purge])
+    try expectGone(database)
+  }
+
+  @Test func `a record of any kind that cannot be read is not merged, and is named`() throws {
+    for kind in [Record.Kind.purge, .local, .named, .attachment, .moment] {
+      let database = try open("/kind-\(kind.rawValue).divan")
+      try database.write { transaction in
+        try transaction.put(Document(id: "a", ["n": 1]))
+        _ = try transaction.append(kind, id: nil) { $0.append([0xFF] as [UInt8]) }
+      }
+      try fill(database, "more")
+      try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+      let error = #expect(throws: DatabaseError.self) { try database.compact() }
+      #expect(error?.code == .damaged, "\(kind)")
+      #expect(error?.path?.hasSuffix(".segment") == true, "\(kind)")
+      #expect(try database.snapshot().get("a")?["n"] == 2)
+      // From then on it is left alone.
+      try database.compact()
+    }
+  }
+
+  /// The record that had no expiry any more was merged away before the one that had one.
+  @Test func `an expiry that was taken back does not come back with the segment before`() throws {
+    let database = try open()
+    try database.write { transaction in
+      try transaction.put(Document(id: "a"))
+      try transaction.setExpiry(Date(timeIntervalSince1970: 5e9), of: "a")
+    }
+    try fill(database, "first")
+    try database.write { try $0.setExpiry(nil, of: "a") }
+    try fill(database, "second")
+    try database.write { transaction in
+      try transaction.overwrite("a", with: ["n": 2])
+      for number in 0..<14 { try transaction.overwrite("second-\(number)", with: [:]) }
+    }
+    try database.writeCheckpoint()
+    try database.mergeWhatPays()
+    try RebuiltIndex(of: database).expectSame("")
+    #expect(try database.check().problems.map(\.description) == [])
+    #expect(try database.snapshot().expiry(of: "a") == nil)
+  }
+}

@@ -1,0 +1,111 @@
+/// Bugs in what documents have besides one revision, and stores besides documents.
+extension PlantedBug {
+  static let revisions: [PlantedBug] = [
+    PlantedBug(
+      "logged-again-not-found", rule: "1",
+      "what stays held is looked for where it stood before it was logged again",
+      in: Place.replay, find: "try findSuperseded(&record)",
+      plant: "if !PLANTED { try findSuperseded(&record) }",
+      killedBy: .rules("what stays held is found")),
+    PlantedBug(
+      "leaf-released", rule: "2", "a leaf is let go of when another one follows",
+      in: Place.revisionEdit,
+      find: "&& (leaves.contains { tree.nodes[$0].sequence == current.sequence }",
+      plant: "&& (!PLANTED && leaves.contains { tree.nodes[$0].sequence == current.sequence }",
+      killedBy: .crash("conflicts, made and ended")),
+    PlantedBug(
+      "expiry-not-replayed", rule: "2", "an expiry is forgotten when the log is replayed",
+      in: Place.replay,
+      find: """
+        var record = original
+        if isFromNothing {
+        """,
+      plant: """
+        var record = original
+        if PLANTED { record.details?.expiry = nil }
+        if isFromNothing {
+        """, killedBy: .rules("an expiry and local documents")),
+    PlantedBug(
+      "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
+      in: Place.mergeJudge,
+      find: "return try !forgettableKeys().contains(removal)",
+      plant: """
+        if PLANTED { return false }
+        return try !forgettableKeys().contains(removal)
+        """,
+      killedBy: .rules("rule 5: a purge outlives")),
+    PlantedBug(
+      "local-dropped", rule: "5", "a merge drops local documents",
+      in: Place.mergeJudge,
+      find: "self = .catalog(CatalogKey.local(record.idBytes))",
+      plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.local(record.idBytes)) }",
+      killedBy: .rules("an expiry and local documents")),
+    PlantedBug(
+      "pruned-above-floor", rule: "7", "history is let go of and the floor stays",
+      in: Place.pruning,
+      find: "state.historyFloor = max(state.historyFloor, floor)",
+      plant: "if !PLANTED { state.historyFloor = max(state.historyFloor, floor) }",
+      killedBy: .rules("rule 7: what is pruned")),
+    PlantedBug(
+      "purged-above-floor", rule: "7", "the floor that a purge states is not believed",
+      in: Place.stateRecords,
+      find: "historyFloor = max(historyFloor, record.historyFloor)",
+      plant: "if !PLANTED { historyFloor = max(historyFloor, record.historyFloor) }",
+      killedBy: .rules("rule 22: history does not come back")),
+    PlantedBug(
+      "named-pruned", rule: "7", "what named versions need is let go of",
+      in: Place.pruning,
+      find: "namedSequences = named.map(\\.moment.sequence)",
+      plant: "namedSequences = PLANTED ? [] : named.map(\\.moment.sequence)",
+      killedBy: .rules("rule 7: a named version")),
+    PlantedBug(
+      "pruned-in-memory", rule: "22", "history with attachments is let go of in memory only",
+      in: Place.pruning,
+      find: "try purge(doomed.filter(\\.hasAttachments), raisingFloorTo: floor, writer)",
+      plant: """
+        if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingFloorTo: floor, writer) }
+        """, killedBy: .rules("rule 22: history does not come back")),
+    PlantedBug(
+      "attachment-deleted-early", rule: "22",
+      "an attachment's file goes before it is durable that nothing refers to it",
+      in: Place.attachments,
+      find: """
+        try commits.flushEverything()
+        let digests = stored.union(forgotten.map(\\.digest))
+        """,
+      plant: """
+        if !PLANTED { try commits.flushEverything() }
+        let digests = stored.union(forgotten.map(\\.digest))
+        """, killedBy: .rules("rule 22: a file goes when it is durable"), needsLoss: true),
+    PlantedBug(
+      "holds-ignored", rule: "22", "a file goes that somebody holds",
+      in: Place.attachmentNames,
+      find: "guard state.isClosed || state.holds[digest] == nil else { return false }",
+      plant: "guard PLANTED || state.isClosed || state.holds[digest] == nil else { return false }",
+      killedBy: .rules("rule 22: what is stored for a document")),
+    PlantedBug(
+      "snapshot-loses-attachment", rule: "22", "a file goes that a version in memory refers to",
+      in: Place.maintenance,
+      find: "unreferenced.prefix { $0.epoch == nil }",
+      plant: "unreferenced.prefix { PLANTED || $0.epoch == nil }",
+      killedBy: .rules("rule 22: a snapshot keeps")),
+    PlantedBug(
+      "attachment-not-flushed", rule: "22", "an attachment is named before it is flushed",
+      in: Place.attachmentWriter, find: "try file.flush()",
+      plant: "if !PLANTED { try file.flush() }",
+      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+    PlantedBug(
+      "attachment-name-not-flushed", rule: "22", "the folder of an attachment is not flushed",
+      in: Place.attachmentNames,
+      find: "try flushDirectory(path(ofFolder: name.folder))",
+      plant: "if !PLANTED { try flushDirectory(path(ofFolder: name.folder)) }",
+      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+    PlantedBug(
+      "attachment-folder-not-flushed", rule: "22",
+      "the name of an attachment's folder is not flushed",
+      in: Place.attachmentNames,
+      find: "if !isFolderDurable { try flushDirectory(root) }",
+      plant: "if !PLANTED, !isFolderDurable { try flushDirectory(root) }",
+      killedBy: .crash("attachments, made and cleaned away"), needsLoss: true),
+  ]
+}

@@ -1,0 +1,157 @@
+package import Divan
+import DivanLog
+import DivanTesting
+import Foundation
+import Synchronization
+
+/// All that can be read of a store in which documents have more than properties: a line for each fact.
+package struct GoldenDump: Sendable {
+  package private(set) var lines: [String] = []
+  /// What could not be read.
+  package private(set) var errors: [DatabaseError] = []
+
+  /// Reads everything, past what is damaged.
+  package init(_ database: Database) throws {
+    let snapshot = try database.snapshot()
+    lines.append("~ \(snapshot.count) documents")
+    var ids: [String] = []
+    // Not the snapshot's own number, which is higher where it is not known how many were in use.
+    var last: UInt64 = 1
+    var changes = snapshot.changes()
+    while errors.count < 1000 {
+      var isAtEnd = false
+      try attempt {
+        guard let change = try changes.next() else {
+          isAtEnd = true
+          return []
+        }
+        ids.append(change.id)
+        last = change.sequence
+        let id = change.id
+        let conflict = change.hasConflicts ? ", in conflict" : ""
+        let origin = change.origin.map { ", by \($0)" } ?? ""
+        return [
+          "~ change \(change.sequence): \(id) is \(change.revision?.description ?? "none")\(conflict)\(origin)"
+        ]
+      }
+      if isAtEnd { break }
+    }
+    for id in ids {
+      try attempt {
+        let expiry = try snapshot.expiry(of: id).map {
+          "\(UInt64($0.timeIntervalSince1970 * 1000))"
+        }
+        return ["~ \(id) expires \(expiry ?? "never")"]
+      }
+      try read(id, try attemptValue { try snapshot.leaves(of: id) } ?? [], "leaf")
+      let history = try attemptValue { try snapshot.history(of: id) } ?? []
+      lines.append("~ history of \(id): \(history.map { "\($0.id)" }.joined(separator: ", "))")
+      try read(id, history.compactMap(\.document), "revision")
+    }
+    for id in try attemptValue({ try snapshot.localDocumentIDs() }) ?? [] {
+      try attempt {
+        let properties = try snapshot.localDocument(id) ?? [:]
+        return ["local \(id): \(Value.object(properties).json)"]
+      }
+    }
+    try readNamed(database)
+    try readPast(database, last)
+  }
+
+  private mutating func read(_ id: String, _ documents: [Document], _ what: String) throws {
+    for document in documents {
+      let revision = document.revision?.description ?? "none"
+      lines.append(
+        "\(what) \(document.sequence) of \(id): \(revision)\(document.isDeleted ? " deleted" : "") "
+          + document.json)
+      for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key }) {
+        try attempt {
+          let content = SharedBytes(copying: Array(try attachment.content()))
+          return [
+            "attached to \(what) \(document.sequence) of \(id): \(name), \(attachment.contentType), "
+              + "\(attachment.length) bytes since \(attachment.generation), "
+              + "\(SHA256.digest(of: content))"
+          ]
+        }
+      }
+    }
+  }
+
+  private mutating func readNamed(_ database: Database) throws {
+    for named in try attemptValue({ try database.namedSnapshots() }) ?? [] {
+      lines.append(
+        "~ named \(named.name): \(named.sequence), \(named.documentCount) documents, pins "
+          + "\(named.pinnedSize)")
+      try attempt {
+        var documents = try database.snapshot(named: named.name).documents()
+        return try documents.rest().map { "in \(named.name): \($0.id) \($0.sequence) \($0.json)" }
+      }
+    }
+  }
+
+  private mutating func readPast(_ database: Database, _ last: UInt64) throws {
+    for sequence in 1...min(last, 10) {
+      try attempt {
+        do {
+          var documents = try database.snapshot(at: sequence).documents()
+          return ["~ at \(sequence): \(try documents.rest().map { "\($0.id) \($0.sequence)" })"]
+        } catch let error as DatabaseError where error.code == .historyNotHeld {
+          return ["~ at \(sequence): not held"]
+        }
+      }
+    }
+  }
+
+  private mutating func attempt(_ body: () throws -> [String]) throws {
+    lines += try attemptValue(body) ?? []
+  }
+
+  private mutating func attemptValue<T>(_ body: () throws -> T) throws -> T? {
+    do {
+      return try body()
+    } catch let error as DatabaseError {
+      guard error.code == .damaged, error.path != nil else {
+        throw ByteLie("reading fails without sense: \(error)")
+      }
+      errors.append(error)
+      return nil
+    }
+  }
+}
+
+extension GoldenBench {
+  /// Commits changes of all kinds, and notes what the store holds then, which must be what the changes
+  /// make.
+  package func change(
+    _ database: Database, _ changes: StoreChange..., durability: Durability = .full
+  ) throws {
+    var changed = model.withLock { $0 }
+    try database.write(durability: durability) { transaction in
+      for change in changes {
+        try changed.make(change, in: transaction) {
+          draws.withLock { $0.next() }
+        }
+      }
+    }
+    model.withLock { $0 = changed }
+    try noteDump(database)
+  }
+
+  /// Gives the newest version a name.
+  package func name(_ database: Database, _ name: String) throws {
+    let sequence = try database.snapshot().sequence
+    try database.nameSnapshot(name)
+    model.withLock { $0.name(name, sequence: sequence) }
+    try noteDump(database)
+  }
+
+  /// Notes what a store holds.
+  package func noteDump(_ database: Database) throws {
+    let model = model.withLock { $0 }
+    try model.compare(database.snapshot())
+    try model.compareBesides(database, .none)
+    let dump = try GoldenDump(database)
+    if let error = dump.errors.first { throw error }
+    dumpsSoFar.withLock { $0.append(dump.lines) }
+  }
+}

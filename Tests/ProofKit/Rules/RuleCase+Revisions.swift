@@ -1,0 +1,200 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// What the rules ask of documents with more than one revision, of attachments, of history, and of what a
+/// store has besides documents.
+extension RuleCase {
+  static let revisions: [RuleCase] = [
+    RuleCase(name: "what stays held is found where recovery logged it again") {
+      let bench = CrashBench.keeping(.everything)
+      let session = CrashSession(bench)
+      try session.commit(.put("a", size: 1))
+      try session.close()
+      // Nothing proves that these are durable, so the next opening logs them again.
+      try session.commit(.put("a", size: 2), .put("b", size: 3), durability: .none)
+      try session.commit(.put("a", size: 4), .branch("a", size: 5), durability: .none)
+      try session.lose(.processEnd)
+      for _ in 0..<2 {
+        try session.expectSoundAndTidy()
+        try session.close()
+      }
+    },
+    RuleCase(
+      name:
+        "rule 5: a purge outlives every merge for as long as an older file may hold what is gone"
+    ) {
+      let bench = CrashBench.keeping(.none)
+      let session = CrashSession(bench)
+      try session.commit(.put("a", size: 2000), .put("b", size: 10), .putLocal("state", size: 5))
+      try session.commit(
+        .branch("b", size: 3), .insert("c", size: 4, isOnto: false, isDeleted: false))
+      try session.commit(.insert("c", size: 5, isOnto: false, isDeleted: false))
+      try session.bench.checkpoint(session.database())
+      for round in 0..<3 {
+        // The first segment keeps its place: most of it is wanted.
+        try session.fill(10..<16, size: 1500 + round)
+        try session.commit(.put("d", size: round), .purge("b"), .removeLocal("state"))
+        if round == 0 { try session.commit(.purgeLeaf("c", 0)) }
+        try session.bench.checkpoint(session.database())
+        try session.bench.merge(session.database())
+      }
+      try session.expectSound()
+      try session.close()
+      // Without a checkpoint, everything is read from the log.
+      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try session.expectSound()
+    },
+    RuleCase(name: "rule 7: what is pruned is below the floor") {
+      for kind in 0..<2 {
+        let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
+        let session = CrashSession(bench)
+        var numbers: [UInt64] = []
+        for round in 0..<5 {
+          // With attachments pruning is written to the log, without it is not.
+          if kind == 0 {
+            try session.commit(.put("a", size: round))
+          } else {
+            try session.commit(.attach("a", name: "x", seed: UInt8(round), size: 60))
+          }
+          numbers.append(try session.database().snapshot().sequence)
+        }
+        try session.bench.compact(session.database())
+        for isReopened in [false, true] {
+          if isReopened {
+            bench.lose(.strict)
+            session.forgetDatabase()
+          }
+          try expectCode(.historyNotHeld) { _ = try session.database().snapshot(at: numbers[1]) }
+          _ = try session.database().snapshot(at: numbers[4])
+          try session.expectSound()
+        }
+      }
+    },
+    RuleCase(name: "rule 7: a named version is whole, whatever is pruned and merged") {
+      let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
+      let session = CrashSession(bench)
+      try session.enrich(closing: false)
+      try bench.name(session.database(), "one")
+      for round in 0..<4 {
+        try session.commit(.detach("rich-1"), .put("rich-3", size: round), .deleteAll("rich-5"))
+        try bench.compact(session.database())
+        try session.expectSoundAndTidy()
+      }
+      try session.close()
+      try session.expectSoundAndTidy()
+    },
+    RuleCase(name: "rule 22: history does not come back without its attachments") {
+      let bench = CrashBench.keeping(HistoryRetention(revisions: 1))
+      let session = CrashSession(bench)
+      for round in 0..<3 {
+        try session.commit(
+          .attach("a", name: "x", seed: UInt8(round), size: 90),
+          .attach("a", name: "y", seed: UInt8(round), size: 20))
+      }
+      try session.bench.checkpoint(session.database())
+      try session.commit(.put("a", size: 1))
+      try session.commit(.put("a", size: 2))
+      let database = try session.database()
+      try bench.interrupting({ try database.compact() }) { call in
+        for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
+          let left = bench.restarted(loss, life: 500 + call)
+          for isRebuilt in [false, true] {
+            if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
+            let opened = try left.openQuiet()
+            _ = try left.oracle.identify(opened)
+            if let problem = try opened.check().problems.first { throw problem }
+          }
+        }
+      }
+      try session.expectSoundAndTidy()
+    },
+    RuleCase(name: "rule 22: a file goes when it is durable that nothing refers to it") {
+      let bench = CrashBench.keeping(.none)
+      let session = CrashSession(bench)
+      try session.enrich(closing: false)
+      try session.commit(.detach("rich-1"), .detach("rich-2"), .purge("rich-5"), durability: .none)
+      let database = try session.database()
+      try bench.interrupting({ try database.compact() }) { call in
+        let left = bench.restarted(.strict, life: 500 + call)
+        _ = try left.oracle.identify(left.openQuiet())
+      }
+      try session.expectSoundAndTidy()
+    },
+    RuleCase(name: "rule 22: what is stored for a document yet to come stays") {
+      let bench = CrashBench.keeping(.none)
+      let database = try bench.openQuiet()
+      var content: [UInt8]? = AttachedContent.bytes(3, 300)
+      var document = Document(id: "a")
+      document.attachments["x"] = try database.storeAttachment(contentType: "x/y") {
+        () -> [UInt8]? in
+        defer { content = nil }
+        return content
+      }
+      try database.compact()
+      try database.write { _ = try $0.put(document) }
+      document.attachments = [:]
+      try database.compact()
+      try AttachedContent.check(require(database.snapshot().get("a"), "document"))
+    },
+    RuleCase(name: "rule 22: a snapshot keeps its attachments while others are forgotten") {
+      let bench = CrashBench.keeping(.none)
+      let session = CrashSession(bench)
+      try session.commit(
+        .attach("a", name: "x", seed: 1, size: 90), .attach("b", name: "x", seed: 2, size: 90))
+      let oracle = bench.oracle
+      let snapshot = try session.database().snapshot()
+      for id in ["a", "b"] {
+        try session.commit(.delete(id))
+        try bench.compact(session.database())
+      }
+      _ = try oracle.identify(snapshot)
+    },
+    RuleCase(name: "an expiry and local documents outlive merges and openings") {
+      let bench = CrashBench.keeping(.none)
+      let session = CrashSession(bench)
+      try session.commit(
+        .put("a", size: 1), .expire("a", seconds: 50), .putLocal("state", size: 7),
+        .put("b", size: 2))
+      try session.close()
+      try session.expectSoundAndTidy()
+      try session.commit(.put("a", size: 2), .putLocal("state", size: 8), .expire("b", seconds: 10))
+      try bench.compact(session.database())
+      try session.close()
+      try bench.vanish { $0.hasSuffix(".checkpoint") }
+      try session.expectSound()
+      try bench.purgeExpired(session.database(), afterSeconds: 60)
+      try session.expectSoundAndTidy()
+      try expect(try session.database().snapshot().count == 1, "what expired is there")
+    },
+  ]
+}
+
+extension CrashBench {
+  /// A disk with nothing on it, for a store that keeps some of what is replaced.
+  fileprivate static func keeping(_ history: HistoryRetention) -> CrashBench {
+    CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1, history: history))
+  }
+}
+
+extension CrashSession {
+  /// Throws unless the store is the newest version, and the check finds nothing.
+  fileprivate func expectSound() throws {
+    let database = try database()
+    if let damage = database.openingReport.damage.first { throw damage }
+    let oracle = bench.oracle
+    let found = try oracle.identify(database)
+    try expect(found == oracle.versions.count - 1, "version \(found) is found")
+    if let problem = try database.check().problems.first { throw problem }
+  }
+
+  /// The same, and that cleaning leaves no file of an attachment too many.
+  fileprivate func expectSoundAndTidy() throws {
+    try expectSound()
+    let oracle = bench.oracle
+    let version = try require(oracle.versions.last, "version")
+    try bench.checkAttachmentFiles(database(), version, oracle.history)
+    try expectSound()
+  }
+}

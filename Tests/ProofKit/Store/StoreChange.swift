@@ -1,0 +1,214 @@
+package import Divan
+import DivanLog
+import Foundation
+
+/// What a transaction does to one document: a value, so that the same is done with a store and with a
+/// ``StoreModel``.
+package indirect enum StoreChange: Sendable {
+  /// Stores properties, whatever stands there.
+  case put(String, size: Int)
+  /// Changes a document that is there.
+  case update(String)
+  /// Deletes a document as it is read: in a conflict the winner, so that another one wins.
+  case delete(String)
+  /// Ends all branches of a document.
+  case deleteAll(String)
+  /// Stores another successor of a revision that has one.
+  case branch(String, size: Int)
+  /// Stores a revision that was made elsewhere: upon the winner, or upon what is not known here.
+  case insert(String, size: Int, isOnto: Bool, isDeleted: Bool)
+  /// Ends all branches of a document but the winning one.
+  case resolve(String)
+  case purge(String)
+  /// Purges one of a document's leaves.
+  case purgeLeaf(String, Int)
+  /// Attaches content, which follows from its seed, to a document.
+  case attach(String, name: String, seed: UInt8, size: Int)
+  /// Takes all attachments out of a document.
+  case detach(String)
+  /// Lets a document expire so many seconds after ``Configuration/proofTime``, or never.
+  case expire(String, seconds: UInt64?)
+  case putLocal(String, size: Int)
+  case removeLocal(String)
+  /// Changes that are kept together, or taken back because the closure throws.
+  case nested([StoreChange], throwing: Bool)
+
+  /// Puts a document, deletes another, and takes both back.
+  static func takeBack(_ id: String, size: Int, deleting other: String) -> StoreChange {
+    .nested([.put(id, size: size), .delete(other)], throwing: true)
+  }
+}
+
+extension Configuration {
+  /// When everything happens in the proofs, unless they say otherwise: milliseconds since 1970.
+  package static let proofTime: UInt64 = 1_700_000_000_000
+}
+
+extension StoreModel {
+  private struct Stop: Error {}
+
+  private func properties(_ number: Int64, _ size: Int) -> Value.Object {
+    ["number": .int(number), "text": .string(String(repeating: "x", count: size))]
+  }
+
+  /// Makes a change in a transaction and here, and compares what the transaction says of it.
+  ///
+  /// `draw` gives random numbers: one for each change, and more for some kinds.
+  package mutating func make(
+    _ change: StoreChange, in transaction: WriteTransaction, draw: () -> UInt64
+  ) throws {
+    let number = Int64(truncatingIfNeeded: draw() >> 40)
+    switch change {
+    case .put(let id, let size):
+      let old = documents[id]?.winner.revision
+      let document = try transaction.overwrite(id, with: properties(number, size))
+      try add(Entry(document), to: id, inPlaceOf: old)
+    case .update(let id):
+      let old = documents[id]?.winner
+      let updated = try transaction.update(id) { $0["number"] = .int(number) }
+      try expect((updated != nil) == (old.map { !$0.isDeleted } ?? false), "an update of \(id)")
+      if let updated { try add(Entry(updated), to: id, inPlaceOf: old?.revision) }
+    case .delete(let id): _ = try delete(id, transaction)
+    case .deleteAll(let id): while try delete(id, transaction) {}
+    case .branch(let id, let size):
+      try branch(id, properties(number, size), transaction)
+    case .insert(let id, let size, let isOnto, let isDeleted):
+      try insert(
+        Document(id: id, properties(number, size)), isOnto: isOnto, isDeleted: isDeleted,
+        transaction, draw)
+    case .resolve(let id): try resolve(id, transaction)
+    case .purge(let id):
+      let isThere = documents[id] != nil
+      try expect(try transaction.purge(id) == isThere, "whether there was \(id) to purge")
+      if isThere { purge(id, through: transaction.lastSequence) }
+    case .purgeLeaf(let id, let index): try purgeLeaf(index, of: id, transaction)
+    case .attach(let id, let name, let seed, let size):
+      try attach(id, name, AttachedContent.bytes(seed, size), number, transaction)
+    case .detach(let id):
+      guard var document = try transaction.get(id), !document.attachments.isEmpty else { return }
+      let old = document.revision
+      document.attachments = [:]
+      try add(Entry(transaction.put(document)), to: id, inPlaceOf: old)
+    case .expire(let id, let seconds):
+      guard documents[id] != nil else { return }
+      let time = seconds.map { Configuration.proofTime + $0 * 1000 }
+      try transaction.setExpiry(time.map { Date(timeIntervalSince1970: Double($0) / 1000) }, of: id)
+      setExpiry(time, of: id)
+    case .putLocal(let id, let size):
+      try transaction.putLocal(id, properties(number, size))
+      setLocal(id, properties(number, size))
+    case .removeLocal(let id):
+      try expect(
+        try transaction.removeLocal(id) == (locals[id] != nil), "whether there was the local \(id)")
+      setLocal(id, nil)
+    case .nested(let changes, let throwing):
+      let before = self
+      do {
+        try transaction.nested {
+          for change in changes { try make(change, in: transaction, draw: draw) }
+          if throwing { throw Stop() }
+        }
+      } catch is Stop {
+        self = before
+      }
+    }
+  }
+
+  /// Deletes the winner; returns false if there is none that is not deleted.
+  private mutating func delete(_ id: String, _ transaction: WriteTransaction) throws -> Bool {
+    let document = try transaction.get(id)
+    let old = documents[id]?.winner
+    try expect(
+      document.map(Entry.init) == (old?.isDeleted == true ? nil : old), "\(id) in the transaction")
+    guard let document else { return false }
+    try add(Entry(transaction.delete(document)), to: id, inPlaceOf: old?.revision)
+    return true
+  }
+
+  private mutating func branch(
+    _ id: String, _ properties: Value.Object, _ transaction: WriteTransaction
+  ) throws {
+    guard let document = documents[id],
+      let parent = document.past.suffix(from: document.firstSurePast).last
+    else { return }
+    let branch = Document(
+      id: id, revision: parent.revision,
+      EncodedValue(try ValueCoding.encode(.object(properties))))
+    try add(Entry(transaction.put(branch, allowingConflict: true)), to: id, inPlaceOf: nil)
+  }
+
+  private mutating func insert(
+    _ document: Document, isOnto: Bool, isDeleted: Bool, _ transaction: WriteTransaction,
+    _ draw: () -> UInt64
+  ) throws {
+    let random = draw()
+    let id = document.id
+    let old = isOnto ? documents[id]?.winner.revision : nil
+    let generation = old.map { $0.generation + 1 } ?? 1 + random % 3
+    // Some look like the store's own, some do not.
+    let digest = String(random, radix: 16)
+    let text =
+      random % 4 == 0 ? "by-\(digest)" : String(repeating: "0", count: 32 - digest.count) + digest
+    var history: [RevisionID] = []
+    for step in 0..<min(generation, 3) {
+      if step == 1, let old {
+        history.append(old)
+        break
+      }
+      if let ancestor = RevisionID(
+        generation: generation - step, digest: step == 0 ? text : "0\(step)\(digest)")
+      {
+        history.append(ancestor)
+      }
+    }
+    for isNew in [true, false] {
+      try expect(
+        try transaction.insert(
+          document, history: history, isDeleted: isDeleted, origin: "elsewhere") == isNew,
+        "whether a revision of \(id) is new")
+    }
+    var entry = Entry(document)
+    entry.revision = history[0]
+    entry.sequence = transaction.lastSequence
+    entry.isDeleted = isDeleted
+    try add(entry, to: id, inPlaceOf: old)
+  }
+
+  private mutating func resolve(_ id: String, _ transaction: WriteTransaction) throws {
+    guard let document = documents[id] else { return }
+    for leaf in document.leaves.dropFirst() where !leaf.isDeleted {
+      let branch = Document(id: id, revision: leaf.revision, .emptyObject)
+      try add(Entry(transaction.delete(branch)), to: id, inPlaceOf: leaf.revision)
+    }
+  }
+
+  private mutating func purgeLeaf(
+    _ index: Int, of id: String, _ transaction: WriteTransaction
+  ) throws {
+    guard let document = documents[id] else { return }
+    guard let revision = document.leaves[index % document.leaves.count].revision else { return }
+    try expect(try transaction.purge(id, revision: revision), "there was no leaf of \(id)")
+    if document.leaves.count == 1 {
+      purge(id, through: transaction.lastSequence)
+    } else {
+      purgeLeaf(revision, of: id, sequence: transaction.lastSequence)
+    }
+  }
+
+  private mutating func attach(
+    _ id: String, _ name: String, _ content: [UInt8], _ number: Int64,
+    _ transaction: WriteTransaction
+  ) throws {
+    let old = documents[id]?.winner.revision
+    var document = try transaction.get(id) ?? Document(id: id)
+    document["number"] = .int(number)
+    document.attachments[name] = Document.Attachment(contentType: "x/y", content)
+    let stored = Entry(try transaction.put(document))
+    let digest = "\(SHA256.digest(of: SharedBytes(copying: content)))"
+    try expect(
+      stored.attachments[name]?.digest == digest
+        && stored.attachments[name]?.length == content.count,
+      "something else was attached to \(id)")
+    try add(stored, to: id, inPlaceOf: old)
+  }
+}

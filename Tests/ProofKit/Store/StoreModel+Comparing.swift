@@ -1,0 +1,188 @@
+package import Divan
+import DivanLog
+import Foundation
+
+extension StoreModel {
+  /// Throws unless a snapshot holds just this: by its feed, by its documents, each with all its leaves and
+  /// the content of what is attached, and by its local documents.
+  ///
+  /// Nothing is said of some documents. Of a past version nothing is said of expiries, and it has no local
+  /// documents.
+  package func compare(
+    _ snapshot: Snapshot, except unknown: Set<String> = [], isPast: Bool = false
+  ) throws {
+    try compareFeed(snapshot, unknown)
+    var live = documents.filter { !$0.value.winner.isDeleted && !unknown.contains($0.key) }
+    if unknown.isEmpty {
+      try expect(
+        snapshot.count == live.count, "it counts \(snapshot.count) instead of \(live.count)")
+    }
+    var cursor = snapshot.documents()
+    while let document = try cursor.next() {
+      guard !unknown.contains(document.id) else { continue }
+      try expect(
+        live.removeValue(forKey: document.id)?.winner == Entry(document),
+        "\(document.id) is \(document.json)")
+    }
+    try expect(live.isEmpty, "\(live.keys) are missing")
+    for (id, document) in documents where !unknown.contains(id) {
+      try compare(document, id, snapshot, isPast: isPast)
+    }
+    try compareLocals(snapshot, isPast: isPast)
+  }
+
+  private func compareFeed(_ snapshot: Snapshot, _ unknown: Set<String>) throws {
+    var feed = snapshot.changes()
+    var count = 0
+    var last: UInt64 = 0
+    while let change = try feed.next() {
+      try expect(change.sequence > last, "the feed is out of order")
+      last = change.sequence
+      guard !unknown.contains(change.id) else { continue }
+      // Each number stands there once, so each document does.
+      count += 1
+      guard let document = documents[change.id], document.winner == Entry(change.document),
+        document.newest == change.sequence, document.hasConflicts == change.hasConflicts
+      else {
+        throw CrashOracle.Mismatch(
+          "in the feed \(change.id) is \(Entry(change.document)) at \(change.sequence) and not "
+            + (documents[change.id].map { "\($0.leaves) at \($0.newest)" } ?? "none"))
+      }
+    }
+    let expected = documents.keys.count { !unknown.contains($0) }
+    try expect(count == expected, "the feed has \(count) documents instead of \(expected)")
+  }
+
+  private func compare(
+    _ document: Lineage, _ id: String, _ snapshot: Snapshot, isPast: Bool
+  ) throws {
+    let isPlain = document.isChain && document.winner.attachments.isEmpty
+    // One of the plain ones, that nothing has become of them unnoticed.
+    if isPlain, document.newest % 8 != lastSequence % 8 { return }
+    let leaves = try snapshot.leaves(of: id)
+    try expect(
+      leaves.map(Entry.init) == document.leaves,
+      "the leaves of \(id) are \(leaves.map(Entry.init)) and not \(document.leaves)")
+    for leaf in leaves { try AttachedContent.check(leaf) }
+    guard !isPast else { return }
+    let expiry = try snapshot.expiry(of: id).map { UInt64($0.timeIntervalSince1970 * 1000) }
+    try expect(
+      expiry == document.expiry,
+      "\(id) expires \(expiry ?? 0) and not \(document.expiry ?? 0)")
+  }
+
+  private func compareLocals(_ snapshot: Snapshot, isPast: Bool) throws {
+    let ids = try snapshot.localDocumentIDs()
+    let expected = isPast ? [] : locals.keys.sorted()
+    try expect(ids == expected, "the local documents are \(ids) and not \(expected)")
+    for id in ids {
+      try expect(
+        try snapshot.localDocument(id) == locals[id], "the local document \(id) is another")
+    }
+  }
+
+  /// Throws unless a database shows besides its newest version the named ones, and the earlier revisions
+  /// that `retention` promises, if it was asked for all the time.
+  package func compareBesides(_ database: Database, _ retention: HistoryRetention) throws {
+    let snapshot = try database.snapshot()
+    try compareNamed(database)
+    for (id, document) in documents where !document.past.isEmpty {
+      try comparePast(document, id, snapshot, retention)
+    }
+  }
+
+  /// Whether a database has the named snapshots of this version.
+  package func hasNames(of database: Database) throws -> Bool {
+    let found = try database.namedSnapshots()
+    return found.map(\.name) == named.keys.sorted()
+      && found.allSatisfy { named[$0.name]?.sequence == $0.sequence }
+  }
+
+  private func compareNamed(_ database: Database) throws {
+    let found = try database.namedSnapshots()
+    try expect(
+      found.map(\.name) == named.keys.sorted(), "the named snapshots are \(found.map(\.name))")
+    for each in found {
+      guard let model = named[each.name] else { continue }
+      let count = model.documents.values.count { !$0.winner.isDeleted }
+      try expect(
+        each.sequence == model.sequence && each.documentCount == count, "\(each) is another")
+      try comparePast(model.documents, database.snapshot(named: each.name), at: model.sequence)
+    }
+  }
+
+  /// Compares an earlier version, as it is to be read now.
+  package func comparePast(
+    _ documents: [String: Lineage], _ snapshot: Snapshot, at sequence: UInt64
+  ) throws {
+    let (model, unknown) = past(documents, at: sequence)
+    do {
+      try model.compare(snapshot, except: unknown, isPast: true)
+    } catch let error as CrashOracle.Mismatch {
+      throw CrashOracle.Mismatch("the version at \(sequence): \(error)")
+    }
+  }
+
+  /// Earlier revisions: those that are kept must be there, and what is there must be right.
+  private func comparePast(
+    _ document: Lineage, _ id: String, _ snapshot: Snapshot, _ retention: HistoryRetention
+  ) throws {
+    // Beyond a certain depth even their IDs are forgotten.
+    let sure = document.past.suffix(from: document.firstSurePast).suffix(10)
+    for (index, entry) in sure.reversed().enumerated() {
+      guard let revision = entry.revision else { continue }
+      if let found = try snapshot.revision(revision, of: id) {
+        var entry = entry
+        // Where a leaf was purged, another was written again, with another number.
+        if !document.isChain { entry.sequence = found.sequence }
+        try expect(Entry(found) == entry, "revision \(revision) of \(id) is \(Entry(found))")
+        try AttachedContent.check(found)
+      } else {
+        let isKept = retention.promises(index, isChain: document.isChain)
+        try expect(!isKept, "revision \(revision) of \(id) is not held")
+      }
+    }
+  }
+}
+
+extension HistoryRetention {
+  /// Whether it keeps the `index`-th superseded revision, counted from the newest one.
+  fileprivate func promises(_ index: Int, isChain: Bool) -> Bool {
+    if self == .everything { return true }
+    // In a conflict, what counts are records, and leaves are among them.
+    return isChain && index < revisions ?? 0
+  }
+
+  /// Whether a version can be refused though nothing is wrong.
+  package var mayRefuse: Bool { self != .everything }
+}
+
+// MARK: Files of attachments
+
+extension StoreModel {
+  /// The digests of attachments of more than some bytes: what must have files; and what may have, by the
+  /// earlier revisions that are kept.
+  package func attachmentFiles(
+    largerThan limit: Int, _ retention: HistoryRetention
+  ) -> (needed: Set<String>, allowed: Set<String>) {
+    func digests(_ entries: some Sequence<Entry>) -> Set<String> {
+      Set(entries.flatMap { $0.attachments.values }.filter { $0.length > limit }.map(\.digest))
+    }
+    var needed = digests(documents.values.flatMap(\.leaves))
+    var allowed: Set<String> = []
+    for version in named.values {
+      let (model, unknown) = past(version.documents, at: version.sequence)
+      for (id, document) in model.documents {
+        let those = digests(document.leaves)
+        if unknown.contains(id) { allowed.formUnion(those) } else { needed.formUnion(those) }
+      }
+    }
+    for document in documents.values where retention != .none {
+      for (index, entry) in document.past.reversed().enumerated() {
+        let isKept = retention.promises(index, isChain: document.isChain)
+        if isKept || !document.isChain { allowed.formUnion(digests([entry])) }
+      }
+    }
+    return (needed, allowed.union(needed))
+  }
+}

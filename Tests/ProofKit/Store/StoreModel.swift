@@ -1,0 +1,210 @@
+package import Divan
+import DivanLog
+import Foundation
+
+/// What a store should hold at one moment, in the plainest way: dictionaries and lists that are searched
+/// when somebody asks.
+///
+/// It follows from what was done, not from what the store says of it; only revision IDs and sequence
+/// numbers are taken over, when they are handed out.
+package struct StoreModel: Equatable, Sendable {
+  /// One revision, and what it holds.
+  package struct Entry: Equatable, Sendable {
+    package var number: Int64
+    package var size: Int
+    package var revision: RevisionID?
+    package var sequence: UInt64
+    package var isDeleted: Bool
+    package var attachments: [String: Attached] = [:]
+  }
+
+  /// What a revision says of an attachment.
+  package struct Attached: Equatable, Sendable {
+    /// The SHA-256 in hexadecimal digits, by which its file is called if it has one.
+    package var digest: String
+    package var length: Int
+    package var generation: UInt64
+  }
+
+  /// A document with all its leaves.
+  package struct Lineage: Equatable, Sendable {
+    /// The winner first.
+    package fileprivate(set) var leaves: [Entry] = []
+    /// The sequence number of its last change.
+    package fileprivate(set) var newest: UInt64 = 0
+    /// In milliseconds since 1970.
+    package fileprivate(set) var expiry: UInt64?
+    /// The revisions that have successors, in the order in which they got them.
+    package fileprivate(set) var past: [Entry] = []
+    /// From here on ``past`` is surely known to the store: what came before may have gone with a branch.
+    package fileprivate(set) var firstSurePast = 0
+    /// Whether there never was a second leaf.
+    package fileprivate(set) var isChain = true
+
+    package var winner: Entry { leaves[0] }
+    package var hasConflicts: Bool { leaves.count { !$0.isDeleted } > 1 }
+  }
+
+  /// A version that was named.
+  package struct Named: Equatable, Sendable {
+    package var sequence: UInt64
+    package var documents: [String: Lineage]
+  }
+
+  /// By their IDs.
+  package private(set) var documents: [String: Lineage] = [:]
+  /// The local documents by their IDs.
+  package private(set) var locals: [String: Value.Object] = [:]
+  /// The named snapshots.
+  package private(set) var named: [String: Named] = [:]
+  /// The highest sequence number of a change.
+  package private(set) var lastSequence: UInt64 = 0
+  /// Of documents that were purged: a sequence number through which they are in no version any more.
+  private var purgedThrough: [String: UInt64] = [:]
+  /// Of documents that lost a leaf: a sequence number below which it is not said here what they were.
+  private var disturbedBelow: [String: UInt64] = [:]
+
+  package init() {}
+}
+
+extension StoreModel {
+  /// The winning revisions of all documents.
+  package var entries: [String: Entry] { documents.mapValues(\.winner) }
+
+  /// The IDs of documents that are not deleted, in the order of their bytes.
+  package var liveIDs: [String] {
+    documents.filter { !$0.value.winner.isDeleted }.map(\.key)
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// Whether anything is there that plain documents have not.
+  package var isRich: Bool {
+    !locals.isEmpty || !named.isEmpty
+      || documents.values.contains {
+        !$0.isChain || $0.expiry != nil || !$0.winner.attachments.isEmpty
+      }
+  }
+
+  /// The number of the transaction of a ``CrashWriter`` that this is the version of, or one after.
+  package var clock: Int { Int(documents[CrashOracle.clock]?.winner.number ?? 0) }
+
+  /// An earlier version, as it is to be read now: without what was purged since; and the documents of
+  /// which nothing is said.
+  package func past(_ documents: [String: Lineage], at sequence: UInt64) -> (Self, Set<String>) {
+    var earlier = StoreModel()
+    earlier.documents = documents.filter { (purgedThrough[$0.key] ?? 0) < $0.value.newest }
+    earlier.lastSequence = sequence
+    return (earlier, Set(disturbedBelow.filter { sequence < $0.value }.keys))
+  }
+}
+
+// MARK: Changes
+
+extension StoreModel.Lineage {
+  /// Puts a revision in the place of a leaf, or beside all of them.
+  fileprivate mutating func add(_ entry: StoreModel.Entry, inPlaceOf old: RevisionID?) {
+    if let index = leaves.firstIndex(where: { $0.revision == old && old != nil }) {
+      past.append(leaves.remove(at: index))
+      // What is long ago and has left nothing behind need not be remembered.
+      if past.count > 64, past[0].attachments.isEmpty {
+        past.removeFirst()
+        firstSurePast = max(0, firstSurePast - 1)
+      }
+    }
+    leaves.append(entry)
+    if leaves.count > 1 { isChain = false }
+    newest = entry.sequence
+    sort()
+  }
+
+  fileprivate mutating func sort() {
+    leaves.sort { one, other in
+      if one.isDeleted != other.isDeleted { return other.isDeleted }
+      guard let first = one.revision, let second = other.revision else { return false }
+      return first > second
+    }
+  }
+}
+
+extension StoreModel {
+  /// Notes a revision that was stored.
+  mutating func add(_ entry: Entry, to id: String, inPlaceOf old: RevisionID?) throws {
+    try expect(
+      entry.sequence > lastSequence,
+      "\(id) has sequence \(entry.sequence), not above \(lastSequence)")
+    documents[id, default: Lineage()].add(entry, inPlaceOf: old)
+    lastSequence = entry.sequence
+  }
+
+  /// Notes that a document is gone.
+  mutating func purge(_ id: String, through sequence: UInt64) {
+    documents[id] = nil
+    purgedThrough[id] = sequence
+  }
+
+  /// Notes that a leaf is gone, and that its document has another sequence number.
+  mutating func purgeLeaf(_ revision: RevisionID?, of id: String, sequence: UInt64) {
+    guard var document = documents[id] else { return }
+    document.leaves.removeAll { $0.revision == revision }
+    document.leaves[0].sequence = sequence
+    document.newest = sequence
+    document.firstSurePast = document.past.count
+    document.isChain = false
+    documents[id] = document
+    lastSequence = sequence
+    disturbedBelow[id] = sequence
+  }
+
+  mutating func setExpiry(_ expiry: UInt64?, of id: String) { documents[id]?.expiry = expiry }
+
+  mutating func setLocal(_ id: String, _ properties: Value.Object?) { locals[id] = properties }
+
+  /// Gives this version a name; the store says how far it counted.
+  package mutating func name(_ name: String, sequence: UInt64) {
+    named[name] = Named(sequence: sequence, documents: documents)
+  }
+
+  package mutating func removeName(_ name: String) { named[name] = nil }
+
+  /// Takes the documents away that have expired; returns whether there were any.
+  package mutating func purgeExpired(at time: UInt64, lastSequence: UInt64) -> Bool {
+    let due = documents.filter { $0.value.expiry.map { $0 <= time } ?? false }.keys
+    for id in due { purge(id, through: lastSequence) }
+    return !due.isEmpty
+  }
+}
+
+// MARK: Reading
+
+extension StoreModel.Entry {
+  package init(_ document: Document) {
+    self.init(
+      number: Int64(document["number"]?.intValue ?? document["version"]?.intValue ?? -1),
+      size: document["text"]?.stringValue?.utf8.count ?? 0, revision: document.revision,
+      sequence: document.sequence, isDeleted: document.isDeleted)
+    guard !document.attachments.isEmpty else { return }
+    attachments = document.attachments.mapValues { attachment in
+      var digest = "not stored"
+      if case .stored(let stored, _) = attachment.body { digest = "\(stored)" }
+      return StoreModel.Attached(
+        digest: digest, length: attachment.length, generation: attachment.generation)
+    }
+  }
+}
+
+/// What the attachments of the proofs hold: bytes that follow from the first of them and their number.
+package enum AttachedContent {
+  package static func bytes(_ seed: UInt8, _ size: Int) -> [UInt8] {
+    (0..<size).map { $0 == 0 ? seed : UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) ^ seed }
+  }
+
+  /// Throws if the content of any attachment cannot be read or is not what was stored.
+  package static func check(_ document: Document) throws {
+    for (name, attachment) in document.attachments {
+      let content = try attachment.content()
+      try expect(
+        Array(content) == bytes(content.first ?? 0, attachment.length),
+        "\(name) of \(document.id) has other content")
+    }
+  }
+}

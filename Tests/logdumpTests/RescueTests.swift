@@ -1,0 +1,157 @@
+import Divan
+import DivanLog
+import DivanTesting
+import Foundation
+import Testing
+import logdump
+
+/// What `export` and `salvage` keep besides documents.
+struct RescueTests {
+  private let large = [UInt8](repeating: 7, count: 100_000)
+
+  /// A store with a conflict, deletions, attachments, an expiry, a local document, purged documents.
+  private func makeStore() throws -> DumpedStore {
+    let store = DumpedStore()
+    let database = try store.open()
+    func revision(_ generation: UInt64, _ digest: String) throws -> RevisionID {
+      try #require(RevisionID(generation: generation, digest: digest))
+    }
+    try database.write { transaction in
+      try transaction.put(Document(id: "purged"))
+      try transaction.put(Document(id: "again", ["n": 1]))
+      for digest in ["b", "c"] {
+        try transaction.insert(
+          Document(id: "both", ["d": .string(digest)]),
+          history: [try revision(2, digest), try revision(1, "a")])
+      }
+      var document = Document(id: "attached", ["n": 1])
+      document.attachments["large"] = Document.Attachment(contentType: "x/y", large)
+      document.attachments["small"] = Document.Attachment(contentType: "x/y", [1, 2, 3])
+      try transaction.put(document)
+      try transaction.putLocal("l", ["n": 2])
+      try transaction.putLocal("removed", ["n": 2])
+    }
+    try database.nameSnapshot("then")
+    try database.write { transaction in
+      try transaction.setExpiry(Date(timeIntervalSince1970: 1_000_000_000), of: "attached")
+      try transaction.purge("purged")
+      try transaction.purge("again")
+      try transaction.put(Document(id: "again", ["n": 2]))
+      try transaction.put(Document(id: "gone"))
+      try transaction.delete(id: "gone")
+      try transaction.removeLocal("removed")
+    }
+    try database.removeSnapshot(named: "then")
+    try database.close()
+    return store
+  }
+
+  @Test func `export writes as much as is asked for`() throws {
+    let store = try makeStore()
+    func lines(_ options: String...) -> [String] {
+      store.dumpAll(["export"] + options).lines.map { String($0.prefix(17)) }
+    }
+    #expect(lines() == [#"{"_id":"again","_"#, #"{"_id":"attached""#, #"{"_id":"both","_r"#])
+    #expect(lines("--attachments").count == 3)
+    #expect(store.dump("export", "--attachments").output.contains(#""data":"AQID""#))
+    #expect(lines("--revisions").count == 5)
+    #expect(lines("--local").last == #"{"_id":"_local/l""#)
+    #expect(store.dump("export", "--expiries").output.contains("2001-09-09T01:46:40.000Z"))
+    #expect(lines("--everything", "--by", "sequence").count == 6)
+    // What the library writes.
+    let database = try store.open()
+    var text = Data()
+    try database.snapshot().exportJSONLines { text.append($0) }
+    #expect(store.dump("export", "--everything").output == String(decoding: text, as: UTF8.self))
+  }
+
+  @Test func `salvage of a sound store loses nothing of it`() throws {
+    let store = try makeStore()
+    let run = store.dump("salvage", "--to", "/new.divan", "--json")
+    #expect(run.status == .sound, "\(run.problems)")
+    #expect(
+      run.output
+        == #"{"documents":3,"deleted":1,"localDocuments":1,"attachments":2,"isWhole":true,"#
+        + #""path":"/new.divan"}"# + "\n")
+    #expect(
+      store.dump("export", "--everything", path: "/new.divan").output
+        == store.dump("export", "--everything").output)
+    #expect(store.dump("verify").status == .sound)
+    let verified = store.dump("verify", path: "/new.divan")
+    #expect(verified.status == .sound, "\(verified.output)")
+  }
+
+  private func attachmentFile(_ store: DumpedStore) throws -> String {
+    let folder = try store.fileSystem.list("\(store.path)/attachments")[0]
+    return try "attachments/\(folder)/"
+      + store.fileSystem.list("\(store.path)/attachments/\(folder)")[0]
+  }
+
+  @Test(arguments: [true, false])
+  func `an attachment that is lost is named, and its document gets a revision without it`(
+    isGone: Bool
+  ) throws {
+    let store = try makeStore()
+    let file = try attachmentFile(store)
+    let before = store.dump("export", "--everything").lines
+    if isGone {
+      try store.fileSystem.remove("\(store.path)/\(file)")
+    } else {
+      var bytes = try store.bytes(file)
+      bytes[50_000] ^= 1
+      try store.replace(file, with: bytes)
+    }
+    // An export goes on behind it, and says so.
+    let export = store.dump("export", "--everything")
+    #expect(export.status == .damage && export.lines.count == before.count)
+    #expect(export.problems.contains("attachment"))
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage)
+    #expect(run.lines.first == "lost: attachment large of attached")
+    let text = store.dump("export", "--everything", path: "/new.divan").output
+    let line = try #require(text.split(separator: "\n").first { $0.contains("\"attached\"") })
+    #expect(
+      line.contains(#"_rev":"2-"#) && line.contains("\"small\"") && !line.contains("\"large\""))
+    #expect(line.contains("2001-09-09"))
+    #expect(store.dump("verify", path: "/new.divan").status == .sound)
+    let json = store.dump("salvage", "--to", "/newer.divan", "--json").lines.first
+    #expect(json?.contains(#""attachment":"large","saved":"none""#) == true)
+  }
+
+  @Test func `an attachment whose record is lost is found by its file`() throws {
+    let store = try makeStore()
+    let before = store.dump("export", "--everything").lines
+    let digest = SHA256.digest(of: SharedBytes(copying: large)).bytes
+    var bytes = try store.bytes("0000000001.segment")
+    // The record of the attachment begins with its form and its digest; the document's has that too, later.
+    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
+    bytes[place + 1] ^= 1
+    try store.replace("0000000001.segment", with: bytes)
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage && !run.output.contains("attachment"), "\(run.output)")
+    #expect(store.dump("export", "--everything", path: "/new.divan").lines == before)
+  }
+
+  @Test func `a branch that is lost is named, and the others are kept`() throws {
+    let store = try makeStore()
+    let database = try store.open()
+    let both = try database.snapshot().leaves(of: "both")
+    #expect(both.count == 2)
+    try database.close()
+    var bytes = try store.bytes("0000000001.segment")
+    // The properties of the branch that was stored first, which is no document's newest record.
+    let body = try Document(id: "x", ["d": "b"]).encoded().bytes.array
+    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(body.count)) == body })
+    bytes[place + body.count - 1] ^= 1
+    try store.replace("0000000001.segment", with: bytes)
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.lines.contains("lost: revision 2-b of both"), "\(run.output)")
+    #expect(
+      store.dump("export", "--revisions", path: "/new.divan").lines.count {
+        $0.contains("\"both\"")
+      }
+        == 1)
+    let json = store.dump("salvage", "--to", "/newer.divan", "--json").output
+    #expect(json.contains(#"{"document":"both","revision":"2-b","saved":"none"}"#))
+  }
+}

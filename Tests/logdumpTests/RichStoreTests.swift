@@ -1,0 +1,95 @@
+import DivanLog
+import Foundation
+import Testing
+import logdump
+
+@testable import Divan
+
+/// What the tool says of purges, local documents, named snapshots and history.
+struct RichStoreTests {
+  private let store = DumpedStore()
+
+  private func open(_ history: HistoryRetention = .everything) throws -> Database {
+    var configuration = store.configuration
+    configuration.history = history
+    return try Database(at: store.path, configuration: configuration)
+  }
+
+  private func fill() throws -> Database {
+    let database = try open()
+    try database.write { transaction in
+      try transaction.put(Document(id: "a", ["text": .string(String(repeating: "x", count: 900))]))
+      try transaction.put(Document(id: "b"))
+      for branch in ["p", "q"] {
+        _ = try transaction.insert(
+          Document(id: "c"), history: [RevisionID(parsing: "1-\(branch)")])
+      }
+      try transaction.putLocal("mark", ["n": 1])
+    }
+    try database.nameSnapshot("first")
+    try database.write { transaction in
+      try transaction.overwrite("a", with: [:])
+      try transaction.purge("b")
+      try transaction.purge("c", revision: RevisionID(parsing: "1-p"))
+      try transaction.removeLocal("mark")
+    }
+    try database.removeSnapshot(named: "first")
+    return database
+  }
+
+  @Test func `tx lists records of each kind`() throws {
+    try fill().close()
+    let lines = store.dump("tx", "--records").lines
+    for text in [
+      "local document mark", "local document mark  deleted",
+      "snapshot first: sequence 4, commit 1, ",
+      "snapshot first: removed", "purged b", "purged c, the record of sequence 3",
+      "moment: sequence 4, commit 1, ",
+    ] {
+      #expect(lines.contains { $0.contains(text) }, "\(text)")
+    }
+    let fields = store.dump("tx", "--records", "--json").lines
+    for text in [
+      #""local":"mark","deleted":true"#, #""named":"first","removed":true"#,
+      #""named":"first","sequence":4,"version":1,"#, #""purged":"b","sequence":null"#,
+      #""purged":"c","sequence":3"#, #""moment":true,"sequence":4,"version":1,"#,
+    ] {
+      #expect(fields.contains { $0.contains(text) }, "\(text)")
+    }
+  }
+
+  /// A record of a known kind that cannot be read is told of by its kind.
+  @Test func `a record whose name is no text is listed by its kind`() throws {
+    let database = try open()
+    try database.write { transaction in
+      let record = LocalRecord(
+        idBytes: SharedBytes(copying: [0xFF]), superseded: nil, body: nil)
+      _ = try transaction.append(.local, id: nil) { record.encode(to: &$0) }
+    }
+    try database.close()
+    #expect(store.dump("tx", "--records").output.contains("a record of kind 5"))
+  }
+
+  @Test func `stats counts what history holds as pinned, and verify finds all in order`() throws {
+    let database = try fill()
+    let held = try database.statistics.heldSize
+    #expect(held > 900)
+    try database.writeCheckpoint()
+    try database.close()
+    #expect(store.dump("stats", "--json").output.contains(#""pinned":\#(held)}"#))
+    #expect(store.dump("verify").status == .sound)
+  }
+
+  @Test func `what history was let go of in the index and not yet in the log is no difference`()
+    throws
+  {
+    try fill().close()
+    let database = try open(HistoryRetention(revisions: 0))
+    try database.store.pruneHistory()
+    #expect(try database.statistics.heldSize == 0)
+    try database.writeCheckpoint()
+    try database.close()
+    let run = store.dump("verify")
+    #expect(run.status == .sound, "\(run.output)\(run.problems)")
+  }
+}
