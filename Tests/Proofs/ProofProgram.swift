@@ -66,8 +66,11 @@ struct ProofProgram {
     }
     var failureCount = 0
     let deadline = minutes.map { ContinuousClock.now + .seconds($0 * 60) }
-    let progress: (@Sendable (String) -> Void)? =
-      minutes == nil ? nil : { FileHandle.standardError.write(Data(($0 + "\n").utf8)) }
+    let progress = minutes.map { _ in
+      { @Sendable (line: String) in
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+      }
+    }
     for proof in chosen {
       print("\n\(proof.name): \(proof.claim)")
       let run = ProofRun(
