@@ -2,13 +2,13 @@ import Divan
 import DivanLog
 import Testing
 
-private class Person: Model {
+private class Friend: Model {
   @Persisted var name: String
-  @Persisted var friends: [Person]
-  @Persisted(key: "best friends") var best: [Person]
+  @Persisted var friends: [Friend]
+  @Persisted(key: "best friends") var best: [Friend]
 }
 
-private final class Child: Person {}
+private final class Child: Friend {}
 
 /// References to several models.
 struct ModelReferenceTests {
@@ -16,9 +16,9 @@ struct ModelReferenceTests {
 
   init() throws { database = try Database.inMemory() }
 
-  private func store(_ ids: [String], in context: ModelContext) throws -> [Person] {
+  private func store(_ ids: [String], in context: ModelContext) throws -> [Friend] {
     let people = ids.map { id in
-      let person = Person(in: context, id: id)
+      let person = Friend(in: context, id: id)
       person.name = id.uppercased()
       return person
     }
@@ -39,9 +39,9 @@ struct ModelReferenceTests {
     #expect(!people[0].needsSave)
 
     let other = database.makeContext()
-    let person = try #require(try other.model(Person.self, "a"))
+    let person = try #require(try other.model(Friend.self, "a"))
     #expect(person.friends.map(\.name) == ["C", "B"])
-    #expect(try person.friends[1] === other.model(Person.self, "b"))
+    #expect(try person.friends[1] === other.model(Friend.self, "b"))
     person.friends.reverse()
     try other.saveAllModels()
     #expect(try database.snapshot().get("a")?["friends"] == ["b", "c"])
@@ -50,10 +50,10 @@ struct ModelReferenceTests {
   @Test func `models that refer to each other hold nothing`() throws {
     let context = database.makeContext()
     _ = try store(["a", "b"], in: context)
-    weak var gone: Person?
+    weak var gone: Friend?
     do {
-      let a = try #require(try context.model(Person.self, "a"))
-      let b = try #require(try context.model(Person.self, "b"))
+      let a = try #require(try context.model(Friend.self, "a"))
+      let b = try #require(try context.model(Friend.self, "b"))
       a.friends = [b, a]
       b.friends = [a]
       try context.saveAllModels()
@@ -67,15 +67,15 @@ struct ModelReferenceTests {
     throws
   {
     let context = database.makeContext()
-    let detached = Person()
-    detached.friends = [Person(), Person()]
+    let detached = Friend()
+    detached.friends = [Friend(), Friend()]
     detached.friends[0].name = "x"
     context.insert(detached)
     #expect(context.unsavedModels.count == 3)
     #expect(detached.friends[0].context === context)
     try context.saveAllModels()
     let other = database.makeContext()
-    let read = try #require(try other.model(Person.self, detached.id))
+    let read = try #require(try other.model(Friend.self, detached.id))
     #expect(read.friends.map(\.name) == ["x", ""])
   }
 
@@ -87,7 +87,7 @@ struct ModelReferenceTests {
     try people[1].delete()
     try database.write { _ = try $0.purge("c") }
     let other = database.makeContext()
-    let person = try #require(try other.model(Person.self, "a"))
+    let person = try #require(try other.model(Friend.self, "a"))
     #expect(person.friends.map(\.id) == ["d"])
     person.friends.sort { $0.id < $1.id }
     #expect(!person.needsSave)
@@ -104,14 +104,14 @@ struct ModelReferenceTests {
     let child = try context.insert(Child.self, document: Document(id: "c"))
     try child.save()
     try database.put("a", #"{"name":"A","friends":["b","c","d"]}"#)
-    // Here `b` is known as a `Child`, which `Person` is not.
+    // Here `b` is known as a `Child`, which `Friend` is not.
     class Animal: Model {}
     let other = database.makeContext()
     _ = try other.insert(Animal.self, document: Document(id: "z"))
     let animal = try #require(try other.model(Animal.self, "c"))
     var errors: [DatabaseError] = []
     other.errorHandler = { errors.append($0 as! DatabaseError) }
-    let person = try #require(try other.model(Person.self, "a"))
+    let person = try #require(try other.model(Friend.self, "a"))
     #expect(person.friends.map(\.id) == ["b", "d"])
     #expect(errors.map(\.code) == [.otherModelClass])
     person.friends.removeFirst()
@@ -126,7 +126,7 @@ struct ModelReferenceTests {
     let context = database.makeContext()
     var paths: [String?] = []
     context.mismatchHandler = { paths.append($0.propertyPath) }
-    let person = try #require(try context.model(Person.self, "a"))
+    let person = try #require(try context.model(Friend.self, "a"))
     #expect(person.friends.isEmpty && person.best.isEmpty)
     #expect(paths == ["friends", "best friends"])
     #expect(throws: DatabaseError.self) { try person.load() }
