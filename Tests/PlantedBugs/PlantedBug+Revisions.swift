@@ -2,12 +2,6 @@
 extension PlantedBug {
   static let revisions: [PlantedBug] = [
     PlantedBug(
-      "logged-again-not-found", rule: "1",
-      "what stays held is looked for where it stood before it was logged again",
-      in: Place.replay, find: "try findSuperseded(&record)",
-      plant: "if !PLANTED { try findSuperseded(&record) }",
-      killedBy: .rules("what stays held is found")),
-    PlantedBug(
       "leaf-released", rule: "2", "a leaf is let go of when another one follows",
       in: Place.revisionEdit,
       find: "&& (leaves.contains { tree.nodes[$0].sequence == current.sequence }",
@@ -25,15 +19,6 @@ extension PlantedBug {
         if PLANTED { record.details?.expiry = nil }
         if isFromNothing {
         """, killedBy: .rules("an expiry and local documents")),
-    PlantedBug(
-      "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
-      in: Place.mergeJudge,
-      find: "return try !forgettableKeys().contains(removal)",
-      plant: """
-        if PLANTED { return false }
-        return try !forgettableKeys().contains(removal)
-        """,
-      killedBy: .rules("rule 5: a purge outlives")),
     PlantedBug(
       "local-dropped", rule: "5", "a merge drops local documents",
       in: Place.mergeJudge,

@@ -53,7 +53,6 @@ enum CrashSites {
     close: flushDirectory attachments
     close: flushDirectory store
     close: remove attachment
-    close: remove checkpoint
     close: rename tmp/HEAD
     close: rename tmp/checkpoint
     close: write tmp/HEAD
@@ -114,12 +113,10 @@ enum CrashSites {
     compact: write tmp/segment
     flush: flush tmp/segment
     merge: create tmp/HEAD
-    merge: create tmp/RESERVE
     merge: create tmp/checkpoint
     merge: create tmp/merged
     merge: create tmp/segment
     merge: flush tmp/HEAD
-    merge: flush tmp/RESERVE
     merge: flush tmp/checkpoint
     merge: flush tmp/merged
     merge: flush tmp/segment
@@ -128,12 +125,10 @@ enum CrashSites {
     merge: remove merged
     merge: remove segment
     merge: rename tmp/HEAD
-    merge: rename tmp/RESERVE
     merge: rename tmp/checkpoint
     merge: rename tmp/merged
     merge: rename tmp/segment
     merge: write tmp/HEAD
-    merge: write tmp/RESERVE
     merge: write tmp/checkpoint
     merge: write tmp/merged
     merge: write tmp/segment
@@ -173,30 +168,24 @@ enum CrashSites {
     other: write tmp/HEAD
     restore: create tmp/HEAD
     restore: create tmp/RESERVE
-    restore: create tmp/attachment
     restore: create tmp/checkpoint
     restore: create tmp/segment
     restore: flush tmp/HEAD
     restore: flush tmp/RESERVE
-    restore: flush tmp/attachment
     restore: flush tmp/checkpoint
     restore: flush tmp/segment
-    restore: flushDirectory attachments
     restore: flushDirectory parent
     restore: flushDirectory store
     restore: lock LOCK
-    restore: makeDirectory attachments
     restore: makeDirectory store
     restore: makeDirectory tmp
     restore: rename store
     restore: rename tmp/HEAD
     restore: rename tmp/RESERVE
-    restore: rename tmp/attachment
     restore: rename tmp/checkpoint
     restore: rename tmp/segment
     restore: write tmp/HEAD
     restore: write tmp/RESERVE
-    restore: write tmp/attachment
     restore: write tmp/checkpoint
     restore: write tmp/segment
     """

@@ -47,8 +47,12 @@ package struct FaultStart: Sendable {
 extension FaultTrial {
   /// Throws if anything is not as promised.
   func run(from start: FaultStart) throws {
-    try goOn(from: start)
-    try stop(from: start)
+    do {
+      try goOn(from: start)
+      try stop(from: start)
+    } catch {
+      throw CrashOracle.Mismatch("\(error) [\(site)]")
+    }
   }
 
   private func arm(_ disk: SimulatedFileSystem) {
