@@ -49,38 +49,6 @@ struct AttachmentClosingTests {
     #expect(try files().isEmpty)
   }
 
-  /// It was left for ever, as nobody looks for files without a record in a store that was closed.
-  @Test func `a file whose name could not be flushed is deleted when the store is compacted`()
-    throws
-  {
-    try database.close()
-    func attach(failingAt call: Int) throws {
-      let database = try Database(at: "/s", configuration: .small(on: disk))
-      disk.fail(atCall: call, with: .inputOutput)
-      _ = try? database.write { transaction in
-        var document = Document(id: "a")
-        document.attachments["x"] = Document.Attachment(contentType: "x/y", long(7))
-        try transaction.put(document)
-      }
-      disk.stopFailing()
-      try? database.close()
-    }
-    var leftCount = 0
-    for call in 1...24 {
-      try attach(failingAt: call)
-      if try !files().isEmpty { leftCount += 1 }
-      let database = try Database(at: "/s", configuration: .small(on: disk))
-      if let a = try database.snapshot().get("a") {
-        #expect(try a.attachments["x"]?.content() == Data(long(7)))
-        try database.write { _ = try $0.purge("a") }
-      }
-      try database.compact()
-      #expect(try files().isEmpty, "call \(call)")
-      try database.close()
-    }
-    #expect(leftCount > 0)
-  }
-
   /// The next opening has temporary files of the same names.
   @Test func `whoever goes on storing after the database was closed leaves the next one alone`()
     throws

@@ -131,51 +131,6 @@ struct CatalogUpkeepTests {
     #expect(try database.check().problems.map(\.message) == [], "seed \(seed)")
   }
 
-  /// The record after the one with the attachment was dropped by a merge, so that an index that was made from
-  /// the log alone held that one as history; its content was gone, which was taken for damage.
-  @Test func `superseded attachments that are gone are no damage when the index is made anew`()
-    throws
-  {
-    let disk = SimulatedFileSystem()
-    var configuration = Configuration.small(on: disk)
-    configuration.maintenance = .manual
-    configuration.attachmentInlineLimit = 0
-    configuration.segmentSizeGoal = 2048
-    var database = try Database(at: "/s", configuration: configuration)
-    // So much beside it that merging its first segment does not pay.
-    let others = Value.string(String(repeating: "y", count: 20_000))
-    try database.write { transaction in
-      _ = try transaction.overwrite("a", with: ["n": 1])
-      _ = try transaction.overwrite("b", with: ["others": others])
-    }
-    try database.nameSnapshot("first")
-    try database.write { transaction in
-      var a = try #require(try transaction.get("a"))
-      a.attachments["x"] = Document.Attachment(contentType: "text/plain", "content".utf8)
-      try transaction.put(a)
-      _ = try transaction.overwrite("c", with: ["others": others])
-    }
-    let padding = Value.string(String(repeating: "x", count: 300))
-    for n in 2...60 as ClosedRange<Int64> {
-      try database.write { _ = try $0.overwrite("a", with: ["n": .int(n), "padding": padding]) }
-    }
-    try database.store.sweepAttachments()
-    try database.writeCheckpoint()
-    try database.mergeWhatPays()
-    try database.close()
-    for name in try disk.list("/s") where name.hasSuffix(".checkpoint") {
-      try disk.remove("/s/\(name)")
-    }
-    database = try Database(at: "/s", configuration: configuration)
-    #expect(try database.check().problems.map(\.description) == [])
-    for revision in try database.snapshot().history(of: "a") {
-      for attachment in revision.document?.attachments.values.map({ $0 }) ?? [] {
-        #expect(try attachment.content() == Data("content".utf8))
-      }
-    }
-    #expect(try database.snapshot(named: "first").get("a")?["n"] == 1)
-  }
-
   @Test func `whatever call a crash comes at, local documents and expiries are whole`() throws {
     func open(_ disk: SimulatedDisk) throws -> Database {
       try Database(at: "/s.divan", configuration: disk.configuration())
