@@ -40,6 +40,18 @@ import Testing
     #expect(try files.list("/s") == ["b", "c", "d", "tmp"])
   }
 
+  /// The next directory got the number of the one that was lost, and with it what was in that.
+  @Test func `a directory whose name was not flushed does not come back in another one`() throws {
+    let files = try disk()
+    try files.makeDirectory("/s/tmp/lost")
+    try files.write("flushed", to: "/s/tmp/lost/a").flush()
+    try files.flushDirectory("/s/tmp/lost")
+    let left = files.restarted(.strict)
+    #expect(try left.list("/s/tmp") == [])
+    try left.makeDirectory("/s/tmp/new")
+    #expect(try left.list("/s/tmp/new") == [])
+  }
+
   @Test func `everything: all changes stay, but not what a failed flush lost`() throws {
     let files = try disk()
     let file = try files.write("new", to: "/s/b")

@@ -45,7 +45,8 @@ struct FaultTests {
           // Readers see what was durable before, and not what may be lost.
           #expect(try oracle.identify(database) == oracle.versions.count - 2)
         }
-        try database.close()
+        let last = #expect(throws: DatabaseError.self) { try database.close() }
+        #expect(last?.code == .outcomeUnknown)
         let same = CrashBench(fileSystem.restarted(.processEnd), bench.writer, life: 100)
         let reopened = try same.open { $0.maintenance = .manual }
         #expect(reopened.openingReport.damage.isEmpty)
@@ -53,10 +54,26 @@ struct FaultTests {
         served.secured = try oracle.identify(reopened)
         // What was served is durable now, though the flush had failed.
         let after = CrashBench(same.fileSystem.restarted(.strict), bench.writer, life: 200)
-        let last = try after.open()
-        _ = try served.identify(last)
+        _ = try served.identify(after.open())
       }
     }
+  }
+
+  /// It returned as if all were well, though a commit that was to become durable later never did.
+  @Test func `closing says so when a flush in the background had failed`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open {
+      $0.maintenance = .inline; $0.checkpointInterval = 512
+    }
+    try bench.commit(database, [.put("a", size: 5)])
+    // What is due after the commit flushes a checkpoint's file and the log; its errors are not the
+    // transaction's.
+    fileSystem.failFlush(atCall: 2, .keepsNewBytes)
+    try bench.commit(database, [.put("b", size: 5000)], durability: .none)
+    let error = #expect(throws: DatabaseError.self) { try database.close() }
+    #expect(error?.code == .outcomeUnknown)
+    try database.close()
   }
 
   @Test func `a flush that fails for a checkpoint stops the writer, too`() throws {
@@ -303,7 +320,7 @@ extension FaultTests {
       bench.fileSystem.stopFailing()
       try? bench.commit(database, [.put("a", size: 30)])
       try? database.writeCheckpoint()
-      try database.close()
+      try? database.close()
       database = try bench.open()
       #expect(database.openingReport.damage.isEmpty, "call \(call)")
       _ = try bench.writer.oracle.withLock { try $0.identify(database) }

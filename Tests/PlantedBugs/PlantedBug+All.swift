@@ -53,6 +53,7 @@ enum Place {
   static let pruning = store + "Store+Pruning.swift"
   static let stateRecords = store + "StoreState+Records.swift"
   static let attachments = store + "Store+Attachments.swift"
+  static let rebuiltHistory = store + "Store+RebuiltHistory.swift"
   static let maintenance = store + "Maintenance.swift"
   static let attachmentNames = log + "AttachmentFiles+Names.swift"
   static let attachmentWriter = log + "AttachmentWriter.swift"

@@ -93,7 +93,7 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        // Nobody reads any more. What cannot be deleted now is found by the next opening.
+        // Nobody reads any more. What cannot be deleted now is found by ``Database/compact()``.
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }

@@ -25,8 +25,8 @@ extension PlantedBug {
       edits: [
         Edit(
           Place.mainStore,
-          find: "guard let writer, commits.failure == nil else { return }",
-          plant: "guard let writer, PLANTED || commits.failure == nil else { return }"),
+          find: "if let failure = commits.failure { throw failure }",
+          plant: "if let failure = commits.failure, !PLANTED { throw failure }"),
         Edit(
           Place.mainStore,
           find: "if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }",

@@ -51,6 +51,17 @@ extension PlantedBug {
         if !PLANTED { try purge(doomed.filter(\\.hasAttachments), raisingFloorTo: floor, writer) }
         """, killedBy: .rules("rule 22: history does not come back")),
     PlantedBug(
+      "guessed-history-kept", rule: "22", "what an index made anew holds by a guess is believed",
+      in: Place.rebuiltHistory,
+      find: "guard isRebuilt else { return }", plant: "guard isRebuilt, !PLANTED else { return }",
+      killedBy: .rules("rule 22: what went with its revision")),
+    PlantedBug(
+      "orphans-left", rule: "22", "cleaning looks for no files that no record names",
+      in: Place.merging,
+      find: "try deleteOrphanedAttachments()",
+      plant: "if !PLANTED { try deleteOrphanedAttachments() }",
+      killedBy: .rules("rule 22: a file whose name could not be flushed")),
+    PlantedBug(
       "attachment-deleted-early", rule: "22",
       "an attachment's file goes before it is durable that nothing refers to it",
       in: Place.attachments,

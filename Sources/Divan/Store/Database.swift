@@ -37,9 +37,10 @@ public final class Database: Sendable {
     let opened = try opening.open()
     store = Store(opened, configuration: configuration)
     do throws(DatabaseError) {
-      try store.deleteOrphanedAttachments()
+      try store.releaseHistoryWithoutContent()
+      if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
     } catch {
-      // It is tried again by the next step; until then nothing is lost but space.
+      // It is tried again by a later step; until then nothing is lost but space.
       store.maintenance.note(error)
     }
     store.noteOpened()
@@ -78,6 +79,9 @@ extension Database {
   ///
   /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
   /// that are just storing an attachment's content. Closing again does nothing.
+  ///
+  /// - Throws: ``DatabaseError``, and the database is closed nevertheless. With the code `outcomeUnknown`, what
+  ///   was not durable before may be lost, which is said here also if a call was told so before.
   public func close() throws { try store.close() }
 
   /// Makes changes that are committed together, or not at all, as durable as the configuration says.

@@ -65,7 +65,7 @@ extension Snapshot {
     if entry.revision == revision { return try view.document(id, entry) }
     let newest = try view.newestRecord(of: entry, id)
     guard try view.tree(of: newest).contains(revision) else { return nil }
-    return try view.heldRecords(of: id, entry, newest)[revision].map { view.document(id, of: $0) }
+    return try view.heldRecord(of: revision, id, entry, newest).map { view.document(id, of: $0) }
   }
 }
 

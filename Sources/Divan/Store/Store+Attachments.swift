@@ -144,16 +144,21 @@ extension Store {
     return done
   }
 
-  /// Deletes files of attachments that no record names, which an interrupted writer has left.
-  ///
-  /// Nobody else may use the store yet.
+  /// Deletes files of attachments that no record names: those that a writer has left that was interrupted,
+  /// or that could not delete them or flush their names.
   func deleteOrphanedAttachments() throws(DatabaseError) {
-    guard writer != nil, report.ending == .interrupted else { return }
-    var found: Set<SHA256.Digest> = []
+    guard refusal == nil else { return }
+    let view = try view()
+    var found: [SHA256.Digest] = []
     try translating { () throws(LogError) in
-      _ = try attachments.forEachFile { file in found.insert(file.digest) }
+      _ = try attachments.forEachFile { file in found.append(file.digest) }
     }
-    maintenance.state.withLock { $0.storedFiles = found }
+    var orphans: Set<SHA256.Digest> = []
+    for digest in found
+    where try view.locator(in: \.catalog, CatalogKey.attachment(digest)) == nil {
+      orphans.insert(digest)
+    }
+    maintenance.state.withLock { $0.storedFiles.formUnion(orphans) }
     try deleteUnreferencedAttachments(isClosing: false)
   }
 }

@@ -12,6 +12,7 @@ extension Store {
   func mergeEverything() throws(DatabaseError) {
     try pruneHistory()
     try sweepAttachments()
+    try deleteOrphanedAttachments()
     try writeCheckpoint()
     while try mergeOnce(isForced: true) { try writeCheckpoint() }
   }

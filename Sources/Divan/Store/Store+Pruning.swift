@@ -146,10 +146,7 @@ private struct HistoryPruning {
     retention = view.store.configuration.history
     named = try view.namedMoments()
     namedSequences = named.map(\.moment.sequence)
-    let prefix = CatalogKey.first(of: .reference)
-    var references = view.state.catalog.scan(
-      from: .inclusive(prefix), to: .end(ofPrefix: prefix))
-    mayHaveAttachments = try view.step(&references) != nil
+    mayHaveAttachments = try view.hasReferences()
   }
 }
 
@@ -177,14 +174,6 @@ extension HistoryPruning {
     return try view.store.release(doomed, raisingFloorTo: floor, named: named)
   }
 
-  /// The first commit in which a sequence number, or one above it, was used.
-  private func commit(of sequence: UInt64) throws(DatabaseError) -> UInt64 {
-    guard sequence < .max, let moment = try view.firstMoment(from: sequence) else {
-      return view.state.commit
-    }
-    return moment.moment.commit
-  }
-
   // MARK: Limits for all documents
 
   private mutating func chooseStart() throws(DatabaseError) {
@@ -195,7 +184,7 @@ extension HistoryPruning {
     }
     if let age = retention.ageLimit { start = try firstSequence(within: age) }
     if let bytes = retention.bytes { start = max(start, try firstSequence(within: bytes)) }
-    startCommit = start == 0 ? 0 : try commit(of: start)
+    startCommit = start == 0 ? 0 : try view.commit(of: start)
     // Moments before that go, even if no record does.
     floor = startCommit
   }
@@ -267,7 +256,7 @@ extension HistoryPruning {
     }
     guard !gone.isEmpty else { return }
     let isEarlier = first <= start
-    floor = max(floor, isEarlier ? startCommit : try commit(of: first))
+    floor = max(floor, isEarlier ? startCommit : try view.commit(of: first))
     for record in held.records where gone.contains(record.sequence) {
       doomed.append(
         Doomed(

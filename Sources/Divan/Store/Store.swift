@@ -13,6 +13,8 @@ final class Store: @unchecked Sendable {
   let attachments: AttachmentFiles
   let storeID: StoreID
   let report: OpeningReport
+  /// Whether the index was made from the log alone, since no checkpoint could be used.
+  let isRebuilt: Bool
   let turn = WriteTurn()
   let commits: GroupCommit
   let maintenance: Maintenance
@@ -52,6 +54,7 @@ final class Store: @unchecked Sendable {
     attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
+    isRebuilt = opened.checkpoint == nil
     lock = opened.lock
     writer = opened.writer
     newest = opened.state
@@ -263,9 +266,11 @@ extension Store {
     }
     // What is just being stored has nobody left to refer to it.
     let stored = attachments.close()
-    guard let writer, commits.failure == nil else { return }
+    guard let writer else { return }
+    // Perhaps nobody was told: what failed may have been done in the background.
+    if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    // Nobody reads any more. What cannot be deleted now is found by the next opening.
+    // Nobody reads any more. What cannot be deleted now is found by ``Database/compact()``.
     maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }

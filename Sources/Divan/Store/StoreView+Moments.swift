@@ -76,6 +76,12 @@ extension StoreView {
     return try decodeMoment(at: try decodeLocator(item.value))
   }
 
+  /// The first commit in which a sequence number, or one above it, was used.
+  func commit(of sequence: UInt64) throws(DatabaseError) -> UInt64 {
+    guard sequence < .max, let moment = try firstMoment(from: sequence) else { return state.commit }
+    return moment.moment.commit
+  }
+
   func lastMoment() throws(DatabaseError) -> MomentRecord? {
     var scan = state.catalog.scan(
       from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)),

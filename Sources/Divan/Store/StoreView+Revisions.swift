@@ -21,6 +21,27 @@ extension StoreView {
     return documents
   }
 
+  /// The newest record that is held of one revision of a document; nil if there is none.
+  ///
+  /// Others that are damaged do not matter, unless it is none of those that can be read.
+  func heldRecord(
+    of revision: RevisionID, _ id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
+  ) throws(DatabaseError) -> DocumentRecord? {
+    if newest.revision == revision { return newest }
+    var damage: DatabaseError?
+    for sequence in try olderSequences(of: id, entry).reversed() {
+      do throws(DatabaseError) {
+        let record = try olderRecord(sequence, of: id)
+        if record.revision == revision { return record }
+      } catch {
+        guard error.code == .damaged else { throw error }
+        damage = damage ?? error
+      }
+    }
+    if let damage { throw damage }
+    return nil
+  }
+
   /// All records that are held of a document, by their revisions.
   func heldRecords(
     of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord

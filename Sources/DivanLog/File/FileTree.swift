@@ -200,7 +200,9 @@ extension FileTree {
   package mutating func apply(_ changes: [Change]) {
     for change in changes {
       directories[change.place.directory, default: [:]][change.place.name] = change.node
-      // This tree may go on by itself after a crash, and must not give a number to two directories.
+      // This tree may go on by itself after a crash, and must not give a number to two directories: not
+      // even that of one whose names were flushed, and its own was not.
+      directoryCount = max(directoryCount, change.place.directory.number + 1)
       guard case .directory(let directory) = change.node else { continue }
       directoryCount = max(directoryCount, directory.number + 1)
     }

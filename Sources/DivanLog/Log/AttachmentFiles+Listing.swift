@@ -40,6 +40,11 @@ extension AttachmentFiles {
     return foreign
   }
 
+  /// Whether there is a file of a body, whatever it holds.
+  package func hasFile(of digest: SHA256.Digest) throws(LogError) -> Bool {
+    try status(path(of: digest)) != nil
+  }
+
   private func isDirectory(_ path: String) throws(LogError) -> Bool {
     // What has gone meanwhile has no files, and is not worth a word.
     try status(path).map { $0.kind == .directory } ?? true

@@ -121,9 +121,19 @@ struct StoreWriting {
   init(_ files: [String: SharedBytes]) throws {
     try disk.makeDirectory(ByteFiles.directory)
     for (name, bytes) in files where name != "tmp" && name != "LOCK" {
+      try makeFolders(of: name)
       let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
       try file.write(bytes, at: 0)
       try file.close()
+    }
+  }
+
+  /// Makes the folders that a file lies in; those of attachments lie two deep.
+  private func makeFolders(of name: String) throws {
+    var path = ByteFiles.directory
+    for folder in name.split(separator: "/").dropLast() {
+      path += "/\(folder)"
+      if (try? disk.list(path)) == nil { try disk.makeDirectory(path) }
     }
   }
 

@@ -31,6 +31,8 @@ extension ByteDamageKind {
   package struct Extent: Sendable {
     /// Every so many bytes and lengths.
     var step: Int
+    /// Of large stores, every so many of these.
+    var largeStep: Int
     /// Whether every bit of small stores is flipped, and of all stores.
     var isEveryBitOfSmall: Bool
     var isEveryBitOfAll: Bool
@@ -42,16 +44,19 @@ extension ByteDamageKind {
     var pairCount: Int
 
     package init(
-      step: Int, isEveryBitOfSmall: Bool, isEveryBitOfAll: Bool, sectorStep: Int, fileStep: Int = 1,
-      pairCount: Int
+      step: Int, largeStep: Int = 1, isEveryBitOfSmall: Bool, isEveryBitOfAll: Bool,
+      sectorStep: Int, fileStep: Int = 1, pairCount: Int
     ) {
       self.step = step
+      self.largeStep = largeStep
       self.isEveryBitOfSmall = isEveryBitOfSmall
       self.isEveryBitOfAll = isEveryBitOfAll
       self.sectorStep = sectorStep
       self.fileStep = fileStep
       self.pairCount = pairCount
     }
+
+    func step(of subject: ByteSubject) -> Int { step * (subject.isLarge ? largeStep : 1) }
   }
 
   /// Calls `body` with all damage of this kind to a file of a store.
@@ -63,7 +68,7 @@ extension ByteDamageKind {
     switch self {
     case .flips: flips(subject, name, original, extent, body)
     case .cuts:
-      for size in stride(from: 0, to: original.count, by: extent.step) {
+      for size in stride(from: 0, to: original.count, by: extent.step(of: subject)) {
         body(ByteDamage("\(name) cut to \(size)", name, Array(original.prefix(size))))
       }
     case .sectors: sectors(name, original, extent, seed, body)
@@ -84,8 +89,9 @@ extension ByteDamageKind {
     let isEveryBit =
       extent.isEveryBitOfAll || extent.isEveryBitOfSmall && subject.isForEveryBit
     var bytes = original
-    for offset in stride(from: 0, to: original.count, by: extent.step) {
-      for bit in isEveryBit ? 0..<8 : offset / extent.step % 8..<offset / extent.step % 8 + 1 {
+    let step = extent.step(of: subject)
+    for offset in stride(from: 0, to: original.count, by: step) {
+      for bit in isEveryBit ? 0..<8 : offset / step % 8..<offset / step % 8 + 1 {
         bytes[offset] ^= 1 << bit
         body(ByteDamage("\(name) bit \(bit) of byte \(offset)", name, bytes))
         bytes[offset] = original[offset]

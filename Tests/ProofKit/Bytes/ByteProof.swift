@@ -28,7 +28,8 @@ package struct ByteProof: Proof {
         step: 1009, isEveryBitOfSmall: false, isEveryBitOfAll: false, sectorStep: 600, fileStep: 12,
         pairCount: 1),
       ci: .init(
-        step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 4, pairCount: 200),
+        step: 1, largeStep: 3, isEveryBitOfSmall: true, isEveryBitOfAll: false, sectorStep: 4,
+        pairCount: 200),
       night: .init(
         step: 1, isEveryBitOfSmall: true, isEveryBitOfAll: true, sectorStep: 1, pairCount: 20_000),
       release: .init(
@@ -37,6 +38,9 @@ package struct ByteProof: Proof {
     let subjects = try ByteSubject.all()
     for subject in subjects {
       run.count("bytes of golden stores", subject.size)
+      if extent.step(of: subject) == 1 {
+        run.count("bytes of those damaged one by one", subject.size)
+      }
       if subject.isForEveryBit { run.count("bytes of those flipped bit by bit", subject.size) }
     }
     var cases: [Case] = []
@@ -74,7 +78,7 @@ package struct ByteProof: Proof {
         atLeast: run.budget.choose(test: test, ci: ci, night: ci, release: ci))
     }
     if run.budget != .test {
-      run.require("bytes of golden stores", atLeast: 256 << 10)
+      run.require("bytes of those damaged one by one", atLeast: 256 << 10)
       run.require("bytes of those flipped bit by bit", atLeast: 64 << 10)
     }
     run.require("opened for writing, too", atLeast: run.budget == .test ? 10 : 10_000)

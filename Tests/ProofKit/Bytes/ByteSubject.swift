@@ -23,7 +23,7 @@ package struct ByteSubject: Sendable {
 
   struct Line: Equatable, Sendable {
     let id: [UInt8]
-    let revision: String
+    let revision: RevisionID?
     let sequence: UInt64
     let isDeleted: Bool
     let body: SharedBytes
@@ -57,7 +57,8 @@ extension ByteSubject {
         // Looked up, so that all versions share the bytes.
         if let line = known[line.sequence] { return line }
         let new = Line(
-          id: Array(line.id.utf8), revision: line.revision, sequence: line.sequence,
+          id: Array(line.id.utf8), revision: try? RevisionID(parsing: line.revision),
+          sequence: line.sequence,
           isDeleted: line.isDeleted, body: try ValueCoding.encode(.object(line.properties)))
         known[line.sequence] = new
         return new
@@ -74,6 +75,9 @@ extension ByteSubject {
       .filter { $0.files.values.allSatisfy { $0.count < 200 << 10 } }.map { try ByteSubject($0) }
   }
 
+  /// Whether damaging each byte of it takes long: the time goes with the square of the size.
+  var isLarge: Bool { size > 40 << 10 }
+
   /// How many versions it had, that of an empty store included.
   var versionCount: Int { dumps.isEmpty ? versions.count : dumps.count }
 
@@ -85,6 +89,6 @@ extension ByteSubject.Line {
   func matches(_ document: Document) -> Bool {
     sequence == document.sequence && isDeleted == document.isDeleted
       && id.elementsEqual(document.id.utf8) && document.storedProperties == body
-      && document.revision?.description == revision
+      && document.revision == revision
   }
 }

@@ -44,9 +44,10 @@ package struct GoldenDump: Sendable {
         return ["~ \(id) expires \(expiry ?? "never")"]
       }
       try read(id, try attemptValue { try snapshot.leaves(of: id) } ?? [], "leaf")
-      let history = try attemptValue { try snapshot.history(of: id) } ?? []
-      lines.append("~ history of \(id): \(history.map { "\($0.id)" }.joined(separator: ", "))")
-      try read(id, history.compactMap(\.document), "revision")
+      if let history = try attemptValue({ try snapshot.history(of: id) }) {
+        lines.append("~ history of \(id): \(history.map { "\($0.id)" }.joined(separator: ", "))")
+        try read(id, history.compactMap(\.document), "revision")
+      }
     }
     for id in try attemptValue({ try snapshot.localDocumentIDs() }) ?? [] {
       try attempt {

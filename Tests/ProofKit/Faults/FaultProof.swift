@@ -17,7 +17,11 @@ package struct FaultProof: Proof {
   }
 
   package func gather(_ run: ProofRun) throws {
-    let workloads = CrashWorkload.all + CrashWorkload.alsoForFaults
+    var workloads = CrashWorkload.all + CrashWorkload.alsoForFaults
+    if run.budget == .test {
+      // Finding out which calls they make takes long already.
+      workloads = workloads.enumerated().filter { $0.offset % 3 == 0 }.map(\.element)
+    }
     // Mapped or not, the stores are the same; what reads them differs.
     let starts = try workloads.map { try FaultStart($0, isMapped: true) }
     let plan = try FaultPlan(workloads, starts)
@@ -28,14 +32,14 @@ package struct FaultProof: Proof {
       trials = plan.everything
     } else {
       trials = plan.chosen(
-        perPlace: run.budget.choose(test: 1, ci: 2, night: 200, release: 2000), seed: run.seed)
+        perPlace: run.budget.choose(test: 1, ci: 1, night: 200, release: 2000), seed: run.seed)
       if run.budget == .test {
         // A slice, every so many of them.
         trials = trials.enumerated().filter { $0.offset % 40 == 0 }.map(\.element)
       }
     }
     trials += plan.compound(
-      run.budget.choose(test: 20, ci: 1500, night: 200_000, release: 2_000_000), seed: run.seed)
+      run.budget.choose(test: 20, ci: 1000, night: 200_000, release: 2_000_000), seed: run.seed)
 
     let counts = Mutex<[Key: Int]>([:])
     run.forEach(trials, name: \.name) { trial in

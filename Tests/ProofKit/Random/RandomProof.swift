@@ -14,9 +14,8 @@ package struct RandomProof: Proof {
     var cases = FoundSeeds.all.filter { $0.proof == RandomProof.name }
       .map { Case(seed: $0.seed, isRich: false) }
     for number in 0..<UInt64(count) {
-      // Of longer budgets half have documents with nothing but properties, so that much happens to these.
-      let mayBeRich = run.budget == .night || run.budget == .release
-      cases.append(Case(seed: run.seed &+ number, isRich: mayBeRich && number % 2 == 1))
+      // Half have documents with nothing but properties, so that much happens to these.
+      cases.append(Case(seed: run.seed &+ number, isRich: number % 2 == 1))
     }
     run.forEach(cases, name: \.name) { try attempt($0, length: length, run) }
     run.require("runs", atLeast: count)
@@ -37,12 +36,19 @@ package struct RandomProof: Proof {
     do {
       try trial.run(operations)
     } catch {
-      let shrinking = RandomShrinking(setting, seed: seed, for: .seconds(15))
+      // Whoever asks for one case wants to understand it.
+      let shrinking = RandomShrinking(
+        setting, seed: seed, for: .seconds(run.only == nil ? 15 : 120))
       let shorter = shrinking.shrink(operations)
       let failure = RandomShrinking.failure(shorter, setting, seed: seed) ?? "\(error)"
       if run.only != nil {
         let listener = Recorder<String>()
-        try? RandomRun(setting, seed: seed, listener: listener).run(shorter)
+        do {
+          try RandomRun(setting, seed: seed, listener: listener).run(shorter)
+          listener.append("did not fail when it was listened to")
+        } catch {
+          listener.append("\(error)")
+        }
         for line in listener.all { run.note(line) }
       }
       throw CrashOracle.Mismatch(

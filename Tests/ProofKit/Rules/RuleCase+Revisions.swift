@@ -110,6 +110,51 @@ extension RuleCase {
       }
       try session.expectSoundAndTidy()
     },
+    RuleCase(name: "rule 22: what went with its revision is no damage in an index made anew") {
+      let bench = CrashBench.keeping(.none)
+      let database = try bench.open {
+        $0.maintenance = .inline
+        $0.segmentSizeGoal = 2048
+        $0.checkpointInterval = 8 << 10
+      }
+      // So much beside it that merging the first segments does not pay.
+      try bench.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
+      try bench.name(database, "first")
+      try bench.commit(
+        database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
+      // The record after that one is dropped by a merge, so nothing says that it was not to be held.
+      for size in 0..<60 { try bench.commit(database, [.put("a", size: 300 + size)]) }
+      try database.close()
+      let left = bench.restarted(.everything, life: 500)
+      for isRebuilt in [false, true] {
+        if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
+        let opened = try left.openQuiet()
+        _ = try left.oracle.identify(opened)
+        if let problem = try opened.check().problems.first { throw problem }
+      }
+    },
+    RuleCase(name: "rule 22: a file whose name could not be flushed is found by cleaning") {
+      var leftCount = 0
+      for call in 1...24 {
+        let bench = CrashBench.keeping(.none)
+        var database = try bench.openQuiet()
+        try bench.commit(database, [.put("a", size: 1)])
+        bench.fileSystem.fail(atCall: call, with: .inputOutput)
+        do {
+          try bench.commit(database, [.attach("a", name: "x", seed: 1, size: 400)])
+        } catch is DatabaseError {}
+        bench.fileSystem.stopFailing()
+        do { try database.close() } catch is DatabaseError {}
+        leftCount += CrashBench.attachmentFiles(on: bench.fileSystem).count
+        database = try bench.openQuiet()
+        try bench.commit(database, [.purge("a")])
+        try database.compact()
+        let files = CrashBench.attachmentFiles(on: bench.fileSystem)
+        try expect(files.isEmpty, "call \(call) leaves \(files)")
+        try database.close()
+      }
+      try expect(leftCount > 0, "no call leaves a file")
+    },
     RuleCase(name: "rule 22: a file goes when it is durable that nothing refers to it") {
       let bench = CrashBench.keeping(.none)
       let session = CrashSession(bench)

@@ -56,6 +56,13 @@ extension StoreModel {
   private func compare(
     _ document: Lineage, _ id: String, _ snapshot: Snapshot, isPast: Bool
   ) throws {
+    // Of every document: of versions with the same sequence numbers it may be the only difference.
+    if !isPast {
+      let expiry = try snapshot.expiry(of: id).map { UInt64($0.timeIntervalSince1970 * 1000) }
+      try expect(
+        expiry == document.expiry,
+        "\(id) expires \(expiry ?? 0) and not \(document.expiry ?? 0)")
+    }
     let isPlain = document.isChain && document.winner.attachments.isEmpty
     // One of the plain ones, that nothing has become of them unnoticed.
     if isPlain, document.newest % 8 != lastSequence % 8 { return }
@@ -64,11 +71,6 @@ extension StoreModel {
       leaves.map(Entry.init) == document.leaves,
       "the leaves of \(id) are \(leaves.map(Entry.init)) and not \(document.leaves)")
     for leaf in leaves { try AttachedContent.check(leaf) }
-    guard !isPast else { return }
-    let expiry = try snapshot.expiry(of: id).map { UInt64($0.timeIntervalSince1970 * 1000) }
-    try expect(
-      expiry == document.expiry,
-      "\(id) expires \(expiry ?? 0) and not \(document.expiry ?? 0)")
   }
 
   private func compareLocals(_ snapshot: Snapshot, isPast: Bool) throws {
@@ -179,7 +181,8 @@ extension StoreModel {
     }
     for document in documents.values where retention != .none {
       for (index, entry) in document.past.reversed().enumerated() {
-        let isKept = retention.promises(index, isChain: document.isChain)
+        // What named versions show does not count against the limit.
+        let isKept = retention.promises(index - named.count, isChain: document.isChain)
         if isKept || !document.isChain { allowed.formUnion(digests([entry])) }
       }
     }

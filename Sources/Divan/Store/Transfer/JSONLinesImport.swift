@@ -164,27 +164,6 @@ extension JSONLinesImport {
 }
 
 extension SharedBytes {
-  /// Where a byte stands first; nil if nowhere.
-  fileprivate func index(of byte: UInt8) -> Int? {
-    withSpan { bytes in
-      var position = 0
-      let ones: UInt64 = 0x0101_0101_0101_0101
-      while bytes.count - position >= 8 {
-        // The high bit of each byte that is this one comes out set; a borrow can set more, but only
-        // above the first that is set rightly.
-        let word = bytes.word(at: position) ^ (ones &* UInt64(byte))
-        let found = (word &- ones) & ~word & (ones << 7)
-        if found != 0 { return position + found.trailingZeroBitCount / 8 }
-        position += 8
-      }
-      while position < bytes.count {
-        if bytes[position] == byte { return position }
-        position += 1
-      }
-      return nil
-    }
-  }
-
   /// A line without what some programs put around lines: a carriage return at their ends, and a mark of
   /// UTF-8 at the beginning of the text.
   fileprivate func withoutMarks(isFirst: Bool) -> SharedBytes {

@@ -1,0 +1,69 @@
+import DivanLog
+
+extension Store {
+  /// Lets go of superseded revisions whose attachments are gone, in an index that was made from the log
+  /// alone.
+  ///
+  /// Where a merge has dropped a record, nothing says any more whether the record before it was to stay
+  /// held; it counts as held then, which is harmless while it can be read. But what it refers to may have
+  /// been deleted when it was let go of, and that is no damage. So where such content is not there, it is
+  /// taken for that. Leaves, and what named versions show, were never let go of: there it is damage.
+  ///
+  /// Nobody else may use the store yet. Nothing is logged: who makes the index from the log again comes to
+  /// the same.
+  func releaseHistoryWithoutContent() throws(DatabaseError) {
+    guard isRebuilt else { return }
+    let view = StoreView(state: newest, store: self)
+    guard try view.hasReferences() else { return }
+    let named = try view.namedMoments().map(\.moment.sequence)
+    var gone: [(id: SharedBytes, sequence: UInt64)] = []
+    var floor = newest.historyFloor
+    try view.forEachHeld { (held) throws(DatabaseError) in
+      let needed = try held.needed(byVersions: named, in: view)
+      for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
+        guard try view.lacksContent(of: record) else { continue }
+        gone.append((held.id, record.sequence))
+        floor = max(floor, try view.commit(of: held.successor(of: index)))
+      }
+      return true
+    }
+    guard !gone.isEmpty else { return }
+    newest = try view.repairing { (state) throws(PageError) in
+      var state = state
+      state.historyFloor = floor
+      for record in gone { try state.release(record.sequence, of: record.id) }
+      return state
+    }
+    commits.replaceNewest(with: newest)
+  }
+}
+
+extension StoreView {
+  /// Whether any record has attachments, or had.
+  func hasReferences() throws(DatabaseError) -> Bool {
+    let prefix = CatalogKey.first(of: .reference)
+    var references = state.catalog.scan(
+      from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    return try step(&references) != nil
+  }
+
+  /// Whether the content of any attachment of a record is not there; not if that cannot be read.
+  fileprivate func lacksContent(of held: HeldHistory.Held) throws(DatabaseError) -> Bool {
+    do throws(DatabaseError) {
+      let attachments = try record(at: held.locator).details?.attachments ?? []
+      for attachment in attachments where try !hasContent(attachment.digest) { return true }
+    } catch {
+      guard error.code == .damaged else { throw error }
+    }
+    return false
+  }
+
+  private func hasContent(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
+    guard let locator = try locator(in: \.catalog, CatalogKey.attachment(digest)) else {
+      return false
+    }
+    let payload = try payload(of: .attachment, at: locator)
+    guard case .file? = (try? AttachmentRecord.decode(payload))?.content else { return true }
+    return try translating { () throws(LogError) in try store.attachments.hasFile(of: digest) }
+  }
+}

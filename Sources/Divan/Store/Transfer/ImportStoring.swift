@@ -1,0 +1,256 @@
+import DivanLog
+
+/// What became of some lines.
+struct ImportOutcome {
+  var storedCount = 0
+  var unchangedCount = 0
+  var skippedCount = 0
+  var refusals: [DatabaseError] = []
+
+  enum Kind { case stored, unchanged, skipped }
+
+  mutating func count(_ kind: Kind) {
+    switch kind {
+    case .stored: storedCount += 1
+    case .unchanged: unchangedCount += 1
+    case .skipped: skippedCount += 1
+    }
+  }
+}
+
+/// Stores a batch in a transaction.
+struct ImportStoring {
+  let transaction: WriteTransaction
+  let bodies: ImportedBodies
+  let options: JSONLines.ImportOptions
+  private(set) var outcome = ImportOutcome()
+  /// New documents without anything special, which are stored side by side.
+  private var plain: [(line: Int, document: Document)] = []
+  private var plainIDs: Set<String> = []
+
+  init(
+    _ transaction: WriteTransaction, _ bodies: ImportedBodies, _ options: JSONLines.ImportOptions
+  ) {
+    self.transaction = transaction
+    self.bodies = bodies
+    self.options = options
+  }
+}
+
+extension ImportStoring {
+  mutating func store(_ batch: ImportBatch) throws {
+    for item in batch.items {
+      switch item.content {
+      case .document(let document):
+        if let plainDocument = try self.plainDocument(document) {
+          plain.append((item.line, plainDocument))
+          plainIDs.insert(document.id)
+        } else {
+          try storePlain()
+          try store(item.line) { storing in try storing.store(document) }
+        }
+      case .localDocument(let id, let properties):
+        try store(item.line) { storing in try storing.store(localDocument: id, properties) }
+      }
+    }
+    try storePlain()
+  }
+
+  /// A document that is new, and is nothing but properties; nil for all others.
+  private func plainDocument(_ document: ImportedDocument) throws -> Document? {
+    guard document.history.isEmpty, document.attachments.isEmpty, document.expiry == nil,
+      !document.isDeleted, !plainIDs.contains(document.id)
+    else { return nil }
+    let current = try transaction.entry(of: document.id, isProbablyThere: false)
+    guard current?.isDeleted ?? true else { return nil }
+    return Document(id: document.id, revision: nil, document.properties)
+  }
+
+  private mutating func storePlain() throws {
+    defer {
+      plain.removeAll(keepingCapacity: true)
+      plainIDs.removeAll(keepingCapacity: true)
+    }
+    do {
+      try transaction.put(contentsOf: plain.lazy.map(\.document))
+      outcome.storedCount += plain.count
+    } catch {
+      // One by one, it shows which of them cannot be stored.
+      for (line, document) in plain {
+        try store(line) { storing in
+          try storing.transaction.put(document)
+          return .stored
+        }
+      }
+    }
+  }
+
+  /// Stores what a line says, or takes note that it cannot be.
+  private mutating func store(
+    _ line: Int, _ body: (ImportStoring) throws -> ImportOutcome.Kind
+  ) throws {
+    do {
+      let storing = self
+      // Only who goes on after a failure needs what was there before it.
+      outcome.count(
+        options.badLines == .skip
+          ? try transaction.nested { try body(storing) } : try body(storing))
+    } catch {
+      let error = DatabaseError(importing: error, line: line)
+      guard options.badLines == .skip, error.isOfLine else { throw error }
+      outcome.refusals.append(error)
+    }
+  }
+}
+
+extension ImportStoring {
+  private func store(_ imported: ImportedDocument) throws -> ImportOutcome.Kind {
+    var document = Document(id: imported.id, revision: nil, imported.properties)
+    document.attachments = try attachments(of: imported)
+    guard imported.history.isEmpty else {
+      let isNew = try transaction.insert(
+        document, history: imported.history, isDeleted: imported.isDeleted)
+      if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }
+      return isNew ? .stored : .unchanged
+    }
+    guard let existing = try transaction.get(imported.id) else {
+      if imported.isDeleted { return .unchanged }
+      try transaction.put(document)
+      if let expiry = imported.expiry { try transaction.setExpiry(expiry, of: document.id) }
+      return .stored
+    }
+    return try store(imported, document, over: existing)
+  }
+
+  /// Stores what a line says of a document that is there.
+  private func store(
+    _ imported: ImportedDocument, _ document: Document, over existing: Document
+  ) throws -> ImportOutcome.Kind {
+    var next = existing
+    next.replaceProperties(with: imported.properties)
+    // What stays the same has been there since an earlier generation.
+    next.attachments = document.attachments
+    for (name, old) in existing.attachments where next.attachments[name] == old {
+      next.attachments[name] = old
+    }
+    let isSame =
+      !imported.isDeleted && existing.storedProperties == imported.properties.bytes
+      && existing.attachments == document.attachments
+    if !isSame {
+      switch options.existing {
+      case .skip: return .skipped
+      case .fail: throw conflict(imported.id)
+      case .replace:
+        _ = try imported.isDeleted ? transaction.delete(next) : transaction.put(next)
+      }
+    }
+    if options.existing == .replace, !imported.isDeleted, let expiry = imported.expiry {
+      try transaction.setExpiry(expiry, of: imported.id)
+    }
+    return isSame ? .unchanged : .stored
+  }
+
+  private func store(
+    localDocument id: String, _ properties: EncodedValue
+  ) throws -> ImportOutcome.Kind {
+    let new = try properties.decode().objectValue ?? [:]
+    if let existing = try transaction.localDocument(id) {
+      if existing == new { return .unchanged }
+      switch options.existing {
+      case .skip: return .skipped
+      case .fail: throw conflict("_local/" + id)
+      case .replace: break
+      }
+    }
+    try transaction.putLocal(id, new)
+    return .stored
+  }
+
+  private func conflict(_ id: String) -> DatabaseError {
+    DatabaseError(
+      .conflict, "there is another document of this ID",
+      hint: "Choose with the option `existing` what becomes of such documents", documentID: id)
+  }
+
+  /// The attachments of a line with their content, wherever that is.
+  private func attachments(
+    of imported: ImportedDocument
+  ) throws(DatabaseError) -> [String: Document.Attachment] {
+    var attachments: [String: Document.Attachment] = [:]
+    for attachment in imported.attachments {
+      let (body, length) = try content(of: attachment, imported.id)
+      attachments[attachment.name] = Document.Attachment(
+        contentType: attachment.contentType, length: length, generation: attachment.generation,
+        body: body)
+    }
+    return attachments
+  }
+
+  private func content(
+    of attachment: ImportedAttachment, _ id: String
+  ) throws(DatabaseError) -> (Document.Attachment.Body, length: Int) {
+    if let bytes = attachment.content { return (.bytes(bytes), bytes.count) }
+    if let digest = attachment.digest,
+      let known = try known(digest),
+      attachment.length ?? known.length == known.length
+    {
+      return (known.body, known.length)
+    }
+    var path = "_attachments"
+    PropertyPath.append(key: attachment.name, to: &path)
+    throw DatabaseError(
+      .invalidAttachment,
+      "the content of an attachment is neither in the text nor in the database, at \(path)",
+      hint: "Export with the content of attachments", documentID: id, propertyPath: path)
+  }
+}
+
+extension ImportStoring {
+  /// An attachment whose content came before this line, or is in the store.
+  private func known(_ digest: SHA256.Digest) throws(DatabaseError) -> Document.Attachment? {
+    if let body = bodies[digest] { return body }
+    return try transaction.view.storedAttachment(digest)
+  }
+}
+
+extension StoreView {
+  /// An attachment whose content is in the store, and can be opened; nil if there is none.
+  fileprivate func storedAttachment(
+    _ digest: SHA256.Digest
+  ) throws(DatabaseError) -> Document.Attachment? {
+    var entry = AttachmentEntry(name: "", contentType: "", length: 0, digest: digest, generation: 0)
+    if let stored = storedInTransaction(digest) {
+      entry.length = UInt64(stored.stored.record.length)
+    } else {
+      do throws(DatabaseError) {
+        entry.length = UInt64(try openAttachment(digest).length)
+      } catch {
+        guard error.code == .damaged else { throw error }
+        return nil
+      }
+    }
+    return attachments([entry])[""]
+  }
+}
+
+extension DatabaseError {
+  /// What an error means that was thrown while a line was imported.
+  ///
+  /// Validations may throw anything.
+  init(importing error: any Error, line: Int) {
+    self =
+      error as? DatabaseError
+      ?? DatabaseError(.refused, "a validation threw an error", underlying: error)
+    self.line = line
+  }
+
+  /// Whether another line may well be stored.
+  var isOfLine: Bool {
+    switch code {
+    case .conflict, .invalidDocumentID, .invalidRevisionID, .invalidValue, .invalidAttachment,
+      .invalidJSON, .documentTooLarge, .refused:
+      true
+    default: false
+    }
+  }
+}
