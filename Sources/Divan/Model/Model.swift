@@ -85,7 +85,40 @@ nonisolated open class Model {
   /// ``ModelContext/models(_:in:)`` gives only its documents.
   open class var documentType: String? { nil }
 
-  static let typeKey = "type"
+  /// Where documents have what ``documentType`` says: under `type`, unless it is overridden.
+  open class var documentTypeKey: String { "type" }
+
+  // MARK: What subclasses may override
+
+  /// Called once on every model that has come into a context: on a new one when it was made there or
+  /// inserted, on one that was made of a document after ``didLoad()``.
+  ///
+  /// It may set properties, which changes the model. `init()` is no place for more than declared values,
+  /// since it also runs for models that nobody ever sees.
+  open func awakeFromInitializer() {}
+
+  /// Called when the model was made of its document, and again each time when it has taken over what the
+  /// document was changed to elsewhere.
+  open func didLoad() {}
+
+  /// Called before the model is saved, before anything is checked or written.
+  ///
+  /// It may change properties, which are saved too. Other models that it changes or makes are saved with
+  /// this one by ``ModelContext/saveAllModels()``, and stay unsaved otherwise. Nothing can be saved from
+  /// here.
+  ///
+  /// - Parameter changedProperties: the names of the properties that were changed, in the order of their
+  ///   declaration; empty for a new model of which nothing was set.
+  open func willSave(_ changedProperties: [String]) {}
+
+  /// Called when the model was saved: its transaction was committed, and the model is clean.
+  open func didSave() {}
+
+  /// Called before the model is saved, after ``willSave(_:)`` of all that are saved: says what is wrong.
+  ///
+  /// If anything is, with any of the models, none is saved, and the error says all that is wrong with all
+  /// of them.
+  open func validate(_ validation: inout ModelValidation) {}
 }
 
 @available(*, unavailable)

@@ -12,6 +12,7 @@ final class ModelClass: Sendable {
   let places: [PropertyPlace]
   let encodingOrder: [Int]
   let documentType: String?
+  let documentTypeKey: String
   private let prototype = Mutex<ModelPrototype?>(nil)
 
   private init(_ type: Model.Type, _ properties: [any ModelProperty]) {
@@ -22,6 +23,7 @@ final class ModelClass: Sendable {
       compareUTF8(properties[$0].key, properties[$1].key) < 0
     }
     documentType = type.documentType
+    documentTypeKey = type.documentTypeKey
     for (a, b) in zip(encodingOrder, encodingOrder.dropFirst()) {
       precondition(
         !haveSameUTF8(properties[a].key, properties[b].key),
@@ -33,8 +35,8 @@ final class ModelClass: Sendable {
         "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another with @Persisted(key:)"
       )
       precondition(
-        documentType == nil || property.key != Model.typeKey,
-        "\(type) declares a document type, so that \(property.name) cannot be stored under \"\(Model.typeKey)\""
+        documentType == nil || property.key != documentTypeKey,
+        "\(type) declares a document type, so that \(property.name) cannot be stored under \"\(documentTypeKey)\""
       )
     }
   }
@@ -48,6 +50,12 @@ extension ModelClass {
   static func of(_ model: Model) -> ModelClass {
     let type = Swift.type(of: model)
     return ModelClassTable.find(type) ?? discover(type, from: model)
+  }
+
+  /// Whether a class is another one, or has it among its superclasses.
+  static func isSubclass(_ type: Model.Type, of other: Model.Type) -> Bool {
+    func isIt<M: Model>(_: M.Type) -> Bool { type is M.Type }
+    return isIt(other)
   }
 
   /// What is known of a class.

@@ -27,8 +27,8 @@ public final class ModelContext {
   /// and throw.
   public var isStrict = false
 
-  init(_ database: Database) {
-    core = ModelContextCore(database)
+  init(_ database: Database, _ registry: ModelRegistry?) {
+    core = ModelContextCore(database, registry)
     core.setHandle(self)
   }
 
@@ -40,7 +40,11 @@ extension ModelContext: Sendable {}
 
 extension Database {
   /// Makes a context for models, which belongs to the caller.
-  public func makeContext() -> sending ModelContext { ModelContext(self) }
+  ///
+  /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
+  public func makeContext(_ registry: ModelRegistry? = nil) -> sending ModelContext {
+    ModelContext(self, registry)
+  }
 }
 
 extension ModelContext {
@@ -87,7 +91,8 @@ extension ModelContext {
   /// The models of the documents in a range, one after the other, in the order of their IDs.
   ///
   /// Of a class that declares a ``Model/documentType``, those documents only that have it as their
-  /// `type`. Models that were not saved yet are not among them.
+  /// `type`; with a ``ModelRegistry``, those of its subclasses, too, and none of other registered classes.
+  /// Models that were not saved yet are not among them.
   public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
     ModelCursor(core, try core.requireSnapshot().documents(range))
   }
@@ -106,6 +111,8 @@ extension ModelContext {
   ///     ID. After ``refresh()`` what was changed here wins; ``Model/revert()`` gives it up.
   ///   - `notFound` if a changed model is deleted.
   ///   - `invalidValue` if a property cannot be stored, such as a number that is not finite.
+  ///   - `invalidModel` if ``Model/validate(_:)`` of any of them says that something is wrong; the
+  ///     underlying ``InvalidModelsError`` says all of it.
   ///   - `notInContext` if a model is in another context or in none.
   ///   - those of ``Database/write(durability:timeout:_:)``.
   public func saveModels(_ models: some Sequence<Model>) throws { try core.save(models) }
@@ -113,7 +120,7 @@ extension ModelContext {
   /// Stores everything that was made or changed in this context, in one transaction.
   ///
   /// - Throws: as ``saveModels(_:)``.
-  public func saveAllModels() throws { try core.save(core.unsavedModels) }
+  public func saveAllModels() throws { try core.save(core.unsavedModels, isEverything: true) }
 
   /// Moves to the newest snapshot.
   ///
@@ -126,20 +133,16 @@ extension ModelContext {
 public struct ModelCursor<M: Model> {
   private let core: ModelContextCore
   private var documents: DocumentCursor
-  private let documentType: String?
 
   init(_ core: ModelContextCore, _ documents: DocumentCursor) {
     self.core = core
     self.documents = documents
-    documentType = M.documentType
   }
 
   /// The next model; nil at the end.
   public mutating func next() throws -> M? {
     while let document = try documents.next() {
-      if let documentType {
-        guard document[Model.typeKey]?.stringValue == documentType else { continue }
-      }
+      guard core.isDocument(document, of: M.self) else { continue }
       let model = try core.model(M.self, of: document)
       if !model.isDeleted { return model }
     }

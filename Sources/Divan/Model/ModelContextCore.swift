@@ -11,6 +11,9 @@ import DivanLog
 /// - Models that are not changed say what `snapshot` says, but for those in `outdated`.
 final class ModelContextCore {
   let database: Database
+  let registry: ModelRegistry?
+  /// Whether models are told that they are about to be saved.
+  var isSaving = false
   private(set) weak var handle: ModelContext?
   var snapshot: Snapshot?
   /// Why there is no snapshot.
@@ -25,8 +28,9 @@ final class ModelContextCore {
     weak var model: Model?
   }
 
-  init(_ database: Database) {
+  init(_ database: Database, _ registry: ModelRegistry?) {
     self.database = database
+    self.registry = registry
     do {
       snapshot = try database.snapshot()
       openingError = nil
@@ -74,6 +78,7 @@ extension ModelContextCore {
     where property.place.initialFlags & PropertyFlags.reference != 0 {
       property.insertTargets(of: model, into: self)
     }
+    model.awakeFromInitializer()
   }
 
   /// Holds a model until it is saved.
@@ -106,13 +111,37 @@ extension ModelContextCore {
   /// The model of a document.
   func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
     if let known = known(document.id) { return try cast(known) }
-    let model = M()
+    let model = try modelClass(type, of: document).init()
     model.core = self
     model.documentID = document.id
     model.attach(try document.encoded(), state: .stored)
     if handle?.isStrict == true { try model.load() }
     register(model)
+    model.didLoad()
+    model.awakeFromInitializer()
     return model
+  }
+
+  /// The class of the model of a document: the one that is registered for it, or that which was asked for.
+  private func modelClass<M: Model>(
+    _ type: M.Type, of document: Document
+  ) throws(DatabaseError) -> M.Type {
+    guard let registered = registry?.modelClass(of: document) else { return type }
+    guard let found = registered as? M.Type else {
+      throw DatabaseError(
+        .otherModelClass, "the document is of the class \(registered), not \(type)",
+        documentID: document.id)
+    }
+    return found
+  }
+
+  /// Whether a document is one of a class or of a subclass of it, as far as anything says so.
+  func isDocument(_ document: Document, of type: Model.Type) -> Bool {
+    if let registered = registry?.modelClass(of: document) {
+      return ModelClass.isSubclass(registered, of: type)
+    }
+    guard let name = type.documentType else { return true }
+    return document[type.documentTypeKey]?.stringValue == name
   }
 
   /// The model of an ID; nil if there is no such document and no new model.
@@ -199,6 +228,7 @@ extension ModelContextCore {
       let wasDeleted = model.isDeleted
       model.rebase(on: body)
       if wasDeleted, model.isChanged { noteUnsaved(model) }
+      model.didLoad()
     }
   }
 }

@@ -9,25 +9,68 @@ private struct SavedModel {
 }
 
 extension ModelContextCore {
-  /// Stores the changes of models in one transaction.
-  func save(_ models: some Sequence<Model>) throws {
+  /// Stores the changes of models in one transaction; with those that come up meanwhile, if it is to be
+  /// everything.
+  func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
+    guard !isSaving else {
+      throw DatabaseError(
+        .nestedWrite, "a hook of a model that is being saved saves",
+        hint: "Save in `didSave`, or let `saveAllModels` save what `willSave` changes")
+    }
+    let chosen = try prepare(Array(models), isEverything: isEverything)
+    guard !chosen.isEmpty else { return }
+    let merged = try store(chosen)
+    for model in merged { model.didLoad() }
+    for model in chosen { model.didSave() }
+  }
+
+  /// Lets the models change themselves that are to be saved, and say what is wrong; returns those that
+  /// have something to save.
+  private func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
+    isSaving = true
+    defer { isSaving = false }
     var chosen: [Model] = []
     var seen: Set<ObjectIdentifier> = []
-    for model in models {
-      guard model.core === self else {
-        throw DatabaseError(
-          .notInContext, "the model is in \(model.core == nil ? "no" : "another") context",
-          documentID: model.documentID)
+    var next = models
+    while !next.isEmpty {
+      let first = chosen.count
+      for model in next where seen.insert(ObjectIdentifier(model)).inserted {
+        try requireSavable(model)
+        if model.needsSave { chosen.append(model) }
       }
-      if model.isDeleted, model.isChanged {
-        throw DatabaseError(
-          .notFound, "the model was changed after its document was deleted",
-          documentID: model.documentID)
-      }
-      if model.needsSave, seen.insert(ObjectIdentifier(model)).inserted { chosen.append(model) }
+      for model in chosen[first...] { model.willSave(model.changedProperties) }
+      next = isEverything ? unsaved.values.filter { !seen.contains(ObjectIdentifier($0)) } : []
+      next.sort { $0.unsavedOrder < $1.unsavedOrder }
     }
-    guard !chosen.isEmpty else { return }
+    chosen.removeAll { !$0.needsSave }
+    var failures: [InvalidModelsError.Failure] = []
+    for model in chosen {
+      var validation = ModelValidation(model)
+      model.validate(&validation)
+      failures += validation.failures
+    }
+    guard let first = failures.first else { return chosen }
+    let error = InvalidModelsError(failures: failures)
+    throw DatabaseError(
+      .invalidModel, "nothing was saved: \(error)", documentID: first.documentID,
+      underlying: error)
+  }
 
+  private func requireSavable(_ model: Model) throws(DatabaseError) {
+    guard model.core === self else {
+      throw DatabaseError(
+        .notInContext, "the model is in \(model.core == nil ? "no" : "another") context",
+        documentID: model.documentID)
+    }
+    if model.isDeleted, model.isChanged {
+      throw DatabaseError(
+        .notFound, "the model was changed after its document was deleted",
+        documentID: model.documentID)
+    }
+  }
+
+  /// Stores models in one transaction; returns those that took something over from their documents.
+  private func store(_ chosen: [Model]) throws -> [Model] {
     var saved: [SavedModel] = []
     saved.reserveCapacity(chosen.count)
     try database.write { transaction in
@@ -47,6 +90,7 @@ extension ModelContextCore {
     }
     for result in saved { finish(result) }
     advance(ownChanges: saved.count)
+    return saved.filter(\.isMerged).map(\.model)
   }
 
   /// Makes a model clean that was saved.
@@ -144,7 +188,7 @@ private struct ModelCoder: ~Copyable {
         try ModelCoder.encode(property, of: model, into: &encoder)
       }
       if let type = type.take() {
-        withUTF8(of: Model.typeKey) { encoder.addKey($0, source: 0) }
+        withUTF8(of: info.documentTypeKey) { encoder.addKey($0, source: 0) }
         withUTF8(of: type) { encoder.add(text: $0) }
       }
       _ = encoder.endObject()
@@ -156,7 +200,7 @@ private struct ModelCoder: ~Copyable {
   private mutating func merge(
     _ model: Model, over document: EncodedValue, type: String?
   ) throws(DatabaseError) -> EncodedValue {
-    let isTyped = type == nil ? true : try document.property(Model.typeKey) != nil
+    let isTyped = type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
     if !model.isChanged, isTyped { return document }
     guard case .object(var object) = try document.decode() else {
       throw DatabaseError(
@@ -165,7 +209,7 @@ private struct ModelCoder: ~Copyable {
     for property in model.modelClass.properties where property.isDirty(in: model) {
       object[property.key] = try value(of: property, in: model)
     }
-    if !isTyped, let type { object[Model.typeKey] = .string(type) }
+    if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }
     writer.removeAll()
     try coding.encode(.object(object), into: &writer)
     return EncodedValue(writer.sharedCopy)

@@ -1,0 +1,67 @@
+/// Which class of models documents are of, by their `type`.
+///
+/// ```swift
+/// let registry = try ModelRegistry(Film.self, Series.self)   // both are subclasses of Show
+/// let context = database.makeContext(registry)
+/// let show = try context.model(Show.self, id)                // a Film, or a Series
+/// ```
+///
+/// Without one, a document becomes a model of the class that is asked for.
+public struct ModelRegistry: Sendable {
+  private var classes: [String: Model.Type] = [:]
+  /// Where documents say what they are.
+  private var typeKeys: Set<String> = []
+  private let chooser: (@Sendable (_ type: String) -> Model.Type?)?
+
+  /// Makes a registry of classes, each of which declares a ``Model/documentType``.
+  ///
+  /// - Parameters:
+  ///   - classes: the classes.
+  ///   - chooser: asked for the class of a `type` that none of those has; nil for one that it does not
+  ///     know either.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class declares no type, or two declare the same.
+  public init(
+    _ classes: Model.Type..., chooser: (@Sendable (_ type: String) -> Model.Type?)? = nil
+  ) throws {
+    self.chooser = chooser
+    if chooser != nil { typeKeys.insert(Model.documentTypeKey) }
+    for each in classes { try register(each) }
+  }
+
+  /// Adds a class, for contexts that are made from now on.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class declares no type, or another one
+  ///   has declared it.
+  public mutating func register(_ type: Model.Type) throws {
+    guard let name = type.documentType else {
+      throw DatabaseError(
+        .invalidModelClass, "\(type) declares no document type",
+        hint: "Override `class var documentType`")
+    }
+    if let other = classes[name], other != type {
+      throw DatabaseError(
+        .invalidModelClass, "\(other) and \(type) both declare the document type \(name.debugDescription)")
+    }
+    classes[name] = type
+    typeKeys.insert(type.documentTypeKey)
+  }
+
+  /// The class of the documents that have this type.
+  public subscript(type: String) -> Model.Type? { classes[type] ?? chooser?(type) }
+
+  /// The class of a document; nil if nobody knows.
+  func modelClass(of document: Document) -> Model.Type? {
+    for key in typeKeys {
+      guard let name = document[key]?.stringValue, let found = self[name],
+        found.documentTypeKey == key
+      else { continue }
+      return found
+    }
+    return nil
+  }
+}
+
+extension DatabaseError.Code {
+  /// A class of models cannot be used as it is declared.
+  public static let invalidModelClass = Self("invalidModelClass")
+}

@@ -1,0 +1,163 @@
+import Testing
+
+@testable import Divan
+
+/// What models are told, and what they may do then.
+struct ModelHookTests {
+  /// Notes what it is told, and does what it was told to do.
+  private final class Noting: Model {
+    @Persisted var text: String
+    @Persisted var stamp: Int
+    @Persisted var other: Noting?
+    var notes: [String] = []
+    var whenSaved: (Noting) throws -> Void = { _ in }
+    var problems: [(message: String, property: String?)] = []
+    var error: (any Error)?
+
+    override func awakeFromInitializer() { notes.append("awake") }
+    override func didLoad() { notes.append("loaded \(text)") }
+
+    override func willSave(_ changedProperties: [String]) {
+      notes.append("will save \(changedProperties.joined(separator: " "))")
+      do { try whenSaved(self) } catch { self.error = error }
+    }
+
+    override func didSave() { notes.append("saved") }
+
+    override func validate(_ validation: inout ModelValidation) {
+      notes.append("validated")
+      for problem in problems { validation.fail(problem.message, property: problem.property) }
+    }
+
+    func takeNotes() -> [String] {
+      defer { notes = [] }
+      return notes
+    }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+  }
+
+  @Test func `a new model awakes once, in its context or when it comes into one`() {
+    #expect(Noting(in: context, id: "a").notes == ["awake"])
+    let detached = Noting()
+    #expect(detached.notes == [])
+    context.insert(detached)
+    context.insert(detached)
+    #expect(detached.notes == ["awake"])
+  }
+
+  @Test func `a model of a document is told that it was loaded, and then awakes`() throws {
+    try database.put("a", #"{"text": "x"}"#)
+    try context.refresh()
+    #expect(try context.model(Noting.self, "a")?.notes == ["loaded x", "awake"])
+  }
+
+  @Test func `a model is told when it takes over what was changed elsewhere`() throws {
+    try database.put("a", #"{"text": "x"}"#)
+    try context.refresh()
+    let a = try #require(try context.model(Noting.self, "a"))
+    _ = a.takeNotes()
+    try database.put("a", #"{"text": "y"}"#)
+    try context.refresh()
+    #expect(a.takeNotes() == ["loaded y"])
+    a.stamp = 1
+    try database.put("a", #"{"text": "z"}"#)
+    try a.save()
+    #expect(a.takeNotes() == ["will save stamp", "validated", "loaded z", "saved"])
+    try context.refresh()
+    #expect(a.takeNotes() == [])
+  }
+
+  @Test func `saving tells what was changed, lets it be changed, and tells when it is done`() throws {
+    let a = Noting(in: context, id: "a")
+    a.text = "x"
+    a.whenSaved = { $0.stamp += 1 }
+    _ = a.takeNotes()
+    try a.save()
+    #expect(a.takeNotes() == ["will save text", "validated", "saved"])
+    #expect(try database.json("a") == #"{"stamp":1,"text":"x"}"#)
+    #expect(!a.needsSave)
+    try a.save()
+    #expect(a.takeNotes() == [])
+  }
+
+  @Test func `a model that takes its change back before it is saved is not saved`() throws {
+    let a = Noting(in: context, id: "a")
+    try a.save()
+    a.text = "x"
+    a.whenSaved = { $0.revert() }
+    _ = a.takeNotes()
+    try a.save()
+    #expect(a.takeNotes() == ["will save text"])
+    #expect(try database.json("a") == #"{"stamp":0,"text":""}"#)
+  }
+
+  @Test func `what a model changes or makes before it is saved is saved with everything`() throws {
+    let a = Noting(in: context, id: "a")
+    let b = Noting(in: context, id: "b")
+    try context.saveAllModels()
+    a.text = "x"
+    a.whenSaved = { [context] a in
+      b.text = "from a"
+      a.other = Noting(in: context, id: "c")
+    }
+    try context.saveAllModels()
+    #expect(try database.json("b") == #"{"stamp":0,"text":"from a"}"#)
+    #expect(try database.json("a") == #"{"other":"c","stamp":0,"text":"x"}"#)
+    #expect(try database.json("c") != nil)
+    #expect(context.unsavedModels.isEmpty)
+  }
+
+  @Test func `saving one model leaves what it changed in others unsaved`() throws {
+    let a = Noting(in: context, id: "a")
+    let b = Noting(in: context, id: "b")
+    try context.saveAllModels()
+    a.text = "x"
+    a.whenSaved = { _ in b.text = "from a" }
+    try a.save()
+    #expect(context.unsavedModels == [b])
+  }
+
+  @Test func `whoever saves while it is about to be saved gets an error, and the rest is saved`() throws {
+    let a = Noting(in: context, id: "a")
+    a.whenSaved = { try $0.save() }
+    try a.save()
+    #expect((a.error as? DatabaseError)?.code == .nestedWrite)
+    #expect(try database.json("a") != nil)
+  }
+
+  @Test func `everything that is wrong with all models is told at once, and nothing is saved`() throws {
+    let models = ["a", "b", "c"].map { Noting(in: context, id: $0) }
+    models[0].problems = [("it is empty", "text"), ("it is too early", nil)]
+    models[2].problems = [("it is empty", "text")]
+    let error = #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    #expect(error?.code == .invalidModel)
+    let failures = (error?.underlying as? InvalidModelsError)?.failures ?? []
+    #expect(
+      failures.map(\.description) == [
+        "Noting.text (a): it is empty", "Noting (a): it is too early",
+        "Noting.text (c): it is empty",
+      ])
+    #expect(error?.message.contains("it is too early") == true)
+    #expect(try database.snapshot().count == 0)
+    #expect(context.unsavedModels == models)
+    #expect(models.allSatisfy { !$0.notes.contains("saved") })
+    for model in models { model.problems = [] }
+    try context.saveAllModels()
+    #expect(try database.snapshot().count == 3)
+  }
+
+  @Test func `a condition that holds is no problem`() throws {
+    var validation = ModelValidation(Noting(in: context, id: "a"))
+    validation.require(true, "never")
+    #expect(validation.failures.isEmpty)
+    validation.require(false, "always", property: "text")
+    #expect(validation.failures.map(\.message) == ["always"])
+  }
+}

@@ -1,0 +1,110 @@
+import Testing
+
+@testable import Divan
+
+/// How the `type` of a document chooses the class of its model.
+struct ModelRegistryTests {
+  private class Show: Model {
+    @Persisted var title: String
+    override class var documentType: String? { "show" }
+  }
+
+  private final class Film: Show {
+    @Persisted var minutes: Int
+    override class var documentType: String? { "film" }
+  }
+
+  private final class Series: Show {
+    @Persisted var seasons: Int
+    override class var documentType: String? { "series" }
+  }
+
+  private final class Listing: Model {
+    @Persisted var show: Show?
+    @Persisted var shows: [Show]
+    override class var documentType: String? { "listing" }
+  }
+
+  /// Says what it is under another key.
+  private final class Place: Model {
+    @Persisted var type: String
+    override class var documentType: String? { "place" }
+    override class var documentTypeKey: String { "kind" }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("f", #"{"type": "film", "title": "F", "minutes": 90}"#)
+    try database.put("s", #"{"type": "series", "title": "S", "seasons": 3}"#)
+    try database.put("x", #"{"type": "show", "title": "X"}"#)
+    try database.put("l", #"{"type": "listing", "show": "f", "shows": ["s", "x", "f"]}"#)
+    try database.put("u", #"{"type": "unknown", "title": "U"}"#)
+    context = database.makeContext(
+      try ModelRegistry(Show.self, Film.self, Series.self, Listing.self, Place.self))
+  }
+
+  @Test func `a document that is asked for as a base class becomes what its type says`() throws {
+    #expect((try context.model(Show.self, "f") as? Film)?.minutes == 90)
+    #expect((try context.model(Show.self, "s") as? Series)?.seasons == 3)
+    #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
+    #expect(type(of: try #require(try context.model(Model.self, "l"))) == Listing.self)
+  }
+
+  @Test func `a document of another class than the one that is asked for is refused`() throws {
+    let error = #expect(throws: DatabaseError.self) { try context.model(Film.self, "s") }
+    #expect(error?.code == .otherModelClass)
+    #expect(error?.documentID == "s")
+  }
+
+  @Test func `a type that nobody registered is whatever it is asked for as`() throws {
+    #expect(try context.model(Film.self, "u")?.title == "U")
+  }
+
+  @Test func `references give the class that the document says`() throws {
+    let listing = try #require(try context.model(Listing.self, "l"))
+    #expect(listing.show is Film)
+    #expect(listing.shows.map { "\(type(of: $0))" } == ["Series", "Show", "Film"])
+  }
+
+  @Test func `all models of a class are those of its subclasses, too`() throws {
+    #expect(try context.models(Show.self).rest().map(\.id) == ["f", "s", "x"])
+    #expect(try context.models(Film.self).rest().map(\.id) == ["f"])
+    #expect(try context.models(Model.self).rest().map(\.id) == ["f", "l", "s", "u", "x"])
+  }
+
+  @Test func `a type may stand under another key`() throws {
+    let place = Place(in: context, id: "p")
+    place.type = "hall"
+    try place.save()
+    #expect(try database.json("p") == #"{"kind":"place","type":"hall"}"#)
+    #expect(try context.models(Place.self).rest().map(\.id) == ["p"])
+  }
+
+  @Test func `two classes of one type, and a class of none, are refused`() throws {
+    final class Movie: Model {
+      override class var documentType: String? { "film" }
+    }
+    final class Typeless: Model {}
+    for classes in [[Film.self, Movie.self], [Typeless.self]] as [[Model.Type]] {
+      let error = #expect(throws: DatabaseError.self) {
+        var registry = try ModelRegistry()
+        for each in classes { try registry.register(each) }
+      }
+      #expect(error?.code == .invalidModelClass)
+    }
+    var registry = try ModelRegistry(Film.self)
+    try registry.register(Film.self)
+    #expect(registry["film"] == Film.self && registry["movie"] == nil)
+  }
+
+  @Test func `a closure chooses the class of types that nobody registered`() throws {
+    let registry = try ModelRegistry(Show.self) { $0 == "film" ? Film.self : nil }
+    let context = database.makeContext(registry)
+    #expect(try context.model(Show.self, "f") is Film)
+    #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
+    #expect(type(of: try #require(try context.model(Show.self, "s"))) == Show.self)
+  }
+}
