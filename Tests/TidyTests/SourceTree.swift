@@ -52,7 +52,9 @@ struct SourceTree {
       code.utf8.split(separator: UInt8(ascii: "\n")).contains { line in
         let words = line.split(separator: UInt8(ascii: " ")).map { String(Substring($0)) }
         guard let index = words.firstIndex(of: "import") else { return false }
-        return words.dropFirst(index + 1).contains { $0.split(separator: ".").first.map(String.init) == module }
+        return words.dropFirst(index + 1).contains {
+          $0.split(separator: ".").first.map(String.init) == module
+        }
       }
     }
   }
