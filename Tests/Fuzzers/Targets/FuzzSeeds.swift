@@ -36,8 +36,6 @@ package enum FuzzSeeds {
           seeds.append(("\(store.name)-\(name)", pages(of: bytes)))
         }
       case .store:
-        // With history: see "What was not run" in docs/RELIABILITY.md.
-        guard store.dumps.isEmpty else { continue }
         let packed = files.filter { $0.key != "RESERVE" }
           .map { PackedStore.File(name: $0.key, bytes: $0.value) }
         seeds.append((store.name, PackedStore.pack(packed)))
