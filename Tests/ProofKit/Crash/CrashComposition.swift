@@ -35,14 +35,9 @@ extension CrashWorkload {
     return workload
   }
 
-  /// Every start with nothing and with each operation, and some with two; from night on with each
-  /// two, and some with three.
-  package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
-    plain(budget, seed: seed) + rich(budget, seed: seed)
-  }
-
-  /// The same for all that documents and stores have besides properties.
-  private static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+  /// Of documents with all that they and stores have besides properties: every start with nothing and with
+  /// each operation, and some with two or three.
+  package static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.rich
     let few = CrashStart.all.filter { ["a new store", "an aged store"].contains($0.name) }
     let operations = CrashOperation.rich
@@ -70,8 +65,9 @@ extension CrashWorkload {
     return workloads
   }
 
-  /// For documents with properties alone.
-  private static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+  /// Of documents with properties alone: every start with nothing and with each operation, and some with two;
+  /// from night on with each two, and some with three.
+  package static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.all
     let operations = CrashOperation.all
     var workloads: [CrashWorkload] = []
