@@ -51,12 +51,12 @@ extension CrashWorkload {
       workloads += chosen.map { composed($0, [operation]) }
     }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 16 == 5 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 32 == 5 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 4)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     let others = operations + CrashOperation.all.filter { !$0.isHeavy }
-    let count = budget.choose(test: 0, ci: 24, night: 4000, release: 16_000)
+    let count = budget.choose(test: 0, ci: 16, night: 4000, release: 16_000)
     for number in 0..<count {
       let last = number % 3 > 0 ? choose(operations) : choose(others)
       let before = (0...(budget == .ci ? 0 : number % 2)).map { _ in choose(others) }
@@ -76,12 +76,12 @@ extension CrashWorkload {
       workloads += operations.map { composed(start, [$0]) }
     }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 8 == 3 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 16 == 3 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<120 {
+      for _ in 0..<60 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads
