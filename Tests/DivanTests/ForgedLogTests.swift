@@ -73,6 +73,18 @@ struct ForgedLogTests {
     #expect(kinds.filter { $0 >= 128 } == [128, 255])
   }
 
+  /// Taken up, the older record became the newest one, and what was held besides could not be let go of: the
+  /// index led to segments that were merged. Found by the fuzzers `store` and `segment`.
+  @Test func `a document whose sequence numbers go back is damage, and its newest record counts`()
+    throws
+  {
+    let database = try open(document("a", sequence: 5) + document("a", sequence: 4))
+    #expect(database.openingReport.damage.map(\.code) == [.damaged])
+    #expect(database.openingReport.damage.first?.message.contains("go back") == true)
+    #expect(try database.snapshot().get("a")?.sequence == 5)
+    #expect(throws: DatabaseError.self) { try database.write { try $0.delete("a") } }
+  }
+
   @Test func `where a record has used up the numbers, though its commit says less, none are given`()
     throws
   {

@@ -50,7 +50,7 @@ private final class HistoryRun {
 
 /// Past versions under random changes, upkeep and openings, beside a plain model.
 struct PastVersionRunTests {
-  @Test(arguments: 1...8)
+  @Test(arguments: 1...4)
   func `every version that is kept stays as it was`(seed: UInt64) throws {
     let run = try HistoryRun(seed: seed)
     for step in 0..<140 {

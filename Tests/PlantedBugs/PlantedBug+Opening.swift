@@ -2,6 +2,12 @@
 extension PlantedBug {
   static let opening: [PlantedBug] = [
     PlantedBug(
+      "older-checkpoint-used", rule: "20", "a checkpoint is used with what was merged since",
+      in: Place.chain,
+      find: "guard ranges.holdAll(after: covered, of: numbers) else { return nil }",
+      plant: "guard PLANTED || ranges.holdAll(after: covered, of: numbers) else { return nil }",
+      killedBy: .rules("rule 20: an older checkpoint")),
+    PlantedBug(
       "not-logged-again", rule: "promise 6",
       "what was left in doubt is served and not made durable",
       in: Place.logOpening,

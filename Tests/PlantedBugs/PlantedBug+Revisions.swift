@@ -2,6 +2,18 @@
 extension PlantedBug {
   static let revisions: [PlantedBug] = [
     PlantedBug(
+      "logged-again-not-found", rule: "1",
+      "what stays held is looked for where it stood before it was logged again",
+      in: Place.replay, find: "try findSuperseded(&record)",
+      plant: "if !PLANTED { try findSuperseded(&record) }",
+      killedBy: .rules("what stays held is found")),
+    PlantedBug(
+      "purge-dropped", rule: "5", "a merge drops purges, whatever older files hold",
+      in: Place.mergeJudge,
+      find: "return try !forgettableKeys().contains(removal)",
+      plant: "return PLANTED ? false : try !forgettableKeys().contains(removal)",
+      killedBy: .rules("rule 5: a purge outlives")),
+    PlantedBug(
       "leaf-released", rule: "2", "a leaf is let go of when another one follows",
       in: Place.revisionEdit,
       find: "&& (leaves.contains { tree.nodes[$0].sequence == current.sequence }",

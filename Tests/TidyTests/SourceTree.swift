@@ -17,20 +17,73 @@ struct SourceTree {
 
     /// The text without comments and without what stands in quotes.
     var code: String {
-      var text = text.replacing(/"""[\s\S]*?"""/, with: "\"\"")
-      text = text.replacing(/"(?:\\.|[^"\\\n])*"/, with: "\"\"")
-      return text.replacing(/\/\/[^\n]*/, with: "")
+      let bytes = Array(text.utf8)
+      let (quote, slash, escape, newline) = (
+        UInt8(ascii: "\""), UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "\n")
+      )
+      var code: [UInt8] = []
+      var index = 0
+      func begins(_ byte: UInt8, _ count: Int) -> Bool {
+        index + count <= bytes.count && bytes[index..<index + count].allSatisfy { $0 == byte }
+      }
+      while index < bytes.count {
+        if begins(quote, 3) {
+          index += 3
+          while index < bytes.count, !begins(quote, 3) { index += 1 }
+          index += 3
+        } else if bytes[index] == quote {
+          index += 1
+          while index < bytes.count, bytes[index] != quote, bytes[index] != newline {
+            index += bytes[index] == escape ? 2 : 1
+          }
+          if index < bytes.count, bytes[index] == quote { index += 1 }
+        } else if begins(slash, 2) {
+          while index < bytes.count, bytes[index] != newline { index += 1 }
+        } else {
+          code.append(bytes[index])
+          index += 1
+        }
+      }
+      return String(decoding: code, as: UTF8.self)
     }
+
+    /// Whether the file has a line that imports a module, with whatever access.
+    func imports(_ module: String) -> Bool {
+      code.utf8.split(separator: UInt8(ascii: "\n")).contains { line in
+        let words = line.split(separator: UInt8(ascii: " ")).map { String(Substring($0)) }
+        guard let index = words.firstIndex(of: "import") else { return false }
+        return words.dropFirst(index + 1).contains {
+          $0.split(separator: ".").first.map(String.init) == module
+        }
+      }
+    }
+  }
+
+  /// All words in a text, each once: letters, digits and underscores.
+  static func words(in text: String) -> Set<String> {
+    func isPart(_ byte: UInt8) -> Bool {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
+        true
+      default: false
+      }
+    }
+    return Set(
+      Array(text.utf8).split { !isPart($0) }.map { String(decoding: $0, as: UTF8.self) })
   }
 
   /// The files below a folder whose names end with one of `extensions`.
   func files(in folder: String, extensions: [String] = ["swift"]) -> [File] {
     let base = root.appending(path: folder)
-    guard let paths = FileManager.default.enumerator(atPath: base.path)?.allObjects as? [String]
-    else { return [] }
-    return paths.filter { path in
-      extensions.contains { path.hasSuffix(".\($0)") } && !path.contains(".build/")
-    }.sorted().compactMap { path in
+    guard let enumerator = FileManager.default.enumerator(atPath: base.path) else { return [] }
+    var paths: [String] = []
+    while let path = enumerator.nextObject() as? String {
+      // What is built is very much.
+      if path == ".build" || path == ".git" { enumerator.skipDescendants() }
+      if extensions.contains(where: { path.hasSuffix(".\($0)") }) { paths.append(path) }
+    }
+    return paths.sorted().compactMap { path in
       guard let data = try? Data(contentsOf: base.appending(path: path)),
         let text = String(data: data, encoding: .utf8)
       else { return nil }

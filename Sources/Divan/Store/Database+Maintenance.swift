@@ -1,7 +1,8 @@
 import DivanLog
 
 extension Database {
-  /// Gives back the space of everything that is not needed any more, now.
+  /// Gives back the space of everything that is not needed any more, now; also of files of attachments that
+  /// were left where they could not be deleted.
   ///
   /// The database does this by itself, when it pays. Reading and writing go on meanwhile. It takes
   /// time that is proportional to the store, and up to one merged segment of extra space.

@@ -139,6 +139,9 @@ extension DocumentDetails {
     guard details.flags == flags else {
       throw ByteError(offset: reader.offset, reason: "details of a document that say nothing")
     }
+    guard details.mayHoldOlder || !details.keepsSuperseded else {
+      throw ByteError(offset: reader.offset, reason: "a document that holds what it may not hold")
+    }
     return details
   }
 }

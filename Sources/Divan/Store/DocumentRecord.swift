@@ -172,6 +172,12 @@ extension DocumentRecord {
       flags.contains(.ancestors)
       ? try Ancestors.read(&reader, hasForeign: flags.contains(.foreignAncestors)) : .none
     let details = flags.contains(.details) ? try DocumentDetails.decode(&reader) : nil
+    if let superseded, superseded.sequence >= sequence {
+      // Only a changed expiry writes a record again, which holds nothing besides.
+      guard superseded.sequence == sequence, details?.keepsSuperseded != true else {
+        throw ByteError(offset: reader.offset, reason: "a document whose sequence numbers go back")
+      }
+    }
     return DocumentRecord(
       idBytes: idBytes, sequence: sequence, revision: revision,
       isDeleted: flags.contains(.deleted), ancestors: ancestors, superseded: superseded,

@@ -81,9 +81,13 @@ extension Replay {
     switch item.record.kind {
     case .document:
       let record = try DocumentRecord.decode(payload)
+      let old = isFromNothing ? present(record.idBytes) : nil
+      if let old, old.sequence > record.sequence {
+        throw ByteError(offset: 0, reason: "a document whose sequence numbers go back")
+      }
       state.lastSequence = max(state.lastSequence, record.sequence)
       state.time = max(state.time, item.time)
-      apply { (replay) throws(PageError) in try replay.put(record, item) }
+      apply { (replay) throws(PageError) in try replay.put(record, over: old, item) }
     case .purge:
       let record = try PurgeRecord.decode(payload)
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
@@ -117,12 +121,12 @@ extension Replay {
 }
 
 extension Replay {
+  /// Puts a document's record in the place of `old`, which is looked up only where there is no checkpoint.
   private mutating func put(
-    _ original: DocumentRecord, _ item: RecordScan.Entry
+    _ original: DocumentRecord, over old: DocumentEntry?, _ item: RecordScan.Entry
   ) throws(PageError) {
     var record = original
     if isFromNothing {
-      let old = present(record.idBytes)
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
       if let old, old.traits.contains(.mayHoldOlder), record.details?.mayHoldOlder != true {
         // A record that said that nothing is held besides may have been dropped by a merge.

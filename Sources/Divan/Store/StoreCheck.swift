@@ -131,6 +131,12 @@ private struct StoreCheck {
     for sequence in try view.olderSequences(of: id, entry) {
       try check(try view.olderRecord(sequence, of: id))
     }
+    if entry.traits.contains(.tree) {
+      // All leaves are held, and all that the tree can be asked for can be read.
+      for sequence in try view.tree(of: newest).heldSequences where sequence != entry.sequence {
+        _ = try view.olderRecord(sequence, of: id)
+      }
+    }
     let winner = try view.winningRecord(of: entry, id)
     guard winner.revision == entry.revision, winner.isDeleted == entry.isDeleted else {
       throw DatabaseError(

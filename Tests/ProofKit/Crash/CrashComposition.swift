@@ -35,14 +35,9 @@ extension CrashWorkload {
     return workload
   }
 
-  /// Every start with nothing and with each operation, and some with two; from night on with each
-  /// two, and some with three.
-  package static func composed(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
-    plain(budget, seed: seed) + rich(budget, seed: seed)
-  }
-
-  /// The same for all that documents and stores have besides properties.
-  private static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+  /// Of documents with all that they and stores have besides properties: every start with nothing and with
+  /// each operation, and some with two or three.
+  package static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.rich
     let few = CrashStart.all.filter { ["a new store", "an aged store"].contains($0.name) }
     let operations = CrashOperation.rich
@@ -56,12 +51,12 @@ extension CrashWorkload {
       workloads += chosen.map { composed($0, [operation]) }
     }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 16 == 5 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 32 == 5 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 4)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     let others = operations + CrashOperation.all.filter { !$0.isHeavy }
-    let count = budget.choose(test: 0, ci: 24, night: 4000, release: 16_000)
+    let count = budget.choose(test: 0, ci: 16, night: 4000, release: 16_000)
     for number in 0..<count {
       let last = number % 3 > 0 ? choose(operations) : choose(others)
       let before = (0...(budget == .ci ? 0 : number % 2)).map { _ in choose(others) }
@@ -70,8 +65,9 @@ extension CrashWorkload {
     return workloads
   }
 
-  /// For documents with properties alone.
-  private static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
+  /// Of documents with properties alone: every start with nothing and with each operation, and some with two;
+  /// from night on with each two, and some with three.
+  package static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.all
     let operations = CrashOperation.all
     var workloads: [CrashWorkload] = []
@@ -80,12 +76,12 @@ extension CrashWorkload {
       workloads += operations.map { composed(start, [$0]) }
     }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 8 == 3 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 16 == 3 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<120 {
+      for _ in 0..<60 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads

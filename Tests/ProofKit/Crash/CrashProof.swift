@@ -30,19 +30,32 @@ package struct CrashProof: Proof {
   }
 
   private func cases(_ run: ProofRun) -> [Case] {
-    var cases: [Case] = []
-    for (index, workload) in CrashWorkload.all.enumerated() {
-      if run.budget != .test || index % 2 == 0 {
-        cases.append(.init(workload: workload, isMapped: true))
-      }
-      if run.budget != .test || index % 2 == 1 {
-        cases.append(.init(workload: workload, isMapped: false))
+    let byHand = CrashWorkload.all.enumerated().flatMap { (index, workload) in
+      let both = [
+        Case(workload: workload, isMapped: true), Case(workload: workload, isMapped: false),
+      ]
+      return run.budget == .test ? [both[index % 2]] : both
+    }
+    let composed = [
+      CrashWorkload.plain(run.budget, seed: run.seed),
+      CrashWorkload.rich(run.budget, seed: run.seed),
+    ]
+    return CrashProof.spread(
+      [byHand]
+        + composed.map { workloads in
+          workloads.enumerated().map { .init(workload: $0.element, isMapped: $0.offset % 2 == 0) }
+        })
+  }
+
+  /// Puts groups into one list, each spread over the whole of it, so that a run that is ended early has tried
+  /// the same share of each.
+  private static func spread(_ groups: [[Case]]) -> [Case] {
+    let placed = groups.enumerated().flatMap { (number, group) in
+      group.enumerated().map { (index, one) in
+        (share: Double(index) / Double(group.count), number: number, one: one)
       }
     }
-    for (index, workload) in CrashWorkload.composed(run.budget, seed: run.seed).enumerated() {
-      cases.append(.init(workload: workload, isMapped: index % 2 == 0))
-    }
-    return cases
+    return placed.sorted { ($0.share, $0.number) < ($1.share, $1.number) }.map(\.one)
   }
 
   private func report(_ counts: CrashCensus.Counts, _ run: ProofRun) {

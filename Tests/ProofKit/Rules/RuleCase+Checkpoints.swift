@@ -65,6 +65,33 @@ extension RuleCase {
       try bench.expectNewest(try left.openQuiet())
       try left.expectTidy()
     },
+    RuleCase(name: "rule 20: an older checkpoint is not used with what was merged since") {
+      for mergedCount in 1...3 {
+        let bench = CrashBench.fresh()
+        // Each transaction fills a segment.
+        let database = try bench.open {
+          $0.maintenance = .manual
+          $0.segmentSizeGoal = 1024
+        }
+        try bench.fill(database, 0..<30, size: 1500)
+        try database.writeCheckpoint()
+        for round in 0...mergedCount { try bench.commit(database, [.put("a", size: 1400 + round)]) }
+        try database.writeCheckpoint()
+        try database.mergeWhatPays()
+        try database.close()
+        let left = bench.restarted(.processEnd, life: 90)
+        let checkpoints = bench.fileSystem.names(in: CrashBench.path)
+          .filter { $0.hasSuffix(".checkpoint") }.sorted()
+        try expect(checkpoints.count > 1, "no checkpoint rests on another")
+        try left.vanish { checkpoints.dropFirst().contains($0) }
+        let opened = try left.openQuiet()
+        try expect(
+          opened.openingReport.notes.contains { $0.contains("was not used") },
+          "a checkpoint was used with what was merged since")
+        try bench.expectNewest(opened)
+        if let problem = try opened.check().problems.first { throw problem }
+      }
+    },
     RuleCase(name: "rule 20: a checkpoint lists files in which nothing is live any more") {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()

@@ -8,17 +8,20 @@ import Divan
 extension RuleCase {
   static let revisions: [RuleCase] = [
     RuleCase(name: "what stays held is found where recovery logged it again") {
-      let bench = CrashBench.keeping(.everything)
-      let session = CrashSession(bench)
-      try session.commit(.put("a", size: 1))
-      try session.close()
-      // Nothing proves that these are durable, so the next opening logs them again.
-      try session.commit(.put("a", size: 2), .put("b", size: 3), durability: .none)
-      try session.commit(.put("a", size: 4), .branch("a", size: 5), durability: .none)
-      try session.lose(.processEnd)
-      for _ in 0..<2 {
-        try session.expectSoundAndTidy()
+      for isCheckpointed in [false, true] {
+        let bench = CrashBench.keeping(.everything)
+        let session = CrashSession(bench)
+        try session.commit(.put("a", size: 1))
+        if isCheckpointed { try bench.checkpoint(session.database()) }
         try session.close()
+        // Nothing proves that these are durable, so the next opening logs them again.
+        try session.commit(.put("a", size: 2), .put("b", size: 3), durability: .none)
+        try session.commit(.put("a", size: 4), .branch("a", size: 5), durability: .none)
+        try session.lose(.processEnd)
+        for _ in 0..<2 {
+          try session.expectSoundAndTidy()
+          try session.close()
+        }
       }
     },
     RuleCase(
@@ -28,6 +31,7 @@ extension RuleCase {
       let bench = CrashBench.keeping(.none)
       let session = CrashSession(bench)
       try session.commit(.put("a", size: 2000), .put("b", size: 10), .putLocal("state", size: 5))
+      try session.fill(0..<4, size: 1500)
       try session.commit(
         .branch("b", size: 3), .insert("c", size: 4, isOnto: false, isDeleted: false))
       try session.commit(.insert("c", size: 5, isOnto: false, isDeleted: false))

@@ -1,0 +1,229 @@
+import Divan
+import DivanTesting
+import Foundation
+import Testing
+
+/// What the documentation catalogue shows, run.
+struct CatalogueTests {
+  private let disk = SimulatedDisk()
+
+  private func open(_ path: String = "/Main.divan") throws -> Database {
+    var configuration = Configuration()
+    configuration.history = .everything
+    return try Database(at: path, configuration: disk.configuration(configuration))
+  }
+
+  // MARK: The pages
+
+  @Test func `a document is put and read`() throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    let path = directory.path
+    defer { try? FileManager.default.removeItem(at: directory) }
+    let database = try Database(at: path)
+    let metropolis = try database.write { transaction in
+      try transaction.put(Document(id: "metropolis", ["title": "Metropolis", "year": 1927]))
+    }
+    let snapshot = try database.snapshot()
+    let year = try snapshot.get("metropolis")?["year"]?.intValue
+    #expect(year == 1927 && metropolis.revision?.generation == 1)
+    try database.close()
+  }
+
+  struct Recipe: Codable {
+    @DocumentID var id: String?
+    @DocumentRevision var revision: RevisionID?
+    var name: String
+    var minutes: Int
+    var steps: [Step] = []
+
+    struct Step: Codable {
+      var text: String
+      var picture: URL?
+    }
+  }
+
+  @Test func `values of Codable types are put, read, and said not to fit`() throws {
+    let database = try open()
+    var problems: [String] = []
+    var soup = Recipe(name: "Soup", minutes: 30)
+    try database.write { try $0.put(&soup) }
+    soup.minutes = 40
+    try database.write { try $0.put(&soup) }
+    let found = try database.snapshot().get(Recipe.self, soup.id ?? "")
+    #expect(found?.minutes == 40 && found?.revision?.generation == 2)
+
+    try database.write { _ = try $0.overwrite("bad", with: ["name": "Stew", "minutes": "long"]) }
+    do {
+      _ = try database.snapshot().get(Recipe.self, "bad")
+    } catch let error as DatabaseError {
+      problems.append(error.propertyPath ?? "")
+    }
+    #expect(problems == ["minutes"])
+  }
+
+  @Test func `conflicts are made, merged and exchanged`() throws {
+    let database = try open()
+    let other = try open("/Other.divan")
+    let base = try database.write { try $0.put(Document(id: "note", ["text": "Tea", "size": 1])) }
+    for (text, size) in [("Green tea", 1), ("Tea", 2)] {
+      var mine = base
+      mine["text"] = .string(text)
+      mine["size"] = .int(Int64(size))
+      try database.write { try $0.put(mine, allowingConflict: true) }
+    }
+    let branches = try database.snapshot().conflicts(of: "note")
+    #expect(branches.count == 2)
+
+    let merged = try database.write { transaction in
+      try transaction.resolve("note") { overlap in .mine }
+    }
+    #expect(merged?["text"] == "Green tea" && merged?["size"] == 2)
+    try database.update("note") { $0["seen"] = true }
+
+    try other.write { _ = try $0.put(Document(id: "note", ["text": "Coffee"])) }
+    let theirs = try other.snapshot()
+    let offered = try ["note": theirs.leaves(of: "note").compactMap(\.revision)]
+    let missing = try database.snapshot().missing(among: offered)
+    for revision in missing["note"]?.missing ?? [] {
+      guard let document = try theirs.revision(revision, of: "note") else { continue }
+      let history = try theirs.revisions(leadingTo: revision, of: "note")
+      try database.write { transaction in
+        try transaction.insert(
+          document, history: history, isDeleted: document.isDeleted, origin: "other")
+      }
+    }
+    #expect(
+      try database.snapshot().conflicts(of: "note").map { $0["text"] } == ["Green tea", "Coffee"])
+  }
+
+  /// Gives a few pieces, and then nothing.
+  private final class Camera {
+    private var pieces = 3
+
+    func next() -> [UInt8]? {
+      pieces -= 1
+      return pieces < 0 ? nil : [UInt8](repeating: UInt8(pieces), count: 50_000)
+    }
+  }
+
+  @Test func `attachments are stored, and read whole and in parts`() throws {
+    let sound = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try Data(repeating: 5, count: 70_000).write(to: sound)
+    defer { try? FileManager.default.removeItem(at: sound) }
+    let database = try open()
+    let jpeg = Data(repeating: 7, count: 1000)
+    let soundPath = sound.path
+    let camera = Camera()
+    var size = 0
+    var note = Document(id: "note")
+    note.attachments["photo"] = Document.Attachment(contentType: "image/jpeg", jpeg)
+    note.attachments["sound"] = try Document.Attachment(contentType: "audio/wav", file: soundPath)
+    try database.write { _ = try $0.put(note) }
+
+    let stored = try database.snapshot().get("note")
+    let photo = try stored?.attachments["photo"]?.content()
+    let beginning = try stored?.attachments["sound"]?.content(in: 0..<44)
+    var pieces = try stored?.attachments["sound"]?.pieces()
+    while let piece = try pieces?.next() { size += piece.count }
+    #expect(photo == jpeg && beginning == Data(repeating: 5, count: 44) && size == 70_000)
+
+    let film = try database.storeAttachment(contentType: "video/mp4") { camera.next() }
+    try database.update("note") { $0.attachments["film"] = film }
+    #expect(try database.snapshot().get("note")?.attachments["film"]?.length == 150_000)
+  }
+
+  @Test func `versions are named, and read by their numbers`() throws {
+    var configuration = Configuration()
+    configuration.history = HistoryRetention(revisions: 10, age: .seconds(7 * 86_400))
+    configuration = disk.configuration(configuration)
+    let database = try Database(at: "/Main.divan", configuration: configuration)
+    try database.write { _ = try $0.overwrite("a", with: ["n": 1]) }
+    let sequence = try database.snapshot().sequence
+    try database.nameSnapshot("before the import")
+    try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
+    let before = try database.snapshot(named: "before the import")
+    let names = try database.namedSnapshots().map(\.name)
+    #expect(try before.get("a")?["n"] == 1 && names == ["before the import"])
+
+    let then = try database.snapshot(at: sequence)
+    let past = try database.snapshot().history(of: "a")
+    let texts = past.map { $0.document?["n"]?.intValue }
+    #expect(try then.get("a")?["n"] == 1 && texts == [2, 1])
+  }
+
+  @Test func `documents are watched over, and followed`() async throws {
+    let database = try open()
+    let tomorrow = Date(timeIntervalSince1970: 4_000_000_000)
+    var titles: [String] = []
+    database.setValidation(named: "films") { revision in
+      if !revision.isDeletion, revision.document["title"]?.stringValue == nil {
+        try revision.refuse("a film has a title", keys: ["title"])
+      }
+    }
+    for id in ["ticket", "b", "c"] {
+      _ = try await database.write { try $0.put(Document(id: id, ["title": .string(id)])) }
+    }
+    try settle(database, tomorrow)
+
+    var position = ""
+    for try await change in database.changes(since: 0) {
+      titles.append(change.document["title"]?.stringValue ?? "deleted")
+      position = "\(database.feedPosition(after: change))"
+      if titles.count == 2 { break }
+    }
+    guard let kept = FeedPosition(position) else { return }
+    for try await change in try database.changes(since: kept) {
+      titles.append(change.document["title"]?.stringValue ?? "deleted")
+      break
+    }
+    #expect(titles == ["ticket", "b", "c"])
+  }
+
+  private func settle(_ database: Database, _ tomorrow: Date) throws {
+    try database.write { transaction in
+      try transaction.setExpiry(tomorrow, of: "ticket")
+      try transaction.putLocal("settings", ["theme": "dark"])
+    }
+    #expect(try database.snapshot().expiry(of: "ticket") == tomorrow)
+  }
+
+  @Test func `lines are exported and imported`() throws {
+    let database = try open()
+    let copy = try open("/Copy.divan")
+    try database.write { _ = try $0.put(Document(id: "m", ["title": "M"])) }
+    try disk.addFile("Films.jsonl", contents: Array("{\"title\":\"Metropolis\"}\n?\n".utf8))
+    try database.exportJSONLines(to: "All.jsonl")
+    try copy.importJSONLines(from: "All.jsonl")
+
+    let options = JSONLines.ImportOptions(badLines: .skip, idProperty: "title")
+    let report = try copy.importJSONLines(from: "Films.jsonl", options: options)
+    let wrong = report.refusals.map(\.description)
+    #expect(wrong.count == 1)
+    var ids = try copy.snapshot().ids()
+    #expect(try ids.rest() == ["Metropolis", "m"])
+  }
+
+  // MARK: That they are the same
+
+  private func lines(_ text: some StringProtocol) -> [String] {
+    text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+      .filter { !$0.isEmpty }
+  }
+
+  @Test func `the code of the catalogue is the code of these tests`() throws {
+    let here = URL(filePath: #filePath)
+    let root = here.deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let source = lines(try String(contentsOf: here, encoding: .utf8))
+    let catalogue = root.appending(path: "Sources/Divan/Divan.docc")
+    var count = 0
+    for name in try FileManager.default.contentsOfDirectory(atPath: catalogue.path) {
+      let page = try String(contentsOf: catalogue.appending(path: name), encoding: .utf8)
+      for block in page.matches(of: /```swift\n([\s\S]*?)```/).map({ lines($0.output.1) }) {
+        #expect(source.contains(block), "\(name): \(block.first ?? "")")
+        count += 1
+      }
+    }
+    #expect(count == 20)
+  }
+}
