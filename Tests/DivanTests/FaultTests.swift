@@ -64,7 +64,8 @@ struct FaultTests {
     let fileSystem = SimulatedFileSystem()
     let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
     let database = try bench.open {
-      $0.maintenance = .inline; $0.checkpointInterval = 512
+      $0.maintenance = .inline
+      $0.checkpointInterval = 512
     }
     try bench.commit(database, [.put("a", size: 5)])
     // What is due after the commit flushes a checkpoint's file and the log; its errors are not the

@@ -82,7 +82,9 @@ struct ForgedLogTests {
     #expect(database.openingReport.damage.map(\.code) == [.damaged])
     #expect(database.openingReport.damage.first?.message.contains("go back") == true)
     #expect(try database.snapshot().get("a")?.sequence == 5)
-    #expect(throws: DatabaseError.self) { try database.write { try $0.delete("a") } }
+    #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.overwrite("a", with: [:]) }
+    }
   }
 
   @Test func `where a record has used up the numbers, though its commit says less, none are given`()

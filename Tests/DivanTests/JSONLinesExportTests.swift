@@ -134,11 +134,30 @@ struct JSONLinesExportTests {
       // What a crash left is no obstacle.
       try export(disk)
       #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
-      #expect(try !disk.fileSystem.list("/").contains("out.jsonl.unfinished"))
+      let others = try disk.fileSystem.list("/").filter { !["s", "out.jsonl"].contains($0) }
+      #expect(others.allSatisfy { $0.hasSuffix(".unfinished") }, "\(others)")
     }
     let faults = try disk.forEachFault(losses: [.processEnd], export, check: check)
     let crashes = try disk.forEachCrash(export, check: check)
     print("faults: \(faults), crashes: \(crashes)")
+  }
+
+  @Test func `of two exports to one place at once the first that is whole gets it`() throws {
+    try fill()
+    let whole = try database.snapshot().jsonLinesText()
+    var isFirst = true
+    let taken = #expect(throws: DatabaseError.self) {
+      try database.exportJSONLines(to: "/out.jsonl") { _ in
+        if isFirst {
+          isFirst = false
+          #expect(throws: Never.self) { try database.exportJSONLines(to: "/out.jsonl") }
+        }
+        return true
+      }
+    }
+    #expect(taken?.code == .alreadyExists)
+    #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
+    #expect(try !disk.fileSystem.list("/").contains { $0.hasSuffix(".unfinished") })
   }
 
   @Test func `of a database in memory the file is on the machine's disk`() throws {

@@ -197,6 +197,15 @@ struct PruningTests {
     #expect(try view.olderSequences(of: "b", database.entry(of: "b")).count == 3)
     #expect(try database.snapshot().get("b")?["n"] == 2)
     #expect(try database.snapshot().get("a")?["n"] == 3)
+    // Nor is any other revision kept from being read.
+    let snapshot = try database.snapshot()
+    let leaf = try RevisionID(parsing: "1-p")
+    #expect(try snapshot.revision(leaf, of: "b")?.revision == leaf)
+    let history = try snapshot.revisions(of: "b")
+    let damaged = #expect(throws: DatabaseError.self) {
+      for revision in history { _ = try snapshot.revision(revision, of: "b") }
+    }
+    #expect(damaged?.code == .damaged)
   }
 
   @Test func `where the names of versions cannot be read, everything is held`() throws {

@@ -12,7 +12,8 @@ extension Snapshot {
   ///
   /// Takes memory for one document and its small attachments, however many there are. The file is written
   /// beside its place and renamed into it when it is whole and flushed: a failure leaves nothing under
-  /// that name. It is on the machine's disk, also if the database is in memory.
+  /// that name. A crash may leave what was written until then, under a name that ends in `.unfinished`.
+  /// The file is on the machine's disk, also if the database is in memory.
   ///
   /// - Parameters:
   ///   - path: where the file goes; nothing may be there.

@@ -3,6 +3,8 @@ import DivanLog
 /// The files that a user names, beside stores.
 struct UserFiles {
   let fileSystem: any FileSystem
+  /// Tells the files apart that are written for the same name at the same time.
+  let nonce: UInt64
 
   /// How many bytes are read at a time.
   static let readSize = 256 << 10
@@ -13,23 +15,21 @@ extension Store {
   /// simulated disk if the store is.
   var userFiles: UserFiles {
     let own = directory.fileSystem
-    return UserFiles(fileSystem: own is MemoryFileSystem ? POSIXFileSystem() : own)
+    return UserFiles(
+      fileSystem: own is MemoryFileSystem ? POSIXFileSystem() : own, nonce: configuration.random())
   }
 }
 
 extension UserFiles {
   /// Writes the pieces that `next` gives to a new file, which has its name when it is whole and flushed.
+  ///
+  /// Until then it has one beside it. Of several that are written for the same name at the same time, the
+  /// first that is whole gets it.
   func write(_ path: String, _ next: () throws -> SharedBytes?) throws {
-    let unfinished = path + ".unfinished"
-    try translate { () throws(SystemError) in
-      guard try !fileSystem.exists(path) else {
-        throw SystemError(call: "create", path: path, code: .exists)
-      }
-      // A crash may have left the beginning of another one.
-      if try fileSystem.exists(unfinished) { try fileSystem.remove(unfinished) }
-    }
+    let unfinished = "\(path).\(String(nonce, radix: 16)).unfinished"
     let file = try translate { () throws(SystemError) in
-      try fileSystem.open(unfinished, .creating)
+      try refuseTaken(path)
+      return try fileSystem.open(unfinished, .creating)
     }
     var name = unfinished
     do {
@@ -41,6 +41,7 @@ extension UserFiles {
       try translate { () throws(SystemError) in
         try file.flush()
         try file.close()
+        try refuseTaken(path)
         try fileSystem.rename(unfinished, to: path)
         name = path
         try fileSystem.flushDirectory(parentDirectory(of: path))
@@ -50,6 +51,12 @@ extension UserFiles {
       try? file.close()
       try? fileSystem.remove(name)
       throw error
+    }
+  }
+
+  private func refuseTaken(_ path: String) throws(SystemError) {
+    guard try !fileSystem.exists(path) else {
+      throw SystemError(call: "create", path: path, code: .exists)
     }
   }
 
