@@ -74,7 +74,8 @@ struct ModelHookTests {
     #expect(a.takeNotes() == [])
   }
 
-  @Test func `saving tells what was changed, lets it be changed, and tells when it is done`() throws {
+  @Test func `saving tells what was changed, lets it be changed, and tells when it is done`() throws
+  {
     let a = Noting(in: context, id: "a")
     a.text = "x"
     a.whenSaved = { $0.stamp += 1 }
@@ -124,7 +125,9 @@ struct ModelHookTests {
     #expect(context.unsavedModels == [b])
   }
 
-  @Test func `whoever saves while it is about to be saved gets an error, and the rest is saved`() throws {
+  @Test func `whoever saves while it is about to be saved gets an error, and the rest is saved`()
+    throws
+  {
     let a = Noting(in: context, id: "a")
     a.whenSaved = { try $0.save() }
     try a.save()
@@ -132,7 +135,9 @@ struct ModelHookTests {
     #expect(try database.json("a") != nil)
   }
 
-  @Test func `everything that is wrong with all models is told at once, and nothing is saved`() throws {
+  @Test func `everything that is wrong with all models is told at once, and nothing is saved`()
+    throws
+  {
     let models = ["a", "b", "c"].map { Noting(in: context, id: $0) }
     models[0].problems = [("it is empty", "text"), ("it is too early", nil)]
     models[2].problems = [("it is empty", "text")]

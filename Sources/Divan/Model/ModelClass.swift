@@ -52,12 +52,6 @@ extension ModelClass {
     return ModelClassTable.find(type) ?? discover(type, from: model)
   }
 
-  /// Whether a class is another one, or has it among its superclasses.
-  static func isSubclass(_ type: Model.Type, of other: Model.Type) -> Bool {
-    func isIt<M: Model>(_: M.Type) -> Bool { type is M.Type }
-    return isIt(other)
-  }
-
   /// What is known of a class.
   static func of(_ type: Model.Type) -> ModelClass {
     if let known = ModelClassTable.find(type) { return known }

@@ -136,10 +136,8 @@ extension ModelContextCore {
   }
 
   /// Whether a document is one of a class or of a subclass of it, as far as anything says so.
-  func isDocument(_ document: Document, of type: Model.Type) -> Bool {
-    if let registered = registry?.modelClass(of: document) {
-      return ModelClass.isSubclass(registered, of: type)
-    }
+  func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
+    if let registered = registry?.modelClass(of: document) { return registered is M.Type }
     guard let name = type.documentType else { return true }
     return document[type.documentTypeKey]?.stringValue == name
   }

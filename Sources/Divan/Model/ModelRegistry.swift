@@ -40,7 +40,8 @@ public struct ModelRegistry: Sendable {
     }
     if let other = classes[name], other != type {
       throw DatabaseError(
-        .invalidModelClass, "\(other) and \(type) both declare the document type \(name.debugDescription)")
+        .invalidModelClass,
+        "\(other) and \(type) both declare the document type \(name.debugDescription)")
     }
     classes[name] = type
     typeKeys.insert(type.documentTypeKey)

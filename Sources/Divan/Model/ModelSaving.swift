@@ -200,7 +200,8 @@ private struct ModelCoder: ~Copyable {
   private mutating func merge(
     _ model: Model, over document: EncodedValue, type: String?
   ) throws(DatabaseError) -> EncodedValue {
-    let isTyped = type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
+    let isTyped =
+      type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
     if !model.isChanged, isTyped { return document }
     guard case .object(var object) = try document.decode() else {
       throw DatabaseError(
