@@ -73,8 +73,10 @@ struct ForgedLogTests {
     #expect(kinds.filter { $0 >= 128 } == [128, 255])
   }
 
-  /// Taken up, the older record became the newest one, and what was held besides could not be let go of: the
-  /// index led to segments that were merged. Found by the fuzzers `store` and `segment`.
+  /// Taken up, the older record became the newest one.
+  ///
+  /// What was held besides could not be let go of then: the index led to segments that were merged. Found by
+  /// the fuzzers `store` and `segment`.
   @Test func `a document whose sequence numbers go back is damage, and its newest record counts`()
     throws
   {

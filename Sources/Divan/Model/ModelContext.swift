@@ -42,6 +42,7 @@ extension Database {
   /// Makes a context for models, which belongs to the caller.
   ///
   /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
+  /// - Returns: the context, which reads the database as it is now.
   public func makeContext(_ registry: ModelRegistry? = nil) -> sending ModelContext {
     ModelContext(self, registry)
   }
