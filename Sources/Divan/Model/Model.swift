@@ -1,4 +1,5 @@
 import DivanLog
+import Observation
 
 /// An object whose properties are stored in a document.
 ///
@@ -27,7 +28,7 @@ import DivanLog
 /// Invariants:
 /// - `body` is the document as it was when it was last read or saved; nil if it never was.
 /// - A property without ``PropertyFlags/dirty`` has the value that `body` says.
-/// - `isChanged` says whether any property is dirty.
+/// - `isChanged` says whether any property is dirty, or `extras` hold changes.
 nonisolated open class Model {
   final var modelClass: ModelClass = .none
   /// The context's inner part; nil while the model is in none.
@@ -45,6 +46,14 @@ nonisolated open class Model {
   final var references: [Int: ModelReference] = [:]
   /// The same of properties that refer to several.
   final var referenceLists: [Int: [ModelReference]] = [:]
+  /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
+  final var extras: ModelExtras?
+  /// Those who observe the model; nil while nobody ever did.
+  final var observers: ObservationRegistrar?
+  /// Whether nobody is told of anything, though the class is `Observable`.
+  final var isUnobserved = false
+  /// When the model last took over what its document was changed to elsewhere.
+  final var lastExternalChange: ContinuousClock.Instant?
 
   enum State {
     /// There is no document yet.
@@ -90,6 +99,16 @@ nonisolated open class Model {
 
   // MARK: What subclasses may override
 
+  /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
+  /// has the database make it.
+  ///
+  /// It is asked for once for each model, at the latest when the model comes into a context.
+  open class func makeDocumentID() -> String? { nil }
+
+  /// The properties of the tombstone that stays when the model's document is deleted; none, unless this is
+  /// overridden.
+  open var tombstoneProperties: Value.Object { [:] }
+
   /// Called once on every model that has come into a context: on a new one when it was made there or
   /// inserted, on one that was made of a document after ``didLoad()``.
   ///
@@ -130,7 +149,9 @@ extension Model: Identifiable {
   /// A model that is in no context gets one when it is first asked for.
   public final var id: String {
     if documentID.isEmpty {
-      documentID = core?.database.newDocumentID() ?? DocumentIDGenerator.timeOrdered.next()
+      documentID =
+        Swift.type(of: self).makeDocumentID() ?? core?.database.newDocumentID()
+        ?? DocumentIDGenerator.timeOrdered.next()
     }
     return documentID
   }
@@ -161,21 +182,46 @@ extension Model {
   public final var context: ModelContext? { core?.handle }
 
   /// Whether there is no document of the model yet.
-  public final var isNew: Bool { state == .new }
+  public final var isNew: Bool {
+    noteAccess(ModelObservation.statePath)
+    return state == .new
+  }
 
   /// Whether the model's document was deleted.
   ///
   /// Its properties can still be read.
-  public final var isDeleted: Bool { state == .deleted }
+  public final var isDeleted: Bool {
+    noteAccess(ModelObservation.statePath)
+    return state == .deleted
+  }
 
   /// Whether saving would store something: the model is new, or properties were changed.
-  public final var needsSave: Bool { state == .new || state == .stored && isChanged }
+  public final var needsSave: Bool {
+    noteAccess(ModelObservation.statePath)
+    return isUnsaved
+  }
 
-  /// The names of the properties that were changed and not saved yet, in the order of declaration.
+  /// How long ago the model took over what its document was changed to elsewhere, or learned that it was
+  /// deleted there; nil if it never did.
+  public final var timeSinceExternallyChanged: Duration? {
+    lastExternalChange.map { ContinuousClock.now - $0 }
+  }
+
+  final var isUnsaved: Bool { state == .new || state == .stored && isChanged }
+
+  /// The names of the properties that were changed and not saved yet, in the order of declaration; then the
+  /// keys of those that ``setValue(_:for:)`` changed and the class does not declare.
   ///
   /// A property that was changed in place counts, even if its value is what it was.
   public final var changedProperties: [String] {
-    isChanged ? modelClass.properties.filter { $0.isDirty(in: self) }.map(\.name) : []
+    noteAccess(ModelObservation.statePath)
+    return changedNames
+  }
+
+  final var changedNames: [String] {
+    guard isChanged else { return [] }
+    return modelClass.properties.filter { $0.isDirty(in: self) }.map(\.name)
+      + (extras?.undeclared.keys.sorted() ?? [])
   }
 }
 
@@ -215,14 +261,17 @@ extension Model {
   ///
   /// A new model gets the values that its class declares.
   public final func revert() {
-    for place in modelClass.places {
-      setFlags(
-        flags(at: place) & PropertyFlags.replaced | place.initialFlags | PropertyFlags.unloaded,
-        at: place)
+    announcing(dirtyPaths + ModelObservation.otherPaths) {
+      for place in modelClass.places {
+        setFlags(
+          flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
+            | PropertyFlags.unloaded, at: place)
+      }
+      references.removeAll()
+      referenceLists.removeAll()
+      extras = nil
+      isChanged = false
     }
-    references.removeAll()
-    referenceLists.removeAll()
-    isChanged = false
     if state != .new { core?.noteClean(self) }
   }
 
@@ -258,13 +307,15 @@ extension Model {
   final func _prepareToRead(_ index: Int) -> Bool {
     let property = property(index)
     property.prepareToRead(self)
-    return flags(at: modelClass.places[index]) & PropertyFlags.reference != 0
+    let flags = flags(at: modelClass.places[index])
+    if flags & PropertyFlags.observed != 0 { noteAccess(property.observationPath(in: self)) }
+    return flags & PropertyFlags.reference != 0
   }
 
   /// Notes that a property became dirty.
   final func noteChange() {
     guard !isChanged else { return }
-    isChanged = true
+    announcing(ModelObservation.statePath) { isChanged = true }
     if state != .deleted { core?.noteUnsaved(self) }
   }
 
@@ -286,24 +337,43 @@ extension Model {
   final func attach(_ body: EncodedValue, state: State) {
     self.body = body
     self.state = state
+    extras = nil
     isChanged = false
     if !references.isEmpty { references.removeAll() }
     if !referenceLists.isEmpty { referenceLists.removeAll() }
     for place in modelClass.places {
       setFlags(
-        flags(at: place) & PropertyFlags.replaced | place.initialFlags | PropertyFlags.unloaded,
-        at: place)
+        flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
+          | PropertyFlags.unloaded, at: place)
     }
   }
 
   /// Takes over what the document is now; what was changed and not saved stays.
   final func rebase(on body: EncodedValue) {
-    self.body = body
-    state = .stored
-    for property in modelClass.properties where !property.isDirty(in: self) {
-      property.set(PropertyFlags.unloaded, in: self)
-      property.clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: self)
-      property.forgetTargets(of: self)
+    announcing(pathsChanged(by: body)) {
+      self.body = body
+      state = .stored
+      forgetOriginalAttachments()
+      for property in modelClass.properties where !property.isDirty(in: self) {
+        property.set(PropertyFlags.unloaded, in: self)
+        property.clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: self)
+        property.forgetTargets(of: self)
+      }
     }
+  }
+
+  /// What stands for the properties that were changed and not saved.
+  private var dirtyPaths: [ModelObservation.Path] {
+    modelClass.properties.filter { $0.isDirty(in: self) }.map { $0.observationPath(in: self) }
+  }
+
+  /// What observers are to be told of when the document becomes this one.
+  private func pathsChanged(by next: EncodedValue) -> [ModelObservation.Path] {
+    let changed = modelClass.properties.filter { property in
+      !property.isDirty(in: self)
+        && (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
+    }
+    return changed.map { $0.observationPath(in: self) }
+      + [ModelObservation.statePath, ModelObservation.undeclaredPath]
   }
 }

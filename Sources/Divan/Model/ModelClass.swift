@@ -13,6 +13,8 @@ final class ModelClass: Sendable {
   let encodingOrder: [Int]
   let documentType: String?
   let documentTypeKey: String
+  /// What stands for each property where models are observed; empty if they cannot be.
+  let observationPaths: [ModelObservation.Path]
   private let prototype = Mutex<ModelPrototype?>(nil)
 
   private init(_ type: Model.Type, _ properties: [any ModelProperty]) {
@@ -24,6 +26,9 @@ final class ModelClass: Sendable {
     }
     documentType = type.documentType
     documentTypeKey = type.documentTypeKey
+    observationPaths =
+      ModelObservation.isObservable(type)
+      ? properties.indices.map { ModelObservation.path(ofProperty: $0) } : []
     for (a, b) in zip(encodingOrder, encodingOrder.dropFirst()) {
       precondition(
         !haveSameUTF8(properties[a].key, properties[b].key),
@@ -59,6 +64,14 @@ extension ModelClass {
     return type.init().modelClass
   }
 
+  /// Whether models of the class can be observed.
+  var isObservable: Bool { !observationPaths.isEmpty }
+
+  /// The declared property that is stored under a key.
+  func property(for key: String) -> (any ModelProperty)? {
+    properties.first { haveSameUTF8($0.key, key) }
+  }
+
   /// The model from which the declared values of properties are taken.
   var defaults: Model {
     if let made = prototype.withLock({ $0 }) { return made.model }
@@ -78,6 +91,7 @@ extension ModelClass {
     for (index, field) in fields.enumerated() {
       var place = field.type.place(at: field.offset)
       place.index = index
+      if ModelObservation.isObservable(type) { place.initialFlags |= PropertyFlags.observed }
       place.name = field.name
       place.key = field.name
       if model.flags(at: place) & PropertyFlags.keyed != 0 {

@@ -27,6 +27,12 @@ public final class ModelContext {
   /// and throw.
   public var isStrict = false
 
+  /// Whether models tell those who observe them of reads and changes, if their classes are `Observable`.
+  ///
+  /// Set it to false for bulk work before models are made or loaded: those that come into the context while
+  /// it is false cost what models of other classes do.
+  public var isObservable = true
+
   init(_ database: Database, _ registry: ModelRegistry?) {
     core = ModelContextCore(database, registry)
     core.setHandle(self)
@@ -74,6 +80,7 @@ extension ModelContext {
     let model = M()
     model.documentID = document.id
     model.attach(try document.encoded(), state: .new)
+    model.attachments = document.attachments
     core.insert(model)
     return model
   }
@@ -127,7 +134,11 @@ extension ModelContext {
   ///
   /// Properties that were not changed here are read again; those that were keep their values, and will
   /// be written over what the document has now.
-  public func refresh() throws { try core.refresh() }
+  ///
+  /// - Returns: the models that took something over.
+  /// - Throws: whatever reading throws.
+  @discardableResult
+  public func refresh() throws -> ModelUpdate { try core.refresh() }
 }
 
 /// Models one after the other: `while let todo = try cursor.next() { … }`.

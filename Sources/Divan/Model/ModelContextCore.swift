@@ -21,6 +21,8 @@ final class ModelContextCore {
   private var live: [String: WeakModel] = [:]
   private(set) var unsaved: [UInt64: Model] = [:]
   private var lastOrder: UInt64 = 0
+  /// Those who are to be told of models that took something over.
+  var followers: [ModelUpdates.WeakFollower] = []
   /// Changed models whose documents were changed elsewhere; `refresh` looks at them again.
   var outdated: Set<String> = []
 
@@ -72,6 +74,7 @@ extension ModelContextCore {
     guard model.core !== self else { return }
     precondition(model.core == nil, "A model stays in the context that it was inserted into")
     model.core = self
+    if handle?.isObservable == false { model.stopObservation() }
     register(model)
     if model.state == .new || model.isChanged { noteUnsaved(model) }
     for property in model.modelClass.properties
@@ -113,6 +116,7 @@ extension ModelContextCore {
     if let known = known(document.id) { return try cast(known) }
     let model = try modelClass(type, of: document).init()
     model.core = self
+    if handle?.isObservable == false { model.stopObservation() }
     model.documentID = document.id
     model.attach(try document.encoded(), state: .stored)
     if handle?.isStrict == true { try model.load() }
@@ -144,14 +148,14 @@ extension ModelContextCore {
 
   /// The model of an ID; nil if there is no such document and no new model.
   func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
-    if let known = known(id) { return known.isDeleted ? nil : try cast(known) }
+    if let known = known(id) { return known.state == .deleted ? nil : try cast(known) }
     guard let document = try requireSnapshot().get(id) else { return nil }
     return try model(type, of: document)
   }
 
   /// What a reference refers to; nil if it is not there, or is of another class.
   func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
-    if let known = known(id) { return known.isDeleted ? nil : known as? M }
+    if let known = known(id) { return known.state == .deleted ? nil : known as? M }
     do {
       return try model(type, id)
     } catch {
@@ -174,13 +178,26 @@ extension ModelContextCore {
 
 extension ModelContextCore {
   /// Moves to the newest snapshot, and the models with it.
-  func refresh() throws {
-    try advance(rebasingChanged: true)
-    for id in outdated {
-      guard let model = known(id) else { continue }
-      try update(model, requireSnapshot().get(id), rebasingChanged: true)
+  @discardableResult
+  func refresh() throws -> ModelUpdate {
+    try telling { (taken) throws in
+      try advance(rebasingChanged: true, &taken)
+      for id in outdated {
+        guard let model = known(id) else { continue }
+        try update(model, requireSnapshot().get(id), rebasingChanged: true, &taken)
+      }
+      outdated.removeAll()
     }
-    outdated.removeAll()
+  }
+
+  /// Tells followers of the models that `body` says took something over.
+  private func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
+    var taken = ModelUpdate()
+    defer {
+      if !taken.isEmpty { for each in followers { each.follower?.note(taken) } }
+    }
+    try body(&taken)
+    return taken
   }
 
   /// Moves to the newest snapshot.
@@ -189,8 +206,11 @@ extension ModelContextCore {
   ///   - ownChanges: how many changes the context itself just made, which its models know of.
   ///   - rebasingChanged: whether changed models take over what was changed elsewhere. If not, they
   ///     keep what they were changed from, so that saving them finds conflicts.
+  ///   - taken: gets the models that took something over.
   /// - Throws: whatever reading throws.
-  private func advance(ownChanges: Int = 0, rebasingChanged: Bool) throws {
+  private func advance(
+    ownChanges: Int = 0, rebasingChanged: Bool, _ taken: inout ModelUpdate
+  ) throws {
     let last = try requireSnapshot().sequence
     let newest = try database.snapshot()
     snapshot = newest
@@ -198,35 +218,51 @@ extension ModelContextCore {
     var changes = newest.changes(since: last)
     while let change = try changes.next() {
       guard let model = known(change.id), model.state != .new else { continue }
-      try update(
-        model, change.isDeleted ? nil : change.document, rebasingChanged: rebasingChanged)
+      let document = change.isDeleted ? nil : change.document
+      try update(model, document, rebasingChanged: rebasingChanged, &taken)
     }
   }
 
   /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
   func advance(ownChanges: Int) {
     do {
-      try advance(ownChanges: ownChanges, rebasingChanged: false)
+      _ = try telling { try advance(ownChanges: ownChanges, rebasingChanged: false, &$0) }
     } catch {
       handle?.errorHandler?(error)
     }
   }
 
-  private func update(_ model: Model, _ document: Document?, rebasingChanged: Bool) throws {
+  private func update(
+    _ model: Model, _ document: Document?, rebasingChanged: Bool, _ taken: inout ModelUpdate
+  ) throws {
     guard let document else {
-      model.state = .deleted
+      guard model.state != .deleted else { return }
+      model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
+      model.lastExternalChange = .now
+      taken.deleted.append(model)
       return
     }
     let body = try document.encoded()
-    guard body.bytes != model.body?.bytes || model.isDeleted else { return }
+    let hasOtherAttachments =
+      (!model.isChanged || rebasingChanged) && model.rebase(onAttachments: document.attachments)
+    guard body.bytes != model.body?.bytes || model.state == .deleted else {
+      if hasOtherAttachments { noteExternalChange(of: model, &taken) }
+      return
+    }
     if model.isChanged && !rebasingChanged {
       outdated.insert(model.id)
     } else {
-      let wasDeleted = model.isDeleted
+      let wasDeleted = model.state == .deleted
       model.rebase(on: body)
       if wasDeleted, model.isChanged { noteUnsaved(model) }
-      model.didLoad()
+      noteExternalChange(of: model, &taken)
     }
+  }
+
+  private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {
+    model.lastExternalChange = .now
+    taken.changed.append(model)
+    model.didLoad()
   }
 }

@@ -14,7 +14,7 @@ struct PropertyPlace: Sendable {
   let indexOffset: Int
   let flagsOffset: Int
   /// The flags of a model that was just made.
-  let initialFlags: UInt16
+  var initialFlags: UInt16
 }
 
 /// A wrapper of any type.
@@ -65,6 +65,10 @@ protocol ModelProperty: AnyObject, Sendable {
   func finishReading(_ model: Model)
   /// Sets the value; does nothing if it is the same.
   func assign<T>(_ value: T, to model: Model)
+  /// Sets the value to one in its stored form; returns false if it is none of this type.
+  func assign(stored bytes: SharedBytes, to model: Model) -> Bool
+  /// Sets the value to the declared one.
+  func reset(in model: Model)
   func beginModifying(_ model: Model)
   func endModifying(_ model: Model)
   /// Whether the property is left out of the document.

@@ -1,7 +1,7 @@
 import DivanLog
 
 /// What a model will be once the transaction that saves it is committed.
-private struct SavedModel {
+struct SavedModel {
   let model: Model
   let body: EncodedValue
   /// Whether the document had been changed elsewhere, so that properties must be read again.
@@ -36,13 +36,13 @@ extension ModelContextCore {
       let first = chosen.count
       for model in next where seen.insert(ObjectIdentifier(model)).inserted {
         try requireSavable(model)
-        if model.needsSave { chosen.append(model) }
+        if model.isUnsaved { chosen.append(model) }
       }
-      for model in chosen[first...] { model.willSave(model.changedProperties) }
+      for model in chosen[first...] { model.willSave(model.changedNames) }
       next = isEverything ? unsaved.values.filter { !seen.contains(ObjectIdentifier($0)) } : []
       next.sort { $0.unsavedOrder < $1.unsavedOrder }
     }
-    chosen.removeAll { !$0.needsSave }
+    chosen.removeAll { !$0.isUnsaved }
     var failures: [InvalidModelsError.Failure] = []
     for model in chosen {
       var validation = ModelValidation(model)
@@ -62,7 +62,7 @@ extension ModelContextCore {
         .notInContext, "the model is in \(model.core == nil ? "no" : "another") context",
         documentID: model.documentID)
     }
-    if model.isDeleted, model.isChanged {
+    if model.state == .deleted, model.isChanged {
       throw DatabaseError(
         .notFound, "the model was changed after its document was deleted",
         documentID: model.documentID)
@@ -97,8 +97,14 @@ extension ModelContextCore {
   private func finish(_ saved: SavedModel) {
     let model = saved.model
     model.body = saved.body
-    model.state = .stored
-    model.isChanged = false
+    // With what others changed, their attachments show, too.
+    model.announcing(
+      saved.isMerged ? ModelObservation.otherPaths : [ModelObservation.statePath]
+    ) {
+      model.state = .stored
+      model.isChanged = false
+      model.extras = nil
+    }
     for place in model.modelClass.places {
       let flags = model.flags(at: place)
       guard flags & PropertyFlags.dirty != 0 else { continue }
@@ -117,7 +123,7 @@ extension ModelContextCore {
   /// Deletes the document of a model.
   func delete(_ model: Model) throws {
     guard model.state == .stored else {
-      model.state = .deleted
+      model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
       return
     }
@@ -128,133 +134,19 @@ extension ModelContextCore {
           .conflict, "the document was changed since the model was read",
           hint: "Refresh the context, and delete the model again", documentID: model.id)
       }
-      return try transaction.delete(id: model.id) ? 1 : 0
+      let before = transaction.lastSequence
+      let tombstone = model.tombstoneProperties
+      if !tombstone.isEmpty {
+        var last = document
+        last.properties = tombstone
+        try transaction.delete(last)
+      }
+      // In a conflict all other branches end, too.
+      _ = try transaction.delete(id: model.id)
+      return Int(transaction.lastSequence - before)
     }
-    model.state = .deleted
+    model.announcing(ModelObservation.statePath) { model.state = .deleted }
     noteClean(model)
     advance(ownChanges: deleted)
-  }
-}
-
-/// Makes documents of models.
-private struct ModelCoder: ~Copyable {
-  private var encoder = ValueEncoder()
-  private var coding = ValueCoding()
-  private var writer = ByteWriter(capacity: 1024)
-
-  /// The document to be put for a model.
-  mutating func document(
-    for model: Model, in transaction: WriteTransaction
-  ) throws -> (Document, SavedModel) {
-    guard let base = model.body else {
-      let body = try encodeNew(model)
-      return (
-        Document(id: model.id, revision: nil, body),
-        SavedModel(model: model, body: body, isMerged: false)
-      )
-    }
-    guard model.state == .stored else {
-      let body = try merge(model, over: base, type: model.modelClass.documentType)
-      return (
-        Document(id: model.id, revision: nil, body),
-        SavedModel(model: model, body: body, isMerged: false)
-      )
-    }
-    guard let current = try transaction.get(model.id) else {
-      throw DatabaseError(
-        .conflict, "the document was deleted since the model was read", documentID: model.id)
-    }
-    let currentBody = try current.encoded()
-    let isMerged = currentBody.bytes != base.bytes
-    let body = try merge(model, over: currentBody, type: nil)
-    if isMerged { try requireCompatible(model, base: base, current: currentBody, result: body) }
-    return (
-      Document(id: model.id, revision: current.revision, body),
-      SavedModel(model: model, body: body, isMerged: isMerged)
-    )
-  }
-
-  /// The properties of a new model, straight from it.
-  private mutating func encodeNew(_ model: Model) throws(DatabaseError) -> EncodedValue {
-    writer.removeAll()
-    let info = model.modelClass
-    var type = info.documentType
-    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
-      encoder.beginObject()
-      for index in info.encodingOrder {
-        let property = info.properties[index]
-        guard !property.isAbsent(in: model) else { continue }
-        property.keyBytes.withSpan { encoder.addKey($0, source: 0) }
-        try ModelCoder.encode(property, of: model, into: &encoder)
-      }
-      if let type = type.take() {
-        withUTF8(of: info.documentTypeKey) { encoder.addKey($0, source: 0) }
-        withUTF8(of: type) { encoder.add(text: $0) }
-      }
-      _ = encoder.endObject()
-    }
-    return EncodedValue(writer.sharedCopy)
-  }
-
-  /// A document's properties, with those written over that were changed in a model.
-  private mutating func merge(
-    _ model: Model, over document: EncodedValue, type: String?
-  ) throws(DatabaseError) -> EncodedValue {
-    let isTyped =
-      type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
-    if !model.isChanged, isTyped { return document }
-    guard case .object(var object) = try document.decode() else {
-      throw DatabaseError(
-        .damaged, "the document is no object of properties", documentID: model.documentID)
-    }
-    for property in model.modelClass.properties where property.isDirty(in: model) {
-      object[property.key] = try value(of: property, in: model)
-    }
-    if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }
-    writer.removeAll()
-    try coding.encode(.object(object), into: &writer)
-    return EncodedValue(writer.sharedCopy)
-  }
-
-  private mutating func value(
-    of property: any ModelProperty, in model: Model
-  ) throws(DatabaseError) -> Value? {
-    guard !property.isAbsent(in: model) else { return nil }
-    writer.removeAll()
-    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
-      try ModelCoder.encode(property, of: model, into: &encoder)
-    }
-    return try EncodedValue(writer.sharedCopy).decode()
-  }
-
-  /// Checks that no property was changed here and elsewhere, unless to the same value.
-  private func requireCompatible(
-    _ model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
-  ) throws(DatabaseError) {
-    for property in model.modelClass.properties where property.isDirty(in: model) {
-      let theirs = try current.property(property.key)?.bytes
-      let mine = try result.property(property.key)?.bytes
-      let before = try base.property(property.key)?.bytes
-      if theirs != before, theirs != mine {
-        throw DatabaseError(
-          .conflict,
-          "the property \(property.key.debugDescription) was changed here and elsewhere",
-          hint: "Refresh the context and save again, or revert the model", documentID: model.id)
-      }
-    }
-  }
-
-  private static func encode(
-    _ property: any ModelProperty, of model: Model, into encoder: inout ValueEncoder
-  ) throws(DatabaseError) {
-    do throws(DatabaseError) {
-      try property.encode(model, into: &encoder)
-    } catch {
-      let path = error.propertyPath.map { $0.hasPrefix("[") ? $0 : ".\($0)" } ?? ""
-      throw DatabaseError(
-        error.code, "\(type(of: model)).\(property.name) cannot be stored: \(error.message)",
-        hint: error.hint, documentID: model.documentID, underlying: error.underlying,
-        propertyPath: property.key + path)
-    }
   }
 }

@@ -100,6 +100,18 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     set(identical(value, as: [Target].self).map { model.reference(to: $0) }, in: model)
   }
 
+  func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
+    guard let ids = ids(bytes, 0..<bytes.count) else { return false }
+    prepare(model)
+    set(ids.map { ModelReference(id: $0, target: nil) }, in: model)
+    return true
+  }
+
+  func reset(in model: Model) {
+    prepare(model)
+    set([] as [ModelReference], in: model)
+  }
+
   private func set(_ references: [ModelReference], in model: Model) {
     let flags = model.flags(at: place)
     let current = model.referenceLists[place.index] ?? []
@@ -108,8 +120,10 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     {
       return
     }
-    model.referenceLists[place.index] = references
-    noteChange(in: model)
+    model.announcing(observationPath(in: model)) {
+      model.referenceLists[place.index] = references
+      noteChange(in: model)
+    }
   }
 
   func beginModifying(_ model: Model) { prepareToRead(model) }

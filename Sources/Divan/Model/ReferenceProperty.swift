@@ -80,16 +80,37 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func forgetTargets(of model: Model) { model.references[place.index] = nil }
 
+  func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
+    if bytes.isNull(0..<bytes.count) {
+      reset(in: model)
+      return true
+    }
+    guard let id = bytes.withSpan({ String.decode($0, 0..<bytes.count) }) else { return false }
+    prepare(model)
+    set(ModelReference(id: id, target: nil), in: model)
+    return true
+  }
+
+  func reset(in model: Model) {
+    prepare(model)
+    set(nil as ModelReference?, in: model)
+  }
+
   private func set(_ target: Target?, in model: Model) {
-    let reference = target.map { model.reference(to: $0) }
+    set(target.map { model.reference(to: $0) }, in: model)
+  }
+
+  private func set(_ reference: ModelReference?, in model: Model) {
     let flags = model.flags(at: place)
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
       reference?.id == model.references[place.index]?.id
     {
       return
     }
-    model.references[place.index] = reference
-    noteChange(in: model)
+    model.announcing(observationPath(in: model)) {
+      model.references[place.index] = reference
+      noteChange(in: model)
+    }
   }
 
   func beginModifying(_ model: Model) { prepareToRead(model) }

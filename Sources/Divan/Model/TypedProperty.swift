@@ -29,9 +29,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
       return
     }
     if flags & PropertyFlags.replaced != 0 {
-      let declared = model.modelClass.defaults.withValue(at: place.offset, of: V.self) {
-        $0
-      }
+      let declared = declaredValue(in: model)
       model.withValue(at: place.offset, of: V.self) { $0 = declared }
     }
     model.setFlags(
@@ -42,7 +40,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
     guard !bytes.isNull(range) else { return nil }
-    var value = model.modelClass.defaults.withValue(at: place.offset, of: V.self) { $0 }
+    var value = declaredValue(in: model)
     guard !Form.read(bytes, range, into: &value) else { return nil }
     var error = DatabaseError(
       .mismatchedType, "the document does not fit \(type(of: model)).\(name)",
@@ -75,21 +73,40 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
       }
       if isSame { return }
     }
-    // What was there is released only after the access is over: that may run anybody's code.
-    let old = model.withValue(at: place.offset, of: V.self) { current in
-      let old = current
-      current = value
-      return old
+    model.announcing(observationPath(in: model)) {
+      // What was there is released only after the access is over: that may run anybody's code.
+      let old = model.withValue(at: place.offset, of: V.self) { current in
+        let old = current
+        current = value
+        return old
+      }
+      noteChange(in: model)
+      _ = old
     }
-    noteChange(in: model)
-    _ = old
   }
 
-  func beginModifying(_ model: Model) { prepareToRead(model) }
+  func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
+    var value = declaredValue(in: model)
+    guard Form.read(bytes, 0..<bytes.count, into: &value) else { return false }
+    assign(value, to: model)
+    return true
+  }
+
+  func reset(in model: Model) { assign(declaredValue(in: model), to: model) }
+
+  private func declaredValue(in model: Model) -> V {
+    model.modelClass.defaults.withValue(at: place.offset, of: V.self) { $0 }
+  }
+
+  func beginModifying(_ model: Model) {
+    prepareToRead(model)
+    model.observers?.willSet(ModelObservation.subject, keyPath: observationPath(in: model))
+  }
 
   func endModifying(_ model: Model) {
     if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
     noteChange(in: model)
+    model.observers?.didSet(ModelObservation.subject, keyPath: observationPath(in: model))
   }
 
   func isAbsent(in model: Model) -> Bool {

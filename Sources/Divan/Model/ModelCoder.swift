@@ -1,0 +1,144 @@
+import DivanLog
+
+/// Makes documents of models.
+struct ModelCoder: ~Copyable {
+  private var encoder = ValueEncoder()
+  private var coding = ValueCoding()
+  private var writer = ByteWriter(capacity: 1024)
+
+  /// The document to be put for a model.
+  mutating func document(
+    for model: Model, in transaction: WriteTransaction
+  ) throws -> (Document, SavedModel) {
+    guard let base = model.body, model.state == .stored else {
+      let body = try properties(of: model)
+      var document = Document(id: model.id, revision: nil, body)
+      document.attachments = try model.merge(into: [:])
+      return (document, SavedModel(model: model, body: body, isMerged: false))
+    }
+    guard let current = try transaction.get(model.id) else {
+      throw DatabaseError(
+        .conflict, "the document was deleted since the model was read", documentID: model.id)
+    }
+    let currentBody = try current.encoded()
+    let isMerged = currentBody.bytes != base.bytes
+    let body = try merge(model, over: currentBody, type: nil)
+    if isMerged { try requireCompatible(model, base: base, current: currentBody, result: body) }
+    var document = Document(id: model.id, revision: current.revision, body)
+    document.attachments = try model.merge(into: current.attachments)
+    return (document, SavedModel(model: model, body: body, isMerged: isMerged))
+  }
+
+  /// All properties of a model, as they would be saved if nobody else had changed the document.
+  static func properties(of model: Model) throws(DatabaseError) -> EncodedValue {
+    var coder = ModelCoder()
+    return try coder.properties(of: model)
+  }
+
+  private mutating func properties(of model: Model) throws(DatabaseError) -> EncodedValue {
+    if let base = model.body {
+      let type = model.state == .new ? model.modelClass.documentType : nil
+      return try merge(model, over: base, type: type)
+    }
+    let body = try encodeNew(model)
+    guard let undeclared = model.extras?.undeclared, !undeclared.isEmpty else { return body }
+    return try merge(undeclared, into: body) { _ in }
+  }
+
+  /// The properties of a new model, straight from it.
+  private mutating func encodeNew(_ model: Model) throws(DatabaseError) -> EncodedValue {
+    writer.removeAll()
+    let info = model.modelClass
+    var type = info.documentType
+    try encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
+      encoder.beginObject()
+      for index in info.encodingOrder {
+        let property = info.properties[index]
+        guard !property.isAbsent(in: model) else { continue }
+        property.keyBytes.withSpan { encoder.addKey($0, source: 0) }
+        try ModelCoder.encode(property, of: model, into: &encoder)
+      }
+      if let type = type.take() {
+        withUTF8(of: info.documentTypeKey) { encoder.addKey($0, source: 0) }
+        withUTF8(of: type) { encoder.add(text: $0) }
+      }
+      _ = encoder.endObject()
+    }
+    return EncodedValue(writer.sharedCopy)
+  }
+
+  /// A document's properties, with those written over that were changed in a model.
+  private mutating func merge(
+    _ model: Model, over document: EncodedValue, type: String?
+  ) throws(DatabaseError) -> EncodedValue {
+    let isTyped =
+      type == nil ? true : try document.property(model.modelClass.documentTypeKey) != nil
+    if !model.isChanged, isTyped { return document }
+    return try merge(model.extras?.undeclared ?? [:], into: document) {
+      (object) throws(DatabaseError) in
+      for property in model.modelClass.properties where property.isDirty(in: model) {
+        object[property.key] = try ModelCoder.value(of: property, in: model)
+      }
+      if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }
+    }
+  }
+
+  /// A document's properties with those written over that the class does not declare, and with what `change`
+  /// does.
+  private mutating func merge(
+    _ undeclared: [String: Value?], into document: EncodedValue,
+    _ change: (inout Value.Object) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) -> EncodedValue {
+    guard case .object(var object) = try document.decode() else {
+      throw DatabaseError(.damaged, "the document is no object of properties")
+    }
+    for (key, value) in undeclared { object[key] = value }
+    try change(&object)
+    writer.removeAll()
+    try coding.encode(.object(object), into: &writer)
+    return EncodedValue(writer.sharedCopy)
+  }
+
+  /// What is to be stored for a property; nil if nothing is.
+  static func value(
+    of property: any ModelProperty, in model: Model
+  ) throws(DatabaseError) -> Value? {
+    guard !property.isAbsent(in: model) else { return nil }
+    var encoder = ValueEncoder()
+    encoder.begin(isNested: true)
+    try encode(property, of: model, into: &encoder)
+    return try EncodedValue(encoder.bytes).decode()
+  }
+
+  /// Checks that no property was changed here and elsewhere, unless to the same value.
+  private func requireCompatible(
+    _ model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
+  ) throws(DatabaseError) {
+    let declared = model.modelClass.properties.filter { $0.isDirty(in: model) }.map(\.key)
+    for key in declared + (model.extras?.undeclared.keys.sorted() ?? []) {
+      let theirs = try current.property(key)?.bytes
+      let mine = try result.property(key)?.bytes
+      let before = try base.property(key)?.bytes
+      if theirs != before, theirs != mine {
+        throw DatabaseError(
+          .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
+          hint: "Refresh the context and save again, or revert the model", documentID: model.id,
+          propertyPath: key)
+      }
+    }
+  }
+
+  private static func encode(
+    _ property: any ModelProperty, of model: Model, into encoder: inout ValueEncoder
+  ) throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try property.encode(model, into: &encoder)
+    } catch {
+      let path = error.propertyPath.map { $0.hasPrefix("[") ? $0 : ".\($0)" } ?? ""
+      throw DatabaseError(
+        error.code, "\(type(of: model)).\(property.name) cannot be stored: \(error.message)",
+        hint: error.hint, documentID: model.documentID, underlying: error.underlying,
+        propertyPath: property.key + path)
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/// What few models have: changes of something else than their declared properties.
+///
+/// Invariant: `undeclared` and `attachments` hold only what differs from the document.
+struct ModelExtras {
+  /// Properties that the class does not declare, by their keys, as they were set; nil if they are to go.
+  var undeclared: [String: Value?] = [:]
+  /// Attachments that were set, by their names; nil if they are to go.
+  var attachments: [String: Document.Attachment?] = [:]
+  /// The attachments that the document had when they were first asked for; nil before that.
+  var originalAttachments: [String: Document.Attachment]?
+
+  var isChanged: Bool { !undeclared.isEmpty || !attachments.isEmpty }
+}
+
+// MARK: - Properties by their keys
+
+extension Model {
+  /// What is stored under a key, or would be if the model were saved now, whether the class declares it or
+  /// not.
+  ///
+  /// - Parameter key: the name of a property in the document.
+  /// - Returns: the value, which may be ``Value/null``; nil if there is none.
+  /// - Throws: ``DatabaseError`` with the codes `damaged` if the document cannot be read, or `invalidValue` if
+  ///   the property has a value that cannot be stored.
+  public final func value(for key: String) throws -> Value? {
+    let declared = modelClass.property(for: key)
+    noteAccess(declared.map { $0.observationPath(in: self) } ?? ModelObservation.undeclaredPath)
+    if let property = declared {
+      guard body != nil, !property.isDirty(in: self) else {
+        return try ModelCoder.value(of: property, in: self)
+      }
+    } else if let changed = extras?.undeclared[key] {
+      return changed
+    }
+    return try body?.property(key)?.decode()
+  }
+
+  /// Sets what is stored under a key, whether the class declares it or not.
+  ///
+  /// - Parameters:
+  ///   - value: the value; nil to store nothing. A declared property that cannot be nil then gets the value
+  ///     that was declared.
+  ///   - key: the name of a property in the document.
+  /// - Throws: ``DatabaseError`` with the codes `mismatchedType` if the property is declared and cannot have
+  ///   this value; `invalidValue` if nothing can be stored under this key, or if the value cannot be.
+  public final func setValue(_ value: Value?, for key: String) throws {
+    guard let property = modelClass.property(for: key) else {
+      return try setUndeclared(value, for: key)
+    }
+    guard let value else { return property.reset(in: self) }
+    let bytes = try ValueCoding.encode(value)
+    guard property.assign(stored: bytes, to: self) else {
+      throw DatabaseError(
+        .mismatchedType, "\(type(of: self)).\(property.name) cannot be \(value.json)",
+        documentID: documentID, propertyPath: key)
+    }
+  }
+
+  private func setUndeclared(_ value: Value?, for key: String) throws(DatabaseError) {
+    try PropertyNames.validate([key: value ?? .null])
+    if let value { _ = try ValueCoding.encode(value) }
+    var extras = extras ?? ModelExtras()
+    if try body?.property(key)?.decode() == value {
+      extras.undeclared[key] = nil
+    } else {
+      extras.undeclared[key] = .some(value)
+    }
+    announcing(ModelObservation.undeclaredPath) { change(extras) }
+  }
+
+  /// All properties as saving the model now would store them, those of its document that the class does
+  /// not declare among them.
+  ///
+  /// What was changed elsewhere since the model was read is not among them.
+  /// - Throws: as ``value(for:)``.
+  public final func propertiesToSave() throws -> Value.Object {
+    guard case .object(let object) = try ModelCoder.properties(of: self).decode() else {
+      return [:]
+    }
+    return object
+  }
+
+  /// Takes over changes, and notes whether there are any.
+  private func change(_ changed: ModelExtras) {
+    extras = changed
+    if changed.isChanged { return noteChange() }
+    guard isChanged, !modelClass.properties.contains(where: { $0.isDirty(in: self) }) else {
+      return
+    }
+    announcing(ModelObservation.statePath) { isChanged = false }
+    if state == .stored { core?.noteClean(self) }
+  }
+}
+
+// MARK: - Attachments
+
+extension Model {
+  /// The attachments of the model's document by their names, with what was added and removed here and not
+  /// saved yet.
+  ///
+  /// ```swift
+  /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", data)
+  /// film.attachments["draft"] = nil
+  /// try film.save()
+  /// ```
+  ///
+  /// Reading them reads what the document says of them, not their content. Changing them changes the model;
+  /// saving it writes what was changed over the attachments that the document has then, and throws
+  /// ``DatabaseError/Code/conflict`` if one of them was changed elsewhere, too. If the document cannot be
+  /// read there are none, and the context's ``ModelContext/errorHandler`` is told.
+  public final var attachments: [String: Document.Attachment] {
+    get {
+      noteAccess(ModelObservation.attachmentsPath)
+      var all = originalAttachments()
+      for (name, attachment) in extras?.attachments ?? [:] { all[name] = attachment }
+      return all
+    }
+    set {
+      let original = originalAttachments()
+      var extras = extras ?? ModelExtras()
+      extras.attachments = [:]
+      for (name, attachment) in newValue where original[name] != attachment {
+        extras.attachments[name] = attachment
+      }
+      for name in original.keys where newValue[name] == nil {
+        extras.attachments[name] = .some(nil)
+      }
+      announcing(ModelObservation.attachmentsPath) { change(extras) }
+    }
+  }
+
+  private func originalAttachments() -> [String: Document.Attachment] {
+    if let known = extras?.originalAttachments { return known }
+    guard state != .new, let core else { return [:] }
+    do {
+      guard let document = try core.requireSnapshot().get(id) else { return [:] }
+      // Most documents have none, and need nothing remembered.
+      if !document.attachments.isEmpty || extras != nil {
+        var extras = extras ?? ModelExtras()
+        extras.originalAttachments = document.attachments
+        self.extras = extras
+      }
+      return document.attachments
+    } catch let error as DatabaseError {
+      report(error)
+    } catch {
+      core.handle?.errorHandler?(error)
+    }
+    return [:]
+  }
+
+  /// Writes the changes of attachments over those that the document has now.
+  final func merge(into current: [String: Document.Attachment]) throws(DatabaseError)
+    -> [String: Document.Attachment]
+  {
+    guard let extras, !extras.attachments.isEmpty else { return current }
+    var merged = current
+    for (name, mine) in extras.attachments {
+      let theirs = current[name]
+      if let original = extras.originalAttachments, theirs != original[name], theirs != mine {
+        throw DatabaseError(
+          .conflict, "the attachment \(name.debugDescription) was changed here and elsewhere",
+          hint: "Refresh the context and save again, or revert the model", documentID: id,
+          propertyPath: "_attachments.\(name)")
+      }
+      merged[name] = mine
+    }
+    return merged
+  }
+
+  /// Takes over the attachments that the document has now; returns whether they are others than those that
+  /// were seen.
+  final func rebase(onAttachments attachments: [String: Document.Attachment]) -> Bool {
+    guard let known = extras?.originalAttachments, known != attachments else { return false }
+    announcing(ModelObservation.attachmentsPath) { extras?.originalAttachments = attachments }
+    return true
+  }
+
+  /// Forgets which attachments the document had, which others have changed.
+  final func forgetOriginalAttachments() { extras?.originalAttachments = nil }
+}

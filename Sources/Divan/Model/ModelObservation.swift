@@ -1,0 +1,92 @@
+import Observation
+
+/// How models tell who observes them of reads and changes, in the manner of `@Observable`.
+///
+/// A class takes part if it is declared `Observable`, and models of a context whose ``ModelContext/isObservable`` is
+/// set. Each property stands for itself; what a model is otherwise, such as `needsSave`, stands for one
+/// more, and its attachments for another.
+enum ModelObservation {
+  /// What the observation library is told about: it only compares key paths, which a model's own would be
+  /// too slow for.
+  struct Subject: Observable, Sendable {
+    subscript(property: Int) -> Never { preconditionFailure("Nobody reads a model through this") }
+  }
+
+  typealias Path = KeyPath<Subject, Never> & Sendable
+
+  static let subject = Subject()
+  /// Whether the model is new, deleted or changed.
+  static let statePath: Path = \Subject[-1]
+  static let attachmentsPath: Path = \Subject[-2]
+  /// Properties that the class does not declare.
+  static let undeclaredPath: Path = \Subject[-3]
+
+  /// All that stands for no declared property.
+  static var otherPaths: [Path] { [statePath, attachmentsPath, undeclaredPath] }
+
+  static func path(ofProperty index: Int) -> Path { \Subject[index] }
+
+  /// Whether a class of models is declared `Observable`.
+  static func isObservable(_ type: Model.Type) -> Bool { type is any Observable.Type }
+}
+
+extension ModelProperty {
+  /// What stands for the property where its model is observed.
+  func observationPath(in model: Model) -> ModelObservation.Path {
+    model.modelClass.observationPaths[place.index]
+  }
+}
+
+extension Model {
+  /// Whether reads and changes are told of.
+  private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
+
+  /// The flags of a property of this model that was not touched yet.
+  final func initialFlags(at place: PropertyPlace) -> UInt16 {
+    isUnobserved ? place.initialFlags & ~PropertyFlags.observed : place.initialFlags
+  }
+
+  /// Notes that something is read.
+  final func noteAccess(_ path: @autoclosure () -> ModelObservation.Path) {
+    guard isObserved else { return }
+    let registrar: ObservationRegistrar
+    if let known = observers {
+      registrar = known
+    } else {
+      registrar = ObservationRegistrar()
+      observers = registrar
+    }
+    registrar.access(ModelObservation.subject, keyPath: path())
+  }
+
+  /// Makes a change of which observers are told.
+  @inline(__always)
+  final func announcing(
+    _ path: @autoclosure () -> ModelObservation.Path, _ change: () -> Void
+  ) {
+    guard let observers else { return change() }
+    let path = path()
+    observers.willSet(ModelObservation.subject, keyPath: path)
+    change()
+    observers.didSet(ModelObservation.subject, keyPath: path)
+  }
+
+  /// Tells observers of changes that are made by `change`.
+  final func announcing(
+    _ paths: @autoclosure () -> [ModelObservation.Path], _ change: () -> Void
+  ) {
+    guard let observers else { return change() }
+    let paths = paths()
+    for path in paths { observers.willSet(ModelObservation.subject, keyPath: path) }
+    change()
+    for path in paths { observers.didSet(ModelObservation.subject, keyPath: path) }
+  }
+
+  /// Has observers told of nothing any more, nor of what is read.
+  final func stopObservation() {
+    isUnobserved = true
+    for place in modelClass.places {
+      setFlags(flags(at: place) & ~PropertyFlags.observed, at: place)
+    }
+  }
+}

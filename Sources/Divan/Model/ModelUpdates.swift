@@ -1,0 +1,96 @@
+/// Models that took over what was changed elsewhere.
+public struct ModelUpdate {
+  /// Models whose documents were changed, in the order of their changes.
+  public internal(set) var changed: [Model] = []
+  /// Models whose documents were deleted.
+  public internal(set) var deleted: [Model] = []
+
+  /// Whether there are none.
+  public var isEmpty: Bool { changed.isEmpty && deleted.isEmpty }
+}
+
+@available(*, unavailable)
+extension ModelUpdate: Sendable {}
+
+extension ModelContext {
+  /// Refreshes the context whenever the database was changed elsewhere, for as long as this is read.
+  ///
+  /// ```swift
+  /// for try await update in context.updates {
+  ///   print(update.changed.count, "models are others now")
+  /// }
+  /// ```
+  ///
+  /// Each step waits for a commit that changes something that models in this context show, does what
+  /// ``refresh()`` does, and gives the models that took something over. Several commits may come together.
+  /// It ends when the task is cancelled or the context is gone, and throws ``DatabaseError/Code/closed`` when
+  /// the database is closed. Read it where the context belongs: on the same actor.
+  public var updates: ModelUpdates { ModelUpdates(core: core) }
+}
+
+/// What other contexts, threads and imports change, as it comes: see ``ModelContext/updates``.
+public struct ModelUpdates: AsyncSequence {
+  let core: ModelContextCore
+
+  /// Begins to wait.
+  public func makeAsyncIterator() -> Iterator { Iterator(follower: Follower(core)) }
+
+  /// Waits for changes, one after the other.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate let follower: Follower
+
+    /// The next models that took something over.
+    public mutating func next() async throws -> ModelUpdate? {
+      try await next(isolation: #isolation)
+    }
+
+    /// The next models that took something over; nil when the task is cancelled or the context is gone.
+    public mutating func next(
+      isolation actor: isolated (any Actor)?
+    ) async throws(any Error) -> ModelUpdate? {
+      let core = follower.core
+      let signal = core.database.store.commits.changes
+      while !Task.isCancelled, core.handle != nil {
+        if let update = follower.missed.take() { return update }
+        let sequence = try core.requireSnapshot().sequence
+        await signal.wait(beyond: sequence)
+        guard !Task.isCancelled, core.handle != nil else { break }
+        try core.refresh()
+      }
+      return nil
+    }
+  }
+
+  /// One who is to be told of all that models of a context take over, also when they are saved meanwhile.
+  final class Follower {
+    fileprivate let core: ModelContextCore
+    /// What it was not told of yet.
+    fileprivate var missed: ModelUpdate?
+
+    fileprivate init(_ core: ModelContextCore) {
+      self.core = core
+      core.followers.append(WeakFollower(follower: self))
+    }
+
+    deinit { core.followers.removeAll { $0.follower == nil } }
+
+    /// Notes models that took something over.
+    func note(_ update: ModelUpdate) {
+      var all = missed ?? ModelUpdate()
+      all.changed += update.changed.filter { !all.changed.contains($0) }
+      all.deleted += update.deleted
+      missed = all
+    }
+  }
+
+  /// A follower, as the context knows it.
+  struct WeakFollower {
+    weak var follower: Follower?
+  }
+}
+
+@available(*, unavailable)
+extension ModelUpdates: Sendable {}
+
+@available(*, unavailable)
+extension ModelUpdates.Iterator: Sendable {}

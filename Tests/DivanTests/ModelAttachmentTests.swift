@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// Attachments of models: what is added and removed shows at once, and is stored when the model is saved.
+struct ModelAttachmentTests {
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+  }
+
+  private func text(_ text: String) -> Document.Attachment {
+    Document.Attachment(contentType: "text/plain", Array(text.utf8))
+  }
+
+  private func stored(_ id: String) throws -> [String: String] {
+    let document = try #require(try database.read { try $0.get(id) })
+    return try document.attachments.mapValues { String(decoding: try $0.content(), as: UTF8.self) }
+  }
+
+  private func change(_ id: String, _ change: (inout Document) throws -> Void) throws {
+    _ = try database.write { try $0.update(id, change) }
+  }
+
+  @Test func `attachments of a new model are stored with it`() throws {
+    let todo = Todo(in: context)
+    todo.attachments["note"] = text("one")
+    #expect(todo.needsSave && Set(todo.attachments.keys) == ["note"])
+    try todo.save()
+    #expect(try stored(todo.id) == ["note": "one"])
+    #expect(!todo.needsSave && todo.attachments["note"]?.digest != nil)
+  }
+
+  @Test func `what is added and removed shows at once and is stored with the rest`() throws {
+    let todo = Todo(in: context)
+    todo.attachments = ["a": text("1"), "b": text("2")]
+    try todo.save()
+    todo.attachments["a"] = nil
+    todo.attachments["c"] = text("3")
+    #expect(Set(todo.attachments.keys) == ["b", "c"])
+    #expect(try stored(todo.id) == ["a": "1", "b": "2"])
+    #expect(todo.isChanged && todo.changedProperties == [])
+    todo.text = "changed"
+    try todo.save()
+    #expect(try stored(todo.id) == ["b": "2", "c": "3"])
+    #expect(try database.json(todo.id)?.contains("changed") == true)
+  }
+
+  /// Once, saving a model took away what its document had attached.
+  @Test func `saving other changes leaves the attachments of the document alone`() throws {
+    let todo = Todo(in: context)
+    try todo.save()
+    try change(todo.id) { $0.attachments["note"] = text("elsewhere") }
+    todo.text = "changed"
+    try todo.save()
+    #expect(try stored(todo.id) == ["note": "elsewhere"])
+    #expect(Set(todo.attachments.keys) == ["note"])
+  }
+
+  @Test func `changes of different attachments come together, those of one are a conflict`() throws
+  {
+    let todo = Todo(in: context)
+    todo.attachments = ["a": text("1"), "b": text("2")]
+    try todo.save()
+    todo.attachments["a"] = text("mine")
+    try change(todo.id) { $0.attachments["b"] = text("theirs") }
+    try todo.save()
+    #expect(try stored(todo.id) == ["a": "mine", "b": "theirs"])
+    todo.attachments["a"] = text("mine again")
+    try change(todo.id) { $0.attachments["a"] = text("theirs") }
+    let error = #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(error?.code == .conflict && error?.propertyPath == "_attachments.a")
+    try context.refresh()
+    try todo.save()
+    #expect(try stored(todo.id) == ["a": "mine again", "b": "theirs"])
+  }
+
+  @Test func `what is put back changes nothing, and reverting takes changes back`() throws {
+    let todo = Todo(in: context)
+    todo.attachments["a"] = text("1")
+    try todo.save()
+    let sequence = try database.snapshot().sequence
+    todo.attachments["a"] = text("2")
+    todo.attachments["a"] = text("1")
+    #expect(!todo.needsSave)
+    todo.attachments["a"] = nil
+    todo.revert()
+    #expect(!todo.needsSave && Set(todo.attachments.keys) == ["a"])
+    try context.saveAllModels()
+    #expect(try database.snapshot().sequence == sequence)
+  }
+
+  @Test func `attachments that were changed elsewhere show after a refresh`() throws {
+    let todo = Todo(in: context)
+    todo.attachments["a"] = text("1")
+    try todo.save()
+    #expect(todo.attachments.count == 1)
+    try change(todo.id) { $0.attachments["b"] = text("2") }
+    #expect(todo.attachments.count == 1)
+    try context.refresh()
+    #expect(Set(todo.attachments.keys) == ["a", "b"])
+  }
+
+  @Test func `a document that is put in as a model brings its attachments`() throws {
+    var document = Document(id: "d", ["text": "x"])
+    document.attachments["a"] = text("1")
+    let todo = try context.insert(Todo.self, document: document)
+    try todo.save()
+    #expect(try stored("d") == ["a": "1"])
+  }
+}
