@@ -190,7 +190,10 @@ struct LeafRepairTests {
     }
     func read(_ life: Int) throws -> Value.Object? {
       let left = CrashBench(disk.restarted(.processEnd), CrashWriter(seed: 0), life: life)
-      return try left.open { $0.maintenance = .manual }.snapshot().localDocument("state")
+      let database = try left.open { $0.maintenance = .manual }
+      let found = try database.snapshot().localDocument("state")
+      try database.close()
+      return found
     }
     #expect(try read(70) == ["n": 1])
     try disk.corrupt(log, atOffset: 4096 + 40, mask: 1)
