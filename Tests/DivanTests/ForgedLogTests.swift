@@ -89,6 +89,41 @@ struct ForgedLogTests {
     }
   }
 
+  @Test func `records that contradict themselves are damage`() throws {
+    func forged(_ change: (inout DocumentRecord) -> Void) throws -> [UInt8] {
+      let revision = try RevisionID.compute(
+        parent: nil, isDeleted: false, body: (["n": 1] as Value).stored)
+      var record = try DocumentRecord.forged("a", sequence: 5, revision)
+      change(&record)
+      var writer = ByteWriter()
+      record.encode(to: &writer)
+      return ForgedSegment.record(1, writer.array)
+    }
+    let place = RecordLocator(fileID: 1, offset: 4128, size: 40)
+    var keeping = DocumentDetails()
+    keeping.keepsSuperseded = true
+    var holding = keeping
+    holding.mayHoldOlder = true
+    for record in [
+      // It follows a later one.
+      try forged { $0.superseded = .init(sequence: 6, locator: place) },
+      // It holds itself besides itself.
+      try forged {
+        $0.superseded = .init(sequence: 5, locator: place)
+        $0.details = holding
+      },
+      // It holds another, and nothing besides.
+      try forged { $0.details = keeping },
+      // A purge of a document after which history begins with commit 0.
+      ForgedSegment.record(4, [16, 1, 0x61, 0]),
+    ] {
+      let database = try ForgedLogTests().open(record)
+      #expect(database.openingReport.damage.map(\.code) == [.damaged])
+      #expect(try database.snapshot().get("a") == nil)
+      #expect(try database.snapshot().get("last") != nil)
+    }
+  }
+
   @Test func `where a record has used up the numbers, though its commit says less, none are given`()
     throws
   {

@@ -175,6 +175,32 @@ struct LeafRepairTests {
     try stored.model.compare(with: database.snapshot())
   }
 
+  @Test func `the same is so of local documents`() throws {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.write { try $0.putLocal("state", ["n": 1]) }
+    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    try database.writeCheckpoint()
+    try database.close()
+    let log = "\(CrashBench.path)/0000000001.segment"
+    let disk = bench.fileSystem.restarted(.processEnd)
+    let checkpoint = "\(CrashBench.path)/0000000001.checkpoint"
+    for page in 1..<(try disk.status(checkpoint).size / 4096) {
+      try disk.corrupt(checkpoint, atOffset: 4096 * page + 1000, mask: 4)
+    }
+    func read(_ life: Int) throws -> Value.Object? {
+      let left = CrashBench(disk.restarted(.processEnd), CrashWriter(seed: 0), life: life)
+      let database = try left.open { $0.maintenance = .manual }
+      let found = try database.snapshot().localDocument("state")
+      try database.close()
+      return found
+    }
+    #expect(try read(70) == ["n": 1])
+    try disk.corrupt(log, atOffset: 4096 + 40, mask: 1)
+    let error = #expect(throws: DatabaseError.self) { try read(80) }
+    #expect(error?.code == .damaged && error?.path == log)
+  }
+
   @Test
   func `what cannot be rebuilt is rebuilt when the checkpoints are removed, as the hint says`()
     throws

@@ -294,6 +294,55 @@ struct PastVersionTests {
     #expect(try open.get("a")?["n"] == 1)
   }
 
+  @Test func `what one name keeps can get another, and what was between cannot`() throws {
+    let database = try open(.none)
+    try put(database, "a", 1)
+    try database.nameSnapshot("one")
+    try put(database, "a", 2)
+    let between = try database.snapshot()
+    try put(database, "a", 3)
+    try database.nameSnapshot("same", of: try database.snapshot(named: "one"))
+    expect(.historyNotHeld) { try database.nameSnapshot("between", of: between) }
+    try database.removeSnapshot(named: "one")
+    try database.compact()
+    #expect(try database.snapshot(named: "same").get("a")?["n"] == 1)
+  }
+
+  @Test func `a named version is found by its time, though history begins behind it`() throws {
+    var database = try open(.everything)
+    try put(database, "a", 1)
+    try database.nameSnapshot("one")
+    let then = clock.date
+    try database.close()
+    database = try open(.none)
+    clock.tick()
+    // The name keeps the first of `a`, and nothing the first of `b`.
+    try database.write { transaction in
+      try transaction.overwrite("a", with: ["n": 2])
+      for number in 1...2 { try transaction.overwrite("b", with: ["n": .int(Int64(number))]) }
+    }
+    #expect(try database.snapshot(at: then).get("a")?["n"] == 1)
+    try database.removeSnapshot(named: "one")
+    expect(.historyNotHeld) { _ = try database.snapshot(at: then) }
+  }
+
+  @Test func `where the leaf that won was purged, the best of the others wins in past versions`()
+    throws
+  {
+    let database = try open(.everything)
+    let (best, middle, last) = (
+      try RevisionID(parsing: "1-r"), try RevisionID(parsing: "1-q"),
+      try RevisionID(parsing: "1-p")
+    )
+    for revision in [best, middle, last] {
+      try database.write { _ = try $0.insert(Document(id: "a"), history: [revision]) }
+    }
+    #expect(try database.snapshot(at: 3).get("a")?.revision == best)
+    try database.write { _ = try $0.purge("a", revision: best) }
+    #expect(try database.snapshot(at: 3).get("a")?.revision == middle)
+    #expect(try database.snapshot(at: 3).leaves(of: "a").map(\.revision) == [middle, last])
+  }
+
   @Test func `purging reaches past versions`() throws {
     let database = try open(.everything)
     try put(database, "a", 1)

@@ -10,8 +10,12 @@ import Testing
 
 /// How history is let go of: within its limits, beside conflicts, names and damage, and while others write.
 struct PruningTests {
-  private let disk = SimulatedFileSystem()
+  private let disk: SimulatedFileSystem
   private let clock = SteppedClock()
+
+  init() { self.init(disk: SimulatedFileSystem()) }
+
+  private init(disk: SimulatedFileSystem) { self.disk = disk }
 
   private func open(_ history: HistoryRetention) throws -> Database {
     var configuration = Configuration.small(on: disk)
@@ -183,13 +187,7 @@ struct PruningTests {
     disk.stopFailing()
     #expect(try held(database).count == 5)
     try database.close()
-    let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
-    let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
-    let place = try #require(
-      bytes.indices.dropLast(300).first {
-        bytes[$0] == 0x79 && bytes[$0..<$0 + 300].elementsEqual(text.utf8)
-      })
-    try disk.corrupt("/s.divan/\(name)", atOffset: place, mask: 1)
+    try damage(text)
     database = try open(HistoryRetention(revisions: 1))
     #expect(throws: DatabaseError.self) { try database.compact() }
     let view = try database.store.view()
@@ -206,6 +204,75 @@ struct PruningTests {
       for revision in history { _ = try snapshot.revision(revision, of: "b") }
     }
     #expect(damaged?.code == .damaged)
+  }
+
+  @Test func `a superseded revision whose record is damaged is not held`() throws {
+    let text = String(repeating: "y", count: 300)
+    var database = try open(.everything)
+    try overwrite(database, "a", 1...1)
+    try database.writeCheckpoint()
+    try database.write { _ = try $0.overwrite("a", with: ["text": .string(text)]) }
+    try overwrite(database, "a", 3...3)
+    try database.close()
+    try damage(text)
+    database = try open(.everything)
+    #expect(database.openingReport.damage.count == 1)
+    #expect(try database.snapshot().get("a")?["n"] == 3)
+    #expect(try !held(database).contains(2))
+  }
+
+  /// Damages the record whose document has a text.
+  private func damage(_ text: String) throws {
+    let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
+    let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
+    let place = try #require(
+      bytes.indices.dropLast(text.utf8.count).first {
+        bytes[$0] == text.utf8.first
+          && bytes[$0..<$0 + text.utf8.count].elementsEqual(text.utf8)
+      })
+    try disk.corrupt("/s.divan/\(name)", atOffset: place, mask: 1)
+  }
+
+  @Test(arguments: ["compact", "read", "write"])
+  func `whichever call cannot be read, that is no damage, and everything stays as it was`(
+    work: String
+  ) throws {
+    let stored = try open(.everything)
+    try overwrite(stored, "a", 1...4)
+    try stored.write { transaction in
+      for branch in ["p", "q"] {
+        _ = try transaction.insert(
+          Document(id: "b"), history: [RevisionID(parsing: "1-\(branch)")])
+      }
+    }
+    try overwrite(stored, "b", 1...2)
+    try stored.writeCheckpoint()
+    try stored.close()
+    let leaf = try RevisionID(parsing: "1-p")
+    var failureCount = 0
+    for number in 1...60 {
+      let copy = PruningTests(disk: disk.restarted(.processEnd))
+      let database = try copy.open(work == "write" ? .none : HistoryRetention(revisions: 1))
+      copy.disk.fail(.read, atCall: number, with: .inputOutput)
+      do {
+        switch work {
+        case "compact": try database.compact()
+        case "read": _ = try database.snapshot().revision(leaf, of: "b")
+        default:
+          let child = try RevisionID(parsing: "2-p")
+          try database.write { _ = try $0.insert(Document(id: "b"), history: [child, leaf]) }
+        }
+        continue
+      } catch let error as DatabaseError {
+        #expect(error.code == .inputOutput, "read \(number): \(error)")
+        failureCount += 1
+      }
+      copy.disk.stopFailing()
+      #expect(try database.snapshot().get("a")?["n"] == 4, "read \(number)")
+      #expect(try database.snapshot().revision(leaf, of: "b")?.revision == leaf, "read \(number)")
+      #expect(try database.check().problems.map(\.message) == [], "read \(number)")
+    }
+    #expect(failureCount > 2)
   }
 
   @Test func `where the names of versions cannot be read, everything is held`() throws {

@@ -181,6 +181,29 @@ struct ResolutionTests {
     try checkIsSound(database)
   }
 
+  @Test func `attachments that both sides added overlap, and unresolved they are a conflict`()
+    throws
+  {
+    let database = try Self.makeDatabase()
+    try store(
+      film, in: database,
+      branches: [1, 2].map { byte in
+        { $0.attachments["note"] = Document.Attachment(contentType: "text/plain", [byte]) }
+      })
+    var bases: [Value?] = []
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { transaction in
+        try transaction.resolve("film") { overlap in
+          bases.append(overlap.base)
+          return .unresolved
+        }
+      }
+    }
+    #expect(bases == [nil])
+    #expect(error?.code == .conflict && error?.propertyPath == "_attachments.note")
+    #expect(try database.snapshot().conflicts(of: "film").count == 2)
+  }
+
   @Test func `an attachment can be resolved with one of its sides, or none, but nothing else`()
     throws
   {

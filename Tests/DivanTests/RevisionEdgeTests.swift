@@ -51,6 +51,15 @@ struct RevisionEdgeTests {
     try checkIsSound()
   }
 
+  @Test func `nothing leads to a revision that nobody knows`() throws {
+    _ = try insert("a", revisions("2-b", "1-a"))
+    let snapshot = try database.snapshot()
+    let (known, unknown) = (try RevisionID(parsing: "1-a"), try RevisionID(parsing: "1-x"))
+    #expect(try snapshot.revisions(leadingTo: known, of: "a") == [known])
+    #expect(try snapshot.revisions(leadingTo: unknown, of: "a") == [])
+    #expect(try snapshot.revisions(leadingTo: known, of: "b") == [])
+  }
+
   @Test func `of documents and revisions that nobody knows, everything is missing`() throws {
     _ = try insert("a", revisions("2-b", "1-a"))
     let snapshot = try database.snapshot()

@@ -132,6 +132,19 @@ struct RescueTests {
     #expect(store.dump("export", "--everything", path: "/new.divan").lines == before)
   }
 
+  @Test func `an attachment whose record and file are both lost is named`() throws {
+    let store = try makeStore()
+    try store.fileSystem.remove("\(store.path)/\(attachmentFile(store))")
+    let digest = SHA256.digest(of: SharedBytes(copying: large)).bytes
+    var bytes = try store.bytes("0000000001.segment")
+    let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
+    bytes[place + 1] ^= 1
+    try store.replace("0000000001.segment", with: bytes)
+    let run = store.dump("salvage", "--to", "/new.divan")
+    #expect(run.status == .damage)
+    #expect(run.lines.contains("lost: attachment large of attached"), "\(run.output)")
+  }
+
   @Test func `a branch that is lost is named, and the others are kept`() throws {
     let store = try makeStore()
     let database = try store.open()

@@ -84,6 +84,9 @@ extension DocumentRecord {
   /// The document's ID as text; nil if the bytes are none.
   var id: String? { idBytes.text }
 
+  /// What the record's revision has attached.
+  var attachments: [AttachmentEntry] { details?.attachments ?? [] }
+
   /// The ID of the revision that this one was made from; nil for a first one.
   var parent: RevisionID? {
     guard revision.generation > 1, let digest = ancestors.first else { return nil }
@@ -98,7 +101,7 @@ extension DocumentRecord {
     else { return true }
     let computed = try RevisionID.compute(
       parent: parent, isDeleted: isDeleted, body: body,
-      attachments: details?.attachments.map(\.forRevision) ?? [])
+      attachments: attachments.map(\.forRevision))
     return computed == revision
   }
 

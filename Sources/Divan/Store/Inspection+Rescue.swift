@@ -44,7 +44,7 @@ extension InspectedDocument {
     from source: any AttachmentSource
   ) -> [String: Document.Attachment] {
     var attachments: [String: Document.Attachment] = [:]
-    for entry in content.details?.attachments ?? [] {
+    for entry in content.attachments {
       attachments[entry.name] = Document.Attachment(
         contentType: entry.contentType, length: Int(clamping: entry.length),
         generation: entry.generation, body: .stored(entry.digest, source))
@@ -56,7 +56,7 @@ extension InspectedDocument {
   package func revision(
     with attachments: [String: Document.Attachment]
   ) throws(DatabaseError) -> RevisionID {
-    let entries = content.details?.attachments.filter { attachments[$0.name] != nil } ?? []
+    let entries = content.attachments.filter { attachments[$0.name] != nil }
     return try RevisionID.compute(
       parent: revision, isDeleted: isDeleted, body: content.body,
       attachments: entries.map(\.forRevision))

@@ -94,8 +94,9 @@ extension InspectedIndex {
     var scan = replay.state.older.scan()
     // All of it is in memory, so nothing can fail.
     while let item = try? scan.next() {
-      guard let locator = RecordLocator(indexed: item.value) else { continue }
-      sizes[locator.fileID, default: 0] += UInt64(locator.size)
+      if let locator = RecordLocator(indexed: item.value) {
+        sizes[locator.fileID, default: 0] += UInt64(locator.size)
+      }
     }
     return sizes
   }

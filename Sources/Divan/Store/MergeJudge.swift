@@ -105,7 +105,7 @@ extension MergeJudge {
   private func findForgettable() throws(DatabaseError) -> Set<RemovalKey> {
     let first = inputs[0].header.numbers.lowerBound
     let isAnyInDoubt = awaitingDeletion.contains {
-      if case .segment(let numbers) = $0 { numbers.lowerBound < first } else { false }
+      if case .segment(let numbers) = $0, numbers.lowerBound < first { true } else { false }
     }
     guard !isAnyInDoubt else { return [] }
     var keys: Set<RemovalKey> = []
@@ -176,22 +176,26 @@ struct RemovalKey: Hashable {
     }
   }
 
-  /// The keys under which a record of an older file would be removed.
+  /// The keys under which a record of an older file would be removed; none if it cannot be read.
   static func keys(of record: Record) -> [RemovalKey] {
     switch record.kind {
     case .document:
-      guard let document = try? DocumentRecord.decode(record.payload) else { return [] }
-      return [
-        RemovalKey(.document, document.idBytes),
-        RemovalKey(.document, document.idBytes, document.sequence),
-      ]
+      if let document = try? DocumentRecord.decode(record.payload) {
+        return [
+          RemovalKey(.document, document.idBytes),
+          RemovalKey(.document, document.idBytes, document.sequence),
+        ]
+      }
     case .local:
-      guard let local = try? LocalRecord.decode(record.payload) else { return [] }
-      return [RemovalKey(.local, local.idBytes)]
+      if let local = try? LocalRecord.decode(record.payload) {
+        return [RemovalKey(.local, local.idBytes)]
+      }
     case .named:
-      guard let named = try? NamedRecord.decode(record.payload) else { return [] }
-      return [RemovalKey(.named, named.name)]
-    default: return []
+      if let named = try? NamedRecord.decode(record.payload) {
+        return [RemovalKey(.named, named.name)]
+      }
+    default: break
     }
+    return []
   }
 }

@@ -99,7 +99,7 @@ extension Store {
   /// the store is being closed, nobody does.
   func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
-      (isClosing ? state.unreferenced[...] : state.unreachable, state.storedFiles)
+      (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
     }
     guard !forgotten.isEmpty || !stored.isEmpty else { return }
     try commits.flushEverything()

@@ -49,7 +49,7 @@ extension Store {
   private func purge(
     _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, _ writer: LogWriter
   ) throws(DatabaseError) {
-    var rest = doomed[...]
+    var rest = ArraySlice(doomed)
     while !rest.isEmpty {
       do {
         try run(writer, durability: .none) { transaction in
@@ -59,7 +59,7 @@ extension Store {
           {
             try transaction.append(
               PurgeRecord(idBytes: record.id, sequence: record.sequence, historyFloor: floor),
-              record.id.text ?? "")
+              record.id.text)
             rest = rest.dropFirst()
           }
         }
@@ -250,8 +250,10 @@ extension HistoryPruning {
     }
     var gone = Set(try free(unneeded, before: first, held))
     // In a conflict, what was a leaf then may stand in the way of the limit.
-    while let limit, unneeded.count - gone.count > limit, first < held.newest.sequence {
-      first = held.records.first { $0.sequence > first }?.sequence ?? held.newest.sequence
+    while let limit, unneeded.count - gone.count > limit,
+      let next = held.records.first(where: { $0.sequence > first })
+    {
+      first = next.sequence
       gone = Set(try free(unneeded, before: first, held))
     }
     guard !gone.isEmpty else { return }

@@ -50,7 +50,7 @@ extension StoreView {
   /// Whether the content of any attachment of a record is not there; not if that cannot be read.
   fileprivate func lacksContent(of held: HeldHistory.Held) throws(DatabaseError) -> Bool {
     do throws(DatabaseError) {
-      let attachments = try record(at: held.locator).details?.attachments ?? []
+      let attachments = try record(at: held.locator).attachments
       for attachment in attachments where try !hasContent(attachment.digest) { return true }
     } catch {
       guard error.code == .damaged else { throw error }

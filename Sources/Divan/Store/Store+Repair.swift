@@ -154,17 +154,13 @@ extension LeafRepair {
   private func lastDocuments(
     through commit: UInt64, _ coverage: Run.Coverage
   ) throws(DatabaseError) -> Entries {
-    var sequences: [[UInt8]: UInt64] = [:]
     var found: Entries = [:]
     try forEachChange(through: commit) { (id, record, locator) in
       guard coverage.contains(id) else { return }
       guard let record else {
-        sequences[id] = nil
         found[id] = nil
         return
       }
-      guard sequences[id] ?? 0 <= record.sequence else { return }
-      sequences[id] = record.sequence
       var bytes = ByteWriter(capacity: 128)
       DocumentEntry(record, at: locator).encode(to: &bytes)
       found[id] = bytes.sharedCopy
@@ -181,11 +177,7 @@ extension LeafRepair {
     var found: Entries = [:]
     try forEachChange(through: commit) { (id, record, locator) in
       let key = record?.sequence.bigEndianBytes
-      if let older = keys[id] {
-        if let key, key.lexicographicallyPrecedes(older) { return }
-        keys[id] = nil
-        found[older] = nil
-      }
+      if let older = keys.removeValue(forKey: id) { found[older] = nil }
       guard let key, coverage.contains(key) else { return }
       keys[id] = key
       var bytes = ByteWriter(capacity: 64)
@@ -202,10 +194,8 @@ extension LeafRepair {
     let nodeSize = view.store.configuration.nodeSize
     var replay = Replay(onto: StoreState(nodeSize: nodeSize), isFromNothing: true)
     for segment in segments {
-      do throws(LogError) {
-        guard try replay.run(segment, from: nil, through: commit) else { break }
-      } catch {
-        throw DatabaseError(error)
+      try translating { () throws(LogError) in
+        _ = try replay.run(segment, from: nil, through: commit)
       }
     }
     if let damage = replay.damage.first { throw DatabaseError(damage) }

@@ -147,7 +147,7 @@ private struct StoreCheck {
   /// Checks a record by itself.
   private func check(_ record: DocumentRecord) throws(DatabaseError) {
     try EncodedValue(record.body).validate()
-    for attachment in record.details?.attachments ?? []
+    for attachment in record.attachments
     where try view.locator(in: \.catalog, CatalogKey.attachment(attachment.digest)) == nil {
       throw DatabaseError(
         .damaged, "the content of the attachment \(attachment.name.debugDescription) is missing",

@@ -128,7 +128,7 @@ extension WriteTransaction {
   }
 
   /// Appends a removal and makes it in the index.
-  func append(_ record: PurgeRecord, _ id: String) throws(DatabaseError) {
+  func append(_ record: PurgeRecord, _ id: String?) throws(DatabaseError) {
     let savepoint = buffer.savepoint
     let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {

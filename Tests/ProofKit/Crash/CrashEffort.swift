@@ -9,7 +9,7 @@ package struct CrashEffort: Sendable {
   /// How many seeds of each loss that has one.
   package var seeds: Int
   /// After one in so many states the store is written to, and opened again.
-  package var goingOnStride = 3
+  package var goingOnStride: Int
   /// One in so many states is opened for reading only as well.
   package var readingStride = 16
   /// Power is lost again at each call of the recovery of one in so many states.
@@ -32,8 +32,10 @@ package struct CrashEffort: Sendable {
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
     stride = budget.choose(test: 6, ci: 1, night: 1, release: 1)
-    recoveryStride = budget.choose(test: 150, ci: 400, night: 200, release: 100)
-    secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 10, release: 8)
+    // With so many states, some of them will do.
+    goingOnStride = budget.choose(test: 3, ci: 3, night: 10, release: 10)
+    recoveryStride = budget.choose(test: 150, ci: 400, night: 400, release: 100)
+    secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 25, release: 8)
     if isOneOfMany, budget == .night || budget == .release {
       self = CrashEffort(.ci)
       if budget == .release {

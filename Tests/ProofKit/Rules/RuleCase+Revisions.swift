@@ -115,26 +115,33 @@ extension RuleCase {
       try session.expectSoundAndTidy()
     },
     RuleCase(name: "rule 22: what went with its revision is no damage in an index made anew") {
-      let bench = CrashBench.keeping(.none)
-      let database = try bench.open {
-        $0.maintenance = .inline
-        $0.segmentSizeGoal = 2048
-        $0.checkpointInterval = 8 << 10
-      }
-      // So much beside it that merging the first segments does not pay.
-      try bench.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
-      try bench.name(database, "first")
-      try bench.commit(
-        database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
-      // The record after that one is dropped by a merge, so nothing says that it was not to be held.
-      for size in 0..<60 { try bench.commit(database, [.put("a", size: 300 + size)]) }
-      try database.close()
-      let left = bench.restarted(.everything, life: 500)
-      for isRebuilt in [false, true] {
-        if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
-        let opened = try left.openQuiet()
-        _ = try left.oracle.identify(opened)
-        if let problem = try opened.check().problems.first { throw problem }
+      for isShared in [false, true] {
+        let bench = CrashBench.keeping(.none)
+        let database = try bench.open {
+          $0.maintenance = .inline
+          $0.segmentSizeGoal = 2048
+          $0.checkpointInterval = 8 << 10
+        }
+        // Another document may have brought the content, which then goes with a segment of its own.
+        if isShared {
+          try bench.commit(database, [.attach("z", name: "x", seed: 1, size: 400)])
+        }
+        // So much beside it that merging the first segments does not pay.
+        try bench.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
+        try bench.name(database, "first")
+        try bench.commit(
+          database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
+        if isShared { try bench.commit(database, [.purge("z")]) }
+        // The record after that one is dropped by a merge, so nothing says that it was not to be held.
+        for size in 0..<60 { try bench.commit(database, [.put("a", size: 300 + size)]) }
+        try database.close()
+        let left = bench.restarted(.everything, life: 500)
+        for isRebuilt in [false, true] {
+          if isRebuilt { try left.vanish { $0.hasSuffix(".checkpoint") } }
+          let opened = try left.openQuiet()
+          _ = try left.oracle.identify(opened)
+          if let problem = try opened.check().problems.first { throw problem }
+        }
       }
     },
     RuleCase(name: "rule 22: a file whose name could not be flushed is found by cleaning") {

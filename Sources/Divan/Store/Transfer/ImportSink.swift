@@ -32,13 +32,13 @@ extension ImportSink {
       error.offset = nil
       throw error
     }
-    guard isObject else {
+    guard isObject, let reserved = reserved.value?.objectValue else {
       throw DatabaseError(
         .invalidJSON, "a line is no object",
         hint: "Each line is one document: the elements of an array stand on lines of their own")
     }
     guard !properties.isTooLarge else { throw DocumentLimits.sizeError }
-    return (EncodedValue(properties.bytes), reserved.value?.objectValue ?? [:])
+    return (EncodedValue(properties.bytes), reserved)
   }
 }
 
