@@ -51,6 +51,9 @@ extension Database {
   /// The JSON of a document.
   func json(_ id: String) throws -> String? { try read { try $0.get(id)?.json } }
 
+  /// Deletes a document.
+  func remove(_ id: String) throws { _ = try write { try $0.delete(id: id) } }
+
   /// Stores a document of this JSON.
   func put(_ id: String, _ json: String) throws {
     guard case .object(let object) = try Value(json: json) else { return }

@@ -44,7 +44,8 @@ struct ModelObservationTests {
   }
 
   private func saved<M: Model>(_ type: M.Type) throws -> M {
-    let model = M(in: context)
+    let model = M()
+    context.insert(model)
     try model.save()
     return model
   }
@@ -192,7 +193,7 @@ struct ModelUpdatesTests {
     #expect(a.text == "changed")
     // What no model shows is passed over.
     try database.put("other", "{}")
-    _ = try database.write { try $0.delete(id: "b") }
+    try database.remove("b")
     #expect(try await updates.next()?.deleted == [b])
     #expect(b.isDeleted)
   }

@@ -303,10 +303,10 @@ extension PlantedBug {
     PlantedBug(
       "page-repaired-too-old", rule: "21", "a page is rebuilt with the first record of a key",
       in: Place.repair,
-      find: "guard sequences[id] ?? 0 <= record.sequence else { return }",
+      find: "guard coverage.contains(id) else { return }",
       plant: """
-        guard sequences[id] ?? 0 <= record.sequence else { return }
-        if PLANTED, sequences[id] != nil { return }
+        guard coverage.contains(id) else { return }
+        if PLANTED, record != nil, found[id] != nil { return }
         """, killedBy: .rules("rule 21: a page is rebuilt as it was")),
     PlantedBug(
       "nothing-frozen", rule: "19", "a checkpoint keeps what was changed while it was written",

@@ -12,7 +12,7 @@ enum ModelObservation {
     subscript(property: Int) -> Never { preconditionFailure("Nobody reads a model through this") }
   }
 
-  typealias Path = KeyPath<Subject, Never> & Sendable
+  typealias Path = any KeyPath<Subject, Never> & Sendable
 
   static let subject = Subject()
   /// Whether the model is new, deleted or changed.

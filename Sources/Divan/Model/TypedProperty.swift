@@ -1,4 +1,5 @@
 import DivanLog
+import Observation
 
 /// A property whose value is kept in its wrapper.
 final class TypedProperty<Form: StoredForm>: ModelProperty {
