@@ -30,12 +30,14 @@ extension StoreView {
     }
     let before = try moment(before: next)
     // Without its own record, nobody knows when the version before it was made.
-    if before.sequence == 0 || before.time <= time {
-      if state.historyFloor < next.moment.commit { return at(before) }
-      if let named = try namedMoments().first(where: { $0.moment.sequence == next.previous }) {
-        return at(named.moment)
-      }
+    if state.historyFloor < next.moment.commit, before.sequence == 0 || before.time <= time {
+      return at(before)
     }
+    // A name may keep it all the same, and knows when it was made.
+    let named = try namedMoments().first {
+      $0.moment.sequence == next.previous && $0.moment.time <= time
+    }
+    if let named { return at(named.moment) }
     throw try notHeld("the version of that time")
   }
 
