@@ -11,6 +11,7 @@ struct ProofProgram {
 
   private static let usage = """
     usage: Proofs BUDGET [PROOF…] [--only TEXT] [--seed NUMBER] [--jobs COUNT] [--minutes COUNT]
+                  [--resume FILE]
 
       BUDGET   test (seconds), ci (minutes), night (hours) or release (days)
       PROOF    \(proofs.map { "\($0.name): \($0.claim)" }.joined(separator: "\n           "))
@@ -19,6 +20,8 @@ struct ProofProgram {
       --jobs   how many cases are tried at the same time; as many as there are cores if not given
       --minutes  after so long no case is begun any more, and the figures are those of the cases until
                then, which counts as a failure; says on the standard error how far it is
+      --resume  of `crash`: keeps in FILE what was tried, and goes on where a run that kept it there
+               was ended
     """
 
   private var budget: Budget?
@@ -27,6 +30,7 @@ struct ProofProgram {
   private var seed: UInt64 = 0
   private var jobs = ProcessInfo.processInfo.activeProcessorCount
   private var minutes: Int?
+  private var ledgerPath: String?
   private var isUnderstood = true
 
   init(arguments: [String]) {
@@ -37,6 +41,7 @@ struct ProofProgram {
       case "--only": only = rest.popFirst()
       case "--seed": take(rest.popFirst().flatMap { UInt64($0) }, into: \.seed)
       case "--minutes": take(rest.popFirst().flatMap { Int($0) }, into: \.minutes)
+      case "--resume": take(rest.popFirst(), into: \.ledgerPath)
       case "--jobs": take(rest.popFirst().flatMap { Int($0) }, into: \.jobs)
       default:
         if let proof = Self.proofs.first(where: { $0.name == argument }) {
@@ -75,7 +80,7 @@ struct ProofProgram {
       print("\n\(proof.name): \(proof.claim)")
       let run = ProofRun(
         proof.name, budget: budget, seed: seed, only: only, jobs: jobs, deadline: deadline,
-        progress: progress)
+        ledgerPath: ledgerPath, progress: progress)
       let duration = ContinuousClock().measure {
         do { try proof.init().gather(run) } catch { run.fail("\(error)", caseName: "") }
       }

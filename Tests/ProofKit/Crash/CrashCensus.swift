@@ -7,7 +7,7 @@ import Synchronization
 /// however many workloads, at however many calls and by however many losses it is met.
 package final class CrashCensus: Sendable {
   /// What became of one kind of case.
-  package struct Tally: Sendable {
+  package struct Tally: Sendable, Codable {
     /// How often it was tried.
     package var tried = 0
     /// How many different images that left, counted for each workload by itself.

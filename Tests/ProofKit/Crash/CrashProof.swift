@@ -14,8 +14,11 @@ package struct CrashProof: Proof {
 
   package func gather(_ run: ProofRun) throws {
     let census = CrashCensus()
-    let cases = cases(run)
-    run.forEach(cases, name: \.name) { one in
+    let ledger = try run.ledgerPath.map { try CrashLedger(at: $0, run) }
+    if let ledger { census.add(ledger.counts) }
+    let done = ledger?.done ?? []
+    run.count("workloads", done.count)
+    run.forEach(cases(run).filter { !done.contains($0.name) }, name: \.name) { one in
       let explorer = CrashExplorer(
         one.workload, isMapped: one.isMapped,
         effort: CrashEffort(
@@ -25,7 +28,9 @@ package struct CrashProof: Proof {
       census.add(explorer.result)
       for failure in explorer.failures.all.prefix(3) { run.fail(failure, caseName: one.name) }
       run.count("workloads")
+      try ledger?.note(one.name, census)
     }
+    try ledger?.finish(census)
     report(census.total, run)
   }
 

@@ -14,6 +14,8 @@ package final class ProofRun: Sendable {
   package let jobs: Int
   /// When no further case is begun, and the figures are those of the cases until then.
   package let deadline: ContinuousClock.Instant?
+  /// The file that holds what earlier runs have tried, for suites that can be gone on with.
+  package let ledgerPath: String?
   /// Told now and then how far the run is.
   package let progress: (@Sendable (String) -> Void)?
   /// Whether disks are to lose nothing, whatever loss is tried: what a suite must notice that is
@@ -30,7 +32,8 @@ package final class ProofRun: Sendable {
 
   package init(
     _ proof: String, budget: Budget, seed: UInt64 = 0, only: String? = nil, jobs: Int = 1,
-    deadline: ContinuousClock.Instant? = nil, progress: (@Sendable (String) -> Void)? = nil
+    deadline: ContinuousClock.Instant? = nil, ledgerPath: String? = nil,
+    progress: (@Sendable (String) -> Void)? = nil
   ) {
     self.proof = proof
     self.budget = budget
@@ -38,6 +41,7 @@ package final class ProofRun: Sendable {
     self.only = only
     self.jobs = jobs
     self.deadline = deadline
+    self.ledgerPath = ledgerPath
     self.progress = progress
   }
 }

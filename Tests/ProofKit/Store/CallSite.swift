@@ -3,14 +3,14 @@ package import DivanTesting
 
 /// A place in the work with a store where the disk is called: what was being done, and what is asked
 /// of which kind of file.
-package struct CallSite: Hashable, Sendable {
+package struct CallSite: Hashable, Sendable, Codable {
   /// What the user of the store was doing.
-  package enum Phase: String, CaseIterable, Sendable {
+  package enum Phase: String, CaseIterable, Sendable, Codable {
     case open, commit, read, flush, checkpoint, merge, compact, backup, restore, close, other
   }
 
   /// What the call is about.
-  package enum File: String, CaseIterable, Sendable {
+  package enum File: String, CaseIterable, Sendable, Codable {
     case lock = "LOCK"
     case head = "HEAD"
     case reserve = "RESERVE"
@@ -44,6 +44,8 @@ package struct CallSite: Hashable, Sendable {
     }
   }
 }
+
+extension SimulatedDisk.Verb: Codable {}
 
 extension CallSite: CustomStringConvertible {
   package var description: String {
