@@ -96,7 +96,7 @@ struct FaultTests {
     let error = #expect(throws: DatabaseError.self) {
       try database.write { _ = try $0.overwrite("c", with: [:]) }
     }
-    #expect(error?.code == .outcomeUnknown)
+    #expect(error?.code == .writerStopped)
     #expect(try database.snapshot().count == 2)
   }
 
