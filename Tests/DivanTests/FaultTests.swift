@@ -77,6 +77,29 @@ struct FaultTests {
     try database.close()
   }
 
+  /// Once, its versions were given up though their flush was on its way.
+  ///
+  /// So a commit was acknowledged that its own process could not read. Found by recorded histories under the
+  /// thread sanitizer.
+  @Test func `what becomes durable while writing is being stopped can be read`() throws {
+    let fileSystem = SimulatedFileSystem()
+    let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
+    let database = try bench.open { $0.maintenance = .manual }
+    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    fileSystem.observeCalls { [unowned database] call in
+      guard call.verb == .flush else { return }
+      database.store.commits.fail(DatabaseError(.outcomeUnknown, "another thread could not write"))
+    }
+    try database.write { _ = try $0.overwrite("b", with: ["n": 1]) }
+    fileSystem.observeCalls(nil)
+    #expect(try database.snapshot().get("b")?["n"] == 1)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.overwrite("c", with: [:]) }
+    }
+    #expect(error?.code == .writerStopped)
+    #expect(try database.snapshot().count == 2)
+  }
+
   @Test func `a flush that fails for a checkpoint stops the writer, too`() throws {
     let fileSystem = SimulatedFileSystem()
     let bench = CrashBench(fileSystem, CrashWriter(seed: 1))

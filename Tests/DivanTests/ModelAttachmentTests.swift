@@ -79,6 +79,17 @@ struct ModelAttachmentTests {
     #expect(try stored(todo.id) == ["a": "mine again", "b": "theirs"])
   }
 
+  /// Once, the later one took the place of the other without a word.
+  @Test func `an attachment that two add under one name is a conflict`() throws {
+    let todo = Todo(in: context)
+    try todo.save()
+    todo.attachments["a"] = text("mine")
+    try change(todo.id) { $0.attachments["a"] = text("theirs") }
+    let error = #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(error?.code == .conflict && error?.propertyPath == "_attachments.a")
+    #expect(try stored(todo.id) == ["a": "theirs"])
+  }
+
   @Test func `what is put back changes nothing, and reverting takes changes back`() throws {
     let todo = Todo(in: context)
     todo.attachments["a"] = text("1")

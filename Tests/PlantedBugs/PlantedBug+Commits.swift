@@ -46,11 +46,10 @@ extension PlantedBug {
       edits: [
         Edit(
           Place.commits,
-          find: "if failure == nil { failure = error }\nwaiting = []",
+          find: "if !isFlushing { waiting = [] }",
           plant: """
-            if failure == nil { failure = error }
             if PLANTED { visible = waiting.last?.state ?? visible }
-            waiting = []
+            if !isFlushing { waiting = [] }
             """)
       ], killedBy: .rules("a failed flush stops writing")),
     PlantedBug(

@@ -233,9 +233,8 @@ extension PlantedBug {
     PlantedBug(
       "seen-before-durable", rule: "promise 2", "a commit is seen before it is durable",
       in: Place.commits,
-      find: "guard !version.needsFlush || version.state.commit <= durableCommit else { break }",
-      plant:
-        "guard PLANTED || !version.needsFlush || version.state.commit <= durableCommit else { break }",
+      find: "guard isReady || version.state.commit <= durableCommit else { break }",
+      plant: "guard PLANTED || isReady || version.state.commit <= durableCommit else { break }",
       killedBy: .rules("a commit is seen only when it is durable")),
     PlantedBug(
       "weak-commit-overtakes", rule: "promise 3",

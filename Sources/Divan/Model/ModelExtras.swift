@@ -118,6 +118,8 @@ extension Model {
     set {
       let original = originalAttachments()
       var extras = extras ?? ModelExtras()
+      // By these, saving finds what others changed, also where there was nothing.
+      extras.originalAttachments = original
       extras.attachments = [:]
       for (name, attachment) in newValue where original[name] != attachment {
         extras.attachments[name] = attachment
@@ -176,6 +178,8 @@ extension Model {
     return true
   }
 
-  /// Forgets which attachments the document had, which others have changed.
-  final func forgetOriginalAttachments() { extras?.originalAttachments = nil }
+  /// Forgets which attachments the document had, unless some were changed from them.
+  final func forgetOriginalAttachments() {
+    if extras?.attachments.isEmpty == true { extras?.originalAttachments = nil }
+  }
 }

@@ -147,12 +147,15 @@ extension GroupCommit.State {
   fileprivate mutating func noteDurable(_ commit: UInt64) {
     durableCommit = max(durableCommit, commit)
     publish()
+    if failure != nil { waiting = [] }
   }
 
   fileprivate mutating func publish() {
     var count = 0
     for version in waiting {
-      guard !version.needsFlush || version.state.commit <= durableCommit else { break }
+      // After a failure, what is not durable is shown to nobody any more.
+      let isReady = !version.needsFlush && failure == nil
+      guard isReady || version.state.commit <= durableCommit else { break }
       count += 1
     }
     guard count > 0 else { return }
@@ -162,6 +165,7 @@ extension GroupCommit.State {
 
   fileprivate mutating func fail(_ error: DatabaseError) {
     if failure == nil { failure = error }
-    waiting = []
+    // What is being flushed just now may become durable all the same, and then it was committed.
+    if !isFlushing { waiting = [] }
   }
 }
