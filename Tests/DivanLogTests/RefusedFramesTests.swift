@@ -130,9 +130,27 @@ import Testing
     forged.appendTransaction(commit: 1, record + bad + record)
     forged.appendTransaction(commit: 2, record)
     #expect(
-      try records(forged) == [
+      try records(forged, end: forged.end(commit: 2)) == [
         "record of 1", "the record's checksum is wrong", "commit 1", "record of 2", "commit 2",
       ])
+  }
+
+  @Test func `transactions that end elsewhere than what follows says are damage`() throws {
+    var forged = ForgedSegment()
+    forged.appendTransaction(commit: 1, record)
+    let first = forged.end(commit: 1)
+    forged.appendTransaction(commit: 2, record)
+    let whole = ["record of 1", "commit 1", "record of 2", "commit 2"]
+    #expect(try RefusedFramesTests().records(forged, end: forged.end(commit: 2)) == whole)
+    #expect(try RefusedFramesTests().records(forged, end: first) == Array(whole.prefix(2)))
+    for wrong in [
+      LogEnd(offset: 0, commit: 2, chain: 0), LogEnd(offset: first.offset, commit: 2, chain: 0),
+      LogEnd(offset: first.offset, commit: first.commit, chain: ~first.chain),
+    ] {
+      let said = try RefusedFramesTests().records(forged, end: wrong)
+      #expect(said.last?.contains("it ends with commit") == true)
+      #expect(said.dropLast() == whole.prefix(wrong.offset == 0 ? 0 : 2))
+    }
   }
 
   private let merge = SegmentHeader.Merge(

@@ -108,7 +108,9 @@ struct ForgedCheckpointTests {
   // MARK: Pages
 
   /// Gives a page of a checkpoint other contents, with right checksums.
-  private func replacePage(_ number: UInt32, of checkpoint: UInt64, with page: [UInt8]) throws {
+  private func replacePage(
+    _ number: UInt32, of checkpoint: UInt64, with page: [UInt8], claimedSize: Int? = nil
+  ) throws {
     let offset = CheckpointHeader.offset(ofPage: number)
     let bytes = try disk.contents(of: path(checkpoint), limit: 1 << 24)
     let header = try CheckpointHeader.decode(bytes.prefix(CheckpointHeader.size), path: "")
@@ -119,6 +121,7 @@ struct ForgedCheckpointTests {
     writer.appendZeros(FrameHeader.size)
     writer.append(page)
     frameHeader.payloadChecksum = CRC32C.checksum(SharedBytes(copying: page))
+    if let claimedSize { frameHeader.payloadSize = claimedSize }
     _ = frameHeader.encode(into: &writer, at: 0, offset: offset, salt: header.preamble.salt)
     try disk.overwrite(path(checkpoint), atOffset: offset, with: writer.array)
   }
@@ -149,6 +152,25 @@ struct ForgedCheckpointTests {
     let rebuilt = try bench.open { $0.maintenance = .manual }
     ids = try rebuilt.snapshot().ids()
     #expect(try ids.rest().count == 300)
+  }
+
+  /// A page that ended before its frame did was sound in a mapped file, and damaged in another.
+  ///
+  /// Found by the fuzzer `store`.
+  @Test func `a page of another size than pages have is damaged, however it is read`() throws {
+    let database = try store()
+    try database.writeCheckpoint()
+    try database.close()
+    try replacePage(
+      0, of: 1, with: try page(0), claimedSize: CheckpointHeader.pageSize - 7)
+    for isMapped in [true, false] {
+      let file = try CheckpointFile.open(1, in: directory, isMapped: isMapped)
+      let error = #expect(throws: LogError.self) { try file.page(0) }
+      #expect(error.map { DatabaseError($0).message.contains("a page that is not full") } == true)
+      let source = CheckpointPages.source(of: file)
+      #expect(throws: PageError.self) { try source.page(0) }
+      #expect(throws: PageError.self) { try source.filterBlock(page: 0, offset: 0) }
+    }
   }
 
   /// A store whose newest checkpoint holds one change and rests on another, with the change's leaf

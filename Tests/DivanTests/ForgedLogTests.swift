@@ -185,6 +185,48 @@ struct ForgedLogTests {
     #expect(try reopened.snapshot().get("last") != nil)
   }
 
+  /// What follows a segment says how it ends, and what stands behind that is ignored for ever.
+  ///
+  /// Records there could be read as long as a checkpoint led to them; `check` found nothing wrong, and a merge
+  /// left them out. Found by the fuzzer `store`.
+  @Test(arguments: [0, UInt64(SegmentHeader.size)])
+  func `a segment that does not end where its successor says is damage`(claim: UInt64) throws {
+    let bench = try bench
+    let disk = bench.fileSystem
+    func open() throws -> Database {
+      try bench.open {
+        $0.maintenance = .manual
+        $0.segmentSizeGoal = 512
+      }
+    }
+    let database = try open()
+    for number in 0..<8 {
+      try database.write {
+        _ = try $0.overwrite("doc-\(number)", with: ["n": .int(Int64(number))])
+      }
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let second = directory.path(of: .segment(2...2))
+    let header = try disk.contents(of: second, limit: 1 << 20).prefix(SegmentHeader.size)
+    try disk.overwrite(
+      second, atOffset: 0, with: resealed(header) { put(claim, in: &$0, at: 96) }.array)
+
+    let reopened = try open()
+    #expect(try reopened.snapshot().count == 8)
+    let problems = try reopened.check().problems
+    #expect(problems.map(\.path) == [directory.path(of: .segment(1...1))])
+    #expect(problems.first?.message.contains("ends with commit") == true)
+    #expect(throws: DatabaseError.self) { try reopened.compact() }
+    #expect(try reopened.snapshot().get("doc-0")?["n"] == 0)
+    try reopened.close()
+    // Without the checkpoint nothing leads there, and opening says so.
+    for name in disk.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
+      try disk.vanish("\(CrashBench.path)/\(name)")
+    }
+    #expect(try open().openingReport.damage.isEmpty == false)
+  }
+
   private static let digest = [UInt8](repeating: 7, count: 16)
 
   /// What a record can hold that no document has.

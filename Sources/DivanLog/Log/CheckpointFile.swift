@@ -53,7 +53,11 @@ extension CheckpointFile {
     guard number < header.pageCount else {
       throw .damaged(Damage(path: path, offset: offset, reason: "there is no page \(number)"))
     }
-    return try payload(at: offset, size: CheckpointHeader.pageFrameSize, kind: .page)
+    let page = try payload(at: offset, size: CheckpointHeader.pageFrameSize, kind: .page)
+    guard page.count == CheckpointHeader.pageSize else {
+      throw .damaged(Damage(path: path, offset: offset, reason: "a page that is not full"))
+    }
+    return page
   }
 
   /// The bytes of the directory, after its frame was checked.

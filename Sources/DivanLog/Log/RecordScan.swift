@@ -24,6 +24,7 @@ package struct RecordScan {
   private var parts: ArraySlice<LoggedTransaction.Part> = []
   private var transaction: LoggedTransaction?
   private var mark: (commit: UInt64, time: UInt64) = (0, 0)
+  private var hasDamage = false
 
   private enum Source {
     case transactions(TransactionReader)
@@ -93,11 +94,12 @@ extension RecordScan {
         parts = ArraySlice(next.parts)
         return nil
       case .broken(let offset, let reason):
+        hasDamage = true
         if try !reader.resume() { source = .nothing }
         return .damage(Damage(path: segment.file.path, offset: offset, reason: reason))
       case .end:
         source = .nothing
-        return nil
+        return hasDamage ? nil : damage(ifNot: reader.end)
       }
     case .merged(var reader):
       defer { if case .merged = source { source = .merged(reader) } }
@@ -130,5 +132,15 @@ extension RecordScan {
           Damage(path: segment.file.path, offset: start, reason: "the footer is missing"))
       }
     }
+  }
+
+  /// What is wrong if the transactions end elsewhere than what follows the segment says.
+  private func damage(ifNot end: LogEnd) -> Item? {
+    guard end != segment.end else { return nil }
+    return .damage(
+      Damage(
+        path: segment.file.path, offset: Int(clamping: end.offset),
+        reason: "it ends with commit \(end.commit) at byte \(end.offset), where what follows it "
+          + "begins after commit \(segment.end.commit) at byte \(segment.end.offset)"))
   }
 }

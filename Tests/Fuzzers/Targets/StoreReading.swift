@@ -120,7 +120,7 @@ struct StoreWriting {
 
   init(_ files: [String: SharedBytes]) throws {
     try disk.makeDirectory(ByteFiles.directory)
-    for (name, bytes) in files where name != "tmp" && name != "LOCK" {
+    for (name, bytes) in files where name != "tmp" {
       try makeFolders(of: name)
       let file = try disk.open("\(ByteFiles.directory)/\(name)", .creating)
       try file.write(bytes, at: 0)
