@@ -97,7 +97,27 @@ nonisolated open class Model {
   /// Where documents have what ``documentType`` says: under `type`, unless it is overridden.
   open class var documentTypeKey: String { "type" }
 
+  /// The version of what the class stores; 1, unless this is overridden.
+  ///
+  /// Count it up when properties change their meaning, and override ``upgrade(from:)``. From 2 on it is stored
+  /// in documents, under ``modelVersionKey``.
+  open class var modelVersion: Int { 1 }
+
+  /// Where documents have the ``modelVersion`` of the class that stored them.
+  open class var modelVersionKey: String { "modelVersion" }
+
   // MARK: What subclasses may override
+
+  /// Called when the model was made of a document that an earlier version of its class has stored, before
+  /// ``didLoad()``.
+  ///
+  /// It reads what the document has, with ``value(for:)`` also what the class does not declare any more, and
+  /// sets what the class has now. That changes the model: it is stored in the new form when the model is saved
+  /// with ``ModelContext/saveAllModels()`` or otherwise, and upgraded again each time it is loaded until then.
+  ///
+  /// - Parameter version: the version that the document has; 1 if it says nothing. Documents of later
+  ///   versions than the class's are read as they are.
+  open func upgrade(from version: Int) {}
 
   /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
   /// has the database make it.
@@ -365,6 +385,18 @@ extension Model {
   /// What stands for the properties that were changed and not saved.
   private var dirtyPaths: [ModelObservation.Path] {
     modelClass.properties.filter { $0.isDirty(in: self) }.map { $0.observationPath(in: self) }
+  }
+
+  /// Lets the model change what an earlier version of its class has stored.
+  final func upgradeIfOutdated() {
+    let version = modelClass.version
+    guard version > 1, let body, !isChanged else { return }
+    do throws(DatabaseError) {
+      let stored = try body.property(modelClass.versionKey)?.decode().intValue ?? 1
+      if stored < version { upgrade(from: stored) }
+    } catch {
+      report(error)
+    }
   }
 
   /// What observers are to be told of when the document becomes this one.

@@ -13,6 +13,9 @@ final class ModelClass: Sendable {
   let encodingOrder: [Int]
   let documentType: String?
   let documentTypeKey: String
+  /// What the class says of its own version, and where documents have it.
+  let version: Int
+  let versionKey: String
   /// What stands for each property where models are observed; empty if they cannot be.
   let observationPaths: [ModelObservation.Path]
   private let prototype = Mutex<ModelPrototype?>(nil)
@@ -26,6 +29,8 @@ final class ModelClass: Sendable {
     }
     documentType = type.documentType
     documentTypeKey = type.documentTypeKey
+    version = type.modelVersion
+    versionKey = type.modelVersionKey
     observationPaths =
       ModelObservation.isObservable(type)
       ? properties.indices.map { ModelObservation.path(ofProperty: $0) } : []
@@ -38,6 +43,10 @@ final class ModelClass: Sendable {
       precondition(
         property.key.utf8.first != UInt8(ascii: "_") && !property.key.isEmpty,
         "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another with @Persisted(key:)"
+      )
+      precondition(
+        version <= 1 || property.key != versionKey,
+        "\(type) declares a version, so that \(property.name) cannot be stored under \"\(versionKey)\""
       )
       precondition(
         documentType == nil || property.key != documentTypeKey,

@@ -22,8 +22,12 @@ struct ModelCoder: ~Copyable {
     }
     let currentBody = try current.encoded()
     let isMerged = currentBody.bytes != base.bytes
-    let body = try merge(model, over: currentBody, type: nil)
-    if isMerged { try requireCompatible(model, base: base, current: currentBody, result: body) }
+    var body = try merge(model, over: currentBody, type: nil)
+    if isMerged {
+      let resolved = try ModelCoder.resolveConflicts(
+        of: model, base: base, current: currentBody, result: body)
+      if !resolved.isEmpty { body = try merge(resolved, into: body) { _ in } }
+    }
     var document = Document(id: model.id, revision: current.revision, body)
     document.attachments = try model.merge(into: current.attachments)
     return (document, SavedModel(model: model, body: body, isMerged: isMerged))
@@ -62,6 +66,10 @@ struct ModelCoder: ~Copyable {
         withUTF8(of: info.documentTypeKey) { encoder.addKey($0, source: 0) }
         withUTF8(of: type) { encoder.add(text: $0) }
       }
+      if info.version > 1 {
+        withUTF8(of: info.versionKey) { encoder.addKey($0, source: 0) }
+        _ = info.version.encode(into: &encoder)
+      }
       _ = encoder.endObject()
     }
     return EncodedValue(writer.sharedCopy)
@@ -79,20 +87,24 @@ struct ModelCoder: ~Copyable {
       for property in model.modelClass.properties where property.isDirty(in: model) {
         object[property.key] = try ModelCoder.value(of: property, in: model)
       }
+      let (version, versionKey) = (model.modelClass.version, model.modelClass.versionKey)
+      // What a later version has stored stays one of that.
+      if version > 1, object[versionKey]?.intValue ?? 1 < version {
+        object[versionKey] = .int(Int64(version))
+      }
       if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }
     }
   }
 
-  /// A document's properties with those written over that the class does not declare, and with what `change`
-  /// does.
+  /// A document's properties with some written over, and with what `change` does.
   private mutating func merge(
-    _ undeclared: [String: Value?], into document: EncodedValue,
+    _ changed: [String: Value?], into document: EncodedValue,
     _ change: (inout Value.Object) throws(DatabaseError) -> Void
   ) throws(DatabaseError) -> EncodedValue {
     guard case .object(var object) = try document.decode() else {
       throw DatabaseError(.damaged, "the document is no object of properties")
     }
-    for (key, value) in undeclared { object[key] = value }
+    for (key, value) in changed { object[key] = value }
     try change(&object)
     writer.removeAll()
     try coding.encode(.object(object), into: &writer)
@@ -108,24 +120,6 @@ struct ModelCoder: ~Copyable {
     encoder.begin(isNested: true)
     try encode(property, of: model, into: &encoder)
     return try EncodedValue(encoder.bytes).decode()
-  }
-
-  /// Checks that no property was changed here and elsewhere, unless to the same value.
-  private func requireCompatible(
-    _ model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
-  ) throws(DatabaseError) {
-    let declared = model.modelClass.properties.filter { $0.isDirty(in: model) }.map(\.key)
-    for key in declared + (model.extras?.undeclared.keys.sorted() ?? []) {
-      let theirs = try current.property(key)?.bytes
-      let mine = try result.property(key)?.bytes
-      let before = try base.property(key)?.bytes
-      if theirs != before, theirs != mine {
-        throw DatabaseError(
-          .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
-          hint: "Refresh the context and save again, or revert the model", documentID: model.id,
-          propertyPath: key)
-      }
-    }
   }
 
   private static func encode(

@@ -21,6 +21,12 @@ public final class ModelContext {
   /// The property then has its declared value, and the document keeps what it has.
   public var mismatchHandler: ((DatabaseError) -> Void)?
 
+  /// Asked what becomes of a property that was changed in a model and elsewhere to different values, when the
+  /// model is saved; without it, saving throws ``DatabaseError/Code/conflict``.
+  ///
+  /// It is asked within the transaction, perhaps again if the transaction fails, and must not save.
+  public var conflictHandler: ((ModelConflict) -> ModelConflict.Resolution)?
+
   /// Whether a model is refused if a property of it cannot be read from its document.
   ///
   /// Then ``model(_:_:)`` and cursors look at all properties of what they give, as ``Model/load()`` does,
@@ -114,7 +120,8 @@ extension ModelContext {
   /// are stored, even if those are not saved with them.
   ///
   /// - Throws: ``DatabaseError`` with the codes
-  ///   - `conflict` if a property was changed here and elsewhere, and not to the same value; if a
+  ///   - `conflict` if a property was changed here and elsewhere, and not to the same value, and no
+  ///     ``conflictHandler`` resolves that; if a
   ///     changed model's document was deleted elsewhere; or if there is a document of a new model's
   ///     ID. After ``refresh()`` what was changed here wins; ``Model/revert()`` gives it up.
   ///   - `notFound` if a changed model is deleted.

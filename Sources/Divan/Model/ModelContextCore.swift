@@ -20,7 +20,9 @@ final class ModelContextCore {
   let openingError: (any Error)?
   private var live: [String: WeakModel] = [:]
   private(set) var unsaved: [UInt64: Model] = [:]
-  private var lastOrder: UInt64 = 0
+  private(set) var lastOrder: UInt64 = 0
+  /// Tells those who save that models became unsaved; nil while nobody waits for that.
+  private var unsavedSignal: ChangeSignal?
   /// Those who are to be told of models that took something over.
   var followers: [ModelUpdates.WeakFollower] = []
   /// Changed models whose documents were changed elsewhere; `refresh` looks at them again.
@@ -90,6 +92,15 @@ extension ModelContextCore {
     lastOrder += 1
     model.unsavedOrder = lastOrder
     unsaved[lastOrder] = model
+    unsavedSignal?.note(lastOrder)
+  }
+
+  /// Has somebody told from now on that models became unsaved.
+  func signalUnsaved() -> ChangeSignal {
+    if let unsavedSignal { return unsavedSignal }
+    let signal = ChangeSignal(lastOrder)
+    unsavedSignal = signal
+    return signal
   }
 
   /// Lets go of a model that was saved, reverted or deleted.
@@ -121,6 +132,7 @@ extension ModelContextCore {
     model.attach(try document.encoded(), state: .stored)
     if handle?.isStrict == true { try model.load() }
     register(model)
+    model.upgradeIfOutdated()
     model.didLoad()
     model.awakeFromInitializer()
     return model
@@ -256,6 +268,7 @@ extension ModelContextCore {
       let wasDeleted = model.state == .deleted
       model.rebase(on: body)
       if wasDeleted, model.isChanged { noteUnsaved(model) }
+      model.upgradeIfOutdated()
       noteExternalChange(of: model, &taken)
     }
   }

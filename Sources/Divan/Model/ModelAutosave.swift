@@ -1,0 +1,41 @@
+extension ModelContext {
+  /// Saves what was changed, some time after it was, for as long as the task runs.
+  ///
+  /// ```swift
+  /// let saving = Task {
+  ///   await context.autosave(after: .seconds(2)) { error in print("not saved:", error) }
+  /// }
+  /// ```
+  ///
+  /// When a model has become unsaved, this waits for `delay`, and then does what ``saveAllModels()`` does. If
+  /// that fails, `onError` is told, everything stays unsaved, and it is tried again after twice the delay,
+  /// four times the delay and so on, a minute at most. When the task is cancelled, what is unsaved is saved at
+  /// once, and it ends. It runs where the context belongs, and keeps the context until then.
+  ///
+  /// - Parameters:
+  ///   - delay: how long to wait for further changes.
+  ///   - actor: where the context belongs; the caller's actor, unless said otherwise.
+  ///   - onError: told of each failure.
+  public func autosave(
+    after delay: Duration = .seconds(1), isolation actor: isolated (any Actor)? = #isolation,
+    onError: (any Error) -> Void
+  ) async {
+    let signal = core.signalUnsaved()
+    var failureCount = 0
+    while true {
+      if core.unsaved.isEmpty { await signal.wait(beyond: core.lastOrder) }
+      if !Task.isCancelled {
+        let pause = min(delay * (1 << min(failureCount, 16)), .seconds(60))
+        try? await Task.sleep(for: failureCount == 0 ? delay : pause)
+      }
+      do {
+        try saveAllModels()
+        failureCount = 0
+      } catch {
+        onError(error)
+        failureCount += 1
+      }
+      if Task.isCancelled { return }
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/// A property that was changed in a model and elsewhere, to different values: see
+/// ``ModelContext/conflictHandler``.
+public struct ModelConflict {
+  /// The model that is being saved.
+  public let model: Model
+  /// The property's name in the document.
+  public let key: String
+  /// What both were changed from; nil if there was nothing.
+  public let base: Value?
+  /// What the model has; nil if it has nothing.
+  public let mine: Value?
+  /// What the document has now; nil if it has nothing.
+  public let theirs: Value?
+
+  /// What becomes of the property.
+  public enum Resolution: Sendable, Equatable {
+    /// It becomes what the model has.
+    case mine
+    /// It stays what the document has, and the model takes that over.
+    case theirs
+    /// It becomes this; nil takes it away.
+    case value(Value?)
+    /// Nothing is saved: ``DatabaseError/Code/conflict``.
+    case refuse
+  }
+}
+
+@available(*, unavailable)
+extension ModelConflict: Sendable {}
+
+extension ModelConflict {
+  var error: DatabaseError {
+    DatabaseError(
+      .conflict, "the property \(key.debugDescription) was changed here and elsewhere",
+      hint:
+        "Refresh the context and save again, revert the model, or set the context's `conflictHandler`",
+      documentID: model.id, propertyPath: key)
+  }
+}
+
+extension ModelCoder {
+  /// Finds the properties that were changed here and elsewhere, and what becomes of them.
+  ///
+  /// - Returns: what is to be stored other than what the model has, by the properties' keys.
+  /// - Throws: ``DatabaseError/Code/conflict`` for the first that nobody resolves.
+  static func resolveConflicts(
+    of model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
+  ) throws -> [String: Value?] {
+    var resolved: [String: Value?] = [:]
+    let declared = model.modelClass.properties.filter { $0.isDirty(in: model) }.map(\.key)
+    for key in declared + (model.extras?.undeclared.keys.sorted() ?? []) {
+      let theirs = try current.property(key)
+      let mine = try result.property(key)
+      let before = try base.property(key)
+      if theirs?.bytes == before?.bytes || theirs?.bytes == mine?.bytes { continue }
+      let conflict = ModelConflict(
+        model: model, key: key, base: try before?.decode(), mine: try mine?.decode(),
+        theirs: try theirs?.decode())
+      switch model.core?.handle?.conflictHandler?(conflict) ?? .refuse {
+      case .mine: continue
+      case .theirs: resolved[key] = .some(conflict.theirs)
+      case .value(let value): resolved[key] = .some(value)
+      case .refuse: throw conflict.error
+      }
+    }
+    return resolved
+  }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// What is stored changes with the program: once for all, or one by one.
+struct MigrationTests {
+  private let database: Database
+
+  init() throws {
+    database = try Database.inMemory()
+    for (id, year) in [("a", "1927"), ("b", "1931"), ("c", "soon")] {
+      try database.put(id, #"{"year": "\#(year)"}"#)
+    }
+  }
+
+  private let numbers = Migration("years are numbers") { transaction in
+    var films = try transaction.documents()
+    while var film = try films.next() {
+      guard let year = film["year"]?.stringValue.flatMap({ Int64($0) }) else { continue }
+      film["year"] = .int(year)
+      try transaction.put(film)
+    }
+    _ = try transaction.delete(id: "c")
+  }
+
+  @Test func `a migration is run once`() throws {
+    #expect(try database.migrate([numbers]) == ["years are numbers"])
+    #expect(try database.json("a") == #"{"year":1927}"# && database.snapshot().count == 2)
+    try database.put("d", #"{"year": "1933"}"#)
+    let more = Migration("nothing") { _ in }
+    #expect(try database.migrate([numbers, more]) == ["nothing"])
+    #expect(try database.json("d") == #"{"year":"1933"}"#)
+    let notes = try database.read { try $0.localDocument(Migration.documentID) }
+    #expect(notes?.count == 2)
+  }
+
+  @Test func `one that fails changes nothing, and is run next time`() throws {
+    struct Refused: Error {}
+    let failing = Migration("second") { transaction in
+      try transaction.overwrite("a", with: [:])
+      throw Refused()
+    }
+    let third = Migration("third") { _ in }
+    #expect(throws: Refused.self) { try database.migrate([numbers, failing, third]) }
+    #expect(try database.json("a") == #"{"year":1927}"#)
+    let mended = Migration("second") { try $0.overwrite("a", with: ["mended": true]) }
+    #expect(try database.migrate([numbers, mended, third]) == ["second", "third"])
+    #expect(try database.json("a") == #"{"mended":true}"#)
+  }
+
+  @Test func `a rehearsal says what would change, and changes nothing`() throws {
+    let before = try database.snapshot().sequence
+    let rehearsal = try database.rehearse(numbers)
+    #expect(rehearsal.changes.map(\.id) == ["a", "b", "c"])
+    #expect(rehearsal.changes.map(\.isDeleted) == [false, false, true])
+    #expect(rehearsal.changes[0].document["year"] == 1927)
+    #expect(rehearsal.countBefore == 3 && rehearsal.countAfter == 2)
+    #expect(try database.snapshot().sequence == before)
+    #expect(try database.json("a") == #"{"year":"1927"}"#)
+    #expect(try database.read { try $0.localDocument(Migration.documentID) } == nil)
+    #expect(try database.migrate([numbers]) == ["years are numbers"])
+  }
+
+  private final class Film: Model {
+    @Persisted var year: Int
+    @Persisted var title: String
+    override class var modelVersion: Int { 3 }
+    override func upgrade(from version: Int) {
+      if version < 2, let old = try? value(for: "year")?.stringValue { year = Int(old) ?? 0 }
+      if version < 3 {
+        title = ((try? value(for: "name")) ?? nil)?.stringValue ?? "untitled"
+        try? setValue(nil, for: "name")
+      }
+    }
+  }
+
+  @Test func `a document of an earlier version is upgraded when it is read, and stored when saved`()
+    throws
+  {
+    try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
+    try database.put("b", #"{"year": 1931, "name": "M", "modelVersion": 2}"#)
+    try database.put("d", #"{"year": 1933, "title": "new", "modelVersion": 3}"#)
+    try database.put("e", #"{"year": 1933, "title": "newer", "modelVersion": 4}"#)
+    let context = database.makeContext()
+    let films = try ["a", "b", "d", "e"].map { try #require(try context.model(Film.self, $0)) }
+    #expect(films.map(\.title) == ["Metropolis", "M", "new", "newer"])
+    #expect(films.map(\.year) == [1927, 1931, 1933, 1933])
+    #expect(films.map(\.needsSave) == [true, true, false, false])
+    try context.saveAllModels()
+    #expect(
+      try database.json("a") == #"{"modelVersion":3,"title":"Metropolis","year":1927}"#)
+    films[3].year = 1
+    try films[3].save()
+    #expect(try database.json("e") == #"{"modelVersion":4,"title":"newer","year":1}"#)
+    let again = try #require(try database.makeContext().model(Film.self, "a"))
+    #expect(again.title == "Metropolis" && !again.needsSave)
+  }
+
+  @Test func `a new model says of which version it is`() throws {
+    let context = database.makeContext()
+    let film = Film(in: context, id: "n")
+    try film.save()
+    #expect(try database.json("n") == #"{"modelVersion":3,"title":"","year":0}"#)
+    #expect(!film.needsSave)
+  }
+}

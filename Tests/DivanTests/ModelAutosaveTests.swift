@@ -1,0 +1,138 @@
+import Testing
+
+@testable import Divan
+
+/// Contexts that save by themselves, and say what they could not.
+@MainActor
+struct ModelAutosaveTests {
+  private final class Strict: Model {
+    @Persisted var text: String
+    override func validate(_ validation: inout ModelValidation) {
+      validation.require(!text.isEmpty, "there is no text", property: "text")
+    }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+  }
+
+  /// Lets other tasks run until something holds, for ten seconds at most.
+  private func wait(until condition: () throws -> Bool) async throws {
+    for _ in 0..<2000 {
+      if try condition() { return }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("it did not happen within ten seconds")
+  }
+
+  @Test func `what is changed is saved after a while`() async throws {
+    let context = context
+    let saving = Task { await context.autosave(after: .milliseconds(20)) { Issue.record($0) } }
+    let todo = Todo(in: context, id: "a")
+    #expect(try database.json("a") == nil)
+    try await wait { !todo.needsSave }
+    todo.text = "x"
+    try await wait { !todo.needsSave }
+    #expect(try database.json("a")?.contains(#""text":"x""#) == true)
+    saving.cancel()
+    await saving.value
+  }
+
+  @Test func `what cannot be saved is told of, and tried again`() async throws {
+    let context = context
+    var errors: [DatabaseError.Code] = []
+    let strict = Strict(in: context, id: "a")
+    let saving = Task {
+      await context.autosave(after: .milliseconds(5)) { error in
+        errors.append((error as? DatabaseError)?.code ?? .inputOutput)
+      }
+    }
+    try await wait { errors.count > 1 }
+    #expect(errors.allSatisfy { $0 == .invalidModel } && strict.needsSave)
+    strict.text = "x"
+    try await wait { !strict.needsSave }
+    saving.cancel()
+    await saving.value
+    #expect(try database.json("a") == #"{"text":"x"}"#)
+  }
+
+  @Test func `what is unsaved when the task is cancelled is saved at once`() async throws {
+    let context = context
+    let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }
+    let todo = Todo(in: context, id: "a")
+    try await Task.sleep(for: .milliseconds(5))
+    #expect(todo.needsSave)
+    saving.cancel()
+    await saving.value
+    #expect(!todo.needsSave)
+  }
+}
+
+/// Properties that were changed here and elsewhere.
+struct ModelConflictTests {
+  private let database: Database
+  private let context: ModelContext
+  private let todo: Todo
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+    todo = Todo(in: context, id: "t")
+    todo.text = "base"
+    try todo.save()
+  }
+
+  private func conflict(here: String, elsewhere: String) throws {
+    todo.text = here
+    try database.put("t", #"{"done": false, "text": "\#(elsewhere)", "priority": 9}"#)
+  }
+
+  @Test func `without a handler it is an error, and everything stays unsaved`() throws {
+    try conflict(here: "mine", elsewhere: "theirs")
+    let error = #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(error?.code == .conflict && error?.propertyPath == "text")
+    #expect(todo.needsSave && todo.text == "mine")
+  }
+
+  @Test func `the handler is shown all three, and refuses`() throws {
+    try conflict(here: "mine", elsewhere: "theirs")
+    var shown: [Value?] = []
+    context.conflictHandler = { conflict in
+      shown = [conflict.base, conflict.mine, conflict.theirs]
+      return .refuse
+    }
+    let error = #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(error?.code == .conflict)
+    #expect(shown == ["base", "mine", "theirs"])
+  }
+
+  @Test(arguments: [
+    (ModelConflict.Resolution.mine, "mine"), (.theirs, "theirs"), (.value("both"), "both"),
+    (.value(nil), ""),
+  ])
+  func `the handler chooses a side, or says something else`(
+    resolution: ModelConflict.Resolution, text: String
+  ) throws {
+    try conflict(here: "mine", elsewhere: "theirs")
+    context.conflictHandler = { _ in resolution }
+    try todo.save()
+    #expect(todo.text == text && todo.priority == 9 && !todo.needsSave)
+    let stored = try database.read { try $0.get("t") }
+    #expect(stored?["text"] == (text.isEmpty ? nil : .string(text)))
+  }
+
+  @Test func `equal changes, and those of different properties, are no conflict`() throws {
+    context.conflictHandler = { conflict in
+      Issue.record("\(conflict.key)")
+      return .refuse
+    }
+    try conflict(here: "same", elsewhere: "same")
+    todo.done = true
+    try todo.save()
+    #expect(todo.priority == 9 && todo.text == "same")
+  }
+}
