@@ -63,7 +63,8 @@ extension HeldHistory {
     if newest.traits.contains(.tree) {
       needed.formUnion(try leaves(of: newest.sequence, in: view))
     }
-    for version in Set(sequences.compactMap { version(at: $0) }) where version < newest.sequence {
+    let versions = Set(sequences.compactMap { version(at: $0) }).sorted()
+    for version in versions where version < newest.sequence {
       needed.insert(version)
       needed.formUnion(try leaves(of: version, in: view))
     }

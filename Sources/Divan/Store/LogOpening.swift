@@ -282,7 +282,7 @@ extension LogOpening {
       if checkpoint?.checkpoint.rests(on: number) != true { leftovers.append(.checkpoint(number)) }
     }
     guard !leftovers.isEmpty else { return }
-    for name in leftovers { try directory.remove(name) }
+    for name in leftovers.sorted() { try directory.remove(name) }
     try directory.flush()
   }
 

@@ -132,7 +132,8 @@ extension Store {
         Set(state.unreferenced.dropFirst(state.unreachable.count).map(\.digest))
       }
     var done: Set<SHA256.Digest> = []
-    for digest in digests.subtracting(awaited) {
+    // In an order of theirs, so that the same is done in the same order in every process.
+    for digest in digests.subtracting(awaited).sorted() {
       var isDone = try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil
       if !isDone {
         isDone = try translating { () throws(LogError) in

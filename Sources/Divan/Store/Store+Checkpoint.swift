@@ -244,7 +244,7 @@ extension Store {
         doomed.insert(.checkpoint(number))
       }
       guard !doomed.isEmpty else { return }
-      for name in doomed.sorted(by: { "\($0)" < "\($1)" }) { try directory.remove(name) }
+      for name in doomed.sorted() { try directory.remove(name) }
       try directory.flush()
       maintenance.state.withLock { $0.replaced.subtract(doomed) }
     }

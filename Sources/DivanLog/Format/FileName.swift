@@ -10,6 +10,10 @@ package enum FileName: Hashable, Sendable {
   case checkpoint(UInt64)
 }
 
+extension FileName: Comparable {
+  package static func < (a: FileName, b: FileName) -> Bool { a.description < b.description }
+}
+
 extension FileName: CustomStringConvertible {
   package var description: String {
     switch self {

@@ -8,7 +8,7 @@ extension StoreModel {
     try compare(snapshot)
     let entries = entries
     for descending in [false, true] { try compare(snapshot, .all, descending) { _ in true } }
-    for (id, entry) in entries {
+    for (id, entry) in entries.sorted(by: { $0.key < $1.key }) {
       let document = try snapshot.get(id)
       try expect(
         document.map(CrashOracle.Entry.init), entry.isDeleted ? nil : entry, "\(id) by itself")

@@ -1,3 +1,4 @@
+import DivanLog
 import DivanTesting
 
 /// Random operations of every kind, compared with a plain model.
@@ -32,11 +33,16 @@ package struct RandomProof: Proof {
     var random = SeededGenerator(seed: seed)
     let setting = RandomSetting(&random, isRich: each.isRich)
     let operations = RandomOperation.list(length, isRich: each.isRich, &random)
-    let trial = RandomRun(setting, seed: seed)
+    // Whoever asks for some cases wants to understand them.
+    let listener = run.only.map { _ in Recorder<String>() }
+    let trial = RandomRun(setting, seed: seed, listener: listener)
     do {
       try trial.run(operations)
+      if let lines = listener?.all {
+        let checksum = CRC32C.checksum(SharedBytes(utf8: lines.joined(separator: "\n")))
+        run.note("\(each.name) \(lines.count) calls and operations: \(checksum)")
+      }
     } catch {
-      // Whoever asks for one case wants to understand it.
       let shrinking = RandomShrinking(
         setting, seed: seed, for: .seconds(run.only == nil ? 15 : 120))
       let shorter = shrinking.shrink(operations)

@@ -160,7 +160,7 @@ extension CrashOracle {
     do {
       try versions[index].compareBesides(database, history)
       guard history != .none else { return }
-      for earlier in Set([index - 1, index / 2]) where earlier > 0 {
+      for earlier in index > 2 ? [index / 2, index - 1] : [index - 1] where earlier > 0 {
         let sequence = versions[earlier].lastSequence
         guard sequence < versions[index].lastSequence else { continue }
         // Some transactions have no number of their own: the last of them is meant.

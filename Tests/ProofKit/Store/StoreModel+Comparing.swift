@@ -25,7 +25,7 @@ extension StoreModel {
         "\(document.id) is \(document.json)")
     }
     try expect(live.isEmpty, "\(live.keys) are missing")
-    for (id, document) in documents where !unknown.contains(id) {
+    for (id, document) in inOrder where !unknown.contains(id) {
       try compare(document, id, snapshot, isPast: isPast)
     }
     try compareLocals(snapshot, isPast: isPast)
@@ -88,7 +88,7 @@ extension StoreModel {
   package func compareBesides(_ database: Database, _ retention: HistoryRetention) throws {
     let snapshot = try database.snapshot()
     try compareNamed(database)
-    for (id, document) in documents where !document.past.isEmpty {
+    for (id, document) in inOrder where !document.past.isEmpty {
       try comparePast(document, id, snapshot, retention)
     }
   }

@@ -53,6 +53,9 @@ package struct StoreModel: Equatable, Sendable {
 
   /// By their IDs.
   package private(set) var documents: [String: Lineage] = [:]
+  /// The documents in an order that is the same in every process, as a dictionary's is not: one seed makes one
+  /// row of calls.
+  var inOrder: [(key: String, value: Lineage)] { documents.sorted { $0.key < $1.key } }
   /// The local documents by their IDs.
   package private(set) var locals: [String: Value.Object] = [:]
   /// The named snapshots.
@@ -200,7 +203,7 @@ package enum AttachedContent {
 
   /// Throws if the content of any attachment cannot be read or is not what was stored.
   package static func check(_ document: Document) throws {
-    for (name, attachment) in document.attachments {
+    for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key }) {
       let content = try attachment.content()
       try expect(
         Array(content) == bytes(content.first ?? 0, attachment.length),
