@@ -223,6 +223,8 @@ extension ModelContextCore {
   ///
   /// - Parameter settlesConflicts: whether what was changed here is to win over what was changed elsewhere
   ///   by now. If not, saving finds the conflict.
+  /// - Returns: the models that took something over.
+  /// - Throws: whatever reading throws.
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try telling { (taken) throws in
