@@ -295,8 +295,8 @@ extension WriteTransaction {
 
   private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
     let commit = state.commit + 1
-    guard record.details != nil else {
-      // Nothing is looked up for it, so nothing can fail.
+    guard record.details?.releasesSomething == true else {
+      // Nothing is looked up for it, so nothing can fail, and the trees need not be copied.
       try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
       return
     }
