@@ -31,7 +31,7 @@ package struct CrashEffort: Sendable {
     olderCuts = budget.choose(test: 0, ci: 1, night: 3, release: 8)
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
-    stride = budget.choose(test: 6, ci: 1, night: 1, release: 1)
+    stride = budget.choose(test: 10, ci: 1, night: 1, release: 1)
     // With so many states, some of them will do.
     goingOnStride = budget.choose(test: 3, ci: 3, night: 10, release: 10)
     recoveryStride = budget.choose(test: 150, ci: 500, night: 400, release: 100)
