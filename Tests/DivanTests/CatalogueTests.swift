@@ -279,6 +279,49 @@ struct CatalogueTests {
     _ = try database.write { try $0.update(id) { $0["title"] = "Other" } }
   }
 
+  class Chore: Model {
+    @Persisted var title: String
+    @Persisted var due: Date?
+    @Persisted var tags: [String]
+    @Persisted var list: ChoreList?
+
+    override class var documentType: String? { "chore" }
+  }
+
+  class ChoreList: Model {
+    @Persisted var name: String
+  }
+
+  private struct OldChore {
+    var id: String
+    var title: String
+    var due: Date?
+  }
+
+  @Test func `what another library had becomes models, batch by batch`() throws {
+    let database = try open()
+    let batches = (0..<3).map { batch in
+      (0..<10).map { OldChore(id: "\(batch)-\($0)", title: "Chore \($0)") }
+    }
+    let context = database.makeContext()
+    context.isObservable = false
+    for batch in batches {
+      for old in batch {
+        let chore = Chore(in: context, id: old.id)
+        chore.title = old.title
+        chore.due = old.due
+      }
+      try context.saveAllModels()
+    }
+    #expect(try database.snapshot().count == 30)
+    let list = ChoreList(in: context)
+    let chore = try #require(try context.model(Chore.self, "2-3"))
+    chore.list = list
+    try context.saveAllModels()
+    try list.delete()
+    #expect(chore.list == nil)
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -300,6 +343,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 27)
+    #expect(count == 29)
   }
 }

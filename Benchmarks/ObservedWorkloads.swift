@@ -1,0 +1,139 @@
+import Divan
+import Observation
+import Synchronization
+
+/// A model that tells of each property.
+private final class ObservedModel: Model, Observable {
+  @Persisted var year = 0
+}
+
+/// A class that tells of its property as `@Observable` would have it, written by hand.
+private final class ObservedPlain: Observable {
+  private var storedYear = 0
+  private let registrar = ObservationRegistrar()
+
+  var year: Int {
+    get {
+      registrar.access(self, keyPath: \.year)
+      return storedYear
+    }
+    set {
+      registrar.withMutation(of: self, keyPath: \.year) { storedYear = newValue }
+    }
+  }
+}
+
+/// A model that counts how many of it there are.
+private final class CountedModel: Model {
+  static let count = Atomic<Int>(0)
+  @Persisted var number = 0
+  @Persisted var next: CountedModel?
+  @Persisted var others: [CountedModel]
+
+  required init() {
+    super.init()
+    CountedModel.count.add(1, ordering: .relaxed)
+  }
+
+  deinit { CountedModel.count.subtract(1, ordering: .relaxed) }
+}
+
+extension Workload {
+  /// Models that are observed, beside what `@Observable` costs; and what is left of models that are dropped.
+  static let observing = [
+    Workload(
+      name: "observed-read", title: "read an observed model's property again", unit: .nanoseconds
+    ) { _ in
+      let model = ObservedModel()
+      model.year = 1927
+      return measure { sum, _ in sum &+= read(model) }
+    },
+    Workload(
+      name: "observed-read-plain", title: "the same of an observable class", unit: .nanoseconds
+    ) { _ in
+      let model = ObservedPlain()
+      model.year = 1927
+      return measure { sum, _ in sum &+= read(model) }
+    },
+    Workload(
+      name: "observed-write", title: "write an observed model's property again", unit: .nanoseconds
+    ) { _ in
+      let model = ObservedModel()
+      return measure { sum, index in
+        write(model, index)
+        sum &+= index
+      }
+    },
+    Workload(
+      name: "observed-write-plain", title: "the same of an observable class", unit: .nanoseconds
+    ) { _ in
+      let model = ObservedPlain()
+      return measure { sum, index in
+        write(model, index)
+        sum &+= index
+      }
+    },
+    Workload(
+      name: "memory-models",
+      title: "growth of anonymous memory while models are made, saved, loaded and dropped",
+      unit: .megabytes, isApart: true, warmsUp: false
+    ) { bench in
+      try bench.remove("cycles")
+      let database = try bench.open("cycles", .none)
+      // The first rounds bring in what is there once.
+      for _ in 0..<10 { try cycle(database) }
+      let before = try requireMemory()
+      for _ in 0..<(bench.count / cycleSize) { try cycle(database) }
+      let growth = try requireMemory() - before
+      let left = CountedModel.count.load(ordering: .relaxed)
+      guard left <= 1 else { throw BenchmarkError("\(left) models are left") }
+      try database.close()
+      return growth / 1e6
+    },
+  ]
+
+  private static let cycleSize = 100
+
+  /// Makes models that refer to each other in circles, saves them, loads them elsewhere, and purges them.
+  private static func cycle(_ database: Database) throws {
+    let ids = (0..<cycleSize).map { "model \($0)" }
+    do {
+      let context = database.makeContext()
+      let models = ids.map { CountedModel(in: context, id: $0) }
+      for (index, model) in models.enumerated() {
+        model.number = index
+        model.next = models[(index + 1) % models.count]
+        model.others = [model, models[0]]
+      }
+      try context.saveAllModels()
+    }
+    do {
+      let context = database.makeContext()
+      var sum = 0
+      for id in ids { sum += try context.model(CountedModel.self, id)?.next?.number ?? 0 }
+      guard sum == cycleSize * (cycleSize - 1) / 2 else {
+        throw BenchmarkError("models are missing")
+      }
+    }
+    try database.write { transaction in
+      for id in ids { try transaction.purge(id) }
+    }
+  }
+
+  private static func measure(_ body: (inout Int, Int) -> Void) -> Double {
+    let count = 1_000_000
+    var sum = 0
+    let elapsed = seconds { for index in 1...count { body(&sum, index) } }
+    precondition(sum > 0, "What was read is used")
+    return elapsed * 1e9 / Double(count)
+  }
+
+  @inline(never)
+  private static func read(_ model: ObservedModel) -> Int { model.year }
+  @inline(never)
+  private static func read(_ model: ObservedPlain) -> Int { model.year }
+  @inline(never)
+  private static func write(_ model: ObservedModel, _ year: Int) { model.year = year }
+  @inline(never)
+  private static func write(_ model: ObservedPlain, _ year: Int) { model.year = year }
+}
