@@ -273,6 +273,13 @@ extension Checkpoint {
       state.segments.update(segment)
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
+    do throws(PageError) {
+      state.indexes = try state.readIndexes()
+    } catch .unreadable(_, let error) {
+      throw .system(error)
+    } catch {
+      throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+    }
     return Usable(checkpoint: checkpoint, chain: chain, state: state)
   }
 

@@ -316,6 +316,7 @@ extension LogOpening {
         throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
       }
     }
+    replay.finish()
     return replayed
   }
 }

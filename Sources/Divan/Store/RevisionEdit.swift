@@ -229,6 +229,7 @@ extension WriteTransaction {
   func append(
     _ record: DocumentRecord, id: String, over current: DocumentEntry?
   ) throws(DatabaseError) {
+    let indexed = try indexChange(to: record, id, over: current)
     let savepoint = buffer.savepoint
     let place = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
@@ -249,6 +250,7 @@ extension WriteTransaction {
         state.documentCount += 1
       }
     }
+    if let indexed { make(indexed) }
   }
 
   /// Appends a record whose payload `encode` appends; returns where it will stand.

@@ -198,7 +198,9 @@ extension LeafRepair {
         _ = try replay.run(segment, from: nil, through: commit)
       }
     }
+    replay.finish()
     if let damage = replay.damage.first { throw DatabaseError(damage) }
+    if case .unreadable(_, let error) = replay.indexProblem { throw DatabaseError(error) }
     var found: Entries = [:]
     var scan = replay.state[keyPath: tree].scan()
     // All of it is in memory, so nothing can fail.

@@ -156,6 +156,7 @@ extension Store {
     defer { transaction.end() }
     let result = try body(transaction)
     if !transaction.isEmpty {
+      try transaction.checkUniqueness()
       try append(transaction, writer, needsFlush: durability == .full)
     }
     return result

@@ -23,6 +23,8 @@ public final class WriteTransaction {
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
+  /// What unique indexes got entries of: number and value, with the index's name.
+  var valuesToCheck: [[UInt8]: String] = [:]
   /// When the first document expires for which that was said here.
   var earliestExpiry: UInt64?
 

@@ -6,7 +6,7 @@ import DivanLog
 /// by element, and objects by their properties in the order of their names. Numbers that are equal have the
 /// same bytes, also if one is written as a whole number and the other is not. FILE_FORMAT.md §10
 ///
-/// What would take more than ``sizeLimit`` bytes is cut, and a hash of the rest follows: such values are in
+/// What would take ``sizeLimit`` bytes or more is cut, and a hash of the rest follows: such values are in
 /// their order only as far as they are not cut, and equal if these bytes are, but for the odds of a
 /// collision of SHA-256.
 struct IndexedValue: Hashable, Sendable {
@@ -14,7 +14,7 @@ struct IndexedValue: Hashable, Sendable {
   /// Whether something was cut off.
   let isCut: Bool
 
-  /// The greatest size in bytes.
+  /// The size in bytes of what was cut; everything else is shorter.
   static let sizeLimit = 200
   /// How much of a value stays that is cut.
   static let cutSize = sizeLimit - 32
@@ -22,24 +22,48 @@ struct IndexedValue: Hashable, Sendable {
   static let depthLimit = 16
 
   init(_ value: Value) {
-    var writer = ByteWriter(capacity: 32)
-    writer.appendIndexed(value, depth: 0)
-    let whole = writer.sharedCopy
-    isCut = whole.count > IndexedValue.sizeLimit
+    let whole = IndexedValue.whole(value)
+    isCut = whole.count >= IndexedValue.sizeLimit
     if isCut {
-      let rest = SHA256.digest(of: whole.suffix(from: IndexedValue.cutSize))
-      bytes = whole.prefix(IndexedValue.cutSize).array + rest.bytes
+      let rest = SharedBytes(copying: Array(whole[IndexedValue.cutSize...]))
+      bytes = whole.prefix(IndexedValue.cutSize) + SHA256.digest(of: rest).bytes
     } else {
-      bytes = whole.array
+      bytes = whole
     }
   }
 
-  /// The bytes with which all texts begin that begin with a text; without its end.
+  /// The bytes of a value of which nothing is cut off.
+  static func whole(_ value: Value) -> [UInt8] {
+    var writer = ByteWriter(capacity: 32)
+    writer.appendIndexed(value, depth: 0)
+    return writer.sharedCopy.array
+  }
+
+  /// What the bytes of all values of a value's type begin with, the lower half of the byte left out.
+  static func type(of value: Value) -> UInt8 {
+    switch value {
+    case .null: Tag.null
+    case .bool: Tag.no
+    case .int, .unsigned, .double: Tag.number
+    case .string: Tag.text
+    case .array: Tag.array
+    case .object: Tag.object
+    }
+  }
+
+  /// The bytes with which all texts begin that begin with a text, as far as they are not cut; without its end.
   static func prefix(ofTexts text: String) -> [UInt8] {
+    Array(wholePrefix(ofTexts: text).prefix(IndexedValue.cutSize))
+  }
+
+  /// How many bytes that would be, if nothing were cut.
+  static func prefixSize(ofTexts text: String) -> Int { wholePrefix(ofTexts: text).count }
+
+  private static func wholePrefix(ofTexts text: String) -> [UInt8] {
     var writer = ByteWriter(capacity: 32)
     writer.append(Tag.text)
     writer.appendEscaped(text)
-    return writer.sharedCopy.prefix(min(writer.count, IndexedValue.cutSize)).array
+    return writer.sharedCopy.array
   }
 
   fileprivate enum Tag {
