@@ -131,12 +131,26 @@ extension LogDump {
     try say(options, fields, text)
   }
 
+  /// Every content that attachments have, with the documents that refer to it.
   func attachments(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
-    try say(
-      options, [("attachments", .list([])), ("note", .text("this format has none yet"))],
-      "No attachments: this version of the format has none yet.")
-    return log.status
+    var index = InspectedIndex()
+    for segment in log.segments { try index.add(segment) }
+    let found = try index.attachments()
+    for each in found {
+      let ids = each.documentIDs.map { printable($0) }.joined(separator: "  ")
+      try say(
+        options,
+        [
+          ("digest", .text(each.digest)), ("length", .number(UInt64(each.length))),
+          ("isFile", .flag(each.isFile)), ("documents", .list(each.documentIDs.map { .text($0) })),
+        ],
+        "\(each.digest)\(column(UInt64(each.length), 14))  \(each.isFile ? "file" : "log ")  "
+          + (ids.isEmpty ? "nothing refers to it any more" : ids))
+    }
+    if found.isEmpty, !options.isJSON { try output.line("No attachments.") }
+    for damage in index.damage { try problems.line("damage: \(printable(damage.description))") }
+    return index.damage.isEmpty ? log.status : .damage
   }
 
   /// Bytes of each segment: live, dead, and those of the live ones that only history, names or other

@@ -108,7 +108,7 @@ extension Options {
       tx, log            transactions: commit, time, place; --records adds what each holds
       doc ID             a document with the revisions known; --revs adds the older bodies
                          that still stand in the log, and what changed from one to the next
-      att                attachments
+      att                contents of attachments: digest, length, place, documents that refer to them
       stats              bytes in each segment: live, dead, pinned
       verify             checks every byte that matters, and says what is wrong
       export             JSON Lines: one object for each document, with `_id`, `_rev` and its

@@ -258,6 +258,17 @@ struct AttachmentTests {
     #expect(try attachment.content() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
   }
 
+  /// Once, what had come by then was stored as if it were all.
+  @Test func `content whose task is cancelled is not stored by half`() async throws {
+    let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+    let database = database
+    let storing = Task { try await database.storeAttachment(contentType: "x/y", pieces: pieces) }
+    continuation.yield(long(1, count: 60_000))
+    storing.cancel()
+    let error = await #expect(throws: DatabaseError.self) { try await storing.value }
+    #expect(error?.code == .cancelled)
+  }
+
   @Test(arguments: [0..<Int.max, -5..<3, 199_990..<Int.max, 300_000..<400_000])
   func `a range may reach beyond the content`(range: Range<Int>) throws {
     var document = Document(id: "a")

@@ -125,11 +125,15 @@ struct ChangeFeedTests {
     var last = try database.changes(since: end).makeAsyncIterator()
     #expect(try await ids(1, of: &last) == ["c"])
 
+    // One in another store; and one in this one before an older copy of its files took its place.
     let other = try Database.inMemory()
-    #expect {
-      _ = try other.changes(since: position)
-    } throws: {
-      ($0 as? DatabaseError)?.code == .foreignPosition
+    let beyond = try #require(FeedPosition("99-\(database.storeID)"))
+    for (database, position) in [(other, position), (database, beyond)] {
+      #expect {
+        _ = try database.changes(since: position)
+      } throws: {
+        ($0 as? DatabaseError)?.code == .foreignPosition
+      }
     }
     for text in ["", "1", "1-", "-1-a", "01-a", "+1-a", " 1-a", "99999999999999999999-a", "a-1"] {
       #expect(FeedPosition(text) == nil, "\(text)")

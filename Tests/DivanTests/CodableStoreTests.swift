@@ -58,6 +58,49 @@ struct CodableStoreTests {
     #expect(try database.snapshot().count == 2)
   }
 
+  /// Once, putting a value took them away without a word.
+  @Test func `attachments stay when a value is put, as other properties do`() throws {
+    let database = try Database.inMemory()
+    var document = Document(id: "m", ["title": "M", "year": 1931, "rating": 9])
+    document.attachments["poster"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
+    let stored = try database.write { try $0.put(document) }
+    func expectPoster(_ place: Comment) throws {
+      let now = try database.snapshot().get("m")
+      #expect(try now?.attachments["poster"]?.content() == Data([1, 2, 3]), place)
+      #expect(now?["rating"] == 9, place)
+    }
+    var film = Film(id: "m", title: "M!", year: 1931)
+    try database.write { try $0.put(film) }
+    try expectPoster("put")
+    try database.write { try $0.put(&film) }
+    try expectPoster("put(&)")
+    try database.write { _ = try $0.put(contentsOf: [film]) }
+    try expectPoster("put(contentsOf:)")
+    var checked = try #require(try database.snapshot().get(Checked.self, "m"))
+    try database.write { try $0.put(&checked) }
+    try expectPoster("with a revision")
+    #expect(stored.revision != checked.revision)
+  }
+
+  @Test func `a value of a branch that does not win is put over what that branch has`() throws {
+    let database = try Database.inMemory()
+    let base = try database.write { try $0.put(Document(id: "m", ["title": "M"])) }
+    var branches: [Document] = []
+    for text in ["one", "two"] {
+      var branch = base
+      branch["title"] = .string(text)
+      branch["note"] = .string(text)
+      branches.append(try database.write { try $0.put(branch, allowingConflict: true) })
+    }
+    let winner = try #require(try database.snapshot().get("m"))
+    let loser = try #require(branches.first { $0.revision != winner.revision })
+    var value = Checked(id: "m", revision: loser.revision, title: "changed")
+    try database.write { try $0.put(&value) }
+    let leaves = try database.snapshot().leaves(of: "m")
+    let changed = try #require(leaves.first { $0["title"] == "changed" })
+    #expect(changed["note"] == loser["note"] && changed.revision == value.revision)
+  }
+
   @Test func `an object is given its ID and revision, and keeps what is not coded`() throws {
     let database = try Database.inMemory()
     let person = Person(name: "Fritz")

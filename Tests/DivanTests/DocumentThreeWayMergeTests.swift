@@ -233,4 +233,14 @@ extension Value.Object {
     }
     return edited
   }
+
+  @Test func `without a base, what only one side has overlaps, at any depth`() {
+    let merge = ThreeWayMerge(
+      base: nil, mine: ["a": 1, "o": ["x": 1, "y": 2], "same": 0],
+      theirs: ["o": ["y": 2], "same": 0])
+    #expect(merge.overlaps.map(\.path) == [["a"], ["o", "x"]])
+    #expect(merge.properties == ["o": ["y": 2], "same": 0])
+    let known = ThreeWayMerge(base: [:], mine: ["a": 1], theirs: [:])
+    #expect(known.overlaps.isEmpty && known.properties == ["a": 1])
+  }
 }

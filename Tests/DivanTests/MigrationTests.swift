@@ -104,4 +104,54 @@ struct MigrationTests {
     #expect(try database.json("n") == #"{"modelVersion":3,"title":"","year":0}"#)
     #expect(!film.needsSave)
   }
+
+  @Test func `what is taken back is upgraded again, before it can be stored as upgraded`() throws {
+    try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
+    let context = database.makeContext()
+    let film = try #require(try context.model(Film.self, "a"))
+    film.title = "other"
+    film.revert()
+    #expect(film.title == "Metropolis" && film.year == 1927 && film.needsSave)
+    try film.save()
+    #expect(try database.json("a") == #"{"modelVersion":3,"title":"Metropolis","year":1927}"#)
+  }
+
+  @Test func `what an earlier program stored over it meanwhile stays of its version`() throws {
+    try database.put("a", #"{"modelVersion": 3, "title": "M", "year": 1931}"#)
+    let context = database.makeContext()
+    let film = try #require(try context.model(Film.self, "a"))
+    film.year = 1932
+    try database.put("a", #"{"name": "M!", "title": "M", "year": 1931}"#)
+    try film.save()
+    #expect(try database.json("a") == #"{"name":"M!","title":"M","year":1932}"#)
+  }
+
+  @Test func `a strict context looks at what was upgraded`() throws {
+    try database.put("a", #"{"year": "1927", "name": "Metropolis"}"#)
+    let context = database.makeContext()
+    context.isStrict = true
+    #expect(try context.model(Film.self, "a")?.year == 1927)
+  }
+
+  private final class Refusing: Model {
+    @Persisted var title: String
+    override class var modelVersion: Int { 2 }
+    struct NotYet: Error {}
+    override func upgrade(from version: Int) throws {
+      title = "half"
+      throw NotYet()
+    }
+  }
+
+  @Test func `what cannot be upgraded is told of, and stays as it is`() throws {
+    try database.put("a", #"{"title": "old"}"#)
+    let context = database.makeContext()
+    var errors = 0
+    context.errorHandler = { errors += $0 is Refusing.NotYet ? 1 : 0 }
+    let model = try #require(try context.model(Refusing.self, "a"))
+    #expect(errors == 1 && model.title == "old" && !model.needsSave)
+    model.title = "new"
+    try model.save()
+    #expect(try database.json("a") == #"{"title":"new"}"#)
+  }
 }

@@ -60,6 +60,19 @@ struct ModelAutosaveTests {
     #expect(try database.json("a") == #"{"text":"x"}"#)
   }
 
+  @Test func `one model that cannot be saved does not keep others from being saved`() async throws {
+    let context = context
+    var errors = 0
+    let strict = Strict(in: context, id: "a")
+    let todo = Todo(in: context, id: "b")
+    let saving = Task { await context.autosave(after: .zero) { _ in errors += 1 } }
+    try await wait { !todo.needsSave }
+    #expect(strict.needsSave && errors == 1)
+    saving.cancel()
+    await saving.value
+    #expect(errors == 2)
+  }
+
   @Test func `what is unsaved when the task is cancelled is saved at once`() async throws {
     let context = context
     let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }

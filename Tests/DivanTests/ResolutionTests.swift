@@ -92,6 +92,21 @@ struct ResolutionTests {
     #expect(resolved?["title"] == "Metropolis")
   }
 
+  /// Once, what one branch had removed came back without a word.
+  @Test func `where no base is held, what was removed overlaps, too`() throws {
+    let database = try Self.makeDatabase(.none)
+    try store(film, in: database, branches: [{ $0["year"] = nil }, { $0["title"] = "Moloch" }])
+    var asked: [[String]] = []
+    let resolved = try database.write { transaction in
+      try transaction.resolve("film") { overlap in
+        asked.append(overlap.path)
+        return overlap.mine == nil ? .mine : overlap.theirs == nil ? .theirs : .mine
+      }
+    }
+    #expect(asked == [["title"], ["year"]])
+    #expect(resolved?["year"] == nil)
+  }
+
   @Test func `where no base is held, whatever differs overlaps`() throws {
     let database = try Self.makeDatabase(.none)
     try store(

@@ -46,6 +46,35 @@ struct RescueTests {
     return store
   }
 
+  @Test func `att lists every content, with the documents that refer to it`() throws {
+    let store = try makeStore()
+    let database = try store.open()
+    try database.write { transaction in
+      var document = Document(id: "sharing")
+      document.attachments["s"] = Document.Attachment(contentType: "x/y", [1, 2, 3])
+      try transaction.put(document)
+      document = Document(id: "passing")
+      document.attachments["t"] = Document.Attachment(contentType: "x/y", [4])
+      try transaction.put(document)
+    }
+    try database.write { try $0.purge("passing") }
+    try database.close()
+    func facts(_ bytes: [UInt8]) -> String {
+      SHA256.digest(of: SharedBytes(copying: bytes)).description
+    }
+    let lines = Set(store.dumpAll(["att"]).lines)
+    #expect(lines.contains("\(facts(large))        100000  file  attached"))
+    #expect(lines.contains("\(facts([1, 2, 3]))             3  log   attached  sharing"))
+    #expect(
+      lines.count == 2
+        || lines.contains("\(facts([4]))             1  log   nothing refers to it any more"))
+    let json = store.dumpAll(["att", "--json"]).lines
+    #expect(
+      json.contains(
+        #"{"digest":"\#(facts([1, 2, 3]))","length":3,"isFile":false,"#
+          + #""documents":["attached","sharing"]}"#))
+  }
+
   @Test func `export writes as much as is asked for`() throws {
     let store = try makeStore()
     func lines(_ options: String...) -> [String] {

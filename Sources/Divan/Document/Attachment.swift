@@ -27,7 +27,7 @@ extension Document {
     /// How long the content is, in bytes.
     public let length: Int
     /// The generation of the revision that added it; 0 if it was not stored yet.
-    package var generation: UInt64
+    public package(set) var generation: UInt64
     package let body: Body
 
     package enum Body: Sendable {

@@ -55,25 +55,25 @@ extension ThreeWayMerge {
   /// Merges two edits of `base`, and leaves every overlap unresolved.
   ///
   /// - Parameters:
-  ///   - base: what both edits began with; empty if that is not known, so that whatever differs
-  ///     overlaps.
+  ///   - base: what both edits began with; nil if that is not known, so that whatever differs overlaps, also
+  ///     what only one side has: nobody knows whether that was added here or removed there.
   ///   - mine: what one side made of it.
   ///   - theirs: what the other side made of it.
-  public init(base: Value.Object, mine: Value.Object, theirs: Value.Object) {
+  public init(base: Value.Object?, mine: Value.Object, theirs: Value.Object) {
     self.init(base: base, mine: mine, theirs: theirs) { _ in .unresolved }
   }
 
   /// Merges two edits of `base`, and asks what is to become of overlaps.
   ///
   /// - Parameters:
-  ///   - base: what both edits began with; empty if that is not known, so that whatever differs
-  ///     overlaps.
+  ///   - base: what both edits began with; nil if that is not known, so that whatever differs overlaps, also
+  ///     what only one side has: nobody knows whether that was added here or removed there.
   ///   - mine: what one side made of it.
   ///   - theirs: what the other side made of it.
   ///   - resolve: is asked about each overlap, in the order of the keys.
   /// - Throws: what `resolve` throws.
   public init<Failure: Error>(
-    base: Value.Object, mine: Value.Object, theirs: Value.Object,
+    base: Value.Object?, mine: Value.Object, theirs: Value.Object,
     resolve: (Overlap) throws(Failure) -> Resolution
   ) throws(Failure) {
     properties = try merge(base, mine, theirs, at: [], resolve)
@@ -82,17 +82,18 @@ extension ThreeWayMerge {
 
 extension ThreeWayMerge {
   private mutating func merge<Failure: Error>(
-    _ base: Value.Object, _ mine: Value.Object, _ theirs: Value.Object, at path: [String],
+    _ base: Value.Object?, _ mine: Value.Object, _ theirs: Value.Object, at path: [String],
     _ resolve: (Overlap) throws(Failure) -> Resolution
   ) throws(Failure) -> Value.Object {
-    var (base, mine, theirs) = (base.entries[...], mine.entries[...], theirs.entries[...])
+    let isBaseKnown = base != nil
+    var (base, mine, theirs) = ((base ?? [:]).entries[...], mine.entries[...], theirs.entries[...])
     var merged: [Value.Object.Element] = []
     merged.reserveCapacity(max(mine.count, theirs.count))
     while let key = ThreeWayMerge.leastKey(base.first?.key, mine.first?.key, theirs.first?.key) {
       let value = try merge(
         Overlap(
           path: path + [key], base: base.popValue(key), mine: mine.popValue(key),
-          theirs: theirs.popValue(key)), resolve)
+          theirs: theirs.popValue(key)), isBaseKnown: isBaseKnown, resolve)
       if let value { merged.append((key, value)) }
     }
     return Value.Object(sortedEntries: merged)
@@ -100,16 +101,19 @@ extension ThreeWayMerge {
 
   /// Merges one property, which need not overlap.
   private mutating func merge<Failure: Error>(
-    _ property: Overlap, _ resolve: (Overlap) throws(Failure) -> Resolution
+    _ property: Overlap, isBaseKnown: Bool, _ resolve: (Overlap) throws(Failure) -> Resolution
   ) throws(Failure) -> Value? {
-    if property.mine == property.theirs || property.theirs == property.base { return property.mine }
-    if property.mine == property.base { return property.theirs }
+    if property.mine == property.theirs { return property.mine }
+    if isBaseKnown, property.theirs == property.base { return property.mine }
+    if isBaseKnown, property.mine == property.base { return property.theirs }
     if case .object(let mine)? = property.mine, case .object(let theirs)? = property.theirs {
       // Where there was another kind of value, nothing is common to both objects.
       switch property.base {
       case .object(let base)?:
         return .object(try merge(base, mine, theirs, at: property.path, resolve))
-      case nil: return .object(try merge([:], mine, theirs, at: property.path, resolve))
+      case nil:
+        return .object(
+          try merge(isBaseKnown ? [:] : nil, mine, theirs, at: property.path, resolve))
       default: break
       }
     }

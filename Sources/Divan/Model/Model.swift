@@ -38,6 +38,8 @@ nonisolated open class Model {
   final var documentID = ""
   final var state = State.new
   final var isChanged = false
+  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
+  final var upgradedFrom: Int?
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
   /// Where the model stands among the unsaved ones of its context; 0 if it is none of them.
@@ -117,7 +119,9 @@ nonisolated open class Model {
   ///
   /// - Parameter version: the version that the document has; 1 if it says nothing. Documents of later
   ///   versions than the class's are read as they are.
-  open func upgrade(from version: Int) {}
+  /// - Throws: whatever keeps it from being upgraded: the context's ``ModelContext/errorHandler`` is told, and
+  ///   the model is what the document says, of the earlier version.
+  open func upgrade(from version: Int) throws {}
 
   /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
   /// has the database make it.
@@ -281,6 +285,13 @@ extension Model {
   ///
   /// A new model gets the values that its class declares.
   public final func revert() {
+    takeBackChanges()
+    if state != .new { core?.noteClean(self) }
+    upgradeIfOutdated()
+  }
+
+  private final func takeBackChanges() {
+    upgradedFrom = nil
     announcing(dirtyPaths + ModelObservation.otherPaths) {
       for place in modelClass.places {
         setFlags(
@@ -292,7 +303,6 @@ extension Model {
       extras = nil
       isChanged = false
     }
-    if state != .new { core?.noteClean(self) }
   }
 
   private func requireCore() throws(DatabaseError) -> ModelContextCore {
@@ -357,6 +367,7 @@ extension Model {
   final func attach(_ body: EncodedValue, state: State) {
     self.body = body
     self.state = state
+    upgradedFrom = nil
     extras = nil
     isChanged = false
     if !references.isEmpty { references.removeAll() }
@@ -369,15 +380,16 @@ extension Model {
   }
 
   /// Takes over what the document is now; what was changed and not saved stays.
-  final func rebase(on body: EncodedValue) {
-    announcing(pathsChanged(by: body)) {
+  ///
+  /// `resolved` has the keys of changed properties that become something else than they are.
+  final func rebase(on body: EncodedValue, resolved: Set<String> = []) {
+    announcing(pathsChanged(by: body, resolved)) {
       self.body = body
+      upgradedFrom = nil
       state = .stored
       forgetOriginalAttachments()
       for property in modelClass.properties where !property.isDirty(in: self) {
-        property.set(PropertyFlags.unloaded, in: self)
-        property.clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: self)
-        property.forgetTargets(of: self)
+        property.readAgain(in: self)
       }
     }
   }
@@ -390,20 +402,31 @@ extension Model {
   /// Lets the model change what an earlier version of its class has stored.
   final func upgradeIfOutdated() {
     let version = modelClass.version
-    guard version > 1, let body, !isChanged else { return }
-    do throws(DatabaseError) {
+    guard version > 1, let body, !isChanged, state == .stored else { return }
+    do {
       let stored = try body.property(modelClass.versionKey)?.decode().intValue ?? 1
-      if stored < version { upgrade(from: stored) }
+      guard stored < version else { return }
+      try upgrade(from: stored)
+      upgradedFrom = stored
     } catch {
-      report(error)
+      takeBackChanges()
+      core?.noteClean(self)
+      if let error = error as? DatabaseError {
+        report(error)
+      } else {
+        core?.handle?.errorHandler?(error)
+      }
     }
   }
 
   /// What observers are to be told of when the document becomes this one.
-  private func pathsChanged(by next: EncodedValue) -> [ModelObservation.Path] {
+  private func pathsChanged(
+    by next: EncodedValue, _ resolved: Set<String>
+  ) -> [ModelObservation.Path] {
     let changed = modelClass.properties.filter { property in
-      !property.isDirty(in: self)
-        && (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
+      property.isDirty(in: self)
+        ? resolved.contains(property.key)
+        : (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
     }
     return changed.map { $0.observationPath(in: self) }
       + [ModelObservation.statePath, ModelObservation.undeclaredPath]

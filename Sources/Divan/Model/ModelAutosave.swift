@@ -8,8 +8,9 @@ extension ModelContext {
   /// ```
   ///
   /// When a model has become unsaved, this waits for `delay`, and then does what ``saveAllModels()`` does. If
-  /// that fails, `onError` is told, everything stays unsaved, and it is tried again after twice the delay,
-  /// four times the delay and so on, a minute at most. When the task is cancelled, what is unsaved is saved at
+  /// that fails, models are saved one by one; `onError` is told of each that cannot be, it stays unsaved, and
+  /// it is tried again after two seconds or twice the delay, then after twice as long and so on, a minute at
+  /// most. When the task is cancelled, what is unsaved is saved at
   /// once, and it ends. It runs where the context belongs, and keeps the context until then.
   ///
   /// - Parameters:
@@ -25,17 +26,36 @@ extension ModelContext {
     while true {
       if core.unsaved.isEmpty { await signal.wait(beyond: core.lastOrder) }
       if !Task.isCancelled {
-        let pause = min(delay * (1 << min(failureCount, 16)), .seconds(60))
+        let pause = min(max(delay, .seconds(1)) * (1 << min(failureCount, 16)), .seconds(60))
         try? await Task.sleep(for: failureCount == 0 ? delay : pause)
       }
-      do {
-        try saveAllModels()
-        failureCount = 0
-      } catch {
-        onError(error)
-        failureCount += 1
-      }
+      if saveEach(onError) { failureCount = 0 } else { failureCount += 1 }
       if Task.isCancelled { return }
+    }
+  }
+
+  /// Saves everything at once or, if that fails, whatever can be saved by itself; returns whether all was saved.
+  private func saveEach(_ onError: (any Error) -> Void) -> Bool {
+    do {
+      try saveAllModels()
+      return true
+    } catch {
+      let models = core.unsavedModels
+      guard models.count > 1 else {
+        onError(error)
+        return false
+      }
+      // One model that is not valid, or in conflict, must not keep the others from being saved.
+      var isAllSaved = true
+      for model in models where model.isUnsaved {
+        do {
+          try model.save()
+        } catch {
+          onError(error)
+          isAllSaved = false
+        }
+      }
+      return isAllSaved
     }
   }
 }

@@ -23,14 +23,16 @@ struct ModelCoder: ~Copyable {
     let currentBody = try current.encoded()
     let isMerged = currentBody.bytes != base.bytes
     var body = try merge(model, over: currentBody, type: nil)
+    var keys: Set<String> = []
     if isMerged {
       let resolved = try ModelCoder.resolveConflicts(
         of: model, base: base, current: currentBody, result: body)
       if !resolved.isEmpty { body = try merge(resolved, into: body) { _ in } }
+      keys = Set(resolved.keys)
     }
     var document = Document(id: model.id, revision: current.revision, body)
     document.attachments = try model.merge(into: current.attachments)
-    return (document, SavedModel(model: model, body: body, isMerged: isMerged))
+    return (document, SavedModel(model: model, body: body, isMerged: isMerged, resolved: keys))
   }
 
   /// All properties of a model, as they would be saved if nobody else had changed the document.
@@ -88,8 +90,10 @@ struct ModelCoder: ~Copyable {
         object[property.key] = try ModelCoder.value(of: property, in: model)
       }
       let (version, versionKey) = (model.modelClass.version, model.modelClass.versionKey)
-      // What a later version has stored stays one of that.
-      if version > 1, object[versionKey]?.intValue ?? 1 < version {
+      // Only what was upgraded, or is new, is of the class's version: what an earlier program or a later one has
+      // stored meanwhile stays one of theirs.
+      let stored = object[versionKey]?.intValue ?? 1
+      if stored < version, model.state == .new || model.upgradedFrom == stored {
         object[versionKey] = .int(Int64(version))
       }
       if !isTyped, let type { object[model.modelClass.documentTypeKey] = .string(type) }

@@ -108,7 +108,7 @@ extension ModelContext {
   /// `type`; with a ``ModelRegistry``, those of its subclasses, too, and none of other registered classes.
   /// Models that were not saved yet are not among them.
   public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
-    ModelCursor(core, try core.requireSnapshot().documents(range))
+    ModelCursor(core, try core.requireSnapshot(), range)
   }
 
   /// Stores what was changed in these models, in one transaction: all of it, or nothing.
@@ -152,16 +152,21 @@ extension ModelContext {
 public struct ModelCursor<M: Model> {
   private let core: ModelContextCore
   private var documents: DocumentCursor
+  private let snapshot: Snapshot
 
-  init(_ core: ModelContextCore, _ documents: DocumentCursor) {
+  init(_ core: ModelContextCore, _ snapshot: Snapshot, _ range: IDRange) {
     self.core = core
-    self.documents = documents
+    self.snapshot = snapshot
+    documents = snapshot.documents(range)
   }
 
   /// The next model; nil at the end.
   public mutating func next() throws -> M? {
-    while let document = try documents.next() {
-      guard core.isDocument(document, of: M.self) else { continue }
+    while let found = try documents.next() {
+      // The context may have moved on since: its models say what its snapshot says.
+      guard let document = try core.current(found, in: snapshot),
+        core.isDocument(document, of: M.self)
+      else { continue }
       let model = try core.model(M.self, of: document)
       if !model.isDeleted { return model }
     }

@@ -18,7 +18,7 @@ final class ModelContextCore {
   var snapshot: Snapshot?
   /// Why there is no snapshot.
   let openingError: (any Error)?
-  private var live: [String: WeakModel] = [:]
+  private var live: [DocumentKey: WeakModel] = [:]
   private(set) var unsaved: [UInt64: Model] = [:]
   private(set) var lastOrder: UInt64 = 0
   /// Tells those who save that models became unsaved; nil while nobody waits for that.
@@ -26,10 +26,19 @@ final class ModelContextCore {
   /// Those who are to be told of models that took something over.
   var followers: [ModelUpdates.WeakFollower] = []
   /// Changed models whose documents were changed elsewhere; `refresh` looks at them again.
-  var outdated: Set<String> = []
+  var outdated: Set<DocumentKey> = []
 
   private struct WeakModel {
     weak var model: Model?
+  }
+
+  /// A document's ID as the store tells IDs apart: by their bytes, where texts are equal that look alike.
+  struct DocumentKey: Hashable {
+    let id: String
+
+    init(_ id: String) { self.id = id }
+
+    static func == (a: Self, b: Self) -> Bool { haveSameUTF8(a.id, b.id) }
   }
 
   init(_ database: Database, _ registry: ModelRegistry?) {
@@ -56,19 +65,21 @@ final class ModelContextCore {
 
 extension ModelContextCore {
   /// The live model of this ID.
-  func known(_ id: String) -> Model? { live[id]?.model }
+  func known(_ id: String) -> Model? { live[DocumentKey(id)]?.model }
 
-  private func register(_ model: Model) {
+  func register(_ model: Model) {
     // The ID may be taken if the client gave it; saving then finds the conflict.
-    guard known(model.id) == nil else { return }
-    live[model.id] = WeakModel(model: model)
+    if let other = known(model.id), other.state != .deleted { return }
+    live[DocumentKey(model.id)] = WeakModel(model: model)
     model.isKnown = true
   }
 
   /// Takes out a model that is going.
   func forget(_ id: String) {
     // Another may have been made meanwhile.
-    if let index = live.index(forKey: id), live[index].value.model == nil { live.remove(at: index) }
+    if let index = live.index(forKey: DocumentKey(id)), live[index].value.model == nil {
+      live.remove(at: index)
+    }
   }
 
   /// Puts in a new model, and those that it refers to.
@@ -130,12 +141,23 @@ extension ModelContextCore {
     if handle?.isObservable == false { model.stopObservation() }
     model.documentID = document.id
     model.attach(try document.encoded(), state: .stored)
-    if handle?.isStrict == true { try model.load() }
-    register(model)
     model.upgradeIfOutdated()
+    do {
+      if handle?.isStrict == true { try model.load() }
+    } catch {
+      noteClean(model)
+      throw error
+    }
+    register(model)
     model.didLoad()
     model.awakeFromInitializer()
     return model
+  }
+
+  /// What the context's snapshot has of a document that was found in another; nil if nothing.
+  func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
+    let newest = try requireSnapshot()
+    return newest.view.isSameVersion(as: snapshot.view) ? document : try newest.get(document.id)
   }
 
   /// The class of the model of a document: the one that is registered for it, or that which was asked for.
@@ -194,9 +216,9 @@ extension ModelContextCore {
   func refresh() throws -> ModelUpdate {
     try telling { (taken) throws in
       try advance(rebasingChanged: true, &taken)
-      for id in outdated {
-        guard let model = known(id) else { continue }
-        try update(model, requireSnapshot().get(id), rebasingChanged: true, &taken)
+      for key in outdated {
+        guard let model = known(key.id) else { continue }
+        try update(model, requireSnapshot().get(key.id), rebasingChanged: true, &taken)
       }
       outdated.removeAll()
     }
@@ -207,6 +229,8 @@ extension ModelContextCore {
     var taken = ModelUpdate()
     defer {
       if !taken.isEmpty { for each in followers { each.follower?.note(taken) } }
+      // When all of them are up to date: a hook may save, or refresh.
+      for model in taken.changed { model.didLoad() }
     }
     try body(&taken)
     return taken
@@ -223,22 +247,48 @@ extension ModelContextCore {
   private func advance(
     ownChanges: Int = 0, rebasingChanged: Bool, _ taken: inout ModelUpdate
   ) throws {
-    let last = try requireSnapshot().sequence
+    let last = try requireSnapshot()
     let newest = try database.snapshot()
     snapshot = newest
-    guard newest.sequence != last + UInt64(ownChanges), !live.isEmpty else { return }
-    var changes = newest.changes(since: last)
-    while let change = try changes.next() {
-      guard let model = known(change.id), model.state != .new else { continue }
-      let document = change.isDeleted ? nil : change.document
-      try update(model, document, rebasingChanged: rebasingChanged, &taken)
+    guard !live.isEmpty else { return }
+    if newest.view.state.purgeCount != last.view.state.purgeCount {
+      // Purges are no changes: nothing but looking tells of them.
+      for model in live.values.compactMap(\.model) where model.state == .stored {
+        if try newest.exists(model.id) { continue }
+        try update(model, nil, rebasingChanged: rebasingChanged, &taken)
+      }
     }
+    guard newest.sequence != last.sequence + UInt64(ownChanges) else { return }
+    var changes = newest.changes(since: last.sequence)
+    var firstError: (any Error)?
+    var failureCount = 0
+    while true {
+      do {
+        guard let change = try changes.next() else { break }
+        guard let model = known(change.id), model.state != .new else { continue }
+        let document = change.isDeleted ? nil : change.document
+        try update(model, document, rebasingChanged: rebasingChanged, &taken)
+      } catch let error as DatabaseError {
+        // One document that cannot be read must not keep the others from being taken over.
+        firstError = firstError ?? error
+        failureCount += 1
+        guard error.code == .damaged, failureCount < 1000 else { break }
+      }
+    }
+    if let firstError { throw firstError }
   }
 
   /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
-  func advance(ownChanges: Int) {
+  ///
+  /// - Parameters:
+  ///   - ownChanges: how many changes that commit has.
+  ///   - merged: the models that took something over when they were saved.
+  func advance(ownChanges: Int, merged: [Model] = []) {
     do {
-      _ = try telling { try advance(ownChanges: ownChanges, rebasingChanged: false, &$0) }
+      _ = try telling { (taken) throws in
+        for model in merged { noteExternalChange(of: model, &taken) }
+        try advance(ownChanges: ownChanges, rebasingChanged: false, &taken)
+      }
     } catch {
       handle?.errorHandler?(error)
     }
@@ -249,6 +299,11 @@ extension ModelContextCore {
   ) throws {
     guard let document else {
       guard model.state != .deleted else { return }
+      if model.isChanged, !rebasingChanged {
+        // Saving it finds the conflict, until somebody refreshes.
+        outdated.insert(DocumentKey(model.id))
+        return
+      }
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
       model.lastExternalChange = .now
@@ -263,7 +318,7 @@ extension ModelContextCore {
       return
     }
     if model.isChanged && !rebasingChanged {
-      outdated.insert(model.id)
+      outdated.insert(DocumentKey(model.id))
     } else {
       let wasDeleted = model.state == .deleted
       model.rebase(on: body)
@@ -275,7 +330,6 @@ extension ModelContextCore {
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {
     model.lastExternalChange = .now
-    taken.changed.append(model)
-    model.didLoad()
+    if !taken.changed.contains(where: { $0 === model }) { taken.changed.append(model) }
   }
 }

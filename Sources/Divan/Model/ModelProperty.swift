@@ -99,6 +99,13 @@ extension ModelProperty {
     model.setFlags(model.flags(at: place) | flags, at: place)
   }
 
+  /// Has the value read from the document when it is asked for.
+  func readAgain(in model: Model) {
+    set(PropertyFlags.unloaded, in: model)
+    clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: model)
+    forgetTargets(of: model)
+  }
+
   func clear(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) & ~flags, at: place)
   }

@@ -6,6 +6,8 @@ struct SavedModel {
   let body: EncodedValue
   /// Whether the document had been changed elsewhere, so that properties must be read again.
   let isMerged: Bool
+  /// The keys of properties that became something else than the model had.
+  var resolved: Set<String> = []
 }
 
 extension ModelContextCore {
@@ -19,8 +21,7 @@ extension ModelContextCore {
     }
     let chosen = try prepare(Array(models), isEverything: isEverything)
     guard !chosen.isEmpty else { return }
-    let merged = try store(chosen)
-    for model in merged { model.didLoad() }
+    try store(chosen)
     for model in chosen { model.didSave() }
   }
 
@@ -69,8 +70,8 @@ extension ModelContextCore {
     }
   }
 
-  /// Stores models in one transaction; returns those that took something over from their documents.
-  private func store(_ chosen: [Model]) throws -> [Model] {
+  /// Stores models in one transaction.
+  private func store(_ chosen: [Model]) throws {
     var saved: [SavedModel] = []
     saved.reserveCapacity(chosen.count)
     try database.write { transaction in
@@ -89,14 +90,18 @@ extension ModelContextCore {
       try transaction.put(contentsOf: batch)
     }
     for result in saved { finish(result) }
-    advance(ownChanges: saved.count)
-    return saved.filter(\.isMerged).map(\.model)
+    advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
   }
 
   /// Makes a model clean that was saved.
   private func finish(_ saved: SavedModel) {
     let model = saved.model
-    model.body = saved.body
+    if saved.isMerged {
+      model.rebase(on: saved.body, resolved: saved.resolved)
+      outdated.remove(DocumentKey(model.id))
+    } else {
+      model.body = saved.body
+    }
     // With what others changed, their attachments show, too.
     model.announcing(
       saved.isMerged ? ModelObservation.otherPaths : [ModelObservation.statePath]
@@ -105,18 +110,15 @@ extension ModelContextCore {
       model.isChanged = false
       model.extras = nil
     }
-    for place in model.modelClass.places {
-      let flags = model.flags(at: place)
-      guard flags & PropertyFlags.dirty != 0 else { continue }
-      let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
-      model.setFlags(
-        flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: place)
-    }
-    if saved.isMerged {
+    for property in model.modelClass.properties where property.isDirty(in: model) {
+      property.clear(PropertyFlags.dirty, in: model)
+      if model.flags(at: property.place) & PropertyFlags.readAfterSaving != 0 {
+        property.set(PropertyFlags.unloaded, in: model)
+      }
       // What was changed here is now what the document says; it is read again like the rest.
-      model.rebase(on: saved.body)
-      outdated.remove(model.id)
+      if saved.isMerged { property.readAgain(in: model) }
     }
+    register(model)
     noteClean(model)
   }
 

@@ -100,10 +100,15 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     set(target.map { model.reference(to: $0) }, in: model)
   }
 
+  private func isSame(_ a: String?, _ b: String?) -> Bool {
+    guard let a, let b else { return a == nil && b == nil }
+    return haveSameUTF8(a, b)
+  }
+
   private func set(_ reference: ModelReference?, in model: Model) {
     let flags = model.flags(at: place)
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
-      reference?.id == model.references[place.index]?.id
+      isSame(reference?.id, model.references[place.index]?.id)
     {
       return
     }

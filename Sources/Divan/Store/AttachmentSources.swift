@@ -165,7 +165,8 @@ extension Database {
   ///   - pieces: the content, of whatever sizes; some kibibytes each are best, as each is handed to another
   ///     thread. What it throws is thrown, and nothing is left of what was stored.
   /// - Returns: what to assign to ``Document/attachments``.
-  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput` or `closed`.
+  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput`, `closed`, or `cancelled` if
+  ///   the task is, and then nothing is left either.
   public func storeAttachment<Pieces: AsyncSequence>(
     contentType: String, pieces: Pieces
   ) async throws -> Document.Attachment where Pieces.Element: Sequence<UInt8> {
@@ -175,6 +176,10 @@ extension Database {
     for try await piece in pieces {
       let bytes = SharedBytes(copying: Array(piece))
       try await Database.run { _ in try intake.append(bytes) }
+    }
+    // Some sequences just end when the task is cancelled: that is not their content's end.
+    guard !Task.isCancelled else {
+      throw DatabaseError(.cancelled, "storing the attachment was cancelled")
     }
     return try await Database.run { _ in
       try self.storeAttachment(contentType) { (_) throws(LogError) in try intake.finish() }

@@ -38,10 +38,10 @@ struct BranchMerge {
   ) throws -> [ThreeWayMerge.Overlap] {
     let base = takeIn(branch)
     let properties = try ThreeWayMerge(
-      base: base?.properties ?? [:], mine: result.properties, theirs: branch.properties,
+      base: base?.properties, mine: result.properties, theirs: branch.properties,
       resolve: resolve)
     let attachments = try AttachmentMerge(
-      base: base?.attachments ?? [:], mine: result.attachments, theirs: branch.attachments,
+      base: base?.attachments, mine: result.attachments, theirs: branch.attachments,
       resolve)
     if properties.properties != result.properties { result.properties = properties.properties }
     result.attachments = attachments.result
@@ -72,12 +72,12 @@ private struct AttachmentMerge {
   typealias Attachments = [String: Document.Attachment]
 
   init(
-    base: Attachments, mine: Attachments, theirs: Attachments,
+    base: Attachments?, mine: Attachments, theirs: Attachments,
     _ resolve: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
   ) throws {
-    let all = [mine, theirs, base]
+    let all = [mine, theirs, base ?? [:]]
     let merge = try ThreeWayMerge(
-      base: AttachmentMerge.facts(base), mine: AttachmentMerge.facts(mine),
+      base: base.map(AttachmentMerge.facts), mine: AttachmentMerge.facts(mine),
       theirs: AttachmentMerge.facts(theirs)
     ) { overlap in
       let resolution = try resolve(AttachmentMerge.told(overlap))

@@ -34,7 +34,8 @@ extension Database {
   /// The same from a position that was kept outside of the database.
   ///
   /// - Throws: ``DatabaseError/Code/foreignPosition`` if the position is one in another store: a backup of
-  ///   this one, say, or the one that this is a backup of. Begin at the beginning then.
+  ///   this one, say, or the one that this is a backup of; or if this store never came so far, since an older
+  ///   copy of its files took its place. Begin at the beginning then.
   public func changes(
     since position: FeedPosition, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) throws -> ChangeFeed {
@@ -42,6 +43,11 @@ extension Database {
       throw DatabaseError(
         .foreignPosition, "the position in the changes is one in another store",
         hint: "Follow the changes from the beginning", path: path)
+    }
+    guard position.sequence <= (try snapshot().sequence) else {
+      throw DatabaseError(
+        .foreignPosition, "the position lies behind all changes that this store ever had",
+        hint: "The store is an older copy: follow the changes from the beginning", path: path)
     }
     return changes(since: position.sequence, where: isIncluded)
   }

@@ -110,6 +110,49 @@ extension InspectedIndex {
   }
 }
 
+/// The content of an attachment, as tools look at it.
+package struct InspectedAttachment: Sendable {
+  /// The SHA-256 of the content, in hexadecimal digits.
+  package let digest: String
+  /// Of the content, in bytes.
+  package let length: Int
+  /// Whether it stands in a file of its own, and not in the log.
+  package let isFile: Bool
+  /// The IDs of the documents of which a record that is held refers to it, each once and in order.
+  package let documentIDs: [String]
+}
+
+extension InspectedIndex {
+  /// Every content that a store has, in the order of the digests, also what nothing refers to any more and was not
+  /// cleaned away yet.
+  package func attachments() throws(LogError) -> [InspectedAttachment] {
+    let state = replay.state
+    var found: [InspectedAttachment] = []
+    var scan = state.catalog.scan(
+      from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
+      to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
+    // All of the index is in memory, so nothing but reading records can fail.
+    while let item = try? scan.next() {
+      guard let locator = RecordLocator(indexed: item.value),
+        let segment = state.segments[locator.fileID]
+      else { continue }
+      let payload = try segment.record(at: locator).payload
+      guard let record = try? AttachmentRecord.decode(payload) else { continue }
+      var ids: Set<String> = []
+      for reference in (try? state.attachmentReferences(record.digest)) ?? []
+      where (try? state.holds(reference.sequence, of: reference.id)) == true {
+        if let id = reference.id.text { ids.insert(id) }
+      }
+      let isFile = if case .file = record.content { true } else { false }
+      found.append(
+        InspectedAttachment(
+          digest: "\(record.digest)", length: record.length, isFile: isFile,
+          documentIDs: ids.sorted { compareUTF8($0, $1) < 0 }))
+    }
+    return found
+  }
+}
+
 /// A checkpoint with all that it rests on, for tools.
 package struct InspectedCheckpoint {
   private let usable: Checkpoint.Usable

@@ -259,6 +259,14 @@ extension WriteTransaction {
   ) throws(DatabaseError) -> RecordLocator {
     let savepoint = buffer.savepoint
     let place = buffer.append(kind, encode: encode)
+    guard place.size <= Record.sizeLimit else {
+      buffer.rollback(to: savepoint)
+      throw DatabaseError(
+        .documentTooLarge,
+        "the document's record takes \(place.size) bytes, and \(Record.sizeLimit) at most",
+        hint: "Its properties, what is said of its attachments, and its revision tree stand in it",
+        documentID: id)
+    }
     guard buffer.size <= store.configuration.transactionSizeLimit else {
       buffer.rollback(to: savepoint)
       throw DatabaseError(

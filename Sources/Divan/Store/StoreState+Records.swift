@@ -91,6 +91,7 @@ extension StoreState {
       return try release(sequence, of: record.idBytes)
     }
     mayHaveUnreferenced = true
+    purgeCount += 1
     record.idBytes.withSpan { (key: Span<UInt8>) in documents.remove(key) }
     if let old = record.superseded {
       removeSequence(old.sequence)

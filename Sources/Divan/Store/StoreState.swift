@@ -24,6 +24,8 @@ struct StoreState: Sendable {
   var time: UInt64 = 0
   /// Versions before this commit may be incomplete: a revision that they show may not be held.
   var historyFloor: UInt64 = 0
+  /// How many documents were purged since the store was opened.
+  var purgeCount: UInt64 = 0
   var segments: SegmentTable
   /// The indexes that follow the documents, in the order of their names' bytes.
   ///

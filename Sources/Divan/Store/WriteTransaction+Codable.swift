@@ -131,8 +131,16 @@ extension WriteTransaction {
     guard let id, let current = try get(id) else {
       return Document(id: id ?? "", revision: encoded.revision, encoded.properties)
     }
-    return Document(
+    // Who changes another leaf than the winning one changes what that has.
+    var base = current
+    if encoded.hasRevisionMark, let revision = encoded.revision, revision != current.revision {
+      base = try leaves(of: id).first { $0.revision == revision } ?? current
+    }
+    var document = Document(
       id: id, revision: encoded.hasRevisionMark ? encoded.revision : current.revision,
-      try encoded.over(try current.encoded()))
+      try encoded.over(try base.encoded()))
+    // A type says nothing of attachments, so they stay, as properties do that it does not know.
+    document.attachments = base.attachments
+    return document
   }
 }

@@ -105,7 +105,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Stores properties under an ID, whatever stands there now.
+  /// Stores properties under an ID, whatever stands there now: other properties go, and so do attachments.
   ///
   /// - Returns: the document as it is stored.
   @discardableResult
