@@ -195,7 +195,11 @@ private struct IndexEntryCursor {
           throw DatabaseError(
             Damage(path: view.store.path, offset: 0, reason: "an entry of an index that is none"))
         }
-        if try range.contains(value) ?? isMeant(id, value) { return id }
+        guard let isMeant = range.contains(value) else {
+          if try self.isMeant(id, value) { return id }
+          continue
+        }
+        if isMeant { return id }
       }
       return nil
     }
