@@ -93,6 +93,22 @@ extension CrashOperation {
     },
   ]
 
+  private static let indexing = [
+    CrashOperation("make an index, and write on") { session in
+      try session.bench.addIndex(session.database(), "by number")
+      try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 9))
+      try session.bench.checkpoint(session.database())
+      try session.commit(.put("doc-2", size: 3), .purge("rich-3"), durability: .none)
+    },
+    CrashOperation("make an index, merge, take it away and make another") { session in
+      try session.bench.addIndex(session.database(), "by number")
+      try session.bench.compact(session.database())
+      try session.bench.removeIndex(session.database(), "by number")
+      try session.bench.addIndex(session.database(), "each number")
+      try session.commit(.put("rich-1", size: 5), durability: .none)
+    },
+  ]
+
   private static let keepingHistory = [
     CrashOperation("name a version") { session in
       try session.bench.name(session.database(), "one")

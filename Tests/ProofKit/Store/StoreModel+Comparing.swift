@@ -88,16 +88,35 @@ extension StoreModel {
   package func compareBesides(_ database: Database, _ retention: HistoryRetention) throws {
     let snapshot = try database.snapshot()
     try compareNamed(database)
+    try compareIndexes(database, snapshot)
     for (id, document) in inOrder where !document.past.isEmpty {
       try comparePast(document, id, snapshot, retention)
     }
   }
 
-  /// Whether a database has the named snapshots of this version.
+  /// Whether a database has the named snapshots and the indexes of this version.
   package func hasNames(of database: Database) throws -> Bool {
     let found = try database.namedSnapshots()
+    guard try Set(database.indexes().map(\.name)) == indexes else { return false }
     return found.map(\.name) == named.keys.sorted()
       && found.allSatisfy { named[$0.name]?.sequence == $0.sequence }
+  }
+
+  private func compareIndexes(_ database: Database, _ snapshot: Snapshot) throws {
+    let found = try database.indexes().map(\.name)
+    try expect(Set(found) == indexes, "the indexes are \(found) and not \(indexes.sorted())")
+    let expected = documents.filter { id, document in
+      !document.winner.isDeleted && id != CrashOracle.clock && document.winner.number >= 0
+    }.sorted { one, other in
+      one.value.winner.number != other.value.winner.number
+        ? one.value.winner.number < other.value.winner.number
+        : one.key.utf8.lexicographicallyPrecedes(other.key.utf8)
+    }.map(\.key)
+    for name in found {
+      var ids = try snapshot.ids(by: name)
+      let ordered = try ids.rest()
+      try expect(ordered == expected, "the index \(name) is \(ordered) and not \(expected)")
+    }
   }
 
   private func compareNamed(_ database: Database) throws {
