@@ -6,7 +6,7 @@ import DivanTesting
 
 extension CrashOperation {
   /// All that there are of these.
-  package static let rich = branching + attaching + keepingHistory + besides
+  package static let rich = branching + attaching + keepingHistory + indexing + besides
 
   private static let branching = [
     CrashOperation("put a conflicting revision") { session in
