@@ -154,4 +154,32 @@ struct MigrationTests {
     try model.save()
     #expect(try database.json("a") == #"{"title":"new"}"#)
   }
+
+  /// Models that refer to each other, and look at that when they are upgraded.
+  private final class Part: Model {
+    @Persisted var other: Part?
+    @Persisted var note: String
+    override class var modelVersion: Int { 2 }
+    override func upgrade(from version: Int) { note = "beside \(other?.id ?? "none")" }
+  }
+
+  /// Each was made anew for the other, without end.
+  @Test func `models that refer to each other are upgraded once each`() throws {
+    try database.put("a", #"{"other": "b"}"#)
+    try database.put("b", #"{"other": "a"}"#)
+    for isStrict in [false, true] {
+      let context = database.makeContext()
+      context.isStrict = isStrict
+      let part = try #require(try context.model(Part.self, "a"))
+      #expect(part.note == "beside b" && part.other?.note == "beside a")
+      #expect(part.other?.other === part)
+    }
+  }
+
+  @Test func `two migrations of one name are refused, and none is run`() throws {
+    let twice = [Migration("same") { try $0.putLocal("l", [:]) }, Migration("same") { _ in }]
+    let error = #expect(throws: DatabaseError.self) { try database.migrate(twice) }
+    #expect(error?.code == .alreadyExists)
+    #expect(try database.snapshot().localDocument("l") == nil)
+  }
 }

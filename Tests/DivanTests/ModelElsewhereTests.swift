@@ -1,4 +1,5 @@
 import DivanLog
+import DivanTesting
 import Observation
 import ProofKit
 import TestSupport
@@ -101,6 +102,10 @@ struct ModelElsewhereTests {
     #expect(watched.timeSinceExternallyChanged != nil)
   }
 
+  private final class Pair: Model {
+    @Persisted var todos: [Todo]
+  }
+
   @Test func `IDs that look alike are those of different documents`() throws {
     let (one, other) = ("\u{E9}", "e\u{301}")
     try database.put(one, #"{"text": "one"}"#)
@@ -108,6 +113,12 @@ struct ModelElsewhereTests {
     try context.refresh()
     let models = try [one, other].map { try #require(try context.model(Todo.self, $0)) }
     #expect(models.map(\.text) == ["one", "other"])
+    let both = Pair(in: context, id: "p")
+    both.todos = [models[0]]
+    try both.save()
+    both.todos = [models[1]]
+    #expect(both.needsSave)
+    try both.save()
     let list = TodoList(in: context, id: "l")
     list.first = models[0]
     try list.save()
@@ -129,5 +140,26 @@ struct ModelElsewhereTests {
     let error = #expect(throws: DatabaseError.self) { try context.refresh() }
     #expect(error?.code == .damaged)
     #expect(models[2].text == "y" && models[0].text == "y")
+  }
+
+  /// Once, the context had moved on, and no later refresh looked at them.
+  @Test func `what a refresh could not read for a while is taken over by the next one`() throws {
+    let disk = SimulatedFileSystem()
+    let bench = CrashBench(disk, CrashWriter(seed: 1))
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.reads = .buffered
+    }
+    let context = database.makeContext()
+    let todos = ["a", "b", "c"].map { Todo(in: context, id: $0) }
+    try context.saveAllModels()
+    for todo in todos { try database.put(todo.id, #"{"text": "y"}"#) }
+    disk.fail(.read, with: .inputOutput, isLasting: true)
+    let error = #expect(throws: DatabaseError.self) { try context.refresh() }
+    #expect(error?.code == .inputOutput)
+    disk.stopFailing()
+    let update = try context.refresh()
+    #expect(Set(update.changed.map(\.id)) == ["a", "b", "c"])
+    #expect(todos.allSatisfy { $0.text == "y" })
   }
 }

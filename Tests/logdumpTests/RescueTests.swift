@@ -66,8 +66,8 @@ struct RescueTests {
     #expect(lines.contains("\(facts(large))        100000  file  attached"))
     #expect(lines.contains("\(facts([1, 2, 3]))             3  log   attached  sharing"))
     #expect(
-      lines.count == 2
-        || lines.contains("\(facts([4]))             1  log   nothing refers to it any more"))
+      lines.count == 3
+        && lines.contains("\(facts([4]))             1  log   nothing refers to it any more"))
     let json = store.dumpAll(["att", "--json"]).lines
     #expect(
       json.contains(

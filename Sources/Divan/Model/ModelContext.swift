@@ -24,7 +24,7 @@ public final class ModelContext {
   /// Asked what becomes of a property that was changed in a model and elsewhere to different values, when the
   /// model is saved; without it, saving throws ``DatabaseError/Code/conflict``.
   ///
-  /// It is asked within the transaction, perhaps again if the transaction fails, and must not save.
+  /// It is asked within the transaction, once for each such property, and must neither save nor change models.
   public var conflictHandler: ((ModelConflict) -> ModelConflict.Resolution)?
 
   /// Whether a model is refused if a property of it cannot be read from its document.

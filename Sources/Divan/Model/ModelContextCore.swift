@@ -32,15 +32,6 @@ final class ModelContextCore {
     weak var model: Model?
   }
 
-  /// A document's ID as the store tells IDs apart: by their bytes, where texts are equal that look alike.
-  struct DocumentKey: Hashable {
-    let id: String
-
-    init(_ id: String) { self.id = id }
-
-    static func == (a: Self, b: Self) -> Bool { haveSameUTF8(a.id, b.id) }
-  }
-
   init(_ database: Database, _ registry: ModelRegistry?) {
     self.database = database
     self.registry = registry
@@ -141,14 +132,17 @@ extension ModelContextCore {
     if handle?.isObservable == false { model.stopObservation() }
     model.documentID = document.id
     model.attach(try document.encoded(), state: .stored)
+    // Before anything else is called: what that reads may refer to this document again.
+    register(model)
     model.upgradeIfOutdated()
     do {
       if handle?.isStrict == true { try model.load() }
     } catch {
+      live[DocumentKey(model.id)] = nil
+      model.isKnown = false
       noteClean(model)
       throw error
     }
-    register(model)
     model.didLoad()
     model.awakeFromInitializer()
     return model
@@ -157,7 +151,7 @@ extension ModelContextCore {
   /// What the context's snapshot has of a document that was found in another; nil if nothing.
   func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
     let newest = try requireSnapshot()
-    return newest.view.isSameVersion(as: snapshot.view) ? document : try newest.get(document.id)
+    return newest.isSameVersion(as: snapshot) ? document : try newest.get(document.id)
   }
 
   /// The class of the model of a document: the one that is registered for it, or that which was asked for.
@@ -216,12 +210,25 @@ extension ModelContextCore {
   func refresh() throws -> ModelUpdate {
     try telling { (taken) throws in
       try advance(rebasingChanged: true, &taken)
-      for key in outdated {
-        guard let model = known(key.id) else { continue }
-        try update(model, requireSnapshot().get(key.id), rebasingChanged: true, &taken)
-      }
-      outdated.removeAll()
+      try updateOutdated(&taken)
     }
+  }
+
+  /// Looks at those again whose documents were changed without their taking that over.
+  private func updateOutdated(_ taken: inout ModelUpdate) throws {
+    let newest = try requireSnapshot()
+    var firstError: (any Error)?
+    for key in outdated {
+      do {
+        if let model = known(key.id) {
+          try update(model, newest.get(key.id), rebasingChanged: true, &taken)
+        }
+        outdated.remove(key)
+      } catch {
+        firstError = firstError ?? error
+      }
+    }
+    if let firstError { throw firstError }
   }
 
   /// Tells followers of the models that `body` says took something over.
@@ -251,7 +258,7 @@ extension ModelContextCore {
     let newest = try database.snapshot()
     snapshot = newest
     guard !live.isEmpty else { return }
-    if newest.view.state.purgeCount != last.view.state.purgeCount {
+    if newest.hasPurged(since: last) {
       // Purges are no changes: nothing but looking tells of them.
       for model in live.values.compactMap(\.model) where model.state == .stored {
         if try newest.exists(model.id) { continue }
@@ -260,19 +267,23 @@ extension ModelContextCore {
     }
     guard newest.sequence != last.sequence + UInt64(ownChanges) else { return }
     var changes = newest.changes(since: last.sequence)
-    var firstError: (any Error)?
-    var failureCount = 0
+    var firstError: DatabaseError?
     while true {
+      let position = changes.position
       do {
         guard let change = try changes.next() else { break }
         guard let model = known(change.id), model.state != .new else { continue }
         let document = change.isDeleted ? nil : change.document
         try update(model, document, rebasingChanged: rebasingChanged, &taken)
       } catch let error as DatabaseError {
-        // One document that cannot be read must not keep the others from being taken over.
         firstError = firstError ?? error
-        failureCount += 1
-        guard error.code == .damaged, failureCount < 1000 else { break }
+        // One document that cannot be read must not keep the others from being taken over.
+        if error.code == .damaged, changes.position > position { continue }
+        // Whatever else changed is not known, so the next refresh looks at everything.
+        for model in live.values.compactMap(\.model) where model.state != .new {
+          outdated.insert(DocumentKey(model.id))
+        }
+        break
       }
     }
     if let firstError { throw firstError }
@@ -330,6 +341,6 @@ extension ModelContextCore {
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {
     model.lastExternalChange = .now
-    if !taken.changed.contains(where: { $0 === model }) { taken.changed.append(model) }
+    taken.noteChanged(model)
   }
 }

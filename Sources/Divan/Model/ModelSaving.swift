@@ -110,15 +110,16 @@ extension ModelContextCore {
       model.isChanged = false
       model.extras = nil
     }
-    for property in model.modelClass.properties where property.isDirty(in: model) {
-      property.clear(PropertyFlags.dirty, in: model)
-      if model.flags(at: property.place) & PropertyFlags.readAfterSaving != 0 {
-        property.set(PropertyFlags.unloaded, in: model)
-      }
+    for (index, place) in model.modelClass.places.enumerated() {
+      let flags = model.flags(at: place)
+      guard flags & PropertyFlags.dirty != 0 else { continue }
+      let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
+      model.setFlags(
+        flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: place)
       // What was changed here is now what the document says; it is read again like the rest.
-      if saved.isMerged { property.readAgain(in: model) }
+      if saved.isMerged { model.modelClass.properties[index].readAgain(in: model) }
     }
-    register(model)
+    if !model.isKnown { register(model) }
     noteClean(model)
   }
 

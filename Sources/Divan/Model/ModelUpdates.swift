@@ -1,12 +1,20 @@
 /// Models that took over what was changed elsewhere.
 public struct ModelUpdate {
   /// Models whose documents were changed, in the order of their changes.
-  public internal(set) var changed: [Model] = []
+  public private(set) var changed: [Model] = []
   /// Models whose documents were deleted.
   public internal(set) var deleted: [Model] = []
 
+  /// Those of ``changed``, so that none comes twice.
+  private var known: Set<ObjectIdentifier> = []
+
   /// Whether there are none.
   public var isEmpty: Bool { changed.isEmpty && deleted.isEmpty }
+
+  /// Adds a model whose document was changed, unless it is there.
+  mutating func noteChanged(_ model: Model) {
+    if known.insert(ObjectIdentifier(model)).inserted { changed.append(model) }
+  }
 }
 
 @available(*, unavailable)
@@ -77,7 +85,7 @@ public struct ModelUpdates: AsyncSequence {
     /// Notes models that took something over.
     func note(_ update: ModelUpdate) {
       var all = missed ?? ModelUpdate()
-      all.changed += update.changed.filter { !all.changed.contains($0) }
+      for model in update.changed { all.noteChanged(model) }
       all.deleted += update.deleted
       missed = all
     }

@@ -116,7 +116,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     let flags = model.flags(at: place)
     let current = model.referenceLists[place.index] ?? []
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
-      current.map(\.id) == references.map(\.id)
+      current.map(\.key) == references.map(\.key)
     {
       return
     }
@@ -134,16 +134,17 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       return current
     }
     let known = (model.referenceLists[place.index] ?? []).map { ($0, find($0, for: model)) }
-    guard targets.map(\.id) != known.compactMap({ $0.1.model?.id }) else { return }
+    let before = known.compactMap { $0.1.model.map { DocumentKey($0.id) } }
+    guard targets.map({ DocumentKey($0.id) }) != before else { return }
     var references = targets.map { model.reference(to: $0) }
     // Those that could not be read stay behind those that they followed.
-    var previous: String?
+    var previous: DocumentKey?
     for (reference, found) in known where !found.isMissing {
       if found.model == nil {
-        let index = references.lastIndex { $0.id == previous }
+        let index = references.lastIndex { $0.key == previous }
         references.insert(reference, at: index.map { $0 + 1 } ?? 0)
       }
-      previous = reference.id
+      previous = reference.key
     }
     set(references, in: model)
   }

@@ -100,15 +100,10 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     set(target.map { model.reference(to: $0) }, in: model)
   }
 
-  private func isSame(_ a: String?, _ b: String?) -> Bool {
-    guard let a, let b else { return a == nil && b == nil }
-    return haveSameUTF8(a, b)
-  }
-
   private func set(_ reference: ModelReference?, in model: Model) {
     let flags = model.flags(at: place)
     if flags & (PropertyFlags.dirty | PropertyFlags.unreadable) == 0,
-      isSame(reference?.id, model.references[place.index]?.id)
+      reference.map(\.key) == model.references[place.index].map(\.key)
     {
       return
     }
@@ -149,6 +144,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 /// What a property refers to.
 struct ModelReference {
   let id: String
+  var key: DocumentKey { DocumentKey(id) }
   /// The model itself, while the one that refers to it is in no context.
   let target: Model?
 }

@@ -58,9 +58,16 @@ extension Database {
   ///
   /// - Parameter migrations: all migrations that there ever were, in their order.
   /// - Returns: the names of those that were run now.
-  /// - Throws: whatever a migration throws, and as ``write(durability:timeout:_:)``.
+  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name, before any is run; whatever a
+  ///   migration throws, and as ``write(durability:timeout:_:)``.
   @discardableResult
   public func migrate(_ migrations: [Migration]) throws -> [String] {
+    var known: Set<String> = []
+    for migration in migrations where !known.insert(migration.name).inserted {
+      throw DatabaseError(
+        .alreadyExists, "two migrations are called \(migration.name.debugDescription)",
+        hint: "Give each a name of its own: the second would never be run", path: path)
+    }
     var names: [String] = []
     for migration in migrations {
       let isNew = try write { transaction in

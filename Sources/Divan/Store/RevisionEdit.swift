@@ -263,8 +263,9 @@ extension WriteTransaction {
       buffer.rollback(to: savepoint)
       throw DatabaseError(
         .documentTooLarge,
-        "the document's record takes \(place.size) bytes, and \(Record.sizeLimit) at most",
-        hint: "Its properties, what is said of its attachments, and its revision tree stand in it",
+        "a record of \(place.size) bytes, where \(Record.sizeLimit) are allowed",
+        hint:
+          "A document's properties, what is said of its attachments, and its revisions stand in one",
         documentID: id)
     }
     guard buffer.size <= store.configuration.transactionSizeLimit else {

@@ -12,6 +12,16 @@ public struct Snapshot: Sendable {
 }
 
 extension Snapshot {
+  /// Whether documents were purged between two snapshots of a database, of which its changes tell nothing.
+  func hasPurged(since earlier: Snapshot) -> Bool {
+    view.state.purgeCount != earlier.view.state.purgeCount
+  }
+
+  /// Whether another snapshot of the database shows the same documents.
+  func isSameVersion(as other: Snapshot) -> Bool {
+    sequence == other.sequence && !hasPurged(since: other)
+  }
+
   /// The sequence number of the last change in this snapshot; 0 if there is none.
   public var sequence: UInt64 { view.past?.sequence ?? view.state.lastSequence }
 

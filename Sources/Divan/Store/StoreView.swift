@@ -23,11 +23,6 @@ struct StoreView: Sendable {
 }
 
 extension StoreView {
-  /// Whether another view shows the same documents, as far as their changes and purges tell.
-  func isSameVersion(as other: StoreView) -> Bool {
-    state.lastSequence == other.state.lastSequence && state.purgeCount == other.state.purgeCount
-  }
-
   /// What the index knows of a document.
   func entry(
     _ id: String, isProbablyThere: Bool = true

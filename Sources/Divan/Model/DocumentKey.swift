@@ -1,0 +1,11 @@
+import DivanLog
+
+/// A document's ID as the store tells IDs apart: by their bytes, where texts are equal that look alike.
+struct DocumentKey: Hashable {
+  let id: String
+
+  init(_ id: String) { self.id = id }
+
+  // Texts of the same bytes have the same hash, as all do that are equal.
+  static func == (a: Self, b: Self) -> Bool { haveSameUTF8(a.id, b.id) }
+}
