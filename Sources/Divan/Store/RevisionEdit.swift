@@ -279,7 +279,7 @@ extension WriteTransaction {
   }
 
   private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
-    let commit = state.commit + 1
+    let commit = nextCommit
     guard record.details != nil else {
       // Nothing is looked up for it, so nothing can fail.
       try? state.put(record, at: place, commit: commit, scratch: &entryScratch)

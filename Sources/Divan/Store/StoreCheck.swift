@@ -48,6 +48,8 @@ private struct StoreCheck {
   private var indexEntryCount = 0
   /// Whether every entry of the index was seen.
   private var isIndexWhole = true
+  /// Whether every document was read, so that it is known what indexes should have.
+  private var areDocumentsWhole = true
 
   init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
     self.view = view
@@ -112,6 +114,7 @@ private struct StoreCheck {
         try check(id, entry)
       } catch {
         report.problems.append(error)
+        areDocumentsWhole = false
       }
     }
     if isIndexWhole, liveCount != Int(clamping: view.state.documentCount) {
@@ -238,7 +241,7 @@ private struct StoreCheck {
           .damaged, "there are \(count) expiries of \(expiringCount) documents that expire",
           path: view.store.path))
     }
-    if isIndexWhole, entryCount != indexEntryCount {
+    if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
       report.problems.append(
         DatabaseError(
           .damaged,

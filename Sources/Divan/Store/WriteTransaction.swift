@@ -232,6 +232,9 @@ extension WriteTransaction {
     StoreView(state: state, store: store, unwritten: self)
   }
 
+  /// The number that this transaction's commit will have.
+  var nextCommit: UInt64 { state.commit + 1 }
+
   /// The bytes of a record that this transaction will write, if the locator is of one.
   func unwrittenRecord(at locator: RecordLocator) -> SharedBytes? {
     guard locator.fileID == fileID, locator.offset >= UInt64(base) else { return nil }

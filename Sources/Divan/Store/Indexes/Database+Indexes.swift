@@ -10,7 +10,8 @@ extension Database {
   ///
   /// To be called whenever the database was opened: where nothing is to be done that costs nothing. Making it
   /// costs one read of every document. Reading and writing go on meanwhile, and from the beginning on the index
-  /// follows what is written. If the process ends before it is made, the next call begins anew.
+  /// follows what is written, and a unique one refuses what it must not have. If the process ends before it is
+  /// made, the next call begins anew.
   ///
   /// - Parameters:
   ///   - index: what to make.
@@ -18,24 +19,21 @@ extension Database {
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
   /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another one of
   ///   that name, or the same is being made; `notUnique` if two documents have the same value where none may;
-  ///   `cancelled`; and what `write` throws.
+  ///   `damaged` if a document cannot be read; `cancelled`, also if somebody removes it meanwhile; and what
+  ///   `write` throws. Then there is no such index.
   public func addIndex(
     _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
   ) throws {
     try index.validate(path)
+    // So that it can be said by whoever only reads, too.
+    if try indexes().contains(index) { return }
     guard let kept = try write({ try $0.begin(index) }) else { return }
     do {
       try store.fill(kept, progress)
-      try write { transaction in
-        try transaction.append(
-          IndexRecord(
-            name: SharedBytes(utf8: index.name),
-            superseded: try transaction.locator(of: index.name),
-            kept: KeptIndex(index: index, number: kept.number, isReady: true)))
-      }
+      try write { try $0.finish(kept) }
     } catch {
       // It is of no use by half. If this fails too, the next opening gives it up.
-      _ = try? removeIndex(named: index.name)
+      _ = try? removeIndex(named: index.name, number: kept.number)
       throw error
     }
     // Until then an opening after a crash would have to make it anew. It is no harm if that fails now.
@@ -48,16 +46,24 @@ extension Database {
   /// - Throws: what `write` throws.
   @discardableResult
   public func removeIndex(named name: String) throws -> Bool {
-    let number: UInt32?? = try write { transaction in
-      guard let locator = try transaction.locator(of: name) else { return nil }
-      let number = transaction.state.indexes.first { $0.index.name == name }?.number
+    try removeIndex(named: name, number: nil)
+  }
+
+  /// The same; with a number, only if it is the index of that number.
+  private func removeIndex(named name: String, number: UInt64?) throws -> Bool {
+    let removed: (Bool, number: UInt64?) = try write { transaction in
+      let kept = transaction.state.indexes.first { $0.index.name == name }
+      // One that an earlier process did not finish has a record, and is kept by nobody.
+      guard let locator = try transaction.locator(of: name),
+        number == nil || kept?.number == number
+      else { return (false, nil) }
       try transaction.append(
         IndexRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
-      return number
+      return (true, kept?.number)
     }
-    guard let number else { return false }
-    if let number { try store.removeIndexEntries(of: number) }
-    return true
+    // It is gone. If its entries cannot be removed now, nobody asks for them, and the next opening does it.
+    if let number = removed.number { try? store.removeIndexEntries(of: number) }
+    return removed.0
   }
 }
 
@@ -98,24 +104,30 @@ extension WriteTransaction {
         hint: found.index == index
           ? "Wait until it is made" : "Remove it first, or choose another name", path: store.path)
     }
-    let kept = KeptIndex(index: index, number: try freeNumber(), isReady: false)
+    let kept = KeptIndex(index: index, number: nextCommit, isReady: false)
     try append(
       IndexRecord(
         name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name), kept: kept))
     return kept
   }
 
-  /// A number that no index has, and no entries that were left by one.
-  private func freeNumber() throws(DatabaseError) -> UInt32 {
-    let prefix = [CatalogKey.Kind.indexEntry.rawValue]
-    var scan = state.catalog.scan(
-      from: .inclusive(prefix), to: .end(ofPrefix: prefix), descending: true)
-    let highest = try view.step(&scan).flatMap { IndexEntries.number(of: $0.key) } ?? 0
-    let number = max(highest, state.indexes.map(\.number).max() ?? 0)
-    guard number < .max else {
-      throw DatabaseError(.invalidIndex, "there were too many indexes", path: store.path)
-    }
-    return number + 1
+  /// Says that every document has its entries, and the index can be used.
+  fileprivate func finish(_ kept: KeptIndex) throws(DatabaseError) {
+    try state.requireBeingMade(kept, path: store.path)
+    var ready = kept
+    ready.isReady = true
+    try append(
+      IndexRecord(
+        name: SharedBytes(utf8: kept.index.name), superseded: try locator(of: kept.index.name),
+        kept: ready))
+  }
+}
+
+extension StoreState {
+  /// Throws if somebody has removed an index while it is made.
+  fileprivate func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
+    guard !indexes.contains(kept) else { return }
+    throw DatabaseError(.cancelled, "the index was removed while it was made", path: path)
   }
 }
 
@@ -131,10 +143,7 @@ extension Store {
     var done = 0
     while true {
       let isDone = try withTurn { (_) throws(DatabaseError) in
-        guard newest.indexes.contains(kept) else {
-          throw DatabaseError(
-            .cancelled, "the index was removed while it was made", path: path)
-        }
+        try newest.requireBeingMade(kept, path: path)
         let view = StoreView(state: newest, store: self)
         var cursor = EntryCursor(view, last.map { .after($0) } ?? .all, descending: false)
         var count = 0
@@ -164,7 +173,7 @@ extension Store {
   }
 
   /// Takes away the entries of an index that is gone.
-  fileprivate func removeIndexEntries(of number: UInt32) throws(DatabaseError) {
+  fileprivate func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
     let prefix = IndexEntries.prefix(number)
     var isDone = false
     while !isDone {

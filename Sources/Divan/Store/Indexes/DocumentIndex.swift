@@ -53,8 +53,9 @@ public struct DocumentIndex: Sendable, Hashable {
 /// An index as a version of the store has it.
 struct KeptIndex: Sendable, Equatable {
   var index: DocumentIndex
-  /// What its entries begin with; no other index of the store ever had it.
-  var number: UInt32
+  /// What its entries begin with: the number of the commit since which there is such an index, so that no other
+  /// one ever has it, and what is left of one that is gone is never taken for another's.
+  var number: UInt64
   /// Whether every document has its entries.
   var isReady: Bool
 }
@@ -100,7 +101,7 @@ struct IndexRecord: Sendable, Equatable {
     writer.append(name)
     superseded?.encode(to: &writer)
     guard let kept else { return }
-    writer.appendVarint(UInt64(kept.number))
+    writer.appendVarint(kept.number)
     writer.appendVarint(kept.index.path.count)
     for part in kept.index.path {
       let bytes = SharedBytes(utf8: part)
@@ -121,7 +122,7 @@ struct IndexRecord: Sendable, Equatable {
     }
     if flags.contains(.superseding) { record.superseded = try RecordLocator.decode(&reader) }
     if !flags.contains(.removed) {
-      let number = UInt32(try reader.readCount(limit: Int(UInt32.max)))
+      let number = try reader.readVarint()
       var path: [String] = []
       for _ in 0..<(try reader.readCount(limit: pathLimit)) {
         let bytes = try reader.readBytes(try reader.readCount(limit: pathNameSizeLimit))

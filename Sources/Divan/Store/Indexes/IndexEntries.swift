@@ -4,13 +4,12 @@ import DivanLog
 /// it → the size of that ID, one byte. FILE_FORMAT.md §10
 enum IndexEntries {
   /// What all entries of an index begin with.
-  static func prefix(_ number: UInt32) -> [UInt8] {
-    [CatalogKey.Kind.indexEntry.rawValue]
-      + (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+  static func prefix(_ number: UInt64) -> [UInt8] {
+    [CatalogKey.Kind.indexEntry.rawValue] + number.bigEndianBytes
   }
 
   /// Bytes of ``prefix(_:)``.
-  static let prefixSize = 5
+  static let prefixSize = 9
 
   /// Whether a key of the catalog is an entry of an index.
   static func isEntry(_ key: SharedBytes) -> Bool {
@@ -18,9 +17,9 @@ enum IndexEntries {
   }
 
   /// The number of the index that an entry is of; nil if the key is too short for one.
-  static func number(of key: SharedBytes) -> UInt32? {
+  static func number(of key: SharedBytes) -> UInt64? {
     guard key.count >= prefixSize else { return nil }
-    return UInt32(bigEndian: key.load(UInt32.self, at: 1))
+    return UInt64(bigEndian: key.load(UInt64.self, at: 1))
   }
 
   /// An entry taken apart; nil if it is none.

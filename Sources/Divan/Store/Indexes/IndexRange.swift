@@ -20,6 +20,18 @@ public struct IndexRange: Sendable, Hashable {
 
   let kind: Kind
 
+  /// Whether a bound is no number, to which nothing is equal, and than which nothing is less or greater.
+  private var isNothing: Bool {
+    func isNaN(_ value: Value?) -> Bool {
+      if case .double(let number) = value { number.isNaN } else { false }
+    }
+    return switch kind {
+    case .all, .prefix: false
+    case .equal(let value): isNaN(value)
+    case .between(let lower, let upper): isNaN(lower?.value) || isNaN(upper?.value)
+    }
+  }
+
   /// Whether no document can have two entries in it.
   var isOneValue: Bool { if case .equal = kind { true } else { false } }
 
@@ -77,6 +89,7 @@ extension IndexRange {
   ///
   /// Values that are cut may lie there and not be meant: see ``contains(_:)``.
   func bounds(_ prefix: [UInt8]) -> (lower: KeyBound, upper: KeyBound)? {
+    guard !isNothing else { return nil }
     switch kind {
     case .all: return (.inclusive(prefix), .end(ofPrefix: prefix))
     case .equal(let value):
@@ -134,6 +147,7 @@ extension IndexRange {
 
   /// Whether a value is meant.
   func contains(_ value: Value) -> Bool {
+    guard !isNothing else { return false }
     func order(_ end: End) -> Int {
       let (one, other) = (IndexedValue.whole(value), IndexedValue.whole(end.value))
       return one == other ? 0 : one.lexicographicallyPrecedes(other) ? -1 : 1

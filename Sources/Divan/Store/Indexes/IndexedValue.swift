@@ -6,24 +6,25 @@ import DivanLog
 /// by element, and objects by their properties in the order of their names. Numbers that are equal have the
 /// same bytes, also if one is written as a whole number and the other is not. FILE_FORMAT.md §10
 ///
-/// What would take ``sizeLimit`` bytes or more is cut, and a hash of the rest follows: such values are in
+/// What would take more than ``cutSize`` bytes is cut there, and a hash of the rest follows: such values are in
 /// their order only as far as they are not cut, and equal if these bytes are, but for the odds of a
 /// collision of SHA-256.
+///
+/// No value's bytes begin with all bytes of another one, so that whatever stands behind them in a key
+/// makes no difference to the order, and no two keys are the same.
 struct IndexedValue: Hashable, Sendable {
   let bytes: [UInt8]
   /// Whether something was cut off.
   let isCut: Bool
 
+  /// How much of a value stays that is cut; what is not longer is whole.
+  static let cutSize = 168
   /// The size in bytes of what was cut; everything else is shorter.
-  static let sizeLimit = 200
-  /// How much of a value stays that is cut.
-  static let cutSize = sizeLimit - 32
-  /// Arrays and objects within each other, at most; what is deeper counts as null.
-  static let depthLimit = 16
+  static let sizeLimit = cutSize + 32
 
   init(_ value: Value) {
     let whole = IndexedValue.whole(value)
-    isCut = whole.count >= IndexedValue.sizeLimit
+    isCut = whole.count > IndexedValue.cutSize
     if isCut {
       let rest = SharedBytes(copying: Array(whole[IndexedValue.cutSize...]))
       bytes = whole.prefix(IndexedValue.cutSize) + SHA256.digest(of: rest).bytes
@@ -82,6 +83,7 @@ struct IndexedValue: Hashable, Sendable {
 extension ByteWriter {
   fileprivate mutating func appendIndexed(_ value: Value, depth: Int) {
     typealias Tag = IndexedValue.Tag
+    // No document has anything deeper, and whoever asks must not make this recurse without bound.
     switch value {
     case .null: append(Tag.null)
     case .bool(let isSo): append(isSo ? Tag.yes : Tag.no)
@@ -94,13 +96,13 @@ extension ByteWriter {
       appendEnd()
     case .array(let elements):
       append(Tag.array)
-      if depth < IndexedValue.depthLimit {
+      if depth < DocumentLimits.depth {
         for element in elements { appendIndexed(element, depth: depth + 1) }
       }
       append(Tag.end)
     case .object(let object):
       append(Tag.object)
-      if depth < IndexedValue.depthLimit {
+      if depth < DocumentLimits.depth {
         for key in object.keys.sorted(by: { compareUTF8($0, $1) < 0 }) {
           append(Tag.text)
           appendEscaped(key)

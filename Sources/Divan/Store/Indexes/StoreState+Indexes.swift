@@ -42,11 +42,16 @@ extension StoreState {
     if !fresh.isEmpty { try addIndexEntries(fresh) }
   }
 
+  /// Gives all indexes the entries that they should have once they are whole, in a version that has none.
+  mutating func makeIndexes() throws(PageError) {
+    if !indexes.isEmpty { try addIndexEntries(indexes) }
+  }
+
   /// Takes away the entries of the indexes whose numbers are meant.
   private mutating func removeIndexEntries(
-    where isMeant: (UInt32) -> Bool
+    where isMeant: (UInt64) -> Bool
   ) throws(PageError) {
-    var next: UInt32? = 0
+    var next: UInt64? = 0
     while let number = next {
       var scan = catalog.scan(
         from: .inclusive(IndexEntries.prefix(number)),
