@@ -62,11 +62,25 @@ struct IndexedValueTests {
     let values = [long, long + "y", long + "z"].map { IndexedValue(.string($0)) }
     #expect(values.allSatisfy { $0.isCut && $0.bytes.count == IndexedValue.sizeLimit })
     #expect(Set(values).count == 3)
-    #expect(!IndexedValue(.string(String(repeating: "x", count: 190))).isCut)
+    #expect(!IndexedValue(.string(String(repeating: "x", count: 160))).isCut)
     // Nothing nests without end.
     var deep: Value = 1
     for _ in 0..<1000 { deep = [deep] }
-    #expect(IndexedValue(deep).bytes.count < IndexedValue.sizeLimit)
+    #expect(IndexedValue.whole(deep).count <= 2 * (DocumentLimits.depth + 1))
+  }
+
+  @Test func `no value begins with all of another one`() {
+    // What stands behind a value in a key can then make no difference.
+    let long = (150...175).map { String(repeating: "x", count: $0) }
+    let values =
+      ascending
+      + long.flatMap { [.string($0), .string($0 + "\u{0}"), [.string($0)], ["a": .string($0)]] }
+    let encoded = Set(values.map { IndexedValue($0).bytes })
+    #expect(encoded.count == values.count)
+    for bytes in encoded {
+      #expect(bytes.count <= IndexedValue.cutSize || bytes.count == IndexedValue.sizeLimit)
+      for other in encoded where other != bytes { #expect(!other.starts(with: bytes)) }
+    }
   }
 
   @Test func `texts that begin with a text have its bytes in front`() {

@@ -58,6 +58,7 @@ extension Snapshot {
   ///   - index: the name of an index.
   ///   - range: which values.
   ///   - descending: whether in the opposite order, also of the IDs of documents whose values are equal.
+  /// - Returns: a cursor that reads each document when it is asked for.
   /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it was not whole yet.
   public func documents(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
