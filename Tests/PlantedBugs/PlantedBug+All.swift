@@ -59,6 +59,7 @@ enum Place {
   static let attachmentWriter = log + "AttachmentWriter.swift"
   static let view = store + "StoreView.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"
+  static let indexMaking = store + "Indexes/Database+Indexes.swift"
   static let indexing = store + "Indexes/StoreState+Indexes.swift"
   static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
   static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"

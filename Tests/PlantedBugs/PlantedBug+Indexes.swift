@@ -41,13 +41,11 @@ extension PlantedBug {
         }
         """, killedBy: .rules("an index that a checkpoint has by half")),
     PlantedBug(
-      "index-unfinished-used", rule: "indexes", "an index that was not finished is used",
-      in: Place.indexing,
-      find: "indexes.removeAll { !$0.isReady }",
-      plant: """
-        for place in indexes.indices where PLANTED { indexes[place].isReady = true }
-        indexes.removeAll { !$0.isReady }
-        """, killedBy: .crash("indexes, made, followed and taken away")),
+      "index-unfinished-used", rule: "indexes", "an index is ready before it is made",
+      in: Place.indexMaking,
+      find: "let kept = KeptIndex(index: index, number: nextCommit, isReady: false)",
+      plant: "let kept = KeptIndex(index: index, number: nextCommit, isReady: PLANTED)",
+      killedBy: .rules("an index that a checkpoint has by half")),
     PlantedBug(
       "index-dropped", rule: "5", "a merge drops what says that there is an index",
       in: Place.mergeJudge,

@@ -274,6 +274,8 @@ extension Checkpoint {
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
     do throws(PageError) {
+      // The one thing in the pages that must be known before anything is asked for. If the page that says it is
+      // damaged, the checkpoint is of no use, since leaves are rebuilt only when there is a store.
       state.indexes = try state.readIndexes()
     } catch .unreadable(_, let error) {
       throw .system(error)

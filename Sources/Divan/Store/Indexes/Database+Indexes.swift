@@ -134,6 +134,8 @@ extension StoreState {
 extension Store {
   /// How many documents or entries are looked at while others wait for their turn to write.
   private static let indexBatchSize = 1000
+  /// How many bytes of documents are read meanwhile, about.
+  private static let indexBatchBytes = 4 << 20
 
   /// Gives an index the entries of all documents.
   fileprivate func fill(
@@ -147,12 +149,19 @@ extension Store {
         let view = StoreView(state: newest, store: self)
         var cursor = EntryCursor(view, last.map { .after($0) } ?? .all, descending: false)
         var count = 0
-        while count < Store.indexBatchSize, let (id, entry) = try cursor.next() {
+        var size = 0
+        var isAtEnd = false
+        while count < Store.indexBatchSize, size < Store.indexBatchBytes {
+          guard let (id, entry) = try cursor.next() else {
+            isAtEnd = true
+            break
+          }
           count += 1
           last = id
           let bytes = SharedBytes(utf8: id)
-          let body = EncodedValue(try view.winningRecord(of: entry, id).body)
-          let keys = IndexEntries.keys([kept], of: body, id: bytes)
+          let body = try view.winningRecord(of: entry, id).body
+          size += body.count
+          let keys = IndexEntries.keys([kept], of: EncodedValue(body), id: bytes)
           newest.changeIndexEntries(from: [], to: keys, of: bytes)
           guard kept.index.isUnique else { continue }
           for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
@@ -162,7 +171,7 @@ extension Store {
         }
         commits.replaceNewest(with: newest)
         done += count
-        return count < Store.indexBatchSize
+        return isAtEnd
       }
       let total = max(1, Int(clamping: commits.visible.documentCount))
       guard progress?(min(1, Double(done) / Double(total))) ?? true else {

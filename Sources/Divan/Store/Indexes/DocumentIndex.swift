@@ -5,7 +5,8 @@ import DivanLog
 ///
 /// ```swift
 /// try database.addIndex(DocumentIndex("by year", on: "year"))
-/// let films = try database.snapshot().documents(by: "by year", .from(1920, upTo: 1930)).rest()
+/// var films = try database.snapshot().documents(by: "by year", .from(1920, upTo: 1930))
+/// while let film = try films.next() { print(film.id) }
 /// ```
 ///
 /// A document has one entry: the property's value, of its winning revision. One that has no such property has
