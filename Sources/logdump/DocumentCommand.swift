@@ -1,6 +1,12 @@
 import Divan
 import DivanLog
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 extension LogDump {
   /// A document, with its revisions.
   func document(_ options: Options) throws -> ExitStatus {
@@ -11,21 +17,30 @@ extension LogDump {
     guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
       throw UsageError(reason: "there is no document `\(printable(id))`, and there never was one")
     }
-    try sayDocument(document, revisions, options)
+    try sayDocument(
+      document, revisions, leaves: try snapshot.leaves(of: id), expiry: try snapshot.expiry(of: id),
+      options)
     if options.isDetailed { try sayBodies(of: id, options) }
     return database.openingReport.damage.isEmpty ? .sound : .damage
   }
 
   private func sayDocument(
-    _ document: Document, _ revisions: [RevisionID], _ options: Options
+    _ document: Document, _ revisions: [RevisionID], leaves: [Document], expiry: Date?,
+    _ options: Options
   ) throws {
     let revision = revisions.first.map { "\($0)" } ?? ""
+    let expiry = expiry.map { UInt64(max(0, ($0.timeIntervalSince1970 * 1000).rounded())) }
+    let others = leaves.dropFirst()
+    let attachments = document.attachments.sorted { $0.key < $1.key }
     if options.isJSON {
       try output.line(
         JSONNode.fields([
           ("id", .text(document.id)), ("revision", .text(revision)),
           ("sequence", .number(document.sequence)), ("deleted", .flag(document.isDeleted)),
           ("revisions", .list(revisions.map { .text("\($0)") })),
+          ("otherLeaves", .list(others.map(leaf))),
+          ("attachments", .list(attachments.map { attachment($0.key, $0.value) })),
+          ("expiry", expiry.map { .number($0) } ?? .null),
           ("properties", .raw(document.json)),
         ]).json)
       return
@@ -35,7 +50,35 @@ extension LogDump {
     for (index, revision) in revisions.enumerated() {
       try output.line("\(index == 0 ? "Revisions" : "         ") \(printable("\(revision)"))")
     }
+    for (index, other) in others.enumerated() {
+      try output.line(
+        "\(index == 0 ? "Conflicts" : "         ") \(printable(other.revision.map { "\($0)" } ?? ""))"
+          + (other.isDeleted ? ", deleted" : ""))
+    }
+    for (index, (name, attachment)) in attachments.enumerated() {
+      try output.line(
+        "\(index == 0 ? "Attached " : "         ") \(printable(name)), "
+          + "\(printable(attachment.contentType)), \(attachment.length) bytes, since generation "
+          + "\(attachment.generation), \(attachment.digest ?? "")")
+    }
+    if let expiry { try output.line("Expires   \(timestamp(expiry))") }
     try output.line(document.json)
+  }
+
+  /// A leaf that does not win.
+  private func leaf(_ document: Document) -> JSONNode {
+    .fields([
+      ("revision", .text(document.revision.map { "\($0)" } ?? "")),
+      ("deleted", .flag(document.isDeleted)),
+    ])
+  }
+
+  private func attachment(_ name: String, _ attachment: Document.Attachment) -> JSONNode {
+    .fields([
+      ("name", .text(name)), ("contentType", .text(attachment.contentType)),
+      ("length", .number(attachment.length)), ("generation", .number(attachment.generation)),
+      ("digest", .text(attachment.digest ?? "")),
+    ])
   }
 
   /// Every body of the document that still stands in the log, oldest first.

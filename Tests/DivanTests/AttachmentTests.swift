@@ -212,6 +212,76 @@ struct AttachmentTests {
     try checkIsSound(again)
   }
 
+  @Test func `an attachment is there since the document itself got it, whoever had it before`()
+    throws
+  {
+    func put(_ id: String, _ note: Document.Attachment?) throws -> Document.Attachment? {
+      var document = try database.snapshot().get(id) ?? Document(id: id)
+      if let note { document.attachments["note"] = note }
+      document["n"] = .int(.random(in: 0...(.max)))
+      return try database.write { try $0.put(document) }.attachments["note"]
+    }
+    func note(_ contentType: String = "text/plain") -> Document.Attachment {
+      Document.Attachment(contentType: contentType, "Note".utf8)
+    }
+    let first = try put("first", note())
+    #expect(first?.generation == 1)
+    #expect(try put("first", nil)?.generation == 1)
+    // The same once more is no change; another type is one.
+    #expect(try put("first", note())?.generation == 1)
+    #expect(try put("first", note("text/markdown"))?.generation == 4)
+    for _ in 1...3 { #expect(try put("second", nil) == nil) }
+    #expect(try put("second", first)?.generation == 4)
+    // What a revision from elsewhere says is believed as far as it can be.
+    var foreign = Document(id: "foreign")
+    foreign.attachments["note"] = first
+    foreign.attachments["note"]?.generation = 9
+    foreign.attachments["old"] = first
+    foreign.attachments["old"]?.generation = 2
+    foreign.attachments["new"] = note()
+    let history = try [RevisionID(parsing: "3-c")]
+    try database.write { try $0.insert(foreign, history: history) }
+    let stored = try database.snapshot().get("foreign")?.attachments.mapValues(\.generation)
+    #expect(stored == ["note": 3, "old": 2, "new": 3])
+    try checkIsSound(database)
+  }
+
+  @Test func `a branch knows since when it has an attachment, though another one wins`() throws {
+    var document = Document(id: "a", ["n": 1])
+    document.attachments["note"] = Document.Attachment(contentType: "x/y", "Note".utf8)
+    let first = try database.write { try $0.put(document) }
+    let mine = try database.write { transaction in
+      var mine = first
+      mine["n"] = 2
+      return try transaction.put(mine)
+    }
+    let theirs = try database.write { transaction in
+      var theirs = first
+      theirs.attachments = [:]
+      return try transaction.put(theirs, allowingConflict: true)
+    }
+    for leaf in [mine, theirs] {
+      var next = leaf
+      next["n"] = 3
+      next.attachments["note"] = document.attachments["note"]
+      let stored = try database.write { try $0.put(next) }
+      #expect(stored.attachments["note"]?.generation == (leaf == mine ? 1 : 3))
+    }
+    try checkIsSound(database)
+  }
+
+  @Test func `a revision that is known already stores nothing of what comes with it`() throws {
+    var document = Document(id: "a")
+    let history = try ["2-b", "1-a"].map { try RevisionID(parsing: $0) }
+    #expect(try database.write { try $0.insert(document, history: history) })
+    document.attachments["large"] = Document.Attachment(contentType: "x/y", long(10))
+    for known in [history, Array(history.dropFirst())] {
+      #expect(try !database.write { try $0.insert(document, history: known) })
+    }
+    #expect(try filesInStore().isEmpty)
+    #expect(try database.statistics.attachmentCount == 0)
+  }
+
   @Test func `what was stored for nothing is deleted again`() throws {
     struct Refusal: Error {}
     #expect(throws: Refusal.self) {

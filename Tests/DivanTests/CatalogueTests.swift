@@ -232,6 +232,82 @@ struct CatalogueTests {
     #expect(try ids.rest() == ["Metropolis", "m"])
   }
 
+  class Director: Model {
+    @Persisted var name: String
+  }
+
+  class Movie: Model {
+    @Persisted var title: String
+    @Persisted var year: Int?
+    @Persisted var genres: [String]
+    @Persisted(key: "running_time") var minutes = 90
+    @Persisted var director: Director?
+    @Persisted var related: [Movie]
+    var isSelected = false
+
+    override class var documentType: String? { "movie" }
+
+    override func validate(_ validation: inout ModelValidation) {
+      validation.require(!title.isEmpty, "a movie has a title", property: "title")
+    }
+  }
+
+  @MainActor final class Library {
+    let context: ModelContext
+    init(_ database: Database) {
+      context = database.makeContext(isolation: #isolation)
+    }
+  }
+
+  @Test func `models are made, saved, found, refused, merged and named`() async throws {
+    let database = try open()
+    var titles: [String] = []
+    var problems: [String] = []
+    let context = database.makeContext()
+    let lang = Director(in: context)
+    lang.name = "Fritz Lang"
+    let movie = Movie(in: context, id: "metropolis")
+    movie.title = "Metropolis"
+    movie.genres.append("Science fiction")
+    movie.director = lang
+    try context.saveAllModels()
+
+    let same = try context.model(Movie.self, "metropolis")
+    var all = try context.models(Movie.self)
+    while let each = try all.next() { titles.append(each.title) }
+    #expect(same === movie && titles == ["Metropolis"])
+
+    movie.title = ""
+    do {
+      try movie.save()
+    } catch let error as DatabaseError where error.code == .invalidModel {
+      problems.append(error.message)
+    }
+    movie.revert()
+    #expect(problems.count == 1 && movie.title == "Metropolis")
+
+    context.conflictHandler = { conflict in
+      conflict.key == "title" ? .theirs : .mine
+    }
+    movie.title = "M"
+    try change("metropolis", in: database)
+    try movie.save()
+    #expect(movie.title == "Other" && movie.genres == ["Science fiction"])
+
+    let name = movie.modelID
+    let title = try await Task.detached {
+      let elsewhere = database.makeContext()
+      return try elsewhere.model(name)?.title
+    }.value
+    #expect(title == "Other")
+    let library = await Library(database)
+    #expect(await MainActor.run { library.context.isObservable })
+  }
+
+  private func change(_ id: String, in database: Database) throws {
+    _ = try database.write { try $0.update(id) { $0["title"] = "Other" } }
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -253,6 +329,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 23)
+    #expect(count == 30)
   }
 }

@@ -121,6 +121,37 @@ struct CodableStoreTests {
     #expect(try database.snapshot().get(Person.self, ids).map { $0?.name } == ["a", "b"])
   }
 
+  @Test func `an object is as it was when what was done with it is taken back`() throws {
+    struct Refusal: Error {}
+    let database = try Database.inMemory()
+    let (kept, dropped) = (Person(name: "Lang"), Person(name: "Harbou"))
+    try database.write { transaction in
+      try transaction.put(kept)
+      _ = try? transaction.nested {
+        kept.name = "Fritz Lang"
+        try transaction.put(kept)
+        try transaction.put(contentsOf: [dropped])
+        #expect(dropped.revision?.generation == 1 && kept.revision?.generation == 2)
+        throw Refusal()
+      }
+      #expect(dropped.id == nil && dropped.revision == nil)
+      #expect(kept.revision?.generation == 1)
+    }
+    let revision = kept.revision
+    #expect(throws: Refusal.self) {
+      try database.write { transaction in
+        try transaction.put(kept)
+        try transaction.put(kept)
+        try transaction.put(dropped)
+        throw Refusal()
+      }
+    }
+    #expect(kept.revision == revision && dropped.id == nil)
+    // So both can be put as if nothing had been.
+    try database.write { try $0.put(contentsOf: [kept, dropped]) }
+    #expect(kept.revision?.generation == 2 && dropped.revision?.generation == 1)
+  }
+
   @Test func `an update keeps what the type does not know, and removes what became nil`() throws {
     let database = try Database.inMemory()
     try database.write {

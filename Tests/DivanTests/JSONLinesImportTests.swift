@@ -146,6 +146,39 @@ struct JSONLinesImportTests {
     #expect(try database.check().isSound)
   }
 
+  @Test func `content is kept for later lines though the line is left out that it came for`() throws
+  {
+    let source = try Database.inMemory()
+    let content = [UInt8](repeating: 7, count: 3000)
+    try source.write { transaction in
+      for id in ["a", "b", "c"] {
+        var document = Document(id: id, ["n": 1])
+        document.attachments["x"] = Document.Attachment(contentType: "x/y", content)
+        try transaction.put(document)
+      }
+    }
+    let text = try source.snapshot().jsonLinesText([.attachments], inlineSizeLimit: 10)
+    #expect(text.split(separator: "\n").count == 4)
+    try database.write { try $0.put(Document(id: "a", ["mine": true])) }
+    var options = JSONLines.ImportOptions(existing: .skip)
+    options.transactionCountLimit = 1
+    #expect(try database.importLines(text, options).storedCount == 2)
+    // A validation may refuse it as well.
+    let other = try Database.inMemory()
+    other.setValidation(named: "no a") { revision in
+      if revision.document.id == "a" { try revision.refuse("It is called a") }
+    }
+    options = JSONLines.ImportOptions(badLines: .skip)
+    options.transactionCountLimit = 1
+    let report = try other.importLines(text, options)
+    #expect(report.storedCount == 2 && report.refusedCount == 1)
+    for database in [database, other] {
+      let read = try #require(try database.snapshot().get("c")?.attachments["x"])
+      #expect(try read.content() == Data(content))
+      #expect(try database.check().isSound)
+    }
+  }
+
   @Test func `expiries are taken as dates or seconds`() throws {
     try database.importLines(
       """

@@ -63,6 +63,49 @@ struct MaintenanceTests {
     #expect(largest <= final * 5 / 2 + 2 * (16 << 10), "\(largest) bytes for \(live), \(final)")
   }
 
+  @Test func `what many short sessions leave is cleaned away, session by session`() throws {
+    let fileSystem = MemoryFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.reserveSize = 0
+    let text = Value.string(String(repeating: "lorem ", count: 20_000))
+    var sizes: [Int] = []
+    for round in 0..<12 as Range<Int64> {
+      let database = try Database(at: "/store.divan", configuration: configuration)
+      sizes.append(try database.statistics.directorySize)
+      try database.write { transaction in
+        for number in 0..<11 {
+          _ = try transaction.overwrite("\(number)", with: ["text": text, "round": .int(round)])
+        }
+      }
+      try database.close()
+    }
+    // Each session writes everything anew: what is live, what was just replaced, and what waits to be merged.
+    #expect(try #require(sizes.max()) < 5 * sizes[1], "\(sizes)")
+  }
+
+  @Test func `attachments that are replaced again and again do not pile up`() throws {
+    let fileSystem = MemoryFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    configuration.reserveSize = 0
+    configuration.checkpointInterval = 1 << 20
+    let database = try Database(at: "/store.divan", configuration: configuration)
+    var largest = 0
+    for round in 0..<30 as Range<UInt8> {
+      _ = try database.write { transaction in
+        var document = try transaction.get("a") ?? Document(id: "a")
+        document.attachments["x"] = Document.Attachment(
+          contentType: "x/y", [UInt8](repeating: round, count: 200_000))
+        return try transaction.put(document)
+      }
+      // Waits for what runs in the background.
+      try database.mergeWhatPays()
+      largest = max(largest, try database.statistics.attachmentFileCount)
+    }
+    #expect(largest <= 8)
+  }
+
   @Test func `a backup of a store in use is a store with the same documents and another identity`()
     throws
   {

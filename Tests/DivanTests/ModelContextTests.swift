@@ -255,7 +255,7 @@ struct ModelContextTests {
     detached.list?.title = "Work"
     let id = detached.list?.id
     #expect(detached.list?.title == "Work")
-    context.insert(detached)
+    try context.insert(detached)
     #expect(context.unsavedModels.count == 2 && detached.list?.id == id)
     try context.saveAllModels()
     let again = try database.makeContext().model(Todo.self, detached.id)
@@ -327,7 +327,7 @@ struct ModelContextTests {
     init(_ database: Database) { context = database.makeContext() }
 
     func take(_ todo: sending Todo) throws {
-      context.insert(todo)
+      try context.insert(todo)
       try todo.save()
       self.todo = todo
     }

@@ -43,12 +43,12 @@ struct ModelHookTests {
     context = database.makeContext()
   }
 
-  @Test func `a new model awakes once, in its context or when it comes into one`() {
+  @Test func `a new model awakes once, in its context or when it comes into one`() throws {
     #expect(Noting(in: context, id: "a").notes == ["awake"])
     let detached = Noting()
     #expect(detached.notes == [])
-    context.insert(detached)
-    context.insert(detached)
+    try context.insert(detached)
+    try context.insert(detached)
     #expect(detached.notes == ["awake"])
   }
 

@@ -45,7 +45,7 @@ struct ModelObservationTests {
 
   private func saved<M: Model>(_ type: M.Type) throws -> M {
     let model = M()
-    context.insert(model)
+    try context.insert(model)
     try model.save()
     return model
   }

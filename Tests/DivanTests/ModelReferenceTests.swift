@@ -70,7 +70,7 @@ struct ModelReferenceTests {
     let detached = Friend()
     detached.friends = [Friend(), Friend()]
     detached.friends[0].name = "x"
-    context.insert(detached)
+    try context.insert(detached)
     #expect(context.unsavedModels.count == 3)
     #expect(detached.friends[0].context === context)
     try context.saveAllModels()

@@ -265,7 +265,7 @@ struct ModelTests {
       all.date = date
       #expect(abs(all.date.timeIntervalSince(date)) <= 0.0006)
       let context = database.makeContext()
-      context.insert(all)
+      try context.insert(all)
       try all.save()
       let text = try database.read { try $0.get(all.id)?["date"]?.stringValue } ?? ""
       #expect(try abs(style.parse(text).timeIntervalSince(all.date)) < 0.0001, "\(text)")

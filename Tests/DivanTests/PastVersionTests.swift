@@ -207,6 +207,32 @@ struct PastVersionTests {
     expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
   }
 
+  @Test func `attachments that only history has count among its bytes, and among what a name pins`()
+    throws
+  {
+    let database = try open(HistoryRetention(bytes: 20_000))
+    func put(_ id: String, _ content: [UInt8]?) throws {
+      try database.write { transaction in
+        var document = try transaction.get(id) ?? Document(id: id)
+        document["sequence"] = .int(Int64(transaction.state.lastSequence))
+        document.attachments["x"] = content.map { Document.Attachment(contentType: "x/y", $0) }
+        _ = try transaction.put(document)
+      }
+    }
+    let kept = [UInt8](repeating: 255, count: 15_000)
+    for number in 0..<10 as Range<UInt8> { try put("a", [UInt8](repeating: number, count: 9000)) }
+    try put("a", kept)
+    try put("a", kept)
+    try database.compact()
+    // What the document has now is none of history's.
+    #expect(try heldCount(database) == 3)
+    try database.nameSnapshot("then")
+    #expect(try database.namedSnapshots().map(\.pinnedSize) == [0])
+    try put("a", nil)
+    let pinned = try #require(try database.namedSnapshots().first).pinnedSize
+    #expect(pinned > 15_000 && pinned < 16_000, "\(pinned)")
+  }
+
   @Test func `a named snapshot survives merges and reopening, and gives its space back`() throws {
     var database = try open(.none)
     let text = Value.string(String(repeating: "x", count: 400))

@@ -1,5 +1,6 @@
 import Divan
 import DivanTesting
+import Foundation
 import Testing
 
 /// Documents with more than one line of revisions.
@@ -97,6 +98,61 @@ struct RevisionStoreTests {
     try database.write { _ = try $0.put(stale, allowingConflict: true) }
     #expect(try database.read { try $0.conflicts(of: "a").count } == 3)
     try checkIsSound()
+  }
+
+  @Test func `a thousand leaves are stored, read, gone on with and resolved`() throws {
+    let root = try revision(1, "a")
+    let count = 1000
+    func leaf(_ number: Int) throws -> RevisionID {
+      try RevisionID(parsing: "2-\(String(format: "%032d", number))")
+    }
+    for number in 0..<count {
+      #expect(try insert([leaf(number), root], ["n": .int(Int64(number))]))
+    }
+    #expect(try database.snapshot().conflicts(of: "a").count == count)
+    #expect(try database.snapshot().get("a")?["n"] == .int(Int64(count - 1)))
+    // One that loses is gone on with, and wins then.
+    var document = try #require(try database.snapshot().revision(leaf(0), of: "a"))
+    document["n"] = "mine"
+    let next = document
+    try database.write { _ = try $0.put(next) }
+    #expect(try database.snapshot().get("a")?["n"] == "mine")
+    #expect(try database.snapshot().leaves(of: "a").count == count)
+    // Each leaf's record says what the tree was when it was written.
+    #expect(try database.statistics.liveSize < 25 * count * count)
+    try checkIsSound()
+    try database.compact()
+    try database.write { transaction in
+      _ = try transaction.resolve("a") { _ in .value("all") }
+    }
+    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == ["all"])
+    try checkIsSound()
+  }
+
+  @Test func `a history of ten thousand revisions is kept, told and gone on with`() throws {
+    var configuration = Configuration()
+    configuration.revisionDepth = 10_000
+    let database = try Database.inMemory(configuration: configuration)
+    let history = try (1...10_000).reversed().map {
+      try RevisionID(parsing: "\($0)-\(String(format: "%032d", $0))")
+    }
+    #expect(try database.write { try $0.insert(Document(id: "a", ["n": 0]), history: history) })
+    for number in 1...20 as ClosedRange<Int64> {
+      try database.write { transaction in
+        try transaction.update("a") { $0["n"] = .int(number) }
+      }
+    }
+    let revisions = try database.snapshot().revisions(of: "a")
+    #expect(revisions.count == 10_000 && Array(revisions.dropFirst(20)) == history.dropLast(20))
+    // A branch that leaves at the beginning.
+    let branch = try [
+      RevisionID(parsing: "23-\(String(repeating: "f", count: 32))"), history[9978],
+    ]
+    #expect(try database.write { try $0.insert(Document(id: "a", ["n": -1]), history: branch) })
+    #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [20, -1])
+    // Each commit carries the history: sixteen bytes a revision.
+    #expect(try database.statistics.liveSize < 2 * 25 * 10_000)
+    #expect(try database.check().isSound)
   }
 
   @Test func `what a purge took away is unknown, and comes back only as something new`() throws {

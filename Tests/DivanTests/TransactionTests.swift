@@ -10,7 +10,10 @@ import Testing
 /// What a transaction and a snapshot answer, and who may write when.
 struct TransactionTests {
   private func store() throws -> Database {
-    let database = try Database.inMemory()
+    // Nobody takes the turn but those who write here.
+    var configuration = Configuration()
+    configuration.maintenance = .manual
+    let database = try Database.inMemory(configuration: configuration)
     for id in ["a", "b", "c"] {
       try database.write { try $0.overwrite(id, with: ["id": .string(id)]) }
     }

@@ -75,6 +75,28 @@ struct RescueTests {
           + #""documents":["attached","sharing"]}"#))
   }
 
+  @Test func `doc says what is attached, what else is a leaf, and when the document expires`()
+    throws
+  {
+    let store = try makeStore()
+    func digest(_ bytes: [UInt8]) -> String {
+      Document.Attachment(contentType: "x/y", bytes).digest ?? ""
+    }
+    let lines = store.dump("doc", "attached").lines
+    #expect(
+      lines.contains("Attached  large, x/y, 100000 bytes, since generation 1, \(digest(large))"))
+    #expect(
+      lines.contains("          small, x/y, 3 bytes, since generation 1, \(digest([1, 2, 3]))"))
+    #expect(lines.contains("Expires   2001-09-09T01:46:40.000Z"))
+    #expect(store.dump("doc", "both").lines.contains("Conflicts 2-b"))
+    let json = store.dump("doc", "both", "--json").output
+    #expect(json.contains(#""otherLeaves":[{"revision":"2-b","deleted":false}],"attachments":[]"#))
+    #expect(
+      store.dump("doc", "attached", "--json").output.contains(
+        #"{"name":"small","contentType":"x/y","length":3,"generation":1,"digest":"\#(digest([1, 2, 3]))"}"#
+          + #"],"expiry":1000000000000"#))
+  }
+
   @Test func `export writes as much as is asked for`() throws {
     let store = try makeStore()
     func lines(_ options: String...) -> [String] {

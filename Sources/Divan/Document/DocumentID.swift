@@ -31,8 +31,8 @@ public struct DocumentID: Sendable {
   /// Makes the ID of a document, or of one that has none yet.
   public init(wrappedValue: String? = nil) { mark = DocumentMark(wrappedValue) }
 
-  /// Gives the object that has this property its document's ID.
-  func assign(_ id: String) { mark.assign(id) }
+  /// Gives the object that has this property its document's ID, or takes it away again.
+  func assign(_ id: String?) { mark.assign(id) }
 }
 
 extension DocumentID {

@@ -42,6 +42,8 @@ nonisolated open class Model {
   final var upgradedFrom: Int?
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
+  /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
+  final var isUnknownToItself = false
   /// Where the model stands among the unsaved ones of its context; 0 if it is none of them.
   final var unsavedOrder: UInt64 = 0
   /// What the properties that are references refer to, by their numbers.
@@ -290,21 +292,6 @@ extension Model {
     upgradeIfOutdated()
   }
 
-  private final func takeBackChanges() {
-    upgradedFrom = nil
-    announcing(dirtyPaths + ModelObservation.otherPaths) {
-      for place in modelClass.places {
-        setFlags(
-          flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
-            | PropertyFlags.unloaded, at: place)
-      }
-      references.removeAll()
-      referenceLists.removeAll()
-      extras = nil
-      isChanged = false
-    }
-  }
-
   private func requireCore() throws(DatabaseError) -> ModelContextCore {
     guard let core else {
       throw DatabaseError(
@@ -319,116 +306,4 @@ extension DatabaseError.Code {
   public static let notInContext = Self("notInContext")
   /// The context has a model of another class for this document.
   public static let otherModelClass = Self("otherModelClass")
-}
-
-// MARK: - What properties ask for
-
-extension Model {
-  final func property(_ index: Int) -> any ModelProperty {
-    precondition(
-      index < modelClass.properties.count,
-      "\(type(of: self)) does not know its properties: was it compiled with -disable-reflection-metadata?"
-    )
-    return modelClass.properties[index]
-  }
-
-  /// Makes a wrapper hold its value; returns whether it is to be taken out again.
-  @usableFromInline @inline(never)
-  final func _prepareToRead(_ index: Int) -> Bool {
-    let property = property(index)
-    property.prepareToRead(self)
-    let flags = flags(at: modelClass.places[index])
-    if flags & PropertyFlags.observed != 0 { noteAccess(property.observationPath(in: self)) }
-    return flags & PropertyFlags.reference != 0
-  }
-
-  /// Notes that a property became dirty.
-  final func noteChange() {
-    guard !isChanged else { return }
-    announcing(ModelObservation.statePath) { isChanged = true }
-    if state != .deleted { core?.noteUnsaved(self) }
-  }
-
-  /// Tells the context of an error that reading a property cannot throw.
-  final func report(_ error: DatabaseError) {
-    var error = error
-    error.documentID = documentID
-    core?.handle?.errorHandler?(error)
-  }
-
-  /// Makes a reference to another model, which comes into the same context if it is in none.
-  final func reference(to target: Model) -> ModelReference {
-    guard let core else { return ModelReference(id: target.id, target: target) }
-    if target.core == nil { core.insert(target) }
-    return ModelReference(id: target.id, target: nil)
-  }
-
-  /// Makes the model stand for a document: everything is read from it, when it is asked for.
-  final func attach(_ body: EncodedValue, state: State) {
-    self.body = body
-    self.state = state
-    upgradedFrom = nil
-    extras = nil
-    isChanged = false
-    if !references.isEmpty { references.removeAll() }
-    if !referenceLists.isEmpty { referenceLists.removeAll() }
-    for place in modelClass.places {
-      setFlags(
-        flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
-          | PropertyFlags.unloaded, at: place)
-    }
-  }
-
-  /// Takes over what the document is now; what was changed and not saved stays.
-  ///
-  /// `resolved` has the keys of changed properties that become something else than they are.
-  final func rebase(on body: EncodedValue, resolved: Set<String> = []) {
-    announcing(pathsChanged(by: body, resolved)) {
-      self.body = body
-      upgradedFrom = nil
-      state = .stored
-      forgetOriginalAttachments()
-      for property in modelClass.properties where !property.isDirty(in: self) {
-        property.readAgain(in: self)
-      }
-    }
-  }
-
-  /// What stands for the properties that were changed and not saved.
-  private var dirtyPaths: [ModelObservation.Path] {
-    modelClass.properties.filter { $0.isDirty(in: self) }.map { $0.observationPath(in: self) }
-  }
-
-  /// Lets the model change what an earlier version of its class has stored.
-  final func upgradeIfOutdated() {
-    let version = modelClass.version
-    guard version > 1, let body, !isChanged, state == .stored else { return }
-    do {
-      let stored = try body.property(modelClass.versionKey)?.decode().intValue ?? 1
-      guard stored < version else { return }
-      try upgrade(from: stored)
-      upgradedFrom = stored
-    } catch {
-      takeBackChanges()
-      core?.noteClean(self)
-      if let error = error as? DatabaseError {
-        report(error)
-      } else {
-        core?.handle?.errorHandler?(error)
-      }
-    }
-  }
-
-  /// What observers are to be told of when the document becomes this one.
-  private func pathsChanged(
-    by next: EncodedValue, _ resolved: Set<String>
-  ) -> [ModelObservation.Path] {
-    let changed = modelClass.properties.filter { property in
-      property.isDirty(in: self)
-        ? resolved.contains(property.key)
-        : (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
-    }
-    return changed.map { $0.observationPath(in: self) }
-      + [ModelObservation.statePath, ModelObservation.undeclaredPath]
-  }
 }

@@ -22,15 +22,27 @@ extension ModelContext {
     onError: (any Error) -> Void
   ) async {
     let signal = core.signalUnsaved()
-    var failureCount = 0
     while true {
       if core.unsaved.isEmpty { await signal.wait(beyond: core.lastOrder) }
+      await saveUnsaved(after: delay, onError: onError)
+      if Task.isCancelled { return }
+    }
+  }
+
+  /// Saves what is unsaved after a while, and again until all of it is saved, the database is closed, or the
+  /// task is cancelled.
+  func saveUnsaved(
+    after delay: Duration, isolation actor: isolated (any Actor)? = #isolation,
+    onError: (any Error) -> Void
+  ) async {
+    var failureCount = 0
+    while true {
       if !Task.isCancelled {
         let pause = min(max(delay, .seconds(1)) * (1 << min(failureCount, 16)), .seconds(60))
         try? await Task.sleep(for: failureCount == 0 ? delay : pause)
       }
-      if saveEach(onError) { failureCount = 0 } else { failureCount += 1 }
-      if Task.isCancelled { return }
+      if saveEach(onError) || Task.isCancelled || database.store.isClosed { return }
+      failureCount += 1
     }
   }
 

@@ -21,7 +21,7 @@ struct ModelCoder: ~Copyable {
         .conflict, "the document was deleted since the model was read", documentID: model.id)
     }
     let currentBody = try current.encoded()
-    let isMerged = currentBody.bytes != base.bytes
+    let isMerged = currentBody.bytes != base.bytes || model.extras?.bases.isEmpty == false
     var body = try merge(model, over: currentBody, type: nil)
     var keys: Set<String> = []
     if isMerged {

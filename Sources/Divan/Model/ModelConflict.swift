@@ -38,6 +38,35 @@ extension ModelConflict {
   }
 }
 
+extension Model {
+  /// The keys of the properties that were changed and not saved.
+  final var changedKeys: [String] {
+    modelClass.properties.filter { $0.isDirty(in: self) }.map(\.key)
+      + (extras?.undeclared.keys.sorted() ?? [])
+  }
+
+  /// Remembers what changed properties were changed from, before the model takes over another document that has
+  /// something else for them.
+  final func rememberBases(before next: EncodedValue) {
+    var bases = extras?.bases ?? [:]
+    for key in changedKeys where bases[key] == nil {
+      do throws(DatabaseError) {
+        let old = try body?.property(key)
+        if try next.property(key)?.bytes != old?.bytes { bases[key] = .some(old) }
+      } catch {
+        // A document that cannot be read is told of when the model is saved.
+      }
+    }
+    guard !bases.isEmpty else { return }
+    var extras = extras ?? ModelExtras()
+    extras.bases = bases
+    self.extras = extras
+  }
+
+  /// Lets what was changed here win over all that was taken over by now.
+  final func settleConflicts() { extras?.bases = [:] }
+}
+
 extension ModelCoder {
   /// Finds the properties that were changed here and elsewhere, and what becomes of them.
   ///
@@ -47,11 +76,15 @@ extension ModelCoder {
     of model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
   ) throws -> [String: Value?] {
     var resolved: [String: Value?] = [:]
-    let declared = model.modelClass.properties.filter { $0.isDirty(in: model) }.map(\.key)
-    for key in declared + (model.extras?.undeclared.keys.sorted() ?? []) {
+    for key in model.changedKeys {
       let theirs = try current.property(key)
       let mine = try result.property(key)
-      let before = try base.property(key)
+      let before: EncodedValue?
+      if let remembered = model.extras?.bases[key] {
+        before = remembered
+      } else {
+        before = try base.property(key)
+      }
       if theirs?.bytes == before?.bytes || theirs?.bytes == mine?.bytes { continue }
       let conflict = ModelConflict(
         model: model, key: key, base: try before?.decode(), mine: try mine?.decode(),

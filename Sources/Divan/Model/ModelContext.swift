@@ -73,8 +73,22 @@ extension ModelContext {
   /// Puts in a model that was made without a context, and those in none that it refers to.
   ///
   /// Does nothing if the model is in this context.
-  /// - Precondition: The model is in no other context.
-  public func insert(_ model: Model) { core.insert(model) }
+  ///
+  /// - Throws: ``DatabaseError`` with the code `notInContext` if the model is in another context, where it
+  ///   stays; `alreadyExists` if it is a copy of a model of this context.
+  public func insert(_ model: Model) throws {
+    guard model.core == nil || model.core === core else {
+      throw DatabaseError(
+        .notInContext, "the model is in another context, and stays there",
+        hint: "Ask this context for its own model of the document", documentID: model.id)
+    }
+    if model.core == nil, model.state == .stored, core.known(model.id)?.isDeleted == false {
+      throw DatabaseError(
+        .alreadyExists, "the context has a model of the document already",
+        hint: "Ask the context for it, and set there what is to be changed", documentID: model.id)
+    }
+    core.insert(model)
+  }
 
   /// Makes a new model of a document that is not stored yet.
   ///
@@ -145,7 +159,7 @@ extension ModelContext {
   /// - Returns: the models that took something over.
   /// - Throws: whatever reading throws.
   @discardableResult
-  public func refresh() throws -> ModelUpdate { try core.refresh() }
+  public func refresh() throws -> ModelUpdate { try core.refresh(settlesConflicts: true) }
 }
 
 /// Models one after the other: `while let todo = try cursor.next() { … }`.

@@ -25,8 +25,14 @@ final class ModelContextCore {
   private var unsavedSignal: ChangeSignal?
   /// Those who are to be told of models that took something over.
   var followers: [ModelUpdates.WeakFollower] = []
-  /// Changed models whose documents were changed elsewhere; `refresh` looks at them again.
+  /// Changed models whose documents were changed elsewhere, and those that could not be read;
+  /// `refresh` looks at them again.
   var outdated: Set<DocumentKey> = []
+  /// Whether the context saves by itself what was changed: then it is kept until it has.
+  var savesByItself = false
+  private var keptHandle: ModelContext?
+  /// What goes on by itself, until the context goes.
+  var tasks: [Task<Void, Never>] = []
 
   private struct WeakModel {
     weak var model: Model?
@@ -73,10 +79,9 @@ extension ModelContextCore {
     }
   }
 
-  /// Puts in a new model, and those that it refers to.
+  /// Puts in a new model that is in no context, and those that it refers to.
   func insert(_ model: Model) {
-    guard model.core !== self else { return }
-    precondition(model.core == nil, "A model stays in the context that it was inserted into")
+    guard model.core == nil else { return }
     model.core = self
     if handle?.isObservable == false { model.stopObservation() }
     register(model)
@@ -94,6 +99,7 @@ extension ModelContextCore {
     lastOrder += 1
     model.unsavedOrder = lastOrder
     unsaved[lastOrder] = model
+    if savesByItself { keptHandle = handle }
     unsavedSignal?.note(lastOrder)
   }
 
@@ -109,6 +115,13 @@ extension ModelContextCore {
   func noteClean(_ model: Model) {
     unsaved[model.unsavedOrder] = nil
     model.unsavedOrder = 0
+    if unsaved.isEmpty { keptHandle = nil }
+  }
+
+  /// Says that nothing is saved by itself any more, since the database is closed.
+  func stopSaving() {
+    savesByItself = false
+    keptHandle = nil
   }
 
   /// The unsaved models, in the order in which they became so.
@@ -116,6 +129,7 @@ extension ModelContextCore {
 
   /// Lets go of all models, when the context goes.
   func close() {
+    for task in tasks { task.cancel() }
     for model in unsaved.values { model.unsavedOrder = 0 }
     unsaved.removeAll()
   }
@@ -206,11 +220,16 @@ extension ModelContextCore {
 
 extension ModelContextCore {
   /// Moves to the newest snapshot, and the models with it.
+  ///
+  /// - Parameter settlesConflicts: whether what was changed here is to win over what was changed elsewhere
+  ///   by now. If not, saving finds the conflict.
+  /// - Returns: the models that took something over.
+  /// - Throws: whatever reading throws.
   @discardableResult
-  func refresh() throws -> ModelUpdate {
+  func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try telling { (taken) throws in
-      try advance(rebasingChanged: true, &taken)
-      try updateOutdated(&taken)
+      try advance(settlesConflicts: settlesConflicts, &taken)
+      if settlesConflicts { try updateOutdated(&taken) }
     }
   }
 
@@ -221,7 +240,8 @@ extension ModelContextCore {
     for key in outdated {
       do {
         if let model = known(key.id) {
-          try update(model, newest.get(key.id), rebasingChanged: true, &taken)
+          model.settleConflicts()
+          try update(model, newest.get(key.id), settlesConflicts: true, &taken)
         }
         outdated.remove(key)
       } catch {
@@ -247,12 +267,12 @@ extension ModelContextCore {
   ///
   /// - Parameters:
   ///   - ownChanges: how many changes the context itself just made, which its models know of.
-  ///   - rebasingChanged: whether changed models take over what was changed elsewhere. If not, they
-  ///     keep what they were changed from, so that saving them finds conflicts.
+  ///   - settlesConflicts: whether what was changed here is to win. If not, changed models remember what
+  ///     their properties were changed from, so that saving them finds conflicts.
   ///   - taken: gets the models that took something over.
   /// - Throws: whatever reading throws.
   private func advance(
-    ownChanges: Int = 0, rebasingChanged: Bool, _ taken: inout ModelUpdate
+    ownChanges: Int = 0, settlesConflicts: Bool, _ taken: inout ModelUpdate
   ) throws {
     let last = try requireSnapshot()
     let newest = try database.snapshot()
@@ -262,7 +282,7 @@ extension ModelContextCore {
       // Purges are no changes: nothing but looking tells of them.
       for model in live.values.compactMap(\.model) where model.state == .stored {
         if try newest.exists(model.id) { continue }
-        try update(model, nil, rebasingChanged: rebasingChanged, &taken)
+        try update(model, nil, settlesConflicts: settlesConflicts, &taken)
       }
     }
     guard newest.sequence != last.sequence + UInt64(ownChanges) else { return }
@@ -274,7 +294,7 @@ extension ModelContextCore {
         guard let change = try changes.next() else { break }
         guard let model = known(change.id), model.state != .new else { continue }
         let document = change.isDeleted ? nil : change.document
-        try update(model, document, rebasingChanged: rebasingChanged, &taken)
+        try update(model, document, settlesConflicts: settlesConflicts, &taken)
       } catch let error as DatabaseError {
         firstError = firstError ?? error
         // One document that cannot be read must not keep the others from being taken over.
@@ -298,7 +318,7 @@ extension ModelContextCore {
     do {
       _ = try telling { (taken) throws in
         for model in merged { noteExternalChange(of: model, &taken) }
-        try advance(ownChanges: ownChanges, rebasingChanged: false, &taken)
+        try advance(ownChanges: ownChanges, settlesConflicts: false, &taken)
       }
     } catch {
       handle?.errorHandler?(error)
@@ -306,11 +326,11 @@ extension ModelContextCore {
   }
 
   private func update(
-    _ model: Model, _ document: Document?, rebasingChanged: Bool, _ taken: inout ModelUpdate
+    _ model: Model, _ document: Document?, settlesConflicts: Bool, _ taken: inout ModelUpdate
   ) throws {
     guard let document else {
       guard model.state != .deleted else { return }
-      if model.isChanged, !rebasingChanged {
+      if model.isChanged, !settlesConflicts {
         // Saving it finds the conflict, until somebody refreshes.
         outdated.insert(DocumentKey(model.id))
         return
@@ -322,21 +342,23 @@ extension ModelContextCore {
       return
     }
     let body = try document.encoded()
+    let keepsConflicts = model.isChanged && !settlesConflicts
+    if keepsConflicts {
+      outdated.insert(DocumentKey(model.id))
+      model.rememberBases(before: body)
+    }
     let hasOtherAttachments =
-      (!model.isChanged || rebasingChanged) && model.rebase(onAttachments: document.attachments)
+      !(keepsConflicts && model.hasChangedAttachments)
+      && model.rebase(onAttachments: document.attachments)
     guard body.bytes != model.body?.bytes || model.state == .deleted else {
       if hasOtherAttachments { noteExternalChange(of: model, &taken) }
       return
     }
-    if model.isChanged && !rebasingChanged {
-      outdated.insert(DocumentKey(model.id))
-    } else {
-      let wasDeleted = model.state == .deleted
-      model.rebase(on: body)
-      if wasDeleted, model.isChanged { noteUnsaved(model) }
-      model.upgradeIfOutdated()
-      noteExternalChange(of: model, &taken)
-    }
+    let wasDeleted = model.state == .deleted
+    model.rebase(on: body)
+    if wasDeleted, model.isChanged { noteUnsaved(model) }
+    model.upgradeIfOutdated()
+    noteExternalChange(of: model, &taken)
   }
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {

@@ -1,9 +1,13 @@
 /// What few models have: changes of something else than their declared properties.
 ///
-/// Invariant: `undeclared` and `attachments` hold only what differs from the document.
+/// Invariant: `undeclared` and `attachments` hold only what differs from the document. `bases` is asked for
+/// properties only that are changed still.
 struct ModelExtras {
   /// Properties that the class does not declare, by their keys, as they were set; nil if they are to go.
   var undeclared: [String: Value?] = [:]
+  /// What changed properties were changed from, by their keys, where the model took over another document
+  /// since; nil if they were nothing.
+  var bases: [String: EncodedValue?] = [:]
   /// Attachments that were set, by their names; nil if they are to go.
   var attachments: [String: Document.Attachment?] = [:]
   /// The attachments that the document had when they were first asked for; nil before that.
@@ -177,6 +181,17 @@ extension Model {
     announcing(ModelObservation.attachmentsPath) { extras?.originalAttachments = attachments }
     return true
   }
+
+  /// Takes over the changes of attachments of another model of the same document.
+  final func takeOverAttachments(_ other: ModelExtras?) {
+    guard let other, !other.attachments.isEmpty else { return }
+    var extras = extras ?? ModelExtras()
+    extras.attachments = other.attachments
+    extras.originalAttachments = other.originalAttachments
+    change(extras)
+  }
+
+  final var hasChangedAttachments: Bool { extras?.attachments.isEmpty == false }
 
   /// Forgets which attachments the document had, unless some were changed from them.
   final func forgetOriginalAttachments() {

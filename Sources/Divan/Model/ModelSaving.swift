@@ -63,6 +63,7 @@ extension ModelContextCore {
         .notInContext, "the model is in \(model.core == nil ? "no" : "another") context",
         documentID: model.documentID)
     }
+    if model.isUnknownToItself { throw model.unknownProperties }
     if model.state == .deleted, model.isChanged {
       throw DatabaseError(
         .notFound, "the model was changed after its document was deleted",

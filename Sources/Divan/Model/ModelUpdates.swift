@@ -21,7 +21,7 @@ public struct ModelUpdate {
 extension ModelUpdate: Sendable {}
 
 extension ModelContext {
-  /// Refreshes the context whenever the database was changed elsewhere, for as long as this is read.
+  /// Moves the context on whenever the database was changed elsewhere, for as long as this is read.
   ///
   /// ```swift
   /// for try await update in context.updates {
@@ -29,8 +29,10 @@ extension ModelContext {
   /// }
   /// ```
   ///
-  /// Each step waits for a commit that changes something that models in this context show, does what
-  /// ``refresh()`` does, and gives the models that took something over. Several commits may come together.
+  /// Each step waits for a commit that changes something that models in this context show, moves to the newest
+  /// snapshot as ``refresh()`` does, and gives the models that took something over. Several commits may come
+  /// together. Unlike with ``refresh()``, a property that was changed here and elsewhere is a conflict when the
+  /// model is saved.
   /// It ends when the task is cancelled or the context is gone, and throws ``DatabaseError/Code/closed`` when
   /// the database is closed. Read it where the context belongs: on the same actor.
   public var updates: ModelUpdates { ModelUpdates(core: core) }
@@ -63,7 +65,7 @@ public struct ModelUpdates: AsyncSequence {
         let sequence = try core.requireSnapshot().sequence
         await signal.wait(beyond: sequence)
         guard !Task.isCancelled, core.handle != nil else { break }
-        try core.refresh()
+        try core.refresh(settlesConflicts: false)
       }
       return nil
     }

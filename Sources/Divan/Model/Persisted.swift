@@ -59,8 +59,8 @@ public struct Persisted<Value> {
         model[keyPath: storage]._flags & PropertyFlags.decidesWrite == PropertyFlags.dirty)
       {
         model[keyPath: storage]._value = newValue
-      } else {
-        _write(newValue, model, Int(model[keyPath: storage]._index))
+      } else if !_write(newValue, model, Int(model[keyPath: storage]._index)) {
+        model[keyPath: storage]._value = newValue
       }
     }
     @inline(__always) _modify {
@@ -187,25 +187,30 @@ extension Persisted {
   /// Takes the other model out of the wrapper, where it must not stay.
   @usableFromInline @inline(never)
   static func _readReference(_ model: Model, _ index: Int) -> Value {
-    let property = model.property(index)
+    guard let property = model.property(index) else {
+      preconditionFailure("Only a property that is known is a reference")
+    }
     let value = model.withValue(at: property.place.offset, of: Value.self) { $0 }
     property.finishReading(model)
     return value
   }
 
+  /// Sets the value; returns false if the wrapper is to hold it, and nobody else knows of it.
   @usableFromInline @inline(never)
-  static func _write(_ value: Value, _ model: Model, _ index: Int) {
-    model.property(index).assign(value, to: model)
+  static func _write(_ value: Value, _ model: Model, _ index: Int) -> Bool {
+    guard let property = model.property(index) else { return false }
+    property.assign(value, to: model)
+    return true
   }
 
   @usableFromInline @inline(never)
   static func _beginModify(_ model: Model, _ index: Int) {
-    model.property(index).beginModifying(model)
+    model.property(index)?.beginModifying(model)
   }
 
   @usableFromInline @inline(never)
   static func _endModify(_ model: Model, _ index: Int) {
-    model.property(index).endModifying(model)
+    model.property(index)?.endModifying(model)
   }
 }
 

@@ -97,6 +97,19 @@ extension StoreView {
     return isReferenced == false
   }
 
+  /// What is attached to a revision of a document whose content is held; nothing if it is not.
+  fileprivate func attachmentEntries(
+    of revision: RevisionID, _ id: String, _ current: DocumentEntry?
+  ) throws(DatabaseError) -> [AttachmentEntry] {
+    guard let current else { return [] }
+    if current.revision == revision, current.traits.isDisjoint(with: [.tree, .attachments]) {
+      return []
+    }
+    let newest = try newestRecord(of: current, id)
+    let record = try heldRecord(of: revision, id, current, newest)
+    return record?.details?.attachments ?? []
+  }
+
   /// Whether any record that is held refers to an attachment.
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
     try repairing { (state) throws(PageError) in
@@ -229,10 +242,18 @@ extension Store {
   }
 }
 
+/// Who attaches, which says since which generation an attachment is there.
+enum AttachingRevision {
+  /// A revision that is made here: what its parent has as well is there since that got it.
+  case child(of: RevisionID?, DocumentEntry?)
+  /// A revision that was made elsewhere: what it says is believed, as far as it can be.
+  case elsewhere(RevisionID)
+}
+
 extension WriteTransaction {
   /// Stores what is attached to a document, and says what its record says of it.
   func store(
-    _ attachments: [String: Document.Attachment], id: String, generation: UInt64
+    _ attachments: [String: Document.Attachment], id: String, madeBy revision: AttachingRevision
   ) throws(DatabaseError) -> [AttachmentEntry] {
     guard !attachments.isEmpty else { return [] }
     guard attachments.count <= AttachmentEntry.countLimit else {
@@ -240,6 +261,7 @@ extension WriteTransaction {
         .invalidAttachment,
         "the document has more than \(AttachmentEntry.countLimit) attachments", documentID: id)
     }
+    let generations = try generations(of: attachments, id, revision)
     var entries: [AttachmentEntry] = []
     for (name, attachment) in attachments.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
       try AttachmentEntry.validate(name, attachment.contentType, documentID: id)
@@ -247,9 +269,36 @@ extension WriteTransaction {
       entries.append(
         AttachmentEntry(
           name: name, contentType: attachment.contentType, length: UInt64(length), digest: digest,
-          generation: attachment.generation > 0 ? attachment.generation : generation))
+          generation: generations(name, attachment, digest)))
     }
     return entries
+  }
+
+  /// How to tell since which generation an attachment is there.
+  private func generations(
+    of attachments: [String: Document.Attachment], _ id: String, _ revision: AttachingRevision
+  ) throws(DatabaseError) -> (String, Document.Attachment, SHA256.Digest) -> UInt64 {
+    switch revision {
+    case .elsewhere(let revision):
+      return { _, attachment, _ in
+        attachment.generation > 0
+          ? min(attachment.generation, revision.generation) : revision.generation
+      }
+    case .child(let parent, let current):
+      let generation = (parent?.generation ?? 0) + 1
+      var known: [String: AttachmentEntry] = [:]
+      if let parent {
+        for entry in try view.attachmentEntries(of: parent, id, current) {
+          known[entry.name] = entry
+        }
+      }
+      return { [known] name, attachment, digest in
+        guard let old = known[name], old.digest == digest,
+          old.contentType == attachment.contentType
+        else { return generation }
+        return old.generation
+      }
+    }
   }
 
   /// Makes sure that the content is in the store.

@@ -263,7 +263,7 @@ extension StoreCopy {
       record.supersede(current)
       if let entries = record.details?.attachments {
         _ = try transaction.store(
-          view.attachments(entries), id: id, generation: record.revision.generation)
+          view.attachments(entries), id: id, madeBy: .elsewhere(record.revision))
       }
       try transaction.append(record, id: id, over: current)
       current = try transaction.entry(of: id)

@@ -50,7 +50,8 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   public let date: Date
   /// How many documents it held that were not deleted.
   public let documentCount: Int
-  /// Bytes in the log of superseded revisions that it needs; others may need some of them, too.
+  /// Bytes of superseded revisions that it needs, and of attachments that only they have; others may need
+  /// some of them, too.
   public let pinnedSize: Int
 
   /// The name.

@@ -89,6 +89,9 @@ extension DocumentDetails {
   /// Whether there is nothing to say, so that the record goes without.
   var isEmpty: Bool { flags.isEmpty }
 
+  /// Whether other records are not held any more, which are looked up for that.
+  var releasesSomething: Bool { releasesOlder || !released.isEmpty }
+
   func encode(to writer: inout ByteWriter) {
     writer.appendVarint(flags.rawValue)
     if !attachments.isEmpty {

@@ -72,6 +72,47 @@ extension HeldHistory {
   }
 }
 
+extension HeldHistory {
+  /// How many bytes go with each of the records: its own, and those of the attachments that no later one
+  /// has, nor one of the `current` ones.
+  ///
+  /// What other documents have as well counts all the same. Reads records only if the store has attachments.
+  func sizes(
+    besides current: Set<UInt64>, in view: StoreView, hasAttachments: Bool
+  ) throws(DatabaseError) -> [UInt64] {
+    var sizes = records.map { UInt64($0.locator.size) }
+    guard hasAttachments else { return sizes }
+    var others = Set(try attachments(at: newest.locator, in: view).map(\.digest))
+    for record in records where current.contains(record.sequence) {
+      others.formUnion(try attachments(at: record.locator, in: view).map(\.digest))
+    }
+    for (index, record) in records.enumerated().reversed() {
+      for attachment in try attachments(at: record.locator, in: view)
+      where others.insert(attachment.digest).inserted {
+        sizes[index].add(attachment.length)
+      }
+    }
+    return sizes
+  }
+
+  /// What is attached to the revision of a record; nothing if it is damaged.
+  private func attachments(
+    at locator: RecordLocator, in view: StoreView
+  ) throws(DatabaseError) -> [AttachmentEntry] {
+    do throws(DatabaseError) {
+      return try view.record(at: locator).details?.attachments ?? []
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return []
+    }
+  }
+}
+
+extension UInt64 {
+  /// Adds a number of bytes, which may come from a forged file: the sum ends at the highest number.
+  mutating func add(_ size: UInt64) { self = self > .max - size ? .max : self + size }
+}
+
 extension StoreView {
   /// Calls `body` with what is held of each document that has records besides its newest one.
   func forEachHeld(
@@ -84,16 +125,19 @@ extension StoreView {
     }
   }
 
-  /// How many bytes of superseded revisions versions need that end with some sequence numbers.
+  /// How many bytes of superseded revisions, and of attachments that only they have, versions need that end
+  /// with some sequence numbers.
   func pinnedSizes(_ sequences: [UInt64]) throws(DatabaseError) -> [UInt64] {
     var sizes = [UInt64](repeating: 0, count: sequences.count)
     guard !sequences.isEmpty else { return sizes }
+    let hasAttachments = try hasReferences()
     try forEachHeld { (held) throws(DatabaseError) in
-      let current = Set(try held.needed(byVersions: [], in: self))
+      let current = try held.needed(byVersions: [], in: self)
+      let heldSizes = try held.sizes(besides: current, in: self, hasAttachments: hasAttachments)
       for (index, sequence) in sequences.enumerated() {
         let needed = try held.needed(byVersions: [sequence], in: self).subtracting(current)
-        for record in held.records where needed.contains(record.sequence) {
-          sizes[index] += UInt64(record.locator.size)
+        for (record, size) in zip(held.records, heldSizes) where needed.contains(record.sequence) {
+          sizes[index].add(size)
         }
       }
       return true

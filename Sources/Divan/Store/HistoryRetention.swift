@@ -15,8 +15,8 @@ public struct HistoryRetention: Sendable, Equatable {
   public var revisions: Int?
   /// For how long a revision is held after it was superseded; for ever if nil.
   public var age: Duration?
-  /// How many bytes of the log all superseded revisions may take that only history needs; any number
-  /// if nil.
+  /// How many bytes all superseded revisions may take that only history needs, with the attachments that
+  /// only they have; any number if nil.
   ///
   /// What was superseded first goes first, in steps of a thousandth of the store's changes.
   public var bytes: Int?

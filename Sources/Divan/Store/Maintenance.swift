@@ -12,6 +12,12 @@ final class Maintenance: Sendable {
     var checkpoint: Checkpoint?
     /// Bytes that were appended to the log since the last checkpoint was begun.
     var pendingSize: Int
+    /// Bytes of attachments to which documents stopped referring since the last step.
+    var releasedSize = 0
+    /// Whether there was a step since the store was opened.
+    ///
+    /// The first commit has one begun, or what many short sessions leave would never be cleaned away.
+    var hasStepped = false
     var isScheduled = false
     var isStopped = false
     /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
@@ -61,6 +67,11 @@ final class Maintenance: Sendable {
 }
 
 extension Maintenance.State {
+  /// Whether so many bytes came or went since the last step.
+  fileprivate func isDue(every interval: Int) -> Bool {
+    pendingSize >= interval || releasedSize >= interval
+  }
+
   /// The forgotten attachments to which no version in memory refers.
   ///
   /// A version of an epoch refers to what was forgotten in later ones as well: so the first epoch that is left
@@ -77,13 +88,15 @@ extension Maintenance {
   /// Notes why work in the background failed.
   func note(_ problem: DatabaseError?) { state.withLock { $0.problem = problem } }
 
-  /// Notes that the log grew, and has a step run when it is due.
-  func noteAppended(_ size: Int, _ store: Store) {
+  /// Notes that the log grew, and that documents let go of attachments of some length, and has a step run
+  /// when it is due.
+  func noteAppended(_ size: Int, released: Int, _ store: Store) {
     let interval = store.configuration.checkpointInterval
     let isDue = state.withLock { state in
       state.pendingSize += size
-      guard store.configuration.maintenance == .background, state.pendingSize >= interval,
-        !state.isScheduled, !state.isStopped
+      state.releasedSize += min(released, (1 << 60) - state.releasedSize)
+      guard store.configuration.maintenance == .background, !state.isScheduled, !state.isStopped,
+        !state.hasStepped || state.isDue(every: interval)
       else { return false }
       state.isScheduled = true
       return true
@@ -99,18 +112,25 @@ extension Maintenance {
   /// Runs a step on the caller's thread when it is due, where the configuration asks for that.
   func runInline(_ store: Store) {
     guard store.configuration.maintenance == .inline,
-      state.withLock({ $0.pendingSize >= store.configuration.checkpointInterval })
+      state.withLock({ $0.isDue(every: store.configuration.checkpointInterval) })
     else { return }
     step(store)
   }
 
-  /// Lets go of history, then a checkpoint, and then as much merging as is worth it.
+  /// Lets go of history and attachments, then a checkpoint if it is due, and then as much merging as is
+  /// worth it.
   private func step(_ store: Store) {
+    let interval = store.configuration.checkpointInterval
+    let isCheckpointDue = state.withLock { state in
+      state.hasStepped = true
+      state.releasedSize = 0
+      return state.pendingSize >= interval
+    }
     var problem: DatabaseError?
     do throws(DatabaseError) {
       try store.pruneHistory()
       try store.sweepAttachments()
-      try store.writeCheckpoint()
+      if isCheckpointDue { try store.writeCheckpoint() }
       try store.mergeWhatPays()
     } catch {
       // It is tried again when more was written; until then nothing is lost but space and time.

@@ -61,23 +61,25 @@ extension WriteTransaction {
       hint: "Read it again, and make the change again", documentID: id)
   }
 
-  /// Appends the record of a revision and puts it into the index; returns its sequence number, or that
-  /// which it has already.
+  /// Appends the record of a revision and puts it into the index.
+  ///
+  /// - Returns: the document's sequence number, and whether the revision was not known before; if it was,
+  ///   more may be known of its history now.
   @discardableResult
   func append(
     _ edit: RevisionEdit, id: String, over current: DocumentEntry?
-  ) throws -> UInt64 {
+  ) throws -> (sequence: UInt64, isNewRevision: Bool) {
     var record = DocumentRecord(
       idBytes: SharedBytes(utf8: id), sequence: state.lastSequence + 1, revision: edit.revision,
       isDeleted: edit.isDeleted, ancestors: .none, superseded: nil, body: edit.body)
     if let current {
-      guard try follow(current, edit, id, &record) else { return record.sequence }
+      guard try follow(current, edit, id, &record) else { return (current.sequence, false) }
     } else {
       try validate(edit, id: id)
       begin(edit, &record)
     }
     try append(record, id: id, over: current)
-    return record.sequence
+    return (record.sequence, record.revision == edit.revision)
   }
 
   /// Completes the record of a document's first revision here.
@@ -104,10 +106,7 @@ extension WriteTransaction {
     let newest = try view.newestRecord(of: current, id)
     var tree = try view.tree(of: newest)
     let insertion = try insert(edit, sequence: record.sequence, into: &tree, id)
-    guard insertion.hasChangedTree else {
-      record.sequence = current.sequence
-      return false
-    }
+    guard insertion.hasChangedTree else { return false }
     if insertion.isNewRevision {
       try validate(edit, id: id)
       record.details = DocumentDetails(edit)
@@ -240,7 +239,10 @@ extension WriteTransaction {
     }
     let entry = DocumentEntry(record, at: place)
     state.lastSequence = max(state.lastSequence, record.sequence)
-    if current?.traits.contains(.attachments) == true { state.mayHaveUnreferenced = true }
+    if let current, current.traits.contains(.attachments) {
+      state.mayHaveUnreferenced = true
+      noteReleased(current, keeping: record.details?.attachments ?? [])
+    }
     let wasLive = current.map { !$0.isDeleted } ?? false
     if wasLive != !entry.isDeleted {
       // A count from a file is believed, but never so far as to trap.
@@ -251,6 +253,21 @@ extension WriteTransaction {
       }
     }
     if let indexed { make(indexed) }
+  }
+
+  /// Counts the attachments to which a document's newest record will not refer any more.
+  ///
+  /// They may still be held by history, or by other documents: it is looked at closely when much was counted.
+  func noteReleased(_ current: DocumentEntry, keeping kept: [AttachmentEntry]) {
+    // What cannot be read is not counted.
+    guard current.traits.contains(.attachments),
+      let old = try? view.record(at: current.locator).details?.attachments
+    else { return }
+    let digests = Set(kept.map(\.digest))
+    for entry in old where !digests.contains(entry.digest) {
+      // A length from a forged record does not let the sum trap.
+      releasedSize += min(Int(clamping: entry.length), (1 << 60) - releasedSize)
+    }
   }
 
   /// Appends a record whose payload `encode` appends; returns where it will stand.
@@ -280,8 +297,8 @@ extension WriteTransaction {
 
   private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
     let commit = nextCommit
-    guard record.details != nil else {
-      // Nothing is looked up for it, so nothing can fail.
+    guard record.details?.releasesSomething == true else {
+      // Nothing is looked up for it, so nothing can fail, and the trees need not be copied.
       try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
       return
     }

@@ -26,6 +26,8 @@ extension Store {
         to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
       do throws(DatabaseError) {
         while let item = try view.step(&scan) {
+          // There may be a great many. The next session goes on.
+          guard !maintenance.isStopped else { break }
           var reader = ByteReader(item.key.suffix(from: 1))
           guard let digest = try? reader.readDigest() else { continue }
           try sweep(digest, in: view)

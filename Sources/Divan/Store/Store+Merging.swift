@@ -4,8 +4,14 @@ import Synchronization
 extension Store {
   /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the
   /// inputs can go.
+  ///
+  /// When the store is being closed meanwhile, the merge at hand is completed: however short sessions are,
+  /// each of them cleans a part.
   func mergeWhatPays() throws(DatabaseError) {
-    while !maintenance.isStopped, try mergeOnce(isForced: false) { try writeCheckpoint() }
+    while try mergeOnce(isForced: false) {
+      try writeCheckpoint()
+      if maintenance.isStopped { break }
+    }
   }
 
   /// Merges everything that holds anything dead, and whatever is small.

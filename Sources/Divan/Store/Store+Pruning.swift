@@ -206,17 +206,19 @@ extension HistoryPruning {
     let width = view.state.lastSequence / 1024 + 1
     try view.forEachHeld { (held) throws(DatabaseError) in
       let needed = try held.needed(byVersions: namedSequences, in: view)
+      let heldSizes = try held.sizes(
+        besides: needed, in: view, hasAttachments: mayHaveAttachments)
       for (index, record) in held.records.enumerated() where !needed.contains(record.sequence) {
         let end = held.successor(of: index)
         let place = min(Int(end / width), 1023)
-        sizes[place] += UInt64(record.locator.size)
+        sizes[place].add(heldSizes[index])
         ends[place] = max(ends[place], end)
       }
       return !view.store.maintenance.isStopped
     }
     var sum: UInt64 = 0
     for place in sizes.indices.reversed() {
-      sum += sizes[place]
+      sum.add(sizes[place])
       if sum > UInt64(max(0, limit)) { return ends[place] }
     }
     return 0

@@ -153,12 +153,14 @@ extension Store {
     let place = try prepare(writer)
     let transaction = WriteTransaction(
       store: self, state: newest, fileID: place.fileID, base: place.offset)
-    defer { transaction.end() }
+    var isCommitted = false
+    defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
     if !transaction.isEmpty {
       try transaction.checkUniqueness()
       try append(transaction, writer, needsFlush: durability == .full)
     }
+    isCommitted = true
     return result
   }
 
@@ -193,7 +195,7 @@ extension Store {
     newest = state
     commits.add(state, needsFlush: needsFlush)
     earliestExpiry = transaction.earliestExpiry
-    maintenance.noteAppended(transaction.size, self)
+    maintenance.noteAppended(transaction.size, released: transaction.releasedSize, self)
   }
 
   /// What a failure to write means: nothing was committed, unless a flush failed.

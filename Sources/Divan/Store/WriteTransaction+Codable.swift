@@ -31,14 +31,15 @@ extension WriteTransaction {
   ) throws -> Document {
     let encoded = try DocumentEncoder().encodeProperties(of: value)
     let document = try put(try draft(of: encoded, id: try encoded.documentID(id)))
-    if T.self is AnyObject.Type { encoded.assign(document) }
+    if T.self is AnyObject.Type { assign(document, to: encoded) }
     return document
   }
 
   /// Stores a value as ``put(_:id:)`` does, and sets its marked properties.
   ///
   /// A structure is read again from what was stored, so properties that are not coded are as
-  /// `init(from:)` leaves them.
+  /// `init(from:)` leaves them. Objects are as they were when the transaction is taken back; structures
+  /// belong to the caller and stay as they were set.
   ///
   /// - Parameters:
   ///   - value: what to store; afterwards, what is stored.
@@ -54,7 +55,7 @@ extension WriteTransaction {
       let encoded = try DocumentEncoder().encodeProperties(of: value)
       let document = try put(try draft(of: encoded, id: try encoded.documentID(id)))
       if T.self is AnyObject.Type {
-        encoded.assign(document)
+        assign(document, to: encoded)
       } else if encoded.hasMarks {
         value = try document.decode(T.self)
       }
@@ -78,7 +79,7 @@ extension WriteTransaction {
       func flush() throws {
         try put(contentsOf: batch.map(\.document))
         if T.self is AnyObject.Type {
-          for item in batch { item.encoded.assign(item.document) }
+          for item in batch { assign(item.document, to: item.encoded) }
         }
         batch.removeAll(keepingCapacity: true)
         batchIDs.removeAll(keepingCapacity: true)
@@ -89,7 +90,7 @@ extension WriteTransaction {
           // What it is to be set to is told for one document at a time.
           try flush()
           let document = try put(try draft(of: encoded, id: encoded.id))
-          if T.self is AnyObject.Type { encoded.assign(document) }
+          if T.self is AnyObject.Type { assign(document, to: encoded) }
           ids.append(document.id)
           continue
         }
@@ -124,6 +125,11 @@ extension WriteTransaction {
     _ type: T.Type, _ range: IDRange = .all, descending: Bool = false
   ) throws -> DecodingCursor<T> {
     DecodingCursor(try documents(range, descending: descending))
+  }
+
+  /// Sets the marked properties of an object, until what is done here is taken back.
+  private func assign(_ document: Document, to encoded: EncodedProperties) {
+    assigned.append(encoded.assign(document))
   }
 
   /// The document that is to be put for a value.

@@ -25,19 +25,24 @@ extension WriteTransaction {
     try DocumentID.validate(id)
     let path = try RevisionTree.Path(history)
     let body = try document.encoded().bytes
-    let before = state.lastSequence
-    func insert() throws {
-      let attachments = try store(
-        document.attachments, id: id, generation: path.revision.generation)
+    let current = try entry(of: id)
+    func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
       try append(
         RevisionEdit(
           revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
           lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
-        id: id, over: try entry(of: id))
+        id: id, over: current
+      ).isNewRevision
+    }
+    if document.attachments.isEmpty { return try insert([]) }
+    // A revision that is known stays as it is, with what it has attached.
+    if let current, try view.tree(of: current, id).contains(path.revision) {
+      return try insert([])
     }
     // Nothing of the attachments stays if the revision is refused.
-    if document.attachments.isEmpty { try insert() } else { try nested(insert) }
-    return state.lastSequence > before
+    return try nested {
+      try insert(try store(document.attachments, id: id, madeBy: .elsewhere(path.revision)))
+    }
   }
 
   /// Takes a document away as if it had never been: no tombstone is left, and no history.
@@ -51,6 +56,7 @@ extension WriteTransaction {
     let expiry =
       current.traits.contains(.expiry)
       ? try view.newestRecord(of: current, id).details?.expiry : nil
+    noteReleased(current, keeping: [])
     try append(
       PurgeRecord(
         idBytes: SharedBytes(utf8: id),

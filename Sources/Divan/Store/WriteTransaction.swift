@@ -20,6 +20,10 @@ public final class WriteTransaction {
   var entryScratch = ByteWriter(capacity: 128)
   /// The attachments that this transaction has stored, whose files stay until it is over.
   var stored: [SHA256.Digest: StoredSource] = [:]
+  /// How long the attachments are to which documents stopped referring here.
+  var releasedSize = 0
+  /// What was set in objects whose documents were stored, the last one last.
+  var assigned: [AssignedMarks] = []
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
@@ -181,12 +185,14 @@ extension WriteTransaction {
     try check()
     let state = state
     let stored = stored
+    let assignedCount = assigned.count
     let savepoint = buffer.savepoint
     do {
       return try body()
     } catch {
       if !isOver {
         self.state = state
+        takeBackMarks(after: assignedCount)
         self.stored = stored
         buffer.rollback(to: savepoint)
       }
@@ -249,8 +255,15 @@ extension WriteTransaction {
   /// The last sequence number in use after what was done so far.
   package var lastSequence: UInt64 { state.lastSequence }
 
-  /// Ends the transaction's life.
-  func end() { isOver = true }
+  /// Ends the transaction's life; what it set in objects is taken back if it was not committed.
+  func end(isCommitted: Bool) {
+    isOver = true
+    if !isCommitted { takeBackMarks(after: 0) }
+  }
+
+  private func takeBackMarks(after count: Int) {
+    while assigned.count > count { assigned.removeLast().takeBack() }
+  }
 
   /// Lends the buffer to the one who appends it to the log.
   func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
@@ -301,8 +314,7 @@ extension WriteTransaction {
     scratch.removeAll()
     try document.encodeProperties(with: &coding, to: &scratch)
     let body = scratch.sharedCopy
-    let attachments = try store(
-      document.attachments, id: id, generation: (parent?.generation ?? 0) + 1)
+    let attachments = try store(document.attachments, id: id, madeBy: .child(of: parent, current))
     let revision = try RevisionID.compute(
       parent: parent, isDeleted: isDeleted, body: body,
       attachments: attachments.map(\.forRevision))
@@ -310,7 +322,8 @@ extension WriteTransaction {
       RevisionEdit(
         revision: revision, isDeleted: isDeleted, body: body, attachments: attachments,
         lineage: .child(of: parent)),
-      id: id, over: current)
+      id: id, over: current
+    ).sequence
     var stored = document.stored(
       id: id, revision: revision, parent: parent, sequence: sequence, isDeleted: isDeleted)
     stored.attachments = view.attachments(attachments)

@@ -20,7 +20,7 @@ package struct FaultProof: Proof {
     var workloads = CrashWorkload.all + CrashWorkload.alsoForFaults
     if run.budget == .test {
       // Finding out which calls they make takes long already.
-      workloads = workloads.enumerated().filter { $0.offset % 5 == 0 }.map(\.element)
+      workloads = workloads.enumerated().filter { $0.offset % 12 == 0 }.map(\.element)
     }
     // Mapped or not, the stores are the same; what reads them differs.
     let starts = try workloads.map { try FaultStart($0, isMapped: true) }
@@ -35,7 +35,7 @@ package struct FaultProof: Proof {
         perPlace: run.budget.choose(test: 1, ci: 1, night: 200, release: 2000), seed: run.seed)
       if run.budget == .test {
         // A slice, every so many of them.
-        trials = trials.enumerated().filter { $0.offset % 40 == 0 }.map(\.element)
+        trials = trials.enumerated().filter { $0.offset % 20 == 0 }.map(\.element)
       }
     }
     trials += plan.compound(

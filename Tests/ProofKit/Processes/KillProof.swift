@@ -181,8 +181,15 @@ struct KillLoop {
     return report.ending != .closed
   }
 
-  /// Nothing is left of attachments that no document has.
+  /// Opening has left nothing of what no document ever had, and cleaning leaves nothing that none has.
   private func expectNoOrphans(in database: Database) throws {
+    let statistics = try database.statistics
+    guard statistics.attachmentFileCount <= statistics.attachmentCount, names(in: "tmp").isEmpty
+    else {
+      throw CrashOracle.Mismatch(
+        "\(statistics.attachmentCount) contents have the files "
+          + "\(names(in: "attachments") + names(in: "tmp"))")
+    }
     try database.compact()
     let snapshot = try database.snapshot()
     let stored = try (0..<killCase.threads).filter { try snapshot.exists("\($0)-file") }

@@ -1,8 +1,9 @@
 /// Makes `Decodable` values of documents; see ``DocumentEncoder``.
 ///
 /// A property is found in the stored form and decoded when the type asks for it; what it does not ask
-/// for costs next to nothing. Numbers are read across their kinds as long as nothing is lost: `2` as a
-/// `Double`, `2.0` as an `Int`.
+/// for costs next to nothing. Numbers are read across their kinds: `2` as a `Double`, `2.0` as an `Int`, as long
+/// as nothing of a whole number is lost. A floating-point property gets the number nearest to what is stored, so
+/// that whole numbers beyond 2⁵³ may be rounded in a `Double`, as any Swift literal is.
 public struct DocumentDecoder: Sendable {
   /// What types can ask of the decoder while they are decoded.
   public var userInfo: [CodingUserInfoKey: any Sendable] = [:]

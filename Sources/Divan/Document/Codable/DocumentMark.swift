@@ -47,7 +47,7 @@ public struct DocumentRevision: Sendable {
   /// Makes the mark of a value that was read, or was not.
   public init(wrappedValue: RevisionID? = nil) { mark = DocumentMark(wrappedValue) }
 
-  /// Gives the object that has this property its document's revision.
+  /// Gives the object that has this property its document's revision, or takes it away again.
   func assign(_ revision: RevisionID?) { mark.assign(revision) }
 }
 

@@ -34,9 +34,13 @@ struct EncodedProperties {
   }
 
   /// Gives the object that was encoded its document's ID and revision.
-  func assign(_ document: Document) {
+  ///
+  /// - Returns: what takes that back.
+  func assign(_ document: Document) -> AssignedMarks {
+    let marks = AssignedMarks(id: session.id?.mark, revision: session.revision?.mark)
     session.id?.mark.assign(document.id)
     session.revision?.mark.assign(document.revision)
+    return marks
   }
 
   /// Whether the type has a property of this name, whether or not it wrote one.
@@ -76,6 +80,23 @@ struct EncodedProperties {
 
   private func compare(_ a: SharedBytes, _ b: SharedBytes) -> Int {
     a.withSpan { a in b.withSpan { b in DivanLog.compare(a, b) } }
+  }
+}
+
+/// What the marked properties of an object were before it was stored.
+struct AssignedMarks {
+  private let id: (mark: DocumentID, before: String?)?
+  private let revision: (mark: DocumentRevision, before: RevisionID?)?
+
+  fileprivate init(id: DocumentID?, revision: DocumentRevision?) {
+    self.id = id.map { ($0, $0.wrappedValue) }
+    self.revision = revision.map { ($0, $0.wrappedValue) }
+  }
+
+  /// Lets the object be as it was: its document is not stored after all.
+  func takeBack() {
+    if let id { id.mark.assign(id.before) }
+    if let revision { revision.mark.assign(revision.before) }
   }
 }
 

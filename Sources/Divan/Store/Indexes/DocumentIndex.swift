@@ -32,7 +32,8 @@ public struct DocumentIndex: Sendable, Hashable {
   ///   - name: what it is called: 1 to 240 bytes of UTF-8.
   ///   - path: the property's name; for one within objects, their names before it.
   ///   - isUnique: whether no two documents may have the same value, other than null. A transaction at whose
-  ///     end two have it is refused with ``DatabaseError/Code/notUnique``.
+  ///     end two have it is refused with ``DatabaseError/Code/notUnique``, also if it inserts revisions that were
+  ///     made elsewhere, or purges one so that another one wins.
   ///   - eachElement: whether each element of an array has an entry, instead of the array as a whole.
   public init(
     _ name: String, on path: String..., isUnique: Bool = false, eachElement: Bool = false

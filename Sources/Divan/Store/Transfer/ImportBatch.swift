@@ -29,14 +29,4 @@ extension ImportBatch {
     items.removeAll(keepingCapacity: true)
     size = 0
   }
-
-  /// The digests that the lines name.
-  var digests: [SHA256.Digest] {
-    items.flatMap { (item) -> [SHA256.Digest] in
-      switch item.content {
-      case .document(let document): document.attachments.compactMap(\.digest)
-      case .localDocument: []
-      }
-    }
-  }
 }

@@ -6,6 +6,8 @@ struct ImportOutcome {
   var unchangedCount = 0
   var skippedCount = 0
   var refusals: [DatabaseError] = []
+  /// Content to which documents refer now.
+  var heldDigests: [SHA256.Digest] = []
 
   enum Kind { case stored, unchanged, skipped }
 
@@ -47,7 +49,10 @@ extension ImportStoring {
           plainIDs.insert(document.id)
         } else {
           try storePlain()
-          try store(item.line) { storing in try storing.store(document) }
+          let kind = try store(item.line) { storing in try storing.store(document) }
+          // What was left out refers to nothing.
+          guard kind == .stored || kind == .unchanged else { continue }
+          outcome.heldDigests += document.attachments.compactMap(\.digest)
         }
       case .localDocument(let id, let properties):
         try store(item.line) { storing in try storing.store(localDocument: id, properties) }
@@ -85,20 +90,24 @@ extension ImportStoring {
     }
   }
 
-  /// Stores what a line says, or takes note that it cannot be.
+  /// Stores what a line says, or takes note that it cannot be; returns what became of it then.
+  @discardableResult
   private mutating func store(
     _ line: Int, _ body: (ImportStoring) throws -> ImportOutcome.Kind
-  ) throws {
+  ) throws -> ImportOutcome.Kind? {
     do {
       let storing = self
       // Only who goes on after a failure needs what was there before it.
-      outcome.count(
+      let kind =
         options.badLines == .skip
-          ? try transaction.nested { try body(storing) } : try body(storing))
+        ? try transaction.nested { try body(storing) } : try body(storing)
+      outcome.count(kind)
+      return kind
     } catch {
       let error = DatabaseError(importing: error, line: line)
       guard options.badLines == .skip, error.isOfLine else { throw error }
       outcome.refusals.append(error)
+      return nil
     }
   }
 }
@@ -128,11 +137,7 @@ extension ImportStoring {
   ) throws -> ImportOutcome.Kind {
     var next = existing
     next.replaceProperties(with: imported.properties)
-    // What stays the same has been there since an earlier generation.
     next.attachments = document.attachments
-    for (name, old) in existing.attachments where next.attachments[name] == old {
-      next.attachments[name] = old
-    }
     let isSame =
       !imported.isDeleted && existing.storedProperties == imported.properties.bytes
       && existing.attachments == document.attachments

@@ -59,7 +59,7 @@ extension ImportedBodies {
     return current
   }
 
-  /// Lets go of content to which documents refer now.
+  /// Lets go of content to which documents refer now; what later lines refer to again is in the store.
   mutating func release(_ digests: some Sequence<SHA256.Digest>) {
     for digest in digests { complete[digest] = nil }
   }

@@ -152,7 +152,7 @@ extension JSONLinesImport {
     } catch {
       throw failure(error)
     }
-    bodies.release(batch.digests)
+    bodies.release(outcome.heldDigests)
     batch.removeAll()
     report.lineCount = lineCount
     report.byteCount = byteCount

@@ -1,0 +1,105 @@
+import DivanLog
+import Observation
+
+// What the properties of a model ask it for, and how it comes to stand for a document.
+
+extension Model {
+  /// The property of a number; nil if the class does not know its properties.
+  ///
+  /// The runtime describes them, unless the client's module is compiled without that.
+  final func property(_ index: Int) -> (any ModelProperty)? {
+    if index < modelClass.properties.count { return modelClass.properties[index] }
+    if !isUnknownToItself {
+      isUnknownToItself = true
+      report(unknownProperties)
+    }
+    return nil
+  }
+
+  /// Why nothing of the model can be stored.
+  final var unknownProperties: DatabaseError {
+    DatabaseError(
+      .invalidModelClass, "\(type(of: self)) does not know its properties",
+      hint: "Compile its module without -disable-reflection-metadata", documentID: documentID)
+  }
+
+  /// Makes a wrapper hold its value; returns whether it is to be taken out again.
+  @usableFromInline @inline(never)
+  final func _prepareToRead(_ index: Int) -> Bool {
+    guard let property = property(index) else { return false }
+    property.prepareToRead(self)
+    let flags = flags(at: modelClass.places[index])
+    if flags & PropertyFlags.observed != 0 { noteAccess(property.observationPath(in: self)) }
+    return flags & PropertyFlags.reference != 0
+  }
+
+  /// Notes that a property became dirty.
+  final func noteChange() {
+    guard !isChanged else { return }
+    announcing(ModelObservation.statePath) { isChanged = true }
+    if state != .deleted { core?.noteUnsaved(self) }
+  }
+
+  /// Tells the context of an error that reading a property cannot throw.
+  final func report(_ error: DatabaseError) {
+    var error = error
+    error.documentID = documentID
+    core?.handle?.errorHandler?(error)
+  }
+
+  /// Makes a reference to another model, which comes into the same context if it is in none.
+  final func reference(to target: Model) -> ModelReference {
+    guard let core else { return ModelReference(id: target.id, target: target) }
+    if target.core == nil { core.insert(target) }
+    return ModelReference(id: target.id, target: nil)
+  }
+
+  /// Makes the model stand for a document: everything is read from it, when it is asked for.
+  final func attach(_ body: EncodedValue, state: State) {
+    self.body = body
+    self.state = state
+    upgradedFrom = nil
+    extras = nil
+    isChanged = false
+    if !references.isEmpty { references.removeAll() }
+    if !referenceLists.isEmpty { referenceLists.removeAll() }
+    for place in modelClass.places {
+      setFlags(
+        flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
+          | PropertyFlags.unloaded, at: place)
+    }
+  }
+
+  /// Takes over what the document is now; what was changed and not saved stays.
+  ///
+  /// `resolved` has the keys of changed properties that become something else than they are.
+  final func rebase(on body: EncodedValue, resolved: Set<String> = []) {
+    announcing(pathsChanged(by: body, resolved)) {
+      self.body = body
+      upgradedFrom = nil
+      state = .stored
+      forgetOriginalAttachments()
+      for property in modelClass.properties where !property.isDirty(in: self) {
+        property.readAgain(in: self)
+      }
+    }
+  }
+
+  /// What stands for the properties that were changed and not saved.
+  final var dirtyPaths: [ModelObservation.Path] {
+    modelClass.properties.filter { $0.isDirty(in: self) }.map { $0.observationPath(in: self) }
+  }
+
+  /// What observers are to be told of when the document becomes this one.
+  private func pathsChanged(
+    by next: EncodedValue, _ resolved: Set<String>
+  ) -> [ModelObservation.Path] {
+    let changed = modelClass.properties.filter { property in
+      property.isDirty(in: self)
+        ? resolved.contains(property.key)
+        : (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
+    }
+    return changed.map { $0.observationPath(in: self) }
+      + [ModelObservation.statePath, ModelObservation.undeclaredPath]
+  }
+}

@@ -1,0 +1,39 @@
+import DivanLog
+
+extension Model {
+  /// Lets the model change what an earlier version of its class has stored.
+  final func upgradeIfOutdated() {
+    let version = modelClass.version
+    guard version > 1, let body, !isChanged, state == .stored else { return }
+    do {
+      let stored = try body.property(modelClass.versionKey)?.decode().intValue ?? 1
+      guard stored < version else { return }
+      try upgrade(from: stored)
+      upgradedFrom = stored
+    } catch {
+      takeBackChanges()
+      core?.noteClean(self)
+      if let error = error as? DatabaseError {
+        report(error)
+      } else {
+        core?.handle?.errorHandler?(error)
+      }
+    }
+  }
+
+  /// Lets every property be what the document says, or the class declares.
+  final func takeBackChanges() {
+    upgradedFrom = nil
+    announcing(dirtyPaths + ModelObservation.otherPaths) {
+      for place in modelClass.places {
+        setFlags(
+          flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)
+            | PropertyFlags.unloaded, at: place)
+      }
+      references.removeAll()
+      referenceLists.removeAll()
+      extras = nil
+      isChanged = false
+    }
+  }
+}

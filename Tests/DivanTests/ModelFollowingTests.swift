@@ -1,0 +1,167 @@
+import Testing
+
+@testable import Divan
+
+/// Contexts that belong to an actor and live there by themselves, and what crosses between actors.
+@MainActor
+struct ModelFollowingTests {
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  private func makeContext(autosavingAfter delay: Duration? = .milliseconds(10)) -> ModelContext {
+    database.makeContext(autosavingAfter: delay, isolation: MainActor.shared)
+  }
+
+  /// Lets other tasks run until something holds, for ten seconds at most.
+  private func wait(until condition: () throws -> Bool) async throws {
+    for _ in 0..<2000 {
+      if try condition() { return }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("it did not happen within ten seconds")
+  }
+
+  @Test func `what is changed elsewhere arrives, and what is changed here is saved`() async throws {
+    let context = makeContext()
+    let todo = Todo(in: context, id: "a")
+    try await wait { !todo.needsSave }
+    try database.put("a", #"{"text":"elsewhere"}"#)
+    try await wait { todo.text == "elsewhere" }
+    todo.done = true
+    try await wait { !todo.needsSave }
+    #expect(try database.json("a")?.contains("true") == true)
+    try database.remove("a")
+    try await wait { todo.isDeleted }
+  }
+
+  @Test func `what was changed on both sides is a conflict still when the model has moved on`()
+    async throws
+  {
+    try database.put("a", #"{"priority":1,"text":"first"}"#)
+    let context = makeContext(autosavingAfter: nil)
+    let todo = try #require(try context.model(Todo.self, "a"))
+    todo.text = "mine"
+    try database.put("a", #"{"priority":2,"text":"theirs"}"#)
+    try await wait { todo.priority == 2 }
+    #expect(todo.text == "mine")
+    let error = #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(error?.code == .conflict && error?.propertyPath == "text")
+    var asked: [ModelConflict] = []
+    context.conflictHandler = { conflict in
+      asked.append(conflict)
+      return .mine
+    }
+    try todo.save()
+    #expect(asked.map(\.base) == ["first"] && asked.map(\.theirs) == ["theirs"])
+    #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
+    // Once it is saved it is settled.
+    todo.text = "again"
+    try todo.save()
+    #expect(asked.count == 1)
+  }
+
+  @Test func `a refresh lets what was changed here win, also over what arrived by itself`()
+    async throws
+  {
+    try database.put("a", #"{"priority":1,"text":"first"}"#)
+    let context = makeContext(autosavingAfter: nil)
+    let todo = try #require(try context.model(Todo.self, "a"))
+    todo.text = "mine"
+    try database.put("a", #"{"priority":2,"text":"theirs"}"#)
+    try await wait { todo.priority == 2 }
+    try context.refresh()
+    try todo.save()
+    #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
+  }
+
+  @Test func `a context that is dropped saves what it was to save, and then goes`() async throws {
+    var context: ModelContext? = makeContext()
+    weak let dropped = context
+    do {
+      let todo = Todo(in: try #require(context), id: "a")
+      todo.text = "kept"
+    }
+    context = nil
+    try await wait { try database.json("a")?.contains("kept") == true }
+    try await wait { dropped == nil }
+  }
+
+  @Test func `when the database is closed nothing goes on`() async throws {
+    let context = makeContext()
+    var errors: [DatabaseError.Code?] = []
+    context.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
+    let todo = Todo(in: context, id: "a")
+    try database.close()
+    try await wait { !errors.isEmpty }
+    #expect(errors == [.closed])
+    #expect(todo.needsSave)
+  }
+
+  @Test func `without an actor nothing happens by itself`() throws {
+    let context = database.makeContext(isolation: nil)
+    #expect(context.core.tasks.isEmpty)
+  }
+
+  // MARK: What crosses
+
+  @Test func `an ID of a model crosses to another actor, and finds the model there`() async throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context)
+    todo.text = "x"
+    try todo.save()
+    let id: ModelID<Todo> = todo.modelID
+    let database = database
+    let text = try await Task.detached { try database.makeContext().model(id)?.text }.value
+    #expect(text == "x")
+    #expect(id == ModelID(todo.id) && id.description == "Todo \(todo.id)")
+    #expect(try context.model(ModelID<Todo>("none")) == nil)
+  }
+
+  @Test func `a detached copy crosses with its changes, and merges them when it is saved there`()
+    async throws
+  {
+    try database.put("a", #"{"extra":1,"priority":1,"tags":["old"],"text":"first"}"#)
+    let context = database.makeContext()
+    let todo = try #require(try context.model(Todo.self, "a"))
+    todo.text = "mine"
+    try todo.setValue(2, for: "extra")
+    let copy = try todo.detachedCopy()
+    let database = database
+    let read = try await Task.detached {
+      #expect(copy.context == nil && !copy.isNew && copy.changedProperties == ["text", "extra"])
+      try database.put("a", #"{"extra":1,"priority":9,"tags":["old"],"text":"first"}"#)
+      let context = database.makeContext()
+      try context.insert(copy)
+      try context.saveAllModels()
+      return (copy.text, copy.tags)
+    }.value
+    #expect(read.0 == "mine" && read.1 == ["old"])
+    #expect(
+      try database.json("a") == #"{"extra":2,"priority":9,"tags":["old"],"text":"mine"}"#)
+    // Here nothing was saved.
+    #expect(todo.needsSave)
+    #expect(throws: DatabaseError.self) { try context.insert(todo.detachedCopy()) }
+  }
+
+  @Test func `a copy of a new model is a new one`() throws {
+    let context = database.makeContext()
+    let todo = UrgentTodo(in: context, id: "a")
+    todo.text = "x"
+    let copy = try (todo as Todo).detachedCopy()
+    #expect(copy.isNew && copy is UrgentTodo && copy.id == "a" && copy.text == "x")
+    let other = database.makeContext()
+    try other.insert(copy)
+    try other.saveAllModels()
+    #expect(try database.json("a")?.contains(#""text":"x""#) == true)
+  }
+
+  @Test func `a model stays in its context`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context)
+    try context.insert(todo)
+    let error = #expect(throws: DatabaseError.self) { try database.makeContext().insert(todo) }
+    #expect(error?.code == .notInContext)
+    #expect(todo.context === context)
+  }
+}
