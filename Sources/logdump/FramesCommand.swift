@@ -210,6 +210,22 @@ extension LogDump {
         [("named", .text(name))] + (version.map(fields) ?? [("removed", .flag(true))]),
         "snapshot \(printable(name)): " + (version.map(text) ?? "removed")
       )
+    case .index(let name, let index, let isReady):
+      let path = index?.path.map { printable($0) }.joined(separator: " / ") ?? ""
+      return (
+        [("index", .text(name))]
+          + (index.map { index in
+            [
+              ("path", .list(index.path.map { .text($0) })), ("unique", .flag(index.isUnique)),
+              ("eachElement", .flag(index.eachElement)), ("ready", .flag(isReady)),
+            ]
+          } ?? [("removed", .flag(true))]),
+        "index \(printable(name)): "
+          + (index.map {
+            "on \(path)\($0.isUnique ? ", unique" : "")\($0.eachElement ? ", each element" : "")"
+              + (isReady ? "" : ", being made")
+          } ?? "removed")
+      )
     case .moment(let version):
       return ([("moment", .flag(true))] + fields(version), "moment: \(text(version))")
     }

@@ -161,7 +161,7 @@ extension Rescue {
       purged.insert(id)
     case .local(let id, _):
       localDocuments[id] = try? InspectedRecord.localProperties(payload)
-    case .purge, .named, .moment: break
+    case .purge, .named, .index, .moment: break
     }
   }
 

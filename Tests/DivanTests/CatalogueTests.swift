@@ -187,6 +187,35 @@ struct CatalogueTests {
     #expect(try database.snapshot().expiry(of: "ticket") == tomorrow)
   }
 
+  @Test func `documents are found by their properties`() throws {
+    let database = try open()
+    var titles: [String] = []
+    var taken: String?
+    try database.write { transaction in
+      try transaction.put(
+        Document(
+          id: "m", ["title": "Metropolis", "year": 1927, "cast": ["Brigitte Helm", "Alfred Abel"]]))
+      try transaction.put(Document(id: "ada", ["name": "Ada", "year": 1815]))
+    }
+    try database.addIndex(DocumentIndex("by year", on: "year"))
+    try database.addIndex(DocumentIndex("by actor", on: "cast", eachElement: true))
+    try database.addIndex(DocumentIndex("by place", on: "made", "city"))
+
+    var twenties = try database.snapshot().ids(by: "by year", .from(1920, upTo: 1930))
+    let ids = try twenties.rest()
+    var films = try database.snapshot().documents(by: "by actor", .prefix("Brigitte"))
+    while let film = try films.next() { titles.append(film["title"]?.stringValue ?? "none") }
+    #expect(ids == ["m"] && titles == ["Metropolis"])
+
+    try database.addIndex(DocumentIndex("names", on: "name", isUnique: true))
+    do {
+      try database.write { _ = try $0.put(Document(["name": "Ada"])) }
+    } catch let error as DatabaseError where error.code == .notUnique {
+      taken = error.documentID
+    }
+    #expect(taken != nil)
+  }
+
   @Test func `lines are exported and imported`() throws {
     let database = try open()
     let copy = try open("/Copy.divan")
@@ -343,6 +372,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 29)
+    #expect(count == 32)
   }
 }

@@ -126,6 +126,24 @@ struct ReadmeTests {
     #expect(size == jpeg.count)
   }
 
+  @Test func `the films of the README are found by indexes`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.put(
+        Document(id: "m", ["title": "Metropolis", "year": 1927, "cast": ["Brigitte Helm"]]))
+    }
+    try database.addIndex(DocumentIndex("by year", on: "year"))
+    try database.addIndex(DocumentIndex("by actor", on: "cast", eachElement: true))
+    try database.addIndex(DocumentIndex("by number", on: "catalogue", "number", isUnique: true))
+
+    let snapshot = try database.snapshot()
+    var twenties = try snapshot.ids(by: "by year", .from(1920, upTo: 1930))
+    var films = try snapshot.documents(by: "by actor", .prefix("Brigitte"))
+    while let film = try films.next() { print(film.id, film["title"] ?? "none") }
+    #expect(try twenties.rest() == ["m"] && snapshot.count(by: "by actor") == 1)
+    #expect(try database.indexes().count == 3)
+  }
+
   @Test func `the lines of the README are exported and imported`() throws {
     let disk = SimulatedDisk()
     let database = try Database(at: "Films.divan", configuration: disk.configuration())
@@ -149,7 +167,7 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 7)
+    #expect(blocks.count == 8)
     // Paths and what is printed differ; every other line stands above as it stands there.
     for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)

@@ -2,7 +2,7 @@ extension PlantedBug {
   /// All that are planted, in the order in which their places are looked for.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
-    + committing + bytes + indexes + revisions
+    + committing + bytes + indexes + revisions + secondaryIndexes
 
   /// A simulated disk that never loses anything: with it the proofs are worth nothing.
   static let diskThatNeverLoses = PlantedBug(
@@ -58,4 +58,9 @@ enum Place {
   static let attachmentNames = log + "AttachmentFiles+Names.swift"
   static let attachmentWriter = log + "AttachmentWriter.swift"
   static let view = store + "StoreView.swift"
+  static let revisions = store + "WriteTransaction+Revisions.swift"
+  static let indexMaking = store + "Indexes/Database+Indexes.swift"
+  static let indexing = store + "Indexes/StoreState+Indexes.swift"
+  static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
+  static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"
 }

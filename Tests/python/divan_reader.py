@@ -26,7 +26,7 @@ FRAME_TYPES = {1, 3, 4, 5, 6}
 FIRST, LAST = 1, 2
 DOCUMENT, PURGE = 1, 4
 # Commit marks, attachments, local documents, named snapshots, moments: not printed.
-OTHER_KINDS = {2, 3, 5, 6, 7}
+OTHER_KINDS = {2, 3, 5, 6, 7, 8}
 DEPTH_LIMIT = 100
 COUNTER_LIMIT = 1 << 60
 

@@ -96,6 +96,10 @@ extension DatabaseError.Code {
 
   /// A validation did not let a revision be stored: ``DatabaseError/refusal``.
   public static let refused = Self("refused")
+  /// Two documents have the same value in a unique index.
+  public static let notUnique = Self("notUnique")
+  /// An index that was to be made has a name or a path that it cannot have.
+  public static let invalidIndex = Self("invalidIndex")
   /// The position in the changes is one in another store.
   public static let foreignPosition = Self("foreignPosition")
 

@@ -61,6 +61,17 @@ extension LayeredTree {
   /// Whether there is a value for `key`.
   func contains(_ key: Span<UInt8>) throws(PageError) -> Bool { try find(key) != nil }
 
+  /// Whether a layer above the run at a place says anything of `key`, if only that it is gone.
+  func knows(_ key: Span<UInt8>, above index: Int) throws(PageError) -> Bool {
+    try LentBytes.lend(key) { (key) throws(PageError) in
+      if overlay.find(key) != nil || frozen?.find(key) != nil { return true }
+      for run in runs.prefix(index) where try run.find(key, mergeCount: mergeCount) != nil {
+        return true
+      }
+      return false
+    }
+  }
+
   private func find(
     _ key: LentBytes, isProbablyThere: Bool
   ) throws(PageError) -> SharedBytes? {

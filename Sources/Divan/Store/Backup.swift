@@ -178,6 +178,7 @@ private struct StoreCopy {
     configuration.purgesExpired = false
     do {
       let copy = try Database(at: building, configuration: configuration)
+      try copyIndexes(to: copy)
       var changes = view.state.sequences.scan()
       var count = 0
       var isDone = false
@@ -208,6 +209,18 @@ private struct StoreCopy {
 }
 
 extension StoreCopy {
+  /// Lets the copy have the same indexes, which follow the documents that come next.
+  private func copyIndexes(to copy: Database) throws {
+    for var kept in view.state.indexes where kept.isReady {
+      try copy.store.write(durability: .none, timeout: nil) { transaction in
+        // Commits have other numbers in the copy.
+        kept.number = transaction.nextCommit
+        try transaction.append(
+          IndexRecord(name: SharedBytes(utf8: kept.index.name), superseded: nil, kept: kept))
+      }
+    }
+  }
+
   private func copyLocalDocuments(to copy: Database) throws {
     var scan = view.state.catalog.scan(
       from: .inclusive(CatalogKey.first(of: .local)),

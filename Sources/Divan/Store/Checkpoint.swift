@@ -273,6 +273,15 @@ extension Checkpoint {
       state.segments.update(segment)
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
+    do throws(PageError) {
+      // The one thing in the pages that must be known before anything is asked for. If the page that says it is
+      // damaged, the checkpoint is of no use, since leaves are rebuilt only when there is a store.
+      state.indexes = try state.readIndexes()
+    } catch .unreadable(_, let error) {
+      throw .system(error)
+    } catch {
+      throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
+    }
     return Usable(checkpoint: checkpoint, chain: chain, state: state)
   }
 

@@ -45,6 +45,10 @@ enum CatalogKey {
     case named = 0x6E
     /// The end of a commit while history is kept: by its last sequence number.
     case moment = 0x6D
+    /// An index, by its name.
+    case index = 0x64
+    /// A document in an index: ``IndexEntries``.
+    case indexEntry = 0x78
   }
 
   static func attachment(_ digest: SHA256.Digest) -> [UInt8] {
@@ -61,6 +65,8 @@ enum CatalogKey {
 
   static func local(_ id: SharedBytes) -> [UInt8] { [Kind.local.rawValue] + id.array }
   static func named(_ name: SharedBytes) -> [UInt8] { [Kind.named.rawValue] + name.array }
+
+  static func index(_ name: SharedBytes) -> [UInt8] { [Kind.index.rawValue] + name.array }
 
   static func moment(_ sequence: UInt64) -> [UInt8] {
     [Kind.moment.rawValue] + sequence.bigEndianBytes

@@ -7,6 +7,8 @@ package enum InspectedRecord: Sendable, Equatable {
   case local(id: String, isDeleted: Bool)
   /// A version has a name from here on, or has it no longer.
   case named(name: String, Version?)
+  /// There is an index from here on, perhaps not whole yet; or none of that name any more.
+  case index(name: String, DocumentIndex?, isReady: Bool)
   /// A commit ended here while history was kept.
   case moment(Version)
 
@@ -37,6 +39,10 @@ package enum InspectedRecord: Sendable, Equatable {
     case .named:
       let named = try NamedRecord.decode(record.payload)
       self = .named(name: try Self.text(named.name), named.moment.map(Version.init))
+    case .index:
+      let index = try IndexRecord.decode(record.payload)
+      self = .index(
+        name: try Self.text(index.name), index.kept?.index, isReady: index.kept?.isReady ?? false)
     case .moment:
       self = .moment(Version(try MomentRecord.decode(record.payload).moment))
     default: return nil

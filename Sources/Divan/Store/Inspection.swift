@@ -79,6 +79,14 @@ extension InspectedIndex {
 
   /// What could not be read so far.
   package var damage: [Damage] { replay.damage }
+
+  /// Brings the indexes up to what was read, once that is all.
+  fileprivate mutating func finish() throws(LogError) {
+    replay.finish()
+    // All of it is in memory, but for the documents themselves.
+    if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
+  }
+
   package var documentCount: UInt64 { replay.state.documentCount }
 
   /// Bytes of records in a segment: all, and those that nothing refers to any more.
@@ -199,6 +207,7 @@ extension InspectedCheckpoint {
       try index.add(segment)
       if isLast { break }
     }
+    try index.finish()
     guard index.damage.isEmpty, usable.chain.damage.isEmpty else { return nil }
     var found: [String] = []
     if index.documentCount != documentCount {
@@ -211,22 +220,35 @@ extension InspectedCheckpoint {
       usable.state.sequences, rebuilt.sequences, "sequence", limit: limit, into: &found)
     // Of what is held besides, the log may have more: what no merge has reached yet.
     InspectedCheckpoint.report(
-      usable.state.older, rebuilt.older, "older record", mayLack: true, limit: limit, into: &found)
-    InspectedCheckpoint.report(
-      usable.state.catalog, rebuilt.catalog, "catalog entry", mayLack: true, limit: limit,
+      usable.state.older, rebuilt.older, "older record", mayLack: { _ in true }, limit: limit,
       into: &found)
+    // Indexes that are not whole hold anything.
+    let ready = Set(rebuilt.indexes.filter { usable.state.indexes.contains($0) }.map(\.number))
+    InspectedCheckpoint.report(
+      usable.state.catalog, rebuilt.catalog, "catalog entry",
+      mayLack: { !IndexEntries.isEntry($0) }, limit: limit, into: &found
+    ) { key in
+      !IndexEntries.isEntry(key) || IndexEntries.number(of: key).map(ready.contains) == true
+    }
     return found
   }
 
   private static func report(
-    _ pages: LayeredTree, _ log: LayeredTree, _ what: String, mayLack: Bool = false, limit: Int,
-    into found: inout [String]
+    _ pages: LayeredTree, _ log: LayeredTree, _ what: String,
+    mayLack: (SharedBytes) -> Bool = { _ in false }, limit: Int, into found: inout [String],
+    where isCompared: (SharedBytes) -> Bool = { _ in true }
   ) {
+    func next(_ scan: inout LayeredScan) throws(PageError) -> IndexEntry? {
+      while let entry = try scan.next() {
+        if isCompared(entry.key) { return entry }
+      }
+      return nil
+    }
     do throws(PageError) {
       var ours = pages.scan()
       var theirs = log.scan()
-      var left = try ours.next()
-      var right = try theirs.next()
+      var left = try next(&ours)
+      var right = try next(&theirs)
       while left != nil || right != nil, found.count < limit {
         let order =
           switch (left, right) {
@@ -236,7 +258,7 @@ extension InspectedCheckpoint {
           }
         if order < 0, let key = left?.key {
           found.append("\(what) \(name(key)) is in the pages and not in the log")
-        } else if order > 0, mayLack {
+        } else if order > 0, let right, mayLack(right.key) {
           // It is fine as it is.
         } else if order > 0, let key = right?.key {
           found.append("\(what) \(name(key)) is in the log and not in the pages")
@@ -249,8 +271,8 @@ extension InspectedCheckpoint {
         {
           found.append("\(what) \(name(left.key)) is found by a scan only")
         }
-        if order <= 0 { left = try ours.next() }
-        if order >= 0 { right = try theirs.next() }
+        if order <= 0 { left = try next(&ours) }
+        if order >= 0 { right = try next(&theirs) }
       }
     } catch {
       found.append("a page is damaged: \(error)")

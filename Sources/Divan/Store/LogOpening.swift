@@ -246,6 +246,8 @@ extension LogOpening {
       checkpoint = nil
       replay = Replay(onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true)
       replayedSize = try run(&replay)
+      // No page is below; but indexes ask documents, which the system may not read.
+      if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     }
     damage += replay.damage.filter { found in
       !damage.contains { $0.path == found.path && $0.offset == found.offset }
@@ -316,6 +318,7 @@ extension LogOpening {
         throw .system(SystemError(call: "open", path: directory.path, code: .cancelled))
       }
     }
+    replay.finish()
     return replayed
   }
 }

@@ -32,6 +32,11 @@ enum IndexPlace {
         try NamedRecord.decode(payload)
       }
       self = .catalog(CatalogKey.named(record.name))
+    case .index:
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try IndexRecord.decode(payload)
+      }
+      self = .catalog(CatalogKey.index(record.name))
     case .attachment:
       let record = try view.decode(item) { (payload) throws(ByteError) in
         try AttachmentRecord.decode(payload)
@@ -172,6 +177,11 @@ struct RemovalKey: Hashable {
         return nil
       }
       self.init(.named, named.name)
+    case .index:
+      guard let index = try? IndexRecord.decode(record.payload), index.kept == nil else {
+        return nil
+      }
+      self.init(.index, index.name)
     default: return nil
     }
   }
@@ -193,6 +203,10 @@ struct RemovalKey: Hashable {
     case .named:
       if let named = try? NamedRecord.decode(record.payload) {
         return [RemovalKey(.named, named.name)]
+      }
+    case .index:
+      if let index = try? IndexRecord.decode(record.payload) {
+        return [RemovalKey(.index, index.name)]
       }
     default: break
     }

@@ -9,9 +9,11 @@ extension Record.Kind {
   static let named = Record.Kind(rawValue: 6)
   /// The end of a commit: ``MomentRecord``.
   static let moment = Record.Kind(rawValue: 7)
+  /// An index of documents by a property: ``IndexRecord``.
+  static let index = Record.Kind(rawValue: 8)
 
   /// Whether this version of Divan can read such records.
-  var isKnown: Bool { rawValue >= 1 && rawValue <= 7 }
+  var isKnown: Bool { rawValue >= 1 && rawValue <= 8 }
 }
 
 /// Says that nothing of a document is left, or nothing of one of its records.
@@ -195,14 +197,14 @@ struct MomentRecord: Sendable, Equatable {
 
 extension ByteReader {
   /// Reads an ID or a name with its size, one byte, before it.
-  fileprivate mutating func readID() throws(ByteError) -> SharedBytes {
+  mutating func readID() throws(ByteError) -> SharedBytes {
     let bytes = try readBytes(Int(try read(UInt8.self)))
     guard !bytes.isEmpty else { throw ByteError(offset: offset, reason: "an ID that is empty") }
     return bytes
   }
 
   /// Gives `record` back, if nothing stands behind it.
-  fileprivate func finishing<R>(_ record: R) throws(ByteError) -> R {
+  func finishing<R>(_ record: R) throws(ByteError) -> R {
     guard isAtEnd else { throw ByteError(offset: offset, reason: "bytes behind a record's end") }
     return record
   }

@@ -13,11 +13,16 @@ struct Replay: ~Copyable {
   /// Why the index below cannot be used, if a page of it proved bad.
   private(set) var indexProblem: PageError?
   private(set) var commitCount = 0
+  /// The documents that the log says something of, if there are indexes below that must follow.
+  private var changedIDs: Set<[UInt8]> = []
+  /// What the checkpoint has, if there is one.
+  private let base: StoreState?
   private var scratch = ByteWriter(capacity: 128)
 
   init(onto state: StoreState, isFromNothing: Bool) {
     self.state = state
     self.isFromNothing = isFromNothing
+    base = isFromNothing ? nil : state
   }
 }
 
@@ -87,9 +92,11 @@ extension Replay {
       }
       state.lastSequence = max(state.lastSequence, record.sequence)
       state.time = max(state.time, item.time)
+      noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.put(record, over: old, item) }
     case .purge:
       let record = try PurgeRecord.decode(payload)
+      noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
     case .local:
       var record = try LocalRecord.decode(payload)
@@ -98,6 +105,10 @@ extension Replay {
     case .named:
       var record = try NamedRecord.decode(payload)
       if isFromNothing { record.superseded = present(CatalogKey.named(record.name)) }
+      state.put(record, at: item.locator, scratch: &scratch)
+    case .index:
+      var record = try IndexRecord.decode(payload)
+      if isFromNothing { record.superseded = present(CatalogKey.index(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .attachment:
       let digest = try AttachmentRecord.decode(payload).digest
@@ -112,6 +123,20 @@ extension Replay {
         throw ByteError(
           offset: 0, reason: "a record of the unknown kind \(item.record.kind.rawValue)")
       }
+    }
+  }
+
+  private mutating func noteChange(of id: SharedBytes) {
+    guard let base, !base.indexes.isEmpty else { return }
+    changedIDs.insert(id.array)
+  }
+
+  /// Brings the indexes up to what the log says of documents, once all of it is read.
+  mutating func finish() {
+    guard indexProblem == nil else { return }
+    let ids = changedIDs
+    apply { (replay) throws(PageError) in
+      try replay.state.catchUpIndexes(since: replay.base, changed: ids)
     }
   }
 

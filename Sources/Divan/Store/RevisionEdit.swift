@@ -228,6 +228,7 @@ extension WriteTransaction {
   func append(
     _ record: DocumentRecord, id: String, over current: DocumentEntry?
   ) throws(DatabaseError) {
+    let indexed = try indexChange(to: record, id, over: current)
     let savepoint = buffer.savepoint
     let place = try append(.document, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
@@ -251,6 +252,7 @@ extension WriteTransaction {
         state.documentCount += 1
       }
     }
+    if let indexed { make(indexed) }
   }
 
   /// Counts the attachments to which a document's newest record will not refer any more.
@@ -294,7 +296,7 @@ extension WriteTransaction {
   }
 
   private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
-    let commit = state.commit + 1
+    let commit = nextCommit
     guard record.details?.releasesSomething == true else {
       // Nothing is looked up for it, so nothing can fail, and the trees need not be copied.
       try? state.put(record, at: place, commit: commit, scratch: &entryScratch)

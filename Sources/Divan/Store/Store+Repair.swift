@@ -31,8 +31,8 @@ extension Store {
 /// It takes a walk over the whole log, and memory for as many entries as the keys between the leaf's
 /// neighbours have; in the trees of older records and of the catalog, which are mostly small, for as
 /// many as there are in the store.
-private struct LeafRepair {
-  private let view: StoreView
+struct LeafRepair {
+  let view: StoreView
   private let tree: KeyPath<StoreState, LayeredTree>
 
   init(_ view: StoreView, _ tree: KeyPath<StoreState, LayeredTree>) {
@@ -40,8 +40,8 @@ private struct LeafRepair {
     self.tree = tree
   }
 
-  private var state: StoreState { view.state }
-  private var path: String { view.store.path }
+  var state: StoreState { view.state }
+  var path: String { view.store.path }
 
   static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
     DatabaseError(
@@ -51,7 +51,7 @@ private struct LeafRepair {
         + "rebuilds the index", path: path)
   }
 
-  private typealias Entries = [[UInt8]: SharedBytes]
+  typealias Entries = [[UInt8]: SharedBytes]
 }
 
 extension LeafRepair {
@@ -92,7 +92,13 @@ extension LeafRepair {
     switch tree {
     case \.documents: found = try lastDocuments(through: run.commit, coverage)
     case \.sequences: found = try lastSequences(through: run.commit, coverage)
-    default: found = try replayed(through: run.commit, coverage)
+    default:
+      let written = try replay(through: run.commit)
+      found = entries(of: written, coverage)
+      if tree == \.catalog, !state.indexes.isEmpty {
+        found.merge(
+          try indexEntries(of: run, above: below - 1, coverage, written), uniquingKeysWith: { $1 })
+      }
     }
     var lower = LayeredTree(runs: Array(runs[below...]))
     lower.mergeCount = state.mergeCount
@@ -187,10 +193,8 @@ extension LeafRepair {
     return found
   }
 
-  /// The entries of another tree that belong in a leaf: those to which reading the log anew leads.
-  private func replayed(
-    through commit: UInt64, _ coverage: Run.Coverage
-  ) throws(DatabaseError) -> Entries {
+  /// The version to which reading the log anew leads, up to a commit, but for indexes.
+  func replay(through commit: UInt64) throws(DatabaseError) -> StoreState {
     let nodeSize = view.store.configuration.nodeSize
     var replay = Replay(onto: StoreState(nodeSize: nodeSize), isFromNothing: true)
     for segment in segments {
@@ -199,8 +203,13 @@ extension LeafRepair {
       }
     }
     if let damage = replay.damage.first { throw DatabaseError(damage) }
+    return replay.state
+  }
+
+  /// The entries of a version that belong in a leaf of another tree.
+  private func entries(of written: StoreState, _ coverage: Run.Coverage) -> Entries {
     var found: Entries = [:]
-    var scan = replay.state[keyPath: tree].scan()
+    var scan = written[keyPath: tree].scan()
     // All of it is in memory, so nothing can fail.
     while let item = try? scan.next() {
       if coverage.contains(item.key.array) { found[item.key.array] = item.value }
@@ -209,7 +218,7 @@ extension LeafRepair {
   }
 
   /// The segments in the order of the log.
-  private var segments: [Segment] {
+  var segments: [Segment] {
     state.segments.segments.sorted {
       $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
     }

@@ -157,6 +157,7 @@ extension Store {
     defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
     if !transaction.isEmpty {
+      try transaction.checkUniqueness()
       try append(transaction, writer, needsFlush: durability == .full)
     }
     isCommitted = true

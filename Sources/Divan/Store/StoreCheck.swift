@@ -44,8 +44,12 @@ private struct StoreCheck {
   var report = CheckReport()
   private var liveCount = 0
   private var expiringCount = 0
+  /// How many entries indexes should have.
+  private var indexEntryCount = 0
   /// Whether every entry of the index was seen.
   private var isIndexWhole = true
+  /// Whether every document was read, so that it is known what indexes should have.
+  private var areDocumentsWhole = true
 
   init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
     self.view = view
@@ -110,6 +114,7 @@ private struct StoreCheck {
         try check(id, entry)
       } catch {
         report.problems.append(error)
+        areDocumentsWhole = false
       }
     }
     if isIndexWhole, liveCount != Int(clamping: view.state.documentCount) {
@@ -121,7 +126,7 @@ private struct StoreCheck {
     }
   }
 
-  private func check(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) {
+  private mutating func check(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) {
     let newest = try view.newestRecord(of: entry, id)
     try check(newest)
     guard DocumentEntry(newest, at: entry.locator) == entry else {
@@ -142,6 +147,26 @@ private struct StoreCheck {
       throw DatabaseError(
         .damaged, "another revision stands where the winning one should", documentID: id)
     }
+    if !winner.isDeleted { try checkIndexes(winner, id) }
+  }
+
+  /// Checks that indexes have what they should of a document.
+  private mutating func checkIndexes(
+    _ winner: DocumentRecord, _ id: String
+  ) throws(DatabaseError) {
+    let ready = view.state.indexes.filter(\.isReady)
+    guard !ready.isEmpty else { return }
+    let keys = IndexEntries.keys(ready, of: EncodedValue(winner.body), id: winner.idBytes)
+    indexEntryCount += keys.count
+    for key in keys {
+      let isThere = try view.repairing { (state) throws(PageError) in
+        try state.catalog.contains(key.span)
+      }
+      guard isThere else {
+        throw DatabaseError(
+          .damaged, "an index lacks the document", documentID: id, path: view.store.path)
+      }
+    }
   }
 
   /// Checks a record by itself.
@@ -161,8 +186,10 @@ private struct StoreCheck {
 
   /// Checks what the catalog says of local documents, expiries, and versions of the store.
   mutating func checkCatalog() throws(DatabaseError) {
+    let ready = Set(view.state.indexes.filter(\.isReady).map(\.number))
     var scan = view.state.catalog.scan()
     var count = 0
+    var entryCount = 0
     while let item = try next(&scan) {
       do throws(DatabaseError) {
         switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
@@ -190,6 +217,11 @@ private struct StoreCheck {
               .damaged, "the index and the log disagree about a named snapshot",
               path: view.store.path)
           }
+        case .indexEntry:
+          // What is left of an index that is gone, or was not finished, goes at the next opening.
+          if let number = IndexEntries.number(of: item.key), ready.contains(number) {
+            entryCount += 1
+          }
         case .moment:
           let found = try view.decodeMoment(at: try view.decodeLocator(item.value))
           guard CatalogKey.moment(found.moment.sequence) == item.key.array else {
@@ -207,6 +239,13 @@ private struct StoreCheck {
       report.problems.append(
         DatabaseError(
           .damaged, "there are \(count) expiries of \(expiringCount) documents that expire",
+          path: view.store.path))
+    }
+    if isIndexWhole, areDocumentsWhole, entryCount != indexEntryCount {
+      report.problems.append(
+        DatabaseError(
+          .damaged,
+          "indexes have \(entryCount) entries of \(indexEntryCount) that documents should have",
           path: view.store.path))
     }
   }

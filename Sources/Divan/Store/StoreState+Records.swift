@@ -135,6 +135,18 @@ extension StoreState {
       superseding: record.superseded, scratch: &scratch)
   }
 
+  mutating func put(
+    _ record: IndexRecord, at locator: RecordLocator, scratch: inout ByteWriter
+  ) {
+    setCatalog(
+      CatalogKey.index(record.name), isThere: record.kept != nil, at: locator,
+      superseding: record.superseded, scratch: &scratch)
+    indexes.removeAll { record.name.isUTF8(of: $0.index.name) }
+    guard let kept = record.kept else { return }
+    let place = indexes.firstIndex { compareUTF8(kept.index.name, $0.index.name) < 0 }
+    indexes.insert(kept, at: place ?? indexes.count)
+  }
+
   /// Lets a digest lead to a record of its content.
   mutating func putAttachment(
     _ digest: SHA256.Digest, at locator: RecordLocator, scratch: inout ByteWriter

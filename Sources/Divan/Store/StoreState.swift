@@ -27,6 +27,10 @@ struct StoreState: Sendable {
   /// How many documents were purged since the store was opened.
   var purgeCount: UInt64 = 0
   var segments: SegmentTable
+  /// The indexes that follow the documents, in the order of their names' bytes.
+  ///
+  /// Those that are not ready are being built by this process: what an earlier one did not finish is not here.
+  var indexes: [KeptIndex] = []
   /// Whether attachments may have lost their last reference since that was looked up.
   var mayHaveUnreferenced = true
   /// Held by every copy of a version, so that it is noticed when no older one is left.

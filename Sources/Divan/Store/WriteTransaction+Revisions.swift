@@ -135,6 +135,10 @@ extension WriteTransaction {
 
   /// Appends a removal and makes it in the index.
   func append(_ record: PurgeRecord, _ id: String?) throws(DatabaseError) {
+    var indexed: IndexChange?
+    if record.sequence == nil, let id {
+      indexed = try indexChange(purging: record.idBytes, id, try entry(of: id))
+    }
     let savepoint = buffer.savepoint
     let place = try append(.purge, id: id) { writer in record.encode(to: &writer) }
     do throws(DatabaseError) {
@@ -143,5 +147,6 @@ extension WriteTransaction {
       buffer.rollback(to: savepoint)
       throw error
     }
+    if let indexed { make(indexed) }
   }
 }

@@ -27,6 +27,8 @@ public final class WriteTransaction {
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
+  /// What unique indexes got entries of: number and value, with the index's name.
+  var valuesToCheck: [[UInt8]: String] = [:]
   /// When the first document expires for which that was said here.
   var earliestExpiry: UInt64?
 
@@ -235,6 +237,9 @@ extension WriteTransaction {
   var view: StoreView {
     StoreView(state: state, store: store, unwritten: self)
   }
+
+  /// The number that this transaction's commit will have.
+  var nextCommit: UInt64 { state.commit + 1 }
 
   /// The bytes of a record that this transaction will write, if the locator is of one.
   func unwrittenRecord(at locator: RecordLocator) -> SharedBytes? {

@@ -6,7 +6,7 @@ import DivanTesting
 
 extension CrashOperation {
   /// All that there are of these.
-  package static let rich = branching + attaching + keepingHistory + besides
+  package static let rich = branching + attaching + keepingHistory + indexing + besides
 
   private static let branching = [
     CrashOperation("put a conflicting revision") { session in
@@ -90,6 +90,22 @@ extension CrashOperation {
         if round == 2 { try session.bench.checkpoint(session.database()) }
         if round > 0 { try session.bench.compact(session.database()) }
       }
+    },
+  ]
+
+  private static let indexing = [
+    CrashOperation("make an index, and write on") { session in
+      try session.bench.addIndex(session.database(), "by number")
+      try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 9))
+      try session.bench.checkpoint(session.database())
+      try session.commit(.put("doc-2", size: 3), .purge("rich-3"), durability: .none)
+    },
+    CrashOperation("make an index, merge, take it away and make another") { session in
+      try session.bench.addIndex(session.database(), "by number")
+      try session.bench.compact(session.database())
+      try session.bench.removeIndex(session.database(), "by number")
+      try session.bench.addIndex(session.database(), "each number")
+      try session.commit(.put("rich-1", size: 5), durability: .none)
     },
   ]
 

@@ -112,6 +112,20 @@ enum CrashSites {
     compact: write tmp/merged
     compact: write tmp/segment
     flush: flush tmp/segment
+    index: create tmp/HEAD
+    index: create tmp/checkpoint
+    index: create tmp/segment
+    index: flush tmp/HEAD
+    index: flush tmp/checkpoint
+    index: flush tmp/segment
+    index: flushDirectory store
+    index: remove checkpoint
+    index: rename tmp/HEAD
+    index: rename tmp/checkpoint
+    index: rename tmp/segment
+    index: write tmp/HEAD
+    index: write tmp/checkpoint
+    index: write tmp/segment
     merge: create tmp/HEAD
     merge: create tmp/checkpoint
     merge: create tmp/merged

@@ -26,6 +26,7 @@ extension CrashWorkload {
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
+    indexes,
   ]
 
   package static let newStore = CrashWorkload(name: "a new store") { bench in
@@ -247,6 +248,9 @@ extension CrashWorkload {
   package static let besides = composed(
     "purges, expiries and local documents",
     ["purge, and merge", "let documents expire", "put local documents"])
+  package static let indexes = composed(
+    "indexes, made, followed and taken away",
+    ["make an index, and write on", "make an index, merge, take it away and make another"])
 
   /// All of what some operations do, with documents that have everything.
   private static func composed(

@@ -22,6 +22,8 @@ enum RandomOperation: Sendable {
   case checkpoint, merge, compact, flush, backup, reopen
   /// Keeps the newest version under one of a few names, or keeps it no longer.
   case name(Int), removeName(Int)
+  /// Makes one of a few indexes, or takes it away.
+  case addIndex(String), removeIndex(String)
   /// Purges what has expired by so many seconds after the beginning.
   case purgeExpired(seconds: UInt64)
   /// Opens for reading only beside the writer.
@@ -58,9 +60,11 @@ extension RandomOperation {
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
     if isRich, below(12) == 0 {
       self =
-        switch below(6) {
+        switch below(8) {
         case 0..<2: .name(below(4))
         case 2..<4: .removeName(below(4))
+        case 4: .addIndex(["by number", "each number"][below(2)])
+        case 5: .removeIndex(["by number", "each number"][below(2)])
         default: .purgeExpired(seconds: UInt64(below(100)))
         }
       return

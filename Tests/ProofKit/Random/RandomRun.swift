@@ -132,6 +132,8 @@ extension RandomRun {
     case .letGo: held = []
     case .name(let number): try name("name-\(number)")
     case .removeName(let number): try removeName("name-\(number)")
+    case .addIndex(let name): try addIndex(name)
+    case .removeIndex(let name): try removeIndex(name)
     case .purgeExpired(let seconds): try purgeExpired(afterSeconds: seconds)
     case .checkpoint: try opened().writeCheckpoint(); count("checkpoints")
     case .merge: try opened().mergeWhatPays(); count("merges")
@@ -220,6 +222,23 @@ extension RandomRun {
     guard attempted.named[name] != nil else { return }
     attempted.removeName(name)
     try commit(attempted) { try database.removeSnapshot(named: name) }
+  }
+
+  private func addIndex(_ name: String) throws {
+    let database = try opened()
+    var attempted = model
+    guard !attempted.indexes.contains(name) else { return }
+    attempted.addIndex(name)
+    try commit(attempted) { try database.addIndex(StoreModel.index(name)) }
+    count("indexes made")
+  }
+
+  private func removeIndex(_ name: String) throws {
+    let database = try opened()
+    var attempted = model
+    guard attempted.indexes.contains(name) else { return }
+    attempted.removeIndex(name)
+    try commit(attempted) { try database.removeIndex(named: name) }
   }
 
   private func purgeExpired(afterSeconds seconds: UInt64) throws {

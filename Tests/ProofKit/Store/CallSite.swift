@@ -6,7 +6,7 @@ package import DivanTesting
 package struct CallSite: Hashable, Sendable, Codable {
   /// What the user of the store was doing.
   package enum Phase: String, CaseIterable, Sendable, Codable {
-    case open, commit, read, flush, checkpoint, merge, compact, backup, restore, close, other
+    case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, close, other
   }
 
   /// What the call is about.

@@ -116,6 +116,16 @@ package final class CrashBench: Sendable {
     try attempt(.commit) { try writer.removeName(database, name) }
   }
 
+  /// Makes an index by the documents' numbers, unless it is there.
+  package func addIndex(_ database: Database, _ name: String) throws {
+    try attempt(.index) { try writer.addIndex(database, name) }
+  }
+
+  /// Takes it away, if it is there.
+  package func removeIndex(_ database: Database, _ name: String) throws {
+    try attempt(.index) { try writer.removeIndex(database, name) }
+  }
+
   /// Purges what has expired some seconds after the beginning.
   package func purgeExpired(_ database: Database, afterSeconds seconds: UInt64) throws {
     clock.now = Configuration.proofTime + seconds * 1000

@@ -114,6 +114,28 @@ package final class CrashWriter: Sendable {
     }
   }
 
+  /// Makes an index, unless it is there.
+  package func addIndex(_ database: Database, _ name: String) throws {
+    guard try !database.indexes().contains(where: { $0.name == name }) else { return }
+    try commitApart(database) {
+      try database.addIndex(StoreModel.index(name))
+    } _: { version, _ in
+      version.addIndex(name)
+      return true
+    }
+  }
+
+  /// Takes an index away, if it is there.
+  package func removeIndex(_ database: Database, _ name: String) throws {
+    guard try database.indexes().contains(where: { $0.name == name }) else { return }
+    try commitApart(database) {
+      try database.removeIndex(named: name)
+    } _: { version, _ in
+      version.removeIndex(name)
+      return true
+    }
+  }
+
   /// Purges what has expired at a time, which is the database's.
   package func purgeExpired(_ database: Database, at time: UInt64) throws {
     try commitApart(database) {

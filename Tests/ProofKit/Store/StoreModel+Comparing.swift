@@ -88,16 +88,42 @@ extension StoreModel {
   package func compareBesides(_ database: Database, _ retention: HistoryRetention) throws {
     let snapshot = try database.snapshot()
     try compareNamed(database)
+    try compareIndexes(database, snapshot)
     for (id, document) in inOrder where !document.past.isEmpty {
       try comparePast(document, id, snapshot, retention)
     }
   }
 
-  /// Whether a database has the named snapshots of this version.
+  /// Whether a database has the named snapshots and the indexes of this version.
   package func hasNames(of database: Database) throws -> Bool {
     let found = try database.namedSnapshots()
+    guard try Set(database.indexes().map(\.name)) == indexes else { return false }
     return found.map(\.name) == named.keys.sorted()
       && found.allSatisfy { named[$0.name]?.sequence == $0.sequence }
+  }
+
+  private func compareIndexes(_ database: Database, _ snapshot: Snapshot) throws {
+    let found = try database.indexes().map(\.name)
+    try expect(Set(found) == indexes, "the indexes are \(found) and not \(indexes.sorted())")
+    guard !found.isEmpty else { return }
+    let expected = documents.filter { id, document in
+      !document.winner.isDeleted && id != CrashOracle.clock && document.winner.number >= 0
+    }.map { (id: $0.key, number: $0.value.winner.number) }.sorted { one, other in
+      one.number != other.number
+        ? one.number < other.number : one.id.utf8.lexicographicallyPrecedes(other.id.utf8)
+    }
+    for name in found {
+      var ids = try snapshot.ids(by: name)
+      let ordered = try ids.rest()
+      try expect(
+        ordered == expected.map(\.id), "the index \(name) is \(ordered) and not \(expected)")
+      guard let middle = expected.dropFirst(expected.count / 2).first?.number else { continue }
+      var upper = try snapshot.documents(by: name, .from(.int(middle)), descending: true)
+      let found = try upper.rest().map(\.id)
+      let wanted = expected.filter { $0.number >= middle }.map(\.id)
+      try expect(
+        found == wanted.reversed(), "the index \(name) has \(found) from \(middle), not \(wanted)")
+    }
   }
 
   private func compareNamed(_ database: Database) throws {

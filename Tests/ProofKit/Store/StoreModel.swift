@@ -60,6 +60,8 @@ package struct StoreModel: Equatable, Sendable {
   package private(set) var locals: [String: Value.Object] = [:]
   /// The named snapshots.
   package private(set) var named: [String: Named] = [:]
+  /// The names of the indexes, all of which are by the documents' numbers.
+  package private(set) var indexes: Set<String> = []
   /// The highest sequence number of a change.
   package private(set) var lastSequence: UInt64 = 0
   /// Of documents that were purged: a sequence number through which they are in no version any more.
@@ -82,7 +84,7 @@ extension StoreModel {
 
   /// Whether anything is there that plain documents have not.
   package var isRich: Bool {
-    !locals.isEmpty || !named.isEmpty
+    !locals.isEmpty || !named.isEmpty || !indexes.isEmpty
       || documents.values.contains {
         !$0.isChain || $0.expiry != nil || !$0.winner.attachments.isEmpty
       }
@@ -168,6 +170,14 @@ extension StoreModel {
   }
 
   package mutating func removeName(_ name: String) { named[name] = nil }
+
+  package mutating func addIndex(_ name: String) { indexes.insert(name) }
+  package mutating func removeIndex(_ name: String) { indexes.remove(name) }
+
+  /// The index of a name.
+  package static func index(_ name: String) -> DocumentIndex {
+    DocumentIndex(name, on: "number", eachElement: name.hasPrefix("each"))
+  }
 
   /// Takes the documents away that have expired; returns whether there were any.
   package mutating func purgeExpired(at time: UInt64, lastSequence: UInt64) -> Bool {

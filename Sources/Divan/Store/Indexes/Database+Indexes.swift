@@ -1,0 +1,202 @@
+import DivanLog
+
+extension Database {
+  /// The indexes that can be used, in the order of the bytes of their names.
+  public func indexes() throws -> [DocumentIndex] {
+    try store.view().state.indexes.filter(\.isReady).map(\.index)
+  }
+
+  /// Makes an index of the documents, unless it is there.
+  ///
+  /// To be called whenever the database was opened: where nothing is to be done that costs nothing. Making it
+  /// costs one read of every document. Reading and writing go on meanwhile, and from the beginning on the index
+  /// follows what is written, and a unique one refuses what it must not have. If the process ends before it is
+  /// made, the next call begins anew.
+  ///
+  /// - Parameters:
+  ///   - index: what to make.
+  ///   - progress: told the share that was done, between 0 and 1; making it stops with
+  ///     ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
+  /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another one of
+  ///   that name, or the same is being made; `notUnique` if two documents have the same value where none may;
+  ///   `damaged` if a document cannot be read; `cancelled`, also if somebody removes it meanwhile; and what
+  ///   `write` throws. Then there is no such index.
+  public func addIndex(
+    _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
+  ) throws {
+    try index.validate(path)
+    // So that it can be said by whoever only reads, too.
+    if try indexes().contains(index) { return }
+    guard let kept = try write({ try $0.begin(index) }) else { return }
+    do {
+      try store.fill(kept, progress)
+      try write { try $0.finish(kept) }
+    } catch {
+      // It is of no use by half. If this fails too, the next opening gives it up.
+      _ = try? removeIndex(named: index.name, number: kept.number)
+      throw error
+    }
+    // Until then an opening after a crash would have to make it anew. It is no harm if that fails now.
+    try? store.writeCheckpoint()
+  }
+
+  /// Takes an index away.
+  ///
+  /// - Returns: whether there was one of that name.
+  /// - Throws: what `write` throws.
+  @discardableResult
+  public func removeIndex(named name: String) throws -> Bool {
+    try removeIndex(named: name, number: nil)
+  }
+
+  /// The same; with a number, only if it is the index of that number.
+  private func removeIndex(named name: String, number: UInt64?) throws -> Bool {
+    let removed: (Bool, number: UInt64?) = try write { transaction in
+      let kept = transaction.state.indexes.first { $0.index.name == name }
+      // One that an earlier process did not finish has a record, and is kept by nobody.
+      guard let locator = try transaction.locator(of: name),
+        number == nil || kept?.number == number
+      else { return (false, nil) }
+      try transaction.append(
+        IndexRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
+      return (true, kept?.number)
+    }
+    // It is gone. If its entries cannot be removed now, nobody asks for them, and the next opening does it.
+    if let number = removed.number { try? store.removeIndexEntries(of: number) }
+    return removed.0
+  }
+}
+
+extension DocumentIndex {
+  fileprivate func validate(_ storePath: String) throws(DatabaseError) {
+    func refuse(_ what: String) -> DatabaseError {
+      DatabaseError(.invalidIndex, what, path: storePath)
+    }
+    let size = name.utf8.count
+    guard size > 0, size <= IndexRecord.nameSizeLimit else {
+      throw refuse(
+        "the name of an index has 1 to \(IndexRecord.nameSizeLimit) bytes, and this one \(size)")
+    }
+    guard !path.isEmpty, path.count <= IndexRecord.pathLimit else {
+      throw refuse(
+        "the path of an index has 1 to \(IndexRecord.pathLimit) names, and this one \(path.count)")
+    }
+    guard path.allSatisfy({ $0.utf8.count <= IndexRecord.pathNameSizeLimit }) else {
+      throw refuse("a name in the path of an index is too long")
+    }
+  }
+}
+
+extension WriteTransaction {
+  /// Where the record of an index stands.
+  fileprivate func locator(of name: String) throws(DatabaseError) -> RecordLocator? {
+    try view.locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name)))
+  }
+
+  /// Lets an index follow what is written from now on; nil if it is there already.
+  fileprivate func begin(_ index: DocumentIndex) throws(DatabaseError) -> KeptIndex? {
+    if let found = state.indexes.first(where: { $0.index.name == index.name }) {
+      if found.index == index, found.isReady { return nil }
+      throw DatabaseError(
+        .alreadyExists,
+        found.index == index
+          ? "that index is being made just now" : "there is another index of that name",
+        hint: found.index == index
+          ? "Wait until it is made" : "Remove it first, or choose another name", path: store.path)
+    }
+    let kept = KeptIndex(index: index, number: nextCommit, isReady: false)
+    try append(
+      IndexRecord(
+        name: SharedBytes(utf8: index.name), superseded: try locator(of: index.name), kept: kept))
+    return kept
+  }
+
+  /// Says that every document has its entries, and the index can be used.
+  fileprivate func finish(_ kept: KeptIndex) throws(DatabaseError) {
+    try state.requireBeingMade(kept, path: store.path)
+    var ready = kept
+    ready.isReady = true
+    try append(
+      IndexRecord(
+        name: SharedBytes(utf8: kept.index.name), superseded: try locator(of: kept.index.name),
+        kept: ready))
+  }
+}
+
+extension StoreState {
+  /// Throws if somebody has removed an index while it is made.
+  fileprivate func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
+    guard !indexes.contains(kept) else { return }
+    throw DatabaseError(.cancelled, "the index was removed while it was made", path: path)
+  }
+}
+
+extension Store {
+  /// How many documents or entries are looked at while others wait for their turn to write.
+  private static let indexBatchSize = 1000
+  /// How many bytes of documents are read meanwhile, about.
+  private static let indexBatchBytes = 4 << 20
+
+  /// Gives an index the entries of all documents.
+  fileprivate func fill(
+    _ kept: KeptIndex, _ progress: ((Double) -> Bool)?
+  ) throws(DatabaseError) {
+    var last: String?
+    var done = 0
+    while true {
+      let isDone = try withTurn { (_) throws(DatabaseError) in
+        try newest.requireBeingMade(kept, path: path)
+        let view = StoreView(state: newest, store: self)
+        var cursor = EntryCursor(view, last.map { .after($0) } ?? .all, descending: false)
+        var count = 0
+        var size = 0
+        var isAtEnd = false
+        while count < Store.indexBatchSize, size < Store.indexBatchBytes {
+          guard let (id, entry) = try cursor.next() else {
+            isAtEnd = true
+            break
+          }
+          count += 1
+          last = id
+          let bytes = SharedBytes(utf8: id)
+          let body = try view.winningRecord(of: entry, id).body
+          size += body.count
+          let keys = IndexEntries.keys([kept], of: EncodedValue(body), id: bytes)
+          newest.changeIndexEntries(from: [], to: keys, of: bytes)
+          guard kept.index.isUnique else { continue }
+          for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            try StoreView(state: newest, store: self)
+              .requireUnique(Array(key.dropLast(bytes.count)), of: kept.index.name)
+          }
+        }
+        commits.replaceNewest(with: newest)
+        done += count
+        return isAtEnd
+      }
+      let total = max(1, Int(clamping: commits.visible.documentCount))
+      guard progress?(min(1, Double(done) / Double(total))) ?? true else {
+        throw DatabaseError(.cancelled, "making the index was cancelled", path: path)
+      }
+      if isDone { return }
+    }
+  }
+
+  /// Takes away the entries of an index that is gone.
+  fileprivate func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
+    let prefix = IndexEntries.prefix(number)
+    var isDone = false
+    while !isDone {
+      try withTurn { (_) throws(DatabaseError) in
+        let view = StoreView(state: newest, store: self)
+        var scan = newest.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+        var doomed: [[UInt8]] = []
+        while doomed.count < Store.indexBatchSize, let item = try view.step(&scan) {
+          doomed.append(item.key.array)
+        }
+        for key in doomed { newest.catalog.remove(key.span) }
+        commits.replaceNewest(with: newest)
+        isDone = doomed.count < Store.indexBatchSize
+      }
+    }
+  }
+}

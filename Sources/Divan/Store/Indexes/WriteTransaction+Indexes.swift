@@ -1,0 +1,130 @@
+import DivanLog
+
+/// What becomes of the entries that indexes have of a document.
+struct IndexChange {
+  let id: SharedBytes
+  let old: Set<[UInt8]>
+  let new: Set<[UInt8]>
+}
+
+extension WriteTransaction {
+  /// What indexes have to change when a record becomes a document's newest; nil if there are no indexes.
+  ///
+  /// All that must be read is read here, so that the change itself cannot fail.
+  func indexChange(
+    to record: DocumentRecord, _ id: String, over current: DocumentEntry?
+  ) throws(DatabaseError) -> IndexChange? {
+    guard !state.indexes.isEmpty else { return nil }
+    let old = try indexKeys(of: current, id)
+    // Where it stands makes no difference.
+    let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
+    var new: Set<[UInt8]> = []
+    if !entry.isDeleted {
+      var body: SharedBytes? = record.body
+      if let sequence = entry.winningSequence {
+        body =
+          if let current, sequence == current.sequence {
+            try bodyIfSound { () throws(DatabaseError) in
+              try view.newestRecord(of: current, id)
+            }
+          } else {
+            try bodyIfSound { () throws(DatabaseError) in try view.olderRecord(sequence, of: id) }
+          }
+      }
+      if let body {
+        new = IndexEntries.keys(state.indexes, of: EncodedValue(body), id: record.idBytes)
+      }
+    }
+    return IndexChange(id: record.idBytes, old: old, new: new)
+  }
+
+  /// The same when a document is purged.
+  func indexChange(
+    purging id: SharedBytes, _ text: String, _ current: DocumentEntry?
+  ) throws(DatabaseError) -> IndexChange? {
+    guard !state.indexes.isEmpty else { return nil }
+    return IndexChange(id: id, old: try indexKeys(of: current, text), new: [])
+  }
+
+  /// Makes a change of the indexes, and remembers which values must turn out to be unique.
+  func make(_ change: IndexChange) {
+    state.changeIndexEntries(from: change.old, to: change.new, of: change.id)
+    for kept in state.indexes where kept.index.isUnique {
+      let prefix = IndexEntries.prefix(kept.number)
+      for key in change.new where key.starts(with: prefix) && !change.old.contains(key) {
+        valuesToCheck[Array(key.dropLast(change.id.count))] = kept.index.name
+      }
+    }
+  }
+
+  /// Refuses the transaction if two documents have the same value now where none may.
+  ///
+  /// Not sooner, so that two documents can exchange values.
+  func checkUniqueness() throws(DatabaseError) {
+    for (prefix, name) in valuesToCheck.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+      try view.requireUnique(prefix, of: name)
+    }
+  }
+
+  private func indexKeys(
+    of entry: DocumentEntry?, _ id: String
+  ) throws(DatabaseError) -> Set<[UInt8]> {
+    guard let entry, !entry.isDeleted else { return [] }
+    let bytes = SharedBytes(utf8: id)
+    let body = try bodyIfSound { () throws(DatabaseError) in
+      try view.winningRecord(of: entry, id)
+    }
+    guard let body else {
+      // It cannot be asked what it was, but it must not be found by that for ever.
+      return try view.repairing { (state) throws(PageError) in
+        try state.indexKeys(of: bytes, in: self.state.indexes)
+      }
+    }
+    return IndexEntries.keys(state.indexes, of: EncodedValue(body), id: bytes)
+  }
+
+  /// The body of a record; nil if it is damaged.
+  private func bodyIfSound(
+    _ read: () throws(DatabaseError) -> DocumentRecord
+  ) throws(DatabaseError) -> SharedBytes? {
+    do throws(DatabaseError) {
+      return try read().body
+    } catch {
+      guard error.code == .damaged else { throw error }
+      return nil
+    }
+  }
+
+  /// Appends the record of an index and puts it into the catalog.
+  func append(_ record: IndexRecord) throws(DatabaseError) {
+    let place = try append(.index, id: nil) { writer in record.encode(to: &writer) }
+    state.put(record, at: place, scratch: &entryScratch)
+  }
+}
+
+extension StoreView {
+  /// Throws if more than one document has an entry that begins with an index's number and a value.
+  func requireUnique(_ prefix: [UInt8], of name: String) throws(DatabaseError) {
+    // Any number of documents may have null.
+    guard prefix.dropFirst(IndexEntries.prefixSize) != IndexedValue(.null).bytes[...] else {
+      return
+    }
+    var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+    var first: String?
+    while let item = try step(&scan) {
+      guard let (value, bytes) = IndexEntries.read(item),
+        value.count == prefix.count - IndexEntries.prefixSize, let id = bytes.text
+      else { continue }
+      guard let other = first else {
+        first = id
+        continue
+      }
+      throw DatabaseError(
+        .notUnique,
+        "the documents \(other.debugDescription) and \(id.debugDescription) have the same value in the "
+          + "unique index \(name.debugDescription)",
+        hint: "Give one of them another value, or make the index without `isUnique`",
+        documentID: id)
+    }
+  }
+}

@@ -1,0 +1,298 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Documents found by the values of a property, compared with a plain search through all of them.
+struct DocumentIndexTests {
+  private let store = IndexBench()
+
+  // MARK: What there is
+
+  @Test func `documents come in the order of their values, and where these are equal of their IDs`()
+    throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<40)
+    for index in store.all { try database.addIndex(index) }
+    #expect(try database.indexes() == [store.byCity, store.byTag, store.byYear])
+    try store.expectAll(database.snapshot(), "made over documents")
+    try store.fill(database, 20..<60)
+    try store.expectAll(database.snapshot(), "written since")
+    #expect(try database.check().isSound)
+    var years = try database.snapshot().documents(by: "by year", .from(1926, upTo: 1931))
+    #expect(
+      try years.rest().compactMap { $0["year"] }.allSatisfy { [1926, 1927, 1927.5].contains($0) })
+  }
+
+  @Test func `indexes follow every kind of change, and what is taken back`() throws {
+    let database = try store.open()
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 0..<30)
+    try database.write { transaction in
+      try transaction.delete(id: "doc-3")
+      try transaction.purge("doc-4")
+      _ = try transaction.update("doc-5") { $0["year"] = 2000 }
+      try? transaction.nested {
+        _ = try transaction.overwrite("doc-6", with: ["year": 3000])
+        throw CancellationError()
+      }
+      var found = try transaction.ids(by: "by year", .equal(to: 2000))
+      #expect(try found.rest() == ["doc-5"])
+      #expect(try transaction.count(by: "by year", .equal(to: 3000)) == 0)
+    }
+    try? database.write { transaction in
+      _ = try transaction.overwrite("doc-7", with: ["year": 3000])
+      throw CancellationError()
+    }
+    try store.expectAll(database.snapshot(), "changed")
+    // In a conflict the winner counts, and another one when that is gone.
+    func revision(_ generation: UInt64, _ digest: String) throws -> RevisionID {
+      try #require(RevisionID(generation: generation, digest: digest))
+    }
+    for (digest, year) in [("b", 1), ("c", 2)] as [(String, Int64)] {
+      try database.write { transaction in
+        try transaction.insert(
+          Document(id: "both", ["year": .int(year)]),
+          history: [try revision(2, digest), try revision(1, "a")])
+      }
+      try store.expectAll(database.snapshot(), "in conflict")
+    }
+    #expect(try database.snapshot().count(by: "by year", .equal(to: 2)) == 1)
+    try database.write { _ = try $0.purge("both", revision: try revision(2, "c")) }
+    #expect(try database.snapshot().count(by: "by year", .equal(to: 1)) == 1)
+    try store.expectAll(database.snapshot(), "after the conflict")
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `a version that is held has the index as it was, and earlier versions are searched`()
+    throws
+  {
+    let database = try store.open() { $0.history = HistoryRetention(revisions: 100) }
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 0..<20)
+    let held = try database.snapshot()
+    try database.nameSnapshot("then")
+    try store.fill(database, 10..<40)
+    try database.remove("doc-1")
+    try store.expectAll(held, "held")
+    try store.expectAll(try database.snapshot(named: "then"), "named")
+    try store.expectAll(database.snapshot(), "newest")
+  }
+
+  @Test func `what is missing is in no index, and null is`() throws {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    try database.addIndex(store.byCity)
+    try database.put("null", #"{"year": null, "made": {"city": null}}"#)
+    try database.put("none", #"{"made": {}}"#)
+    try database.put("text", #"{"year": "1927", "made": "Berlin"}"#)
+    try database.put("zero", #"{"year": -0.0, "made": {"city": []}}"#)
+    let snapshot = try database.snapshot()
+    func ids(_ range: IndexRange) throws -> [String] {
+      try snapshot.ids(by: "by year", range).collected()
+    }
+    #expect(try ids(.all) == ["null", "zero", "text"])
+    #expect(try ids(.equal(to: .null)) == ["null"])
+    #expect(try ids(.equal(to: 0)) == ["zero"])
+    #expect(try snapshot.ids(by: "by city").collected() == ["null", "zero"])
+    // Comparisons with null, with another type and with what is no number are false.
+    for range in [
+      .from(.null), .less(than: .null), .equal(to: .double(.nan)), .less(than: .double(.nan)),
+      .greater(than: .double(-.nan)), .from(0, upTo: "z"), .from(0, through: .double(.nan)),
+    ] as [IndexRange] {
+      #expect(try ids(range) == [], "\(range)")
+      #expect(!range.contains(.int(0)) && !range.contains(.null), "\(range)")
+    }
+    #expect(try ids(.from(.double(-.infinity), through: .double(.infinity))) == ["zero"])
+  }
+
+  // MARK: Unique values
+
+  @Test func `two documents cannot have one value in a unique index, but exchange theirs`() throws {
+    let database = try store.open()
+    try database.addIndex(DocumentIndex("names", on: "name", isUnique: true))
+    try database.put("a", #"{"name": "one"}"#)
+    try database.put("b", #"{"name": "two"}"#)
+    let error = #expect(throws: DatabaseError.self) { try database.put("c", #"{"name": "one"}"#) }
+    #expect(error?.code == .notUnique)
+    #expect(error?.message.contains(#""a""#) == true && error?.message.contains(#""c""#) == true)
+    #expect(try database.snapshot().get("c") == nil)
+    try database.write { transaction in
+      _ = try transaction.overwrite("a", with: ["name": "two"])
+      _ = try transaction.overwrite("b", with: ["name": "one"])
+    }
+    for id in ["n", "m"] { try database.put(id, #"{"name": null}"#) }
+    for id in ["x", "y"] { try database.put(id, "{}") }
+    try database.remove("a")
+    try database.put("c", #"{"name": "two"}"#)
+    #expect(try database.snapshot().ids(by: "names", .equal(to: "two")).collected() == ["c"])
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `what two documents have at the end of a transaction counts, whatever was between`()
+    throws
+  {
+    let database = try store.open()
+    try database.addIndex(DocumentIndex("name", on: "name", isUnique: true))
+    try database.addIndex(DocumentIndex("tag", on: "tags", isUnique: true, eachElement: true))
+    func code(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {
+      do { try database.write { try body($0) } } catch { return (error as? DatabaseError)?.code }
+      return nil
+    }
+    // Twice in one transaction.
+    #expect(
+      code {
+        _ = try $0.overwrite("a", with: ["name": 1])
+        _ = try $0.overwrite("b", with: ["name": 1.0])
+      } == .notUnique)
+    #expect(try database.snapshot().count == 0)
+    // Taken back before the end, or purged.
+    #expect(
+      code { transaction in
+        _ = try transaction.overwrite("a", with: ["name": 1, "tags": ["x", "y", "x"]])
+        try? transaction.nested {
+          _ = try transaction.overwrite("b", with: ["name": 1])
+          throw CancellationError()
+        }
+        _ = try transaction.overwrite("c", with: ["name": 1])
+        try transaction.purge("c")
+      } == nil)
+    #expect(code { _ = try $0.overwrite("b", with: ["tags": ["z", "y"]]) } == .notUnique)
+    #expect(code { _ = try $0.overwrite("b", with: ["tags": "x"]) } == .notUnique)
+    #expect(
+      code { _ = try $0.overwrite("b", with: ["tags": ["z", .null], "name": .null]) } == nil)
+    #expect(code { _ = try $0.overwrite("c", with: ["tags": .null, "name": .null]) } == nil)
+    // What comes from elsewhere, and wins, is no exception; and what loses is in no index.
+    let high = try #require(RevisionID(generation: 9, digest: "f"))
+    #expect(
+      code { _ = try $0.insert(Document(id: "c", ["name": 1]), history: [high]) } == .notUnique)
+    let low = try #require(RevisionID(generation: 1, digest: "0"))
+    #expect(code { _ = try $0.insert(Document(id: "a", ["name": 2]), history: [low]) } == nil)
+    #expect(code { _ = try $0.overwrite("c", with: ["name": 2]) } == nil)
+    // Now the one that lost would win.
+    let first = try #require(try database.snapshot().get("a")?.revision)
+    #expect(code { _ = try $0.purge("a", revision: first) } == .notUnique)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `a unique index that is being made refuses what it must not have`() throws {
+    let database = try store.open()
+    try database.write { transaction in
+      for index in 0..<2500 {
+        _ = try transaction.overwrite("doc-\(index)", with: ["name": .int(Int64(index))])
+      }
+    }
+    var codes: [DatabaseError.Code?] = []
+    try database.addIndex(DocumentIndex("name", on: "name", isUnique: true)) { share in
+      guard codes.isEmpty, share < 1 else { return true }
+      do {
+        try database.put("another", #"{"name": 0}"#)
+        codes.append(nil)
+      } catch { codes.append((error as? DatabaseError)?.code) }
+      return true
+    }
+    #expect(codes == [.notUnique])
+    #expect(try database.snapshot().count(by: "name") == 2500)
+    // What was not reached yet is found when it is.
+    try database.removeIndex(named: "name")
+    var isPut = false
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(DocumentIndex("name", on: "name", isUnique: true)) { share in
+        guard !isPut, share < 1 else { return true }
+        isPut = true
+        do { try database.put("another", #"{"name": 999}"#) } catch { Issue.record(error) }
+        return true
+      }
+    }
+    #expect(error?.code == .notUnique)
+    #expect(try database.indexes() == [])
+  }
+
+  @Test func `a unique index is not made over documents with one value, and nothing is left`()
+    throws
+  {
+    let database = try store.open()
+    try database.put("a", #"{"name": "one"}"#)
+    try database.put("b", #"{"name": "one"}"#)
+    let names = DocumentIndex("names", on: "name", isUnique: true)
+    let error = #expect(throws: DatabaseError.self) { try database.addIndex(names) }
+    #expect(error?.code == .notUnique)
+    #expect(try database.indexes() == [])
+    try database.put("c", #"{"name": "one"}"#)
+    try database.remove("a")
+    try database.remove("b")
+    try database.addIndex(names)
+    #expect(try database.snapshot().count(by: "names") == 1)
+    #expect(try database.check().isSound)
+  }
+
+  // MARK: What is refused, and damage
+
+  @Test func `names, paths and ranges that cannot be are refused`() throws {
+    let database = try store.open()
+    let long = String(repeating: "n", count: 241)
+    for index in [
+      DocumentIndex("", on: "a"), DocumentIndex(long, on: "a"), DocumentIndex("a", path: []),
+      DocumentIndex("a", path: Array(repeating: "p", count: 17)),
+      DocumentIndex("a", on: String(repeating: "p", count: 1001)),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
+      #expect(error?.code == .invalidIndex)
+    }
+    try database.addIndex(store.byYear)
+    try database.addIndex(store.byYear)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(DocumentIndex("by year", on: "other"))
+    }
+    #expect(error?.code == .alreadyExists)
+    #expect(throws: DatabaseError.self) { try database.snapshot().ids(by: "none") }
+  }
+
+  @Test func `making an index can be cancelled, and leaves nothing`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<1500)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(store.byYear) { _ in false }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try database.indexes() == [])
+    let view = try database.store.view()
+    var scan = view.state.catalog.scan(from: .inclusive([0x78]), to: .exclusive([0x79]))
+    #expect(try view.step(&scan) == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `an index that is taken away while it is made stays away, and another one stays`(
+    isReplaced: Bool
+  ) throws {
+    let database = try store.open()
+    try store.fill(database, 0..<1500)
+    for atEnd in [false, true] {
+      var isRemoved = false
+      let error = #expect(throws: DatabaseError.self) {
+        try database.addIndex(store.byYear) { share in
+          guard !isRemoved, (share >= 1) == atEnd else { return true }
+          isRemoved = true
+          do {
+            try database.removeIndex(named: "by year")
+            if isReplaced { try database.addIndex(store.byYear) }
+          } catch { Issue.record(error) }
+          return true
+        }
+      }
+      #expect(error?.code == .cancelled && isRemoved)
+      #expect(try database.indexes() == (isReplaced ? [store.byYear] : []))
+      #expect(try database.check().isSound)
+      try store.fill(database, 1490..<1500)
+      if isReplaced { #expect(try database.snapshot().count(by: "by year") == 1200) }
+      try database.removeIndex(named: "by year")
+      let view = try database.store.view()
+      var scan = view.state.catalog.scan(from: .inclusive([0x78]), to: .exclusive([0x79]))
+      #expect(try view.step(&scan) == nil)
+    }
+  }
+}

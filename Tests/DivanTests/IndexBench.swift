@@ -1,0 +1,123 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// A store with indexes on a simulated disk, and a plain search through all documents to compare them with.
+struct IndexBench {
+  let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  let byYear = DocumentIndex("by year", on: "year")
+  let byTag = DocumentIndex("by tag", on: "tags", eachElement: true)
+  let byCity = DocumentIndex("by city", on: "made", "city")
+  var all: [DocumentIndex] { [byYear, byTag, byCity] }
+
+  func open(
+    _ other: CrashBench? = nil, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    try (other ?? bench).open {
+      $0.maintenance = .manual
+      change(&$0)
+    }
+  }
+
+  /// The store as it is found after the process has ended.
+  func reopened(_ life: Int, _ loss: SimulatedDisk.Loss = .processEnd) -> CrashBench {
+    CrashBench(bench.fileSystem.restarted(loss), CrashWriter(seed: UInt64(life)), life: life)
+  }
+
+  /// Throws away all checkpoints.
+  func forgetCheckpoints(_ bench: CrashBench) throws {
+    for name in checkpoints(bench) { try bench.fileSystem.vanish(name) }
+  }
+
+  func checkpoints(_ bench: CrashBench) -> [String] {
+    bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
+      .map { "\(CrashBench.path)/\($0)" }
+  }
+
+  // MARK: What is stored
+
+  static let values: [Value] = [
+    .null, false, true, -1, 0, 1926, 1927, 1927.5, 1931, .int(.max), "", "a", "ab", "b",
+    .string(String(repeating: "x", count: 300)), .string(String(repeating: "x", count: 300) + "y"),
+    ["a"], ["a": 1],
+  ]
+
+  func properties(_ index: Int) -> Value.Object {
+    let value = Self.values[index % Self.values.count]
+    var object: Value.Object = [
+      "year": value, "tags": [value, .int(Int64(index % 3)), value, "t"],
+      "made": ["city": .string("city \(index % 4)")],
+    ]
+    if index % 5 == 4 { object["year"] = nil }
+    if index % 7 == 6 { object["made"] = "nowhere" }
+    return object
+  }
+
+  func fill(_ database: Database, _ range: Range<Int>) throws {
+    try database.write { transaction in
+      for index in range { _ = try transaction.overwrite("doc-\(index)", with: properties(index)) }
+    }
+  }
+
+  // MARK: What is found
+
+  static let ranges: [IndexRange] =
+    [.all, .prefix(""), .prefix("a"), .prefix(String(repeating: "x", count: 300))]
+    + values.flatMap { value -> [IndexRange] in
+      [
+        .equal(to: value), .from(value), .greater(than: value), .less(than: value),
+        .through(value), .from(0, upTo: value), .from("a", through: value),
+      ]
+    }
+
+  /// Compares every way of asking with a search through all documents.
+  func expectAll(
+    _ snapshot: Snapshot, _ place: Comment, _ names: [String]? = nil,
+    _ ranges: [IndexRange] = IndexBench.ranges
+  ) throws {
+    var bodies: [(id: String, body: EncodedValue)] = []
+    var documents = snapshot.documents()
+    while let document = try documents.next() {
+      bodies.append((document.id, try document.encoded()))
+    }
+    for kept in snapshot.view.state.indexes where names?.contains(kept.index.name) ?? true {
+      let values = bodies.map { ($0.id, IndexEntries.values(kept.index, of: $0.body)) }
+      for range in ranges {
+        var found: [(key: [UInt8], id: String)] = []
+        for (id, values) in values {
+          let meant = values.filter { range.contains($0) }.map { IndexedValue($0).bytes }
+          // The document comes where its first entry stands.
+          if let first = meant.min(by: { $0.lexicographicallyPrecedes($1) }) {
+            found.append((first + Array(id.utf8), id))
+          }
+        }
+        found.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        let ids = try snapshot.ids(by: kept.index.name, range).collected()
+        #expect(ids == found.map(\.id), "\(place) \(kept.index.name) \(range)")
+        #expect(try snapshot.count(by: kept.index.name, range) == found.count, place)
+        guard !kept.index.eachElement else { continue }
+        var descending = try snapshot.documents(by: kept.index.name, range, descending: true)
+        #expect(try descending.rest().map(\.id) == found.reversed().map(\.id), place)
+      }
+    }
+  }
+
+  /// The same, and what a check finds.
+  func expectSound(_ database: Database, _ place: Comment) throws {
+    try expectAll(database.snapshot(), place)
+    let problems = try database.check().problems
+    #expect(problems.isEmpty, "\(place): \(problems.prefix(3))")
+  }
+}
+
+extension IndexedIDCursor {
+  /// All that are left.
+  consuming func collected() throws -> [String] {
+    var cursor = self
+    return try cursor.rest()
+  }
+}

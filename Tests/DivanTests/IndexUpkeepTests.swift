@@ -1,0 +1,275 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Indexes through openings, checkpoints, merges and damage: what is found is what a plain search finds.
+struct IndexUpkeepTests {
+  private let store = IndexBench()
+
+  // MARK: Opening again
+
+  @Test(arguments: [SimulatedDisk.Loss.processEnd, .strict])
+  func `an index is there after a crash, whatever the checkpoint has of it`(
+    loss: SimulatedDisk.Loss
+  ) throws {
+    let database = try store.open()
+    try store.fill(database, 0..<20)
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 10..<30)
+    try database.writeCheckpoint()
+    // What follows stands behind the checkpoint.
+    try store.fill(database, 25..<50)
+    try database.remove("doc-2")
+    try database.write { try $0.purge("doc-3") }
+    let expected = try database.snapshot().ids(by: "by year").collected()
+    for isForgotten in [false, true] {
+      let bench = store.reopened(50, loss)
+      if isForgotten { try store.forgetCheckpoints(bench) }
+      let again = try store.open(bench)
+      #expect(again.openingReport.damage.isEmpty)
+      #expect(try again.snapshot().ids(by: "by year").collected() == expected)
+      try store.expectSound(again, "opened again")
+      try again.compact()
+      try again.close()
+      let compacted = CrashBench(bench.fileSystem, CrashWriter(seed: 3), life: 60)
+      try store.forgetCheckpoints(compacted)
+      let rebuilt = try store.open(compacted)
+      try store.expectSound(rebuilt, "after merges, from the log alone")
+    }
+  }
+
+  @Test func `an index that was not finished is given up, and can be made again`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<2500)
+    var isCopied = false
+    try database.addIndex(store.byYear) { share in
+      if share < 1, !isCopied {
+        isCopied = true
+        // The process ends here, with and without a checkpoint of what there is by then.
+        for isCheckpointed in [false, true] {
+          if isCheckpointed { try? database.writeCheckpoint() }
+          do {
+            let again = try store.open(store.reopened(50))
+            #expect(try again.indexes() == [])
+            #expect(throws: DatabaseError.self) { try again.snapshot().ids(by: "by year") }
+            #expect(try again.check().isSound)
+            try store.fill(again, 0..<5)
+            try again.addIndex(store.byYear)
+            #expect(try again.check().isSound)
+            #expect(
+              try again.snapshot().count(by: "by year") == 2500 - 500)
+          } catch {
+            Issue.record(error)
+          }
+        }
+      }
+      return true
+    }
+    #expect(isCopied)
+    #expect(try database.snapshot().count(by: "by year") == 2000)
+  }
+
+  @Test func `an index that is removed is gone, also after opening again`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<10)
+    for index in store.all { try database.addIndex(index) }
+    try database.writeCheckpoint()
+    #expect(try database.removeIndex(named: "by year"))
+    #expect(try !database.removeIndex(named: "by year"))
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [store.byCity, store.byTag])
+    #expect(try again.check().isSound)
+    // Another one may have its name.
+    let other = DocumentIndex("by year", on: "made", "year")
+    try again.addIndex(other)
+    try store.expectAll(again.snapshot(), "another one")
+  }
+
+  // MARK: Damage
+
+  @Test func `a check finds what an index lacks, and what it has too much`() throws {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    try store.fill(database, 0..<5)
+    #expect(try database.check().isSound)
+    let number = try #require(database.store.newest.indexes.first?.number)
+    let prefix = IndexEntries.prefix(number)
+    let key = prefix + IndexedValue(.null).bytes + Array("doc-0".utf8)
+    database.tamper { $0.catalog.remove(key.span) }
+    #expect(try database.check().problems.contains { $0.message.contains("lacks") })
+    database.tamper { $0.catalog.set(key.span, [5 as UInt8].span) }
+    #expect(try database.check().isSound)
+    let extra = prefix + IndexedValue(77).bytes + Array("doc-0".utf8)
+    database.tamper { $0.catalog.set(extra.span, [5 as UInt8].span) }
+    #expect(try database.check().problems.contains { $0.message.contains("entries of") })
+  }
+
+  /// Damages each page of each checkpoint, and expects that all is found; returns how many were there.
+  private func damageEachPage(_ names: [String]) throws -> Int {
+    var pages = 0
+    for path in store.checkpoints(store.bench) {
+      for number in 1..<(try store.bench.fileSystem.status(path).size / 4096) {
+        let bench = store.reopened(70)
+        try bench.fileSystem.corrupt(path, atOffset: 4096 * number + 1000, mask: 4)
+        let again = try store.open(bench)
+        if again.openingReport.notes.isEmpty { pages += 1 }
+        try store.expectAll(
+          again.snapshot(), "page \(number) of \(path)", names, [.all, .equal(to: 1927)])
+      }
+    }
+    return pages
+  }
+
+  @Test func `a damaged leaf of an index is rebuilt from the documents`() throws {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    try store.fill(database, 0..<400)
+    try database.writeCheckpoint()
+    try store.fill(database, 390..<410)
+    try database.writeCheckpoint()
+    try database.close()
+    #expect(try damageEachPage(["by year"]) > 3)
+  }
+
+  @Test func `a leaf is rebuilt though merges have dropped what its entries were made of`() throws {
+    let database = try store.open()
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 0..<300)
+    try database.writeCheckpoint()
+    // The same values in new revisions: of these entries nothing newer is said.
+    try database.write { transaction in
+      for index in 0..<300 {
+        _ = try transaction.update("doc-\(index)") { $0["seen"] = true }
+      }
+    }
+    try store.fill(database, 290..<310)
+    try database.compact()
+    try database.write { try $0.purge("doc-7") }
+    try database.close()
+    let old = try #require(store.checkpoints(store.bench).min())
+    #expect(store.checkpoints(store.bench).count > 1, "\(old) would not be asked")
+    #expect(try damageEachPage(store.all.map(\.name)) > 6)
+  }
+
+  /// Damages the record of a document.
+  private func damage(_ id: String, in database: Database) throws {
+    let view = try database.store.view()
+    let locator = try #require(try view.entry(id)).locator
+    let path = try #require(view.state.segments[locator.fileID]).file.path
+    try store.bench.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
+  }
+
+  @Test func `a document that is damaged is not found for ever by what it was`() throws {
+    let database = try store.open()
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 0..<30)
+    for id in ["doc-3", "doc-8", "doc-10"] { try damage(id, in: database) }
+    // A check tells of the documents, and of nothing that follows from that.
+    let problems = try database.check().problems
+    #expect(problems.contains { $0.documentID == "doc-3" })
+    #expect(!problems.contains { $0.message.contains("indexes have") })
+    try database.write { transaction in
+      _ = try transaction.overwrite("doc-3", with: ["year": 5000])
+      try transaction.purge("doc-8")
+      try transaction.delete(id: "doc-10")
+    }
+    try store.expectAll(database.snapshot(), "replaced")
+    #expect(try !database.check().problems.contains { $0.message.contains("ndex") })
+  }
+
+  @Test func `an index is not made over a document that cannot be read`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    try damage("doc-3", in: database)
+    let error = #expect(throws: DatabaseError.self) { try database.addIndex(store.byYear) }
+    #expect(error?.code == .damaged && error?.documentID == "doc-3")
+    #expect(try database.indexes() == [])
+    try database.write { try $0.purge("doc-3") }
+    try database.addIndex(store.byYear)
+    try store.expectAll(database.snapshot(), "without it")
+  }
+
+  // MARK: Copies and readers
+
+  @Test func `a backup has the indexes, and numbers of its own`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<40)
+    for index in store.all { try database.addIndex(index) }
+    try database.backup(to: "/copy.divan")
+    var configuration = store.bench.configuration()
+    configuration.maintenance = .manual
+    let copy = try Database(at: "/copy.divan", configuration: configuration)
+    #expect(try copy.indexes() == database.indexes())
+    try store.expectSound(copy, "copied")
+    for number in 0..<12 {
+      try copy.addIndex(DocumentIndex("index \(number)", on: "year"))
+      try copy.removeIndex(named: "index \(number - 3)")
+      let numbers = copy.store.newest.indexes.map(\.number)
+      #expect(Set(numbers).count == numbers.count)
+    }
+    try store.expectSound(copy, "with others")
+  }
+
+  @Test func `who only reads has the indexes, and adds those that are there`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<40)
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 35..<45)
+    let reader = try store.open { $0.isReadOnly = true }
+    try store.fill(database, 45..<50)
+    try store.expectAll(reader.snapshot(), "read only")
+    for index in store.all { try reader.addIndex(index) }
+    let error = #expect(throws: DatabaseError.self) {
+      try reader.addIndex(DocumentIndex("other", on: "year"))
+    }
+    #expect(error?.code == .readOnly)
+  }
+
+  // MARK: By chance
+
+  @Test(arguments: 0..<4)
+  func `random changes, indexes, checkpoints, merges and crashes leave what a search finds`(
+    round: Int
+  ) throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededGenerator(seed: seed)
+    var bench = store.bench
+    var database = try store.open()
+    var life = 10
+    for step in 0..<60 {
+      switch Int.random(in: 0..<12, using: &random) {
+      case 0: try database.addIndex(store.all[Int.random(in: 0..<3, using: &random)])
+      case 1: try database.removeIndex(named: store.all[Int.random(in: 0..<3, using: &random)].name)
+      case 2: try database.writeCheckpoint()
+      case 3: try database.compact()
+      case 4:
+        life += 10
+        let disk = bench.fileSystem.restarted(.processEnd)
+        bench = CrashBench(disk, CrashWriter(seed: UInt64(life)), life: life)
+        if Bool.random(using: &random) { try store.forgetCheckpoints(bench) }
+        database = try store.open(bench)
+      default:
+        try database.write { transaction in
+          for _ in 0..<Int.random(in: 1...8, using: &random) {
+            let id = "doc-\(Int.random(in: 0..<40, using: &random))"
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: try transaction.delete(id: id)
+            case 1: try transaction.purge(id)
+            default:
+              let number = Int.random(in: 0..<1000, using: &random)
+              _ = try transaction.overwrite(id, with: store.properties(number))
+            }
+          }
+        }
+      }
+      if step % 10 == 9 {
+        try store.expectSound(database, "step \(step) of seed \(seed)")
+      }
+    }
+  }
+}

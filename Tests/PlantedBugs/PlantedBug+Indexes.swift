@@ -1,0 +1,87 @@
+/// Bugs in the indexes of documents by their properties.
+extension PlantedBug {
+  static let secondaryIndexes: [PlantedBug] = [
+    PlantedBug(
+      "index-keeps-old-entries", rule: "indexes", "a document is found by what it was",
+      in: Place.indexing,
+      find: "for key in old where !new.contains(key) { catalog.remove(key.span) }",
+      plant:
+        "for key in old where !PLANTED && !new.contains(key) { catalog.remove(key.span) }",
+      killedBy: .rules("an index follows every")),
+    PlantedBug(
+      "index-keeps-purged", rule: "indexes", "a document that is purged stays in indexes",
+      in: Place.revisions,
+      find: "if record.sequence == nil, let id {",
+      plant: "if !PLANTED, record.sequence == nil, let id {",
+      killedBy: .rules("an index follows every")),
+    PlantedBug(
+      "index-of-newest-record", rule: "indexes",
+      "a document in conflict is found by its newest revision, which does not win",
+      in: Place.indexedWriting,
+      find: "if let sequence = entry.winningSequence {",
+      plant: "if let sequence = entry.winningSequence, !PLANTED {",
+      killedBy: .rules("an index follows every")),
+    PlantedBug(
+      "index-not-replayed", rule: "indexes",
+      "the log behind a checkpoint is not brought into indexes",
+      in: Place.indexing,
+      find: "for id in ids { try follow(SharedBytes(copying: id), in: whole, since: base) }",
+      plant: """
+        for id in ids where !PLANTED {
+          try follow(SharedBytes(copying: id), in: whole, since: base)
+        }
+        """, killedBy: .rules("an index is brought up to the log")),
+    PlantedBug(
+      "index-by-half", rule: "indexes", "what a checkpoint has of an index by half is believed",
+      in: Place.indexing,
+      find: "let whole = indexes.filter { base?.indexes.contains($0) == true }",
+      plant: """
+        let whole = indexes.filter { kept in
+          base?.indexes.contains { PLANTED ? $0.number == kept.number : $0 == kept } == true
+        }
+        """, killedBy: .rules("an index that a checkpoint has by half")),
+    PlantedBug(
+      "index-unfinished-used", rule: "indexes", "an index is ready before it is made",
+      in: Place.indexMaking,
+      find: "let kept = KeptIndex(index: index, number: nextCommit, isReady: false)",
+      plant: "let kept = KeptIndex(index: index, number: nextCommit, isReady: PLANTED)",
+      killedBy: .rules("an index that a checkpoint has by half")),
+    PlantedBug(
+      "index-dropped", rule: "5", "a merge drops what says that there is an index",
+      in: Place.mergeJudge,
+      find: "self = .catalog(CatalogKey.index(record.name))",
+      plant: "if PLANTED { return nil } else { self = .catalog(CatalogKey.index(record.name)) }",
+      killedBy: .rules("rule 5: what there is of indexes")),
+    PlantedBug(
+      "index-comes-back", rule: "5", "a merge drops what says that an index is gone",
+      in: Place.mergeJudge,
+      find:
+        "guard let index = try? IndexRecord.decode(record.payload), index.kept == nil else {",
+      plant: """
+        guard !PLANTED, let index = try? IndexRecord.decode(record.payload), index.kept == nil else {
+        """, killedBy: .rules("rule 5: what there is of indexes")),
+    PlantedBug(
+      "index-leaf-lacks-merged", rule: "21",
+      "a leaf of an index is rebuilt without what merges have dropped",
+      in: Place.indexRepair,
+      find: "if judged > run.commit { whole = try replay(through: judged) }",
+      plant: "if !PLANTED, judged > run.commit { whole = try replay(through: judged) }",
+      killedBy: .rules("a leaf of an index is rebuilt")),
+    PlantedBug(
+      "unique-not-within", rule: "indexes",
+      "a unique index is asked about the version before the transaction",
+      in: Place.indexedWriting,
+      find: "try view.requireUnique(prefix, of: name)",
+      plant: """
+        let asked = PLANTED ? StoreView(state: store.newest, store: store) : view
+        try asked.requireUnique(prefix, of: name)
+        """, killedBy: .rules("a unique index has each value once")),
+    PlantedBug(
+      "unique-not-while-made", rule: "indexes",
+      "a unique index that is being made lets everything pass",
+      in: Place.indexedWriting,
+      find: "for kept in state.indexes where kept.index.isUnique {",
+      plant: "for kept in state.indexes where kept.index.isUnique && (!PLANTED || kept.isReady) {",
+      killedBy: .rules("a unique index that is being made")),
+  ]
+}

@@ -1,0 +1,177 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// What is asked of indexes: that they agree with the documents, whatever becomes of the store.
+extension RuleCase {
+  static let secondaryIndexes: [RuleCase] = [
+    RuleCase(name: "an index follows every kind of change") {
+      let session = CrashSession(.fresh())
+      try session.addIndexes()
+      try session.enrich(closing: false)
+      try session.expectIndexed()
+      let changes: [[StoreChange]] = [
+        [.put("rich-1", size: 5), .branch("rich-1", size: 6), .branch("rich-3", size: 9)],
+        [.nested([.put("rich-4", size: 1), .put("new", size: 2)], throwing: true)],
+        [.nested([.put("rich-4", size: 1), .put("new", size: 2)], throwing: false)],
+        [.insert("rich-5", size: 4, isOnto: false, isDeleted: true), .delete("new")],
+        [.purge("rich-2"), .purgeLeaf("rich-3", 0), .deleteAll("rich-1")],
+        [.expire("rich-4", seconds: 10), .put("new", size: 2)],
+      ]
+      for steps in changes {
+        try session.bench.commit(session.database(), steps)
+        try session.expectIndexed()
+      }
+      try session.bench.purgeExpired(session.database(), afterSeconds: 20)
+      try session.expectIndexed()
+    },
+    RuleCase(name: "an index is brought up to the log behind the checkpoint") {
+      for loss in [SimulatedDisk.Loss.processEnd, .strict] {
+        let session = CrashSession(.fresh())
+        try session.enrich(closing: false)
+        try session.addIndexes()
+        try session.bench.checkpoint(session.database())
+        try session.commit(.put("rich-1", size: 5), .put("new", size: 7), .delete("rich-2"))
+        try session.commit(.purge("rich-4"), .branch("rich-3", size: 9), .put("new", size: 8))
+        for _ in 0..<2 {
+          try session.lose(loss)
+          try session.expectIndexed()
+          try session.commit(.put("rich-5", size: 3))
+        }
+      }
+    },
+    RuleCase(name: "an index that a checkpoint has by half is made anew") {
+      let bench = CrashBench.fresh()
+      let session = CrashSession(bench)
+      try session.fill(0..<1, size: 10)
+      let database = try session.database()
+      try database.write { transaction in
+        for number in 0..<1500 {
+          _ = try transaction.overwrite("few-\(number)", with: ["year": .int(Int64(number % 50))])
+        }
+      }
+      let index = DocumentIndex("by year", on: "year")
+      let half = Recorder<CrashBench>()
+      try database.addIndex(index) { share in
+        guard share < 1 else { return true }
+        try? database.writeCheckpoint()
+        half.append(bench.restarted(.strict))
+        // So that the last checkpoint is the one from here.
+        bench.fileSystem.fail(.create, atCall: 1, with: .inputOutput)
+        return true
+      }
+      bench.fileSystem.stopFailing()
+      let early = try require(half.all.first, "moment at which half of it is made").openQuiet()
+      try expect(early.indexes().isEmpty, "an index is there that was not finished")
+      let late = try bench.restarted(.strict, life: 600).openQuiet()
+      try expect(late.indexes() == [index], "the index is gone")
+      try expect(late.snapshot().count(by: "by year") == 1500, "the index lacks documents")
+      for opened in [early, late] {
+        if let problem = try opened.check().problems.first { throw problem }
+      }
+    },
+    RuleCase(
+      name: "rule 5: what there is of indexes outlives merges, and what is removed stays away"
+    ) {
+      for isCompacted in [false, true] {
+        let session = CrashSession(.fresh())
+        try session.addIndexes()
+        try session.fill(0..<6, size: 1500)
+        try session.bench.checkpoint(session.database())
+        try session.bench.removeIndex(session.database(), "each number")
+        for round in 0..<3 {
+          // The first segment keeps its place: most of it is wanted.
+          try session.fill(10..<16, size: 1500 + round)
+          try session.bench.checkpoint(session.database())
+          try session.bench.merge(session.database())
+        }
+        if isCompacted { try session.bench.compact(session.database()) }
+        try session.expectIndexed()
+        try session.close()
+        // Without a checkpoint, everything is read from the log.
+        try session.bench.vanish { $0.hasSuffix(".checkpoint") }
+        try session.expectIndexed()
+      }
+    },
+    RuleCase(name: "a leaf of an index is rebuilt after merges") {
+      let bench = CrashBench.fresh()
+      let session = CrashSession(bench)
+      let index = DocumentIndex("by year", on: "year")
+      let database = try session.database()
+      try database.addIndex(index)
+      for round in 0..<2 {
+        try database.write { transaction in
+          for number in 0..<400 {
+            _ = try transaction.overwrite(
+              "few-\(number)",
+              with: ["year": .int(Int64(number % 50)), "round": .int(Int64(round))])
+          }
+        }
+        // Of the second round nothing is said of the index, and of the first nothing is left.
+        if round == 0 { try database.writeCheckpoint() } else { try database.compact() }
+      }
+      try database.close()
+      let names = bench.fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }
+      let path = bench.path(of: try require(names.min(), "checkpoint"))
+      var rebuilt = 0
+      for page in 1..<(try bench.fileSystem.status(path).size / 4096) {
+        let left = bench.restarted(.everything)
+        try left.fileSystem.corrupt(path, atOffset: 4096 * page + 1000, mask: 4)
+        let opened = try left.openQuiet()
+        try expect(opened.snapshot().count(by: "by year") == 400, "page \(page): some are lost")
+        if opened.openingReport.notes.isEmpty { rebuilt += 1 }
+      }
+      try expect(rebuilt > 2, "\(rebuilt) leaves were rebuilt")
+    },
+    RuleCase(name: "a unique index has each value once, at the end of every transaction") {
+      let database = try CrashBench.fresh().openQuiet()
+      try database.addIndex(DocumentIndex("by name", on: "name", isUnique: true))
+      func put(_ names: [String: Value]) throws {
+        try database.write { transaction in
+          for (id, name) in names.sorted(by: { $0.key < $1.key }) {
+            _ = try transaction.overwrite(id, with: ["name": name])
+          }
+        }
+      }
+      try expectCode(.notUnique) { try put(["a": 1, "b": 1.0]) }
+      try put(["a": 1, "b": 2])
+      try put(["a": 2, "b": 1])
+      try expectCode(.notUnique) { try put(["c": 1]) }
+      try put(["c": .null, "d": .null])
+      try expect(database.snapshot().count(by: "by name") == 4, "not all are there")
+    },
+    RuleCase(name: "a unique index that is being made refuses what it must not have") {
+      let database = try CrashBench.fresh().openQuiet()
+      try database.write { transaction in
+        for number in 0..<1500 {
+          _ = try transaction.overwrite("few-\(number)", with: ["name": .int(Int64(number))])
+        }
+      }
+      let codes = Recorder<DatabaseError.Code?>()
+      try database.addIndex(DocumentIndex("by name", on: "name", isUnique: true)) { share in
+        guard share < 1 else { return true }
+        do {
+          // Both it and the one that has its value are behind what was reached.
+          try database.write { _ = try $0.overwrite("a", with: ["name": 0]) }
+          codes.append(nil)
+        } catch { codes.append((error as? DatabaseError)?.code) }
+        return true
+      }
+      try expect(codes.all == [.notUnique], "\(codes.all)")
+    },
+  ]
+}
+
+extension CrashSession {
+  /// Makes the indexes that the oracle knows.
+  fileprivate func addIndexes() throws {
+    for name in ["by number", "each number"] { try bench.addIndex(database(), name) }
+  }
+
+  /// Throws unless the store is the newest version, its indexes agree with the documents, and the check finds nothing.
+  fileprivate func expectIndexed() throws {
+    try bench.expectNewest(database())
+    if let problem = try database().check().problems.first { throw problem }
+  }
+}
