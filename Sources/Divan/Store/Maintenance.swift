@@ -106,7 +106,9 @@ extension Maintenance {
 
   private func schedule(_ store: Store) {
     // Whoever closes the store waits for this, so it does not keep the store longer than it is used.
-    queue.async { self.step(store) }
+    queue.async {
+      while self.step(store) {}
+    }
   }
 
   /// Runs a step on the caller's thread when it is due, where the configuration asks for that.
@@ -114,12 +116,12 @@ extension Maintenance {
     guard store.configuration.maintenance == .inline,
       state.withLock({ $0.isDue(every: store.configuration.checkpointInterval) })
     else { return }
-    step(store)
+    while step(store) {}
   }
 
   /// Lets go of history and attachments, then a checkpoint if it is due, and then as much merging as is
-  /// worth it.
-  private func step(_ store: Store) {
+  /// worth it; returns true if a checkpoint has become due meanwhile.
+  private func step(_ store: Store) -> Bool {
     let interval = store.configuration.checkpointInterval
     let isCheckpointDue = state.withLock { state in
       state.hasStepped = true
@@ -136,13 +138,17 @@ extension Maintenance {
       // It is tried again when more was written; until then nothing is lost but space and time.
       problem = error
     }
-    let waiters = state.withLock { state in
+    let (isDueAgain, waiters) = state.withLock { state in
       state.problem = problem
-      state.isScheduled = false
+      // Nobody schedules a step while there is one.
+      let isDueAgain =
+        !isCheckpointDue && state.pendingSize >= interval && problem == nil && !state.isStopped
+      state.isScheduled = isDueAgain
       defer { state.waiters = [] }
-      return state.waiters
+      return (isDueAgain, state.waiters)
     }
     for waiter in waiters { waiter.signal() }
+    return isDueAgain
   }
 
   /// Makes a writer wait for maintenance that has fallen far behind, for a second at most.
