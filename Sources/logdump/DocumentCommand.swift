@@ -17,11 +17,18 @@ extension LogDump {
     guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
       throw UsageError(reason: "there is no document `\(printable(id))`, and there never was one")
     }
+    var leaves = [document]
+    var isDamaged = !database.openingReport.damage.isEmpty
+    do {
+      leaves = try snapshot.leaves(of: id)
+    } catch let error as DatabaseError where error.code == .damaged {
+      try problems.line("damage: \(printable("\(error)"))")
+      isDamaged = true
+    }
     try sayDocument(
-      document, revisions, leaves: try snapshot.leaves(of: id), expiry: try snapshot.expiry(of: id),
-      options)
+      document, revisions, leaves: leaves, expiry: try snapshot.expiry(of: id), options)
     if options.isDetailed { try sayBodies(of: id, options) }
-    return database.openingReport.damage.isEmpty ? .sound : .damage
+    return isDamaged ? .damage : .sound
   }
 
   private func sayDocument(
@@ -29,7 +36,8 @@ extension LogDump {
     _ options: Options
   ) throws {
     let revision = revisions.first.map { "\($0)" } ?? ""
-    let expiry = expiry.map { UInt64(max(0, ($0.timeIntervalSince1970 * 1000).rounded())) }
+    // A forged one may be beyond all dates.
+    let expiry = expiry.map { UInt64(exactly: ($0.timeIntervalSince1970 * 1000).rounded()) ?? .max }
     let others = leaves.dropFirst()
     let attachments = document.attachments.sorted { $0.key < $1.key }
     if options.isJSON {

@@ -179,6 +179,28 @@ struct JSONLinesImportTests {
     }
   }
 
+  @Test func `content is kept for later lines though a known revision has it no more`() throws {
+    let content = [UInt8](repeating: 7, count: 3000)
+    try database.write { transaction in
+      for id in ["a", "b"] {
+        var document = Document(id: id, ["n": 1])
+        document.attachments["x"] = Document.Attachment(contentType: "x/y", content)
+        try transaction.put(document)
+      }
+    }
+    let text = try database.snapshot().jsonLinesText(
+      [.attachments, .revisions], inlineSizeLimit: 10)
+    try database.write { _ = try $0.overwrite("a", with: [:]) }
+    _ = try database.write { try $0.purge("b") }
+    try database.compact()
+    #expect(try database.statistics.attachmentCount == 0)
+    var options = JSONLines.ImportOptions()
+    options.transactionCountLimit = 1
+    let report = try database.importLines(text, options)
+    #expect(report.storedCount == 1 && report.unchangedCount == 1)
+    #expect(try database.snapshot().get("b")?.attachments["x"]?.content() == Data(content))
+  }
+
   @Test func `expiries are taken as dates or seconds`() throws {
     try database.importLines(
       """

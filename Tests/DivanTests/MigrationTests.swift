@@ -75,6 +75,30 @@ struct MigrationTests {
     }
   }
 
+  @Test
+  func `what was upgraded is stored as that, though others changed the document, and by copies`()
+    throws
+  {
+    try database.put("f", #"{"name":"Metropolis","year":"1927"}"#)
+    let context = database.makeContext()
+    let film = try #require(try context.model(Film.self, "f"))
+    _ = try database.write { try $0.update("f") { $0["note"] = "x" } }
+    // The change arrives when another model is saved.
+    try Film(in: context, id: "g").save()
+    try context.saveAllModels()
+    #expect(film.title == "Metropolis")
+    #expect(
+      try database.json("f")
+        == #"{"modelVersion":3,"note":"x","title":"Metropolis","year":1927}"#)
+
+    try database.put("h", #"{"name":"M","year":"1931"}"#)
+    let copy = try #require(try database.makeContext().model(Film.self, "h")).detachedCopy()
+    let other = database.makeContext()
+    try other.insert(copy)
+    try other.saveAllModels()
+    #expect(try database.json("h") == #"{"modelVersion":3,"title":"M","year":1931}"#)
+  }
+
   @Test func `a document of an earlier version is upgraded when it is read, and stored when saved`()
     throws
   {

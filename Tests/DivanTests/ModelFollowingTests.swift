@@ -103,7 +103,82 @@ struct ModelFollowingTests {
     #expect(context.core.tasks.isEmpty)
   }
 
+  private actor Keeper {
+    var context: ModelContext?
+    func start(_ database: Database) -> String {
+      let context = database.makeContext(autosavingAfter: .milliseconds(5), isolation: self)
+      self.context = context
+      return Todo(in: context).id
+    }
+  }
+
+  @Test func `an actor that keeps its context goes when nobody holds it`() async throws {
+    var keeper: Keeper? = Keeper()
+    weak let dropped = keeper
+    let id = try #require(await keeper?.start(database))
+    keeper = nil
+    // What was unsaved is saved before.
+    try await wait { dropped == nil }
+    #expect(try database.json(id) != nil)
+  }
+
+  @Test func `a model with a conflict that nobody has seen is not deleted`() async throws {
+    try database.put("a", #"{"text":"first"}"#)
+    let context = makeContext(autosavingAfter: nil)
+    let todo = try #require(try context.model(Todo.self, "a"))
+    todo.text = "mine"
+    try database.put("a", #"{"priority":2,"text":"theirs"}"#)
+    try await wait { todo.priority == 2 }
+    let error = #expect(throws: DatabaseError.self) { try todo.delete() }
+    #expect(error?.code == .conflict)
+    try context.refresh()
+    try todo.delete()
+    #expect(try database.json("a") == nil)
+  }
+
   // MARK: What crosses
+
+  @Test func `a copy has the conflicts of its model`() async throws {
+    try database.put("a", #"{"text":"first"}"#)
+    let context = makeContext(autosavingAfter: nil)
+    let todo = try #require(try context.model(Todo.self, "a"))
+    todo.text = "mine"
+    try database.put("a", #"{"priority":2,"text":"theirs"}"#)
+    try await wait { todo.priority == 2 }
+    let other = database.makeContext()
+    try other.insert(todo.detachedCopy())
+    let error = #expect(throws: DatabaseError.self) { try other.saveAllModels() }
+    #expect(error?.code == .conflict)
+  }
+
+  @Test
+  func `a copy that is older than its context shows what is there, and is settled by refreshing`()
+    throws
+  {
+    try database.put("a", #"{"priority":1,"text":"first"}"#)
+    let todo = try #require(try database.makeContext().model(Todo.self, "a"))
+    let clean = try todo.detachedCopy()
+    todo.text = "mine"
+    let changed = try todo.detachedCopy()
+    try database.put("a", #"{"priority":2,"text":"theirs"}"#)
+    do {
+      let context = database.makeContext()
+      try context.insert(clean)
+      #expect(clean.priority == 2 && clean.text == "theirs" && !clean.needsSave)
+    }
+    let context = database.makeContext()
+    try context.insert(changed)
+    #expect(changed.priority == 2 && changed.text == "mine")
+    #expect(throws: DatabaseError.self) { try changed.save() }
+    try context.refresh()
+    try changed.save()
+    #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
+    // One whose document is gone is deleted.
+    let last = try changed.detachedCopy()
+    try database.remove("a")
+    try database.makeContext().insert(last)
+    #expect(last.isDeleted)
+  }
 
   @Test func `an ID of a model crosses to another actor, and finds the model there`() async throws {
     let context = database.makeContext()

@@ -231,6 +231,14 @@ struct PastVersionTests {
     try put("a", nil)
     let pinned = try #require(try database.namedSnapshots().first).pinnedSize
     #expect(pinned > 15_000 && pinned < 16_000, "\(pinned)")
+    // Each name pins what it shares with others.
+    try put("b", kept)
+    try database.nameSnapshot("earlier")
+    try put("b", kept)
+    try database.nameSnapshot("later")
+    try put("b", nil)
+    let sizes = try database.namedSnapshots().map { ($0.name, $0.pinnedSize > 15_000) }
+    #expect(sizes.map(\.0) == ["earlier", "later", "then"] && sizes.allSatisfy(\.1))
   }
 
   @Test func `a named snapshot survives merges and reopening, and gives its space back`() throws {

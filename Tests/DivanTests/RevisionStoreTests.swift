@@ -34,6 +34,7 @@ struct RevisionStoreTests {
     let history = try [revision(3, "c"), revision(2, "b"), revision(1, "a")]
     #expect(try insert(history, ["n": 3]))
     #expect(try !insert(history, ["n": 4]))
+    #expect(try !insert(Array(history.dropFirst()), ["n": 4]))
     do {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == 3)
@@ -42,6 +43,14 @@ struct RevisionStoreTests {
       #expect(try snapshot.history(of: "a").map { $0.document != nil } == [true, false, false])
     }
     try checkIsSound()
+  }
+
+  @Test func `a known revision that comes with more of its history is no new one`() throws {
+    let history = try [revision(2, "b"), revision(1, "a")]
+    #expect(try insert([history[0]], ["n": 2]))
+    #expect(try !insert(history, ["n": 3]))
+    #expect(try database.snapshot().revisions(of: "a") == history)
+    #expect(try database.snapshot().get("a")?["n"] == 2)
   }
 
   @Test func `branches are a conflict that the higher revision wins until one is deleted`() throws {

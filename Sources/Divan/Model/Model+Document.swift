@@ -76,7 +76,8 @@ extension Model {
   final func rebase(on body: EncodedValue, resolved: Set<String> = []) {
     announcing(pathsChanged(by: body, resolved)) {
       self.body = body
-      upgradedFrom = nil
+      // What was upgraded and not saved is still of that version.
+      if !isChanged { upgradedFrom = nil }
       state = .stored
       forgetOriginalAttachments()
       for property in modelClass.properties where !property.isDirty(in: self) {

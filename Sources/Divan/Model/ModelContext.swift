@@ -75,7 +75,8 @@ extension ModelContext {
   /// Does nothing if the model is in this context.
   ///
   /// - Throws: ``DatabaseError`` with the code `notInContext` if the model is in another context, where it
-  ///   stays; `alreadyExists` if it is a copy of a model of this context.
+  ///   stays; `alreadyExists` if it is a copy of a model of this context; and, for a copy, whatever reading
+  ///   its document throws.
   public func insert(_ model: Model) throws {
     guard model.core == nil || model.core === core else {
       throw DatabaseError(
@@ -87,7 +88,9 @@ extension ModelContext {
         .alreadyExists, "the context has a model of the document already",
         hint: "Ask the context for it, and set there what is to be changed", documentID: model.id)
     }
+    let isCopy = model.core == nil && model.state == .stored
     core.insert(model)
+    if isCopy { try core.catchUp(model) }
   }
 
   /// Makes a new model of a document that is not stored yet.

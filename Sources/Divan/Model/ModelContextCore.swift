@@ -229,21 +229,32 @@ extension ModelContextCore {
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try telling { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)
-      if settlesConflicts { try updateOutdated(&taken) }
+      try updateOutdated(settlesConflicts: settlesConflicts, &taken)
+    }
+  }
+
+  /// Brings a model that was copied elsewhere to what the context's snapshot says of its document.
+  func catchUp(_ model: Model) throws {
+    let snapshot = try requireSnapshot()
+    _ = try telling { (taken) throws in
+      try update(model, snapshot.get(model.id), settlesConflicts: false, &taken)
     }
   }
 
   /// Looks at those again whose documents were changed without their taking that over.
-  private func updateOutdated(_ taken: inout ModelUpdate) throws {
+  private func updateOutdated(settlesConflicts: Bool, _ taken: inout ModelUpdate) throws {
     let newest = try requireSnapshot()
     var firstError: (any Error)?
     for key in outdated {
       do {
-        if let model = known(key.id) {
-          model.settleConflicts()
-          try update(model, newest.get(key.id), settlesConflicts: true, &taken)
+        guard let model = known(key.id) else {
+          outdated.remove(key)
+          continue
         }
-        outdated.remove(key)
+        if settlesConflicts { model.settleConflicts() }
+        try update(model, newest.get(key.id), settlesConflicts: settlesConflicts, &taken)
+        // What is changed still is looked at again when somebody says that it is to win.
+        if settlesConflicts || !model.isChanged { outdated.remove(key) }
       } catch {
         firstError = firstError ?? error
       }

@@ -182,15 +182,6 @@ extension Model {
     return true
   }
 
-  /// Takes over the changes of attachments of another model of the same document.
-  final func takeOverAttachments(_ other: ModelExtras?) {
-    guard let other, !other.attachments.isEmpty else { return }
-    var extras = extras ?? ModelExtras()
-    extras.attachments = other.attachments
-    extras.originalAttachments = other.originalAttachments
-    change(extras)
-  }
-
   final var hasChangedAttachments: Bool { extras?.attachments.isEmpty == false }
 
   /// Forgets which attachments the document had, unless some were changed from them.

@@ -25,58 +25,84 @@ extension Database {
     isolation actor: isolated (any Actor)?
   ) -> ModelContext {
     let context = ModelContext(self, registry)
-    guard actor != nil else { return context }
-    let place = WeakContext(context: context)
-    let following = Task {
-      // A task that captures the actor runs there.
-      _ = actor
-      await place.follow()
-    }
-    context.core.tasks.append(following)
+    guard let actor else { return context }
+    let core = context.core
+    let follower = ModelFollower(context, on: actor)
+    core.tasks.append(Task.detached { await follower.follow() })
     if let delay {
-      context.core.savesByItself = true
-      let saving = Task {
-        // A task that captures the actor runs there.
-        _ = actor
-        await place.save(after: delay)
-      }
-      context.core.tasks.append(saving)
+      core.savesByItself = true
+      core.tasks.append(Task.detached { await follower.save(after: delay) })
     }
     return context
   }
 }
 
-/// A context as those know it who work for it and do not keep it.
-private struct WeakContext {
-  weak var context: ModelContext?
+/// What works for a context on its actor, and keeps neither of them.
+///
+/// `@unchecked Sendable`: the context is reached on its actor only; all else never changes.
+private final class ModelFollower: @unchecked Sendable {
+  private weak var context: ModelContext?
+  private weak var actor: (any Actor)?
+  private let changes: ChangeSignal
+  private let unsaved: ChangeSignal
+  /// The last change that the context shows when it is made.
+  private let firstSequence: UInt64?
 
-  /// Moves the context on whenever the database was changed, until either is gone.
-  func follow(isolation actor: isolated (any Actor)? = #isolation) async {
-    while !Task.isCancelled {
-      guard let core = context?.core, let last = core.snapshot?.sequence else { return }
-      await core.database.store.commits.changes.wait(beyond: last)
-      guard !Task.isCancelled, let context else { return }
-      do {
-        try context.core.refresh(settlesConflicts: false)
-      } catch {
-        if core.database.store.isClosed { return }
-        context.errorHandler?(error)
-        // Where it did not come further, it would not the next time either.
-        if core.snapshot?.sequence == last { return }
-      }
+  init(_ context: ModelContext, on actor: any Actor) {
+    self.context = context
+    self.actor = actor
+    changes = context.database.store.commits.changes
+    unsaved = context.core.signalUnsaved()
+    firstSequence = context.core.snapshot?.sequence
+  }
+
+  /// Moves the context on whenever the database was changed, until it is gone or the database is closed.
+  func follow() async {
+    var last = firstSequence
+    while let sequence = last, !Task.isCancelled {
+      await changes.wait(beyond: sequence)
+      guard !Task.isCancelled, let actor else { return }
+      last = await moveOn(from: sequence, actor)
     }
   }
 
-  /// Saves what is changed, until the context is gone.
-  func save(after delay: Duration, isolation actor: isolated (any Actor)? = #isolation) async {
-    while !Task.isCancelled {
-      guard let core = context?.core else { return }
-      let signal = core.signalUnsaved()
-      if core.unsaved.isEmpty { await signal.wait(beyond: core.lastOrder) }
-      // What is unsaved keeps the context, so that nothing is lost that was promised.
-      guard !core.unsaved.isEmpty, let context else { continue }
-      await context.saveUnsaved(after: delay) { context.errorHandler?($0) }
-      if core.database.store.isClosed { return core.stopSaving() }
+  /// Moves the context on; returns the last change that it shows then, or nil if it goes no further.
+  private func moveOn(from last: UInt64, _ actor: isolated any Actor) -> UInt64? {
+    guard let context else { return nil }
+    let core = context.core
+    do {
+      try core.refresh(settlesConflicts: false)
+    } catch {
+      if core.database.store.isClosed { return nil }
+      context.errorHandler?(error)
+      // Where it did not come further, it would not the next time either.
+      if core.snapshot?.sequence == last { return nil }
     }
+    return core.snapshot?.sequence
+  }
+
+  /// Saves what is changed, until the context is gone or the database is closed.
+  func save(after delay: Duration) async {
+    var last: UInt64? = 0
+    while let order = last, !Task.isCancelled {
+      await unsaved.wait(beyond: order)
+      guard !Task.isCancelled, let actor else { return }
+      last = await saveUnsaved(after: delay, actor)
+    }
+  }
+
+  /// Saves what is unsaved, which keeps the context until then; returns how many models became unsaved by
+  /// now, or nil if nothing is saved any more.
+  private func saveUnsaved(after delay: Duration, _ actor: isolated any Actor) async -> UInt64? {
+    guard let context else { return nil }
+    let core = context.core
+    if !core.unsaved.isEmpty {
+      await context.saveUnsaved(after: delay) { context.errorHandler?($0) }
+    }
+    guard !core.database.store.isClosed else {
+      core.stopSaving()
+      return nil
+    }
+    return core.lastOrder
   }
 }

@@ -64,8 +64,9 @@ extension PersistableOptional where Self: Model {
       let value = try ModelCoder.value(of: property, in: self)
       try copy.setValue(value, for: property.key)
     }
-    for (key, value) in extras?.undeclared ?? [:] { try copy.setValue(value, for: key) }
-    copy.takeOverAttachments(extras)
+    copy.extras = extras
+    copy.isChanged = isChanged
+    copy.upgradedFrom = upgradedFrom
     return copy
   }
 }

@@ -109,6 +109,7 @@ extension ModelContextCore {
     ) {
       model.state = .stored
       model.isChanged = false
+      model.upgradedFrom = nil
       model.extras = nil
     }
     for (index, place) in model.modelClass.places.enumerated() {
@@ -133,7 +134,8 @@ extension ModelContextCore {
     }
     let deleted = try database.write { transaction in
       guard let document = try transaction.get(model.id) else { return 0 }
-      guard try document.encoded().bytes == model.body?.bytes else {
+      let isCurrent = try document.encoded().bytes == model.body?.bytes
+      guard isCurrent, model.extras?.bases.isEmpty ?? true else {
         throw DatabaseError(
           .conflict, "the document was changed since the model was read",
           hint: "Refresh the context, and delete the model again", documentID: model.id)

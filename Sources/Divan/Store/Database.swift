@@ -74,8 +74,8 @@ extension Database {
   /// What opening found, and what it did.
   public var openingReport: OpeningReport { store.report }
 
-  /// Ends the use of the database: waits for the transaction that is running, makes everything
-  /// durable, and releases the store's files.
+  /// Ends the use of the database: waits for the transaction and the step of cleaning that are running, makes
+  /// everything durable, and releases the store's files.
   ///
   /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
   /// that are just storing an attachment's content. Closing again does nothing.

@@ -82,10 +82,7 @@ extension HeldHistory {
   ) throws(DatabaseError) -> [UInt64] {
     var sizes = records.map { UInt64($0.locator.size) }
     guard hasAttachments else { return sizes }
-    var others = Set(try attachments(at: newest.locator, in: view).map(\.digest))
-    for record in records where current.contains(record.sequence) {
-      others.formUnion(try attachments(at: record.locator, in: view).map(\.digest))
-    }
+    var others = try digests(besides: current, in: view)
     for (index, record) in records.enumerated().reversed() {
       for attachment in try attachments(at: record.locator, in: view)
       where others.insert(attachment.digest).inserted {
@@ -93,6 +90,33 @@ extension HeldHistory {
       }
     }
     return sizes
+  }
+
+  /// How many bytes of attachments some of the records have that neither the newest one has nor one of the
+  /// `current` ones.
+  func attachmentSize(
+    of needed: Set<UInt64>, besides current: Set<UInt64>, in view: StoreView
+  ) throws(DatabaseError) -> UInt64 {
+    var others = try digests(besides: current, in: view)
+    var size: UInt64 = 0
+    for record in records where needed.contains(record.sequence) {
+      for attachment in try attachments(at: record.locator, in: view)
+      where others.insert(attachment.digest).inserted {
+        size.add(attachment.length)
+      }
+    }
+    return size
+  }
+
+  /// What is attached to the newest record and the `current` ones.
+  private func digests(
+    besides current: Set<UInt64>, in view: StoreView
+  ) throws(DatabaseError) -> Set<SHA256.Digest> {
+    var digests = Set(try attachments(at: newest.locator, in: view).map(\.digest))
+    for record in records where current.contains(record.sequence) {
+      digests.formUnion(try attachments(at: record.locator, in: view).map(\.digest))
+    }
+    return digests
   }
 
   /// What is attached to the revision of a record; nothing if it is damaged.
@@ -133,12 +157,13 @@ extension StoreView {
     let hasAttachments = try hasReferences()
     try forEachHeld { (held) throws(DatabaseError) in
       let current = try held.needed(byVersions: [], in: self)
-      let heldSizes = try held.sizes(besides: current, in: self, hasAttachments: hasAttachments)
       for (index, sequence) in sequences.enumerated() {
         let needed = try held.needed(byVersions: [sequence], in: self).subtracting(current)
-        for (record, size) in zip(held.records, heldSizes) where needed.contains(record.sequence) {
-          sizes[index].add(size)
+        for record in held.records where needed.contains(record.sequence) {
+          sizes[index].add(UInt64(record.locator.size))
         }
+        guard hasAttachments, !needed.isEmpty else { continue }
+        sizes[index].add(try held.attachmentSize(of: needed, besides: current, in: self))
       }
       return true
     }

@@ -72,14 +72,18 @@ extension WriteTransaction {
     var record = DocumentRecord(
       idBytes: SharedBytes(utf8: id), sequence: state.lastSequence + 1, revision: edit.revision,
       isDeleted: edit.isDeleted, ancestors: .none, superseded: nil, body: edit.body)
+    var isNewRevision = true
     if let current {
-      guard try follow(current, edit, id, &record) else { return (current.sequence, false) }
+      guard let isNew = try follow(current, edit, id, &record) else {
+        return (current.sequence, false)
+      }
+      isNewRevision = isNew
     } else {
       try validate(edit, id: id)
       begin(edit, &record)
     }
     try append(record, id: id, over: current)
-    return (record.sequence, record.revision == edit.revision)
+    return (record.sequence, isNewRevision)
   }
 
   /// Completes the record of a document's first revision here.
@@ -90,10 +94,12 @@ extension WriteTransaction {
     if !edit.isPlain { record.details = DocumentDetails(edit) }
   }
 
-  /// Completes the record of a revision of a document that is there; returns false if nothing changes.
+  /// Completes the record of a revision of a document that is there.
+  ///
+  /// - Returns: whether the revision was not known before; nil if nothing changes.
   private func follow(
     _ current: DocumentEntry, _ edit: RevisionEdit, _ id: String, _ record: inout DocumentRecord
-  ) throws -> Bool {
+  ) throws -> Bool? {
     record.superseded = .init(sequence: current.sequence, locator: current.locator)
     if edit.isPlain, current.traits.isSubset(of: .mayHoldOlder),
       case .child(current.revision) = edit.lineage
@@ -106,7 +112,7 @@ extension WriteTransaction {
     let newest = try view.newestRecord(of: current, id)
     var tree = try view.tree(of: newest)
     let insertion = try insert(edit, sequence: record.sequence, into: &tree, id)
-    guard insertion.hasChangedTree else { return false }
+    guard insertion.hasChangedTree else { return nil }
     if insertion.isNewRevision {
       try validate(edit, id: id)
       record.details = DocumentDetails(edit)
@@ -119,7 +125,7 @@ extension WriteTransaction {
       }
     }
     try complete(&record, with: &tree, over: newest, current, released: insertion.released)
-    return true
+    return insertion.isNewRevision
   }
 
   private func insert(

@@ -29,4 +29,13 @@ extension ImportBatch {
     items.removeAll(keepingCapacity: true)
     size = 0
   }
+
+  /// The digests that the lines name, each once.
+  var digests: Set<SHA256.Digest> {
+    var digests: Set<SHA256.Digest> = []
+    for case .document(let document) in items.map(\.content) {
+      digests.formUnion(document.attachments.compactMap(\.digest))
+    }
+    return digests
+  }
 }

@@ -49,16 +49,17 @@ extension ImportStoring {
           plainIDs.insert(document.id)
         } else {
           try storePlain()
-          let kind = try store(item.line) { storing in try storing.store(document) }
-          // What was left out refers to nothing.
-          guard kind == .stored || kind == .unchanged else { continue }
-          outcome.heldDigests += document.attachments.compactMap(\.digest)
+          try store(item.line) { storing in try storing.store(document) }
         }
       case .localDocument(let id, let properties):
         try store(item.line) { storing in try storing.store(localDocument: id, properties) }
       }
     }
     try storePlain()
+    // What became of a line does not say whether a document has what came with it.
+    for digest in batch.digests where try transaction.view.isReferenced(digest) {
+      outcome.heldDigests.append(digest)
+    }
   }
 
   /// A document that is new, and is nothing but properties; nil for all others.
@@ -90,24 +91,20 @@ extension ImportStoring {
     }
   }
 
-  /// Stores what a line says, or takes note that it cannot be; returns what became of it then.
-  @discardableResult
+  /// Stores what a line says, or takes note that it cannot be.
   private mutating func store(
     _ line: Int, _ body: (ImportStoring) throws -> ImportOutcome.Kind
-  ) throws -> ImportOutcome.Kind? {
+  ) throws {
     do {
       let storing = self
       // Only who goes on after a failure needs what was there before it.
-      let kind =
+      outcome.count(
         options.badLines == .skip
-        ? try transaction.nested { try body(storing) } : try body(storing)
-      outcome.count(kind)
-      return kind
+          ? try transaction.nested { try body(storing) } : try body(storing))
     } catch {
       let error = DatabaseError(importing: error, line: line)
       guard options.badLines == .skip, error.isOfLine else { throw error }
       outcome.refusals.append(error)
-      return nil
     }
   }
 }
