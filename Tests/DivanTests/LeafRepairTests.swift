@@ -136,6 +136,56 @@ struct LeafRepairTests {
     }
   }
 
+  @Test func `a leaf is rebuilt while a merge is brought in, whose inputs are there still`() throws
+  {
+    // Once, reading them all one after the other looked as if numbers went back, which is damage.
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    for session in 0..<2 {
+      let database = try bench.open { $0.maintenance = .manual }
+      try database.write { transaction in
+        for number in 0..<150 {
+          try transaction.putLocal("local-\(session)-\(number)", ["n": .int(Int64(number))])
+          _ = try transaction.overwrite("document-\(number)", with: ["n": .int(Int64(number))])
+        }
+      }
+      if session == 1 { try database.writeCheckpoint() }
+      try database.close()
+    }
+    let name = try #require(
+      try bench.fileSystem.list(CrashBench.path).first { $0.hasSuffix(".checkpoint") })
+    let pageCount = try bench.fileSystem.status("\(CrashBench.path)/\(name)").size / 4096 - 1
+    for page in 0..<pageCount {
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
+      let database = try CrashBench(disk, CrashWriter(seed: 0), isMapped: false, life: 70).open {
+        $0.maintenance = .manual
+      }
+      let store = database.store
+      let inputs = store.newest.segments.segments.sorted {
+        $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
+      }
+      #expect(inputs.count == 2)
+      let order = SegmentMerge.Order(
+        inputs: inputs, fileID: 999, salt: 5, now: 0, judgedAt: store.newest.commit,
+        releasedThrough: 0, isMapped: false)
+      let output = try SegmentMerge.run(
+        order, in: store.directory, keep: { (_) throws(LogError) in true },
+        flushLog: { () throws(LogError) in })
+      try store.withTurn { (_) throws(DatabaseError) in
+        store.newest.segments.update(output)
+        store.commits.replaceNewest(with: store.newest)
+      }
+      let snapshot = try database.snapshot()
+      for number in 0..<150 {
+        for session in 0..<2 {
+          let local = try snapshot.localDocument("local-\(session)-\(number)")
+          #expect(local?["n"] == .int(Int64(number)))
+        }
+        #expect(try snapshot.get("document-\(number)")?["n"] == .int(Int64(number)))
+      }
+    }
+  }
+
   @Test func `a page that cannot be read now is an error, and is read later`() throws {
     let stored = try Stored()
     let bench = CrashBench(

@@ -147,6 +147,16 @@ extension LeafRepair {
   }
 }
 
+extension Segment {
+  /// Whether a segment is the merger of this one, perhaps with others.
+  fileprivate func isInput(of output: Segment) -> Bool {
+    let (own, others) = (header.numbers, output.header.numbers)
+    guard fileID != output.fileID, others.contains(own.lowerBound), others.contains(own.upperBound)
+    else { return false }
+    return own != others || header.generation < output.header.generation
+  }
+}
+
 // MARK: What the log says
 
 extension LeafRepair {
@@ -208,11 +218,11 @@ extension LeafRepair {
     return found
   }
 
-  /// The segments in the order of the log.
+  /// The segments in the order of the log; of a merge that is just being brought in, the inputs.
   private var segments: [Segment] {
-    state.segments.segments.sorted {
-      $0.header.numbers.lowerBound < $1.header.numbers.lowerBound
-    }
+    let all = state.segments.segments
+    return all.filter { output in !all.contains { $0.isInput(of: output) } }
+      .sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound }
   }
 
   /// Calls `body` with what happened to documents up to a commit, oldest first: a record, or nil for one
