@@ -153,6 +153,18 @@ private struct StoreCheck {
         .damaged, "the content of the attachment \(attachment.name.debugDescription) is missing",
         documentID: record.id, path: view.store.path)
     }
+    for attachment in record.attachments {
+      // Without it, cleaning would take the attachment for one that nobody has.
+      let key = CatalogKey.reference(attachment.digest, record.sequence)
+      let refers = try view.repairing { (state) throws(PageError) in
+        try state.catalog.find(key.span) != nil
+      }
+      guard !refers else { continue }
+      throw DatabaseError(
+        .damaged,
+        "the index does not say that the document has the attachment \(attachment.name.debugDescription)",
+        documentID: record.id, path: view.store.path)
+    }
     guard try record.matchesItsRevision() else {
       throw DatabaseError(
         .damaged, "the content does not match the revision ID", documentID: record.id)
