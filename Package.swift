@@ -56,8 +56,6 @@ let package = Package(
 
 // Only `Tests/fuzz` builds this: its `main` is libFuzzer's.
 if Context.environment["DIVAN_FUZZ"] != nil {
-  // It makes the stores that the fuzzers begin with, and need not be fast for that.
-  package.targets.first { $0.name == "ProofKit" }?.swiftSettings = [.unsafeFlags(["-Onone"])]
   package.targets.append(
     .executableTarget(
       name: "Fuzzer", dependencies: ["FuzzTargets"], path: "Tests/Fuzzers/Fuzzer"))

@@ -17,6 +17,9 @@ struct ModelBoundaryTests {
   /// Where the package's modules were built.
   private let products = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
 
+  private let root = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+
   private struct Compilation {
     var status: Int32
     var output: String
@@ -195,9 +198,11 @@ struct ModelBoundaryTests {
     let program = "\(directory.path)/program"
     let objects = ["Divan", "DivanLog"].flatMap { module -> [String] in
       let folder = products.appending(path: "\(module).build").path
-      let names = FileManager.default.enumerator(atPath: folder)?.allObjects ?? []
-      return names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift.o") }.sorted()
-        .map { "\(folder)/\($0)" }
+      let sources = root.appending(path: "Sources/\(module)").path
+      let names = FileManager.default.enumerator(atPath: sources)?.allObjects ?? []
+      // An earlier build may have left the objects of sources that are gone.
+      return names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
+        .map { "\(folder)/\(URL(filePath: $0).lastPathComponent).o" }
     }
     let compilation = try compile(
       """

@@ -28,9 +28,11 @@ final class ModelContextCore {
   /// Changed models whose documents were changed elsewhere, and those that could not be read;
   /// `refresh` looks at them again.
   var outdated: Set<DocumentKey> = []
-  /// Whether the context saves by itself what was changed: then it is kept until it has.
-  var savesByItself = false
-  private var keptHandle: ModelContext?
+  /// Whether the context saves by itself what was changed: then it is kept until it has, and so is the
+  /// actor on which it does.
+  private var savesByItself = false
+  private weak var savingActor: (any Actor)?
+  private var kept: (handle: ModelContext, actor: any Actor)?
   /// What goes on by itself, until the context goes.
   var tasks: [Task<Void, Never>] = []
 
@@ -99,7 +101,7 @@ extension ModelContextCore {
     lastOrder += 1
     model.unsavedOrder = lastOrder
     unsaved[lastOrder] = model
-    if savesByItself { keptHandle = handle }
+    if savesByItself, let handle, let savingActor { kept = (handle, savingActor) }
     unsavedSignal?.note(lastOrder)
   }
 
@@ -115,13 +117,19 @@ extension ModelContextCore {
   func noteClean(_ model: Model) {
     unsaved[model.unsavedOrder] = nil
     model.unsavedOrder = 0
-    if unsaved.isEmpty { keptHandle = nil }
+    if unsaved.isEmpty { kept = nil }
+  }
+
+  /// Says that what is changed is saved by itself from now on.
+  func startSaving(on actor: any Actor) {
+    savesByItself = true
+    savingActor = actor
   }
 
   /// Says that nothing is saved by itself any more, since the database is closed.
   func stopSaving() {
     savesByItself = false
-    keptHandle = nil
+    kept = nil
   }
 
   /// The unsaved models, in the order in which they became so.

@@ -30,7 +30,7 @@ extension Database {
     let follower = ModelFollower(context, on: actor)
     core.tasks.append(Task.detached { await follower.follow() })
     if let delay {
-      core.savesByItself = true
+      core.startSaving(on: actor)
       core.tasks.append(Task.detached { await follower.save(after: delay) })
     }
     return context

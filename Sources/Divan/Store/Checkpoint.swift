@@ -171,6 +171,8 @@ extension Checkpoint {
     var chain: SegmentChain
     /// The index as the checkpoint has it.
     var state: StoreState
+    /// The records of indexes of documents that cannot be read.
+    var damage: [Damage]
   }
 
   /// What a checkpoint proves though it cannot be used, since something that it rests on is missing.
@@ -276,13 +278,14 @@ extension Checkpoint {
     do throws(PageError) {
       // The one thing in the pages that must be known before anything is asked for. If the page that says it is
       // damaged, the checkpoint is of no use, since leaves are rebuilt only when there is a store.
-      state.indexes = try state.readIndexes()
+      let (indexes, damage) = try state.readIndexes()
+      state.indexes = indexes
+      return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
     } catch .unreadable(_, let error) {
       throw .system(error)
     } catch {
       throw .damaged(Damage(path: file.path, offset: 0, reason: "a page of the index: \(error)"))
     }
-    return Usable(checkpoint: checkpoint, chain: chain, state: state)
   }
 
   /// Reads a checkpoint's directory, whatever it rests on.

@@ -51,7 +51,7 @@ struct LogOpening {
           path: directory.path, offset: 0, reason: "no segment of the store can be read"))
     }
     chain = chosen
-    damage = chosen.damage
+    damage = chosen.damage + (checkpoint?.damage ?? [])
     self.last = last
     recovery = LogRecovery(ofMerged: last)
   }

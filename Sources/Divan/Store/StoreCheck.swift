@@ -178,6 +178,18 @@ private struct StoreCheck {
         .damaged, "the content of the attachment \(attachment.name.debugDescription) is missing",
         documentID: record.id, path: view.store.path)
     }
+    for attachment in record.attachments {
+      // Without it, cleaning would take the attachment for one that nobody has.
+      let key = CatalogKey.reference(attachment.digest, record.sequence)
+      let refers = try view.repairing { (state) throws(PageError) in
+        try state.catalog.find(key.span) != nil
+      }
+      guard !refers else { continue }
+      throw DatabaseError(
+        .damaged,
+        "the index does not say that the document has the attachment \(attachment.name.debugDescription)",
+        documentID: record.id, path: view.store.path)
+    }
     guard try record.matchesItsRevision() else {
       throw DatabaseError(
         .damaged, "the content does not match the revision ID", documentID: record.id)
@@ -215,6 +227,16 @@ private struct StoreCheck {
           guard let named, CatalogKey.named(named.name) == item.key.array else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about a named snapshot",
+              path: view.store.path)
+          }
+        case .index:
+          let kept = try view.keptIndex(at: try view.decodeLocator(item.value))
+          guard let kept, CatalogKey.index(SharedBytes(utf8: kept.index.name)) == item.key.array,
+            // One that was not finished is kept by nobody.
+            view.state.indexes.contains(kept) || !kept.isReady
+          else {
+            throw DatabaseError(
+              .damaged, "the index and the log disagree about an index of documents",
               path: view.store.path)
           }
         case .indexEntry:

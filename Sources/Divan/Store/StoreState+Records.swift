@@ -11,7 +11,8 @@ extension StoreState {
     _ record: DocumentRecord, at locator: RecordLocator, commit: UInt64, scratch: inout ByteWriter
   ) throws(PageError) {
     if let old = record.superseded {
-      if record.details?.keepsSuperseded == true {
+      // One that recovery has logged again stands in its own place: it is no older one.
+      if record.details?.keepsSuperseded == true, old.sequence != record.sequence {
         setOlder(OlderKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
       } else {
         segments.noteDead(old.locator)

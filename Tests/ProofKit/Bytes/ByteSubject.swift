@@ -78,7 +78,7 @@ extension ByteSubject {
   /// Whether damaging each byte of it takes long: the time goes with the square of the size.
   ///
   /// Stores whose documents have more than properties are few, and worth more of it.
-  var isLarge: Bool { size > (dumps.isEmpty ? 23 << 10 : 31 << 10) }
+  var isLarge: Bool { size > (dumps.isEmpty ? 24 << 10 : 31 << 10) }
 
   /// How many versions it had, that of an empty store included.
   var versionCount: Int { dumps.isEmpty ? versions.count : dumps.count }

@@ -23,15 +23,18 @@ package struct CrashEffort: Sendable {
 
   /// What a budget allows.
   ///
-  /// Less, if `isOneOfMany`: if there are a great many workloads like the one in question.
-  package init(_ budget: Budget, isOneOfMany: Bool = false, isRich: Bool = false) {
+  /// Less, if `isOneOfMany`: if there are a great many workloads like the one in question. More in a test,
+  /// if `isPicked`: a workload that somebody asked for by name loses nothing of what shall find a bug in it.
+  package init(
+    _ budget: Budget, isPicked: Bool = false, isOneOfMany: Bool = false, isRich: Bool = false
+  ) {
     cuts = budget.choose(
       test: [2, 1, 1, 1], ci: [24, 14, 8, 4], night: [4096, 64, 32, 8],
       release: [4096, 512, 64, 8])
     olderCuts = budget.choose(test: 0, ci: 1, night: 3, release: 8)
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
-    stride = budget.choose(test: 10, ci: 1, night: 1, release: 1)
+    stride = budget.choose(test: isPicked ? 1 : 10, ci: 1, night: 1, release: 1)
     // With so many states, some of them will do.
     goingOnStride = budget.choose(test: 3, ci: 3, night: 10, release: 10)
     recoveryStride = budget.choose(test: 150, ci: 500, night: 400, release: 100)

@@ -22,7 +22,8 @@ package struct CrashProof: Proof {
       let explorer = CrashExplorer(
         one.workload, isMapped: one.isMapped,
         effort: CrashEffort(
-          run.budget, isOneOfMany: one.workload.isOneOfMany, isRich: one.workload.isRich),
+          run.budget, isPicked: run.only != nil, isOneOfMany: one.workload.isOneOfMany,
+          isRich: one.workload.isRich),
         seed: run.seed)
       try explorer.explore()
       census.add(explorer.result)

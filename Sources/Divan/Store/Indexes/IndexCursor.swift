@@ -118,11 +118,25 @@ extension StoreView {
   /// An index that can be used.
   fileprivate func index(named name: String) throws(DatabaseError) -> KeptIndex {
     guard let kept = state.indexes.first(where: { $0.index.name == name }), kept.isReady else {
+      if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
+        // It throws if its record cannot be read, which is another thing than that there is none.
+        _ = try keptIndex(at: locator)
+      }
       throw DatabaseError(
         .notFound, "there is no index \(name.debugDescription)",
         hint: "Make it with `addIndex` after the database was opened", path: store.path)
     }
     return kept
+  }
+
+  /// What the record of an index says; nil if there is no such index any more.
+  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> KeptIndex? {
+    let payload = try payload(of: .index, at: locator)
+    do throws(ByteError) {
+      return try IndexRecord.decode(payload).kept
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
   }
 
   /// What an index would hold of a version that has none, in its order.

@@ -4,23 +4,31 @@ import DivanLog
 // WriteTransaction+Indexes.swift.
 
 extension StoreState {
-  /// The indexes that the catalog names, and which of them are ready.
+  /// The indexes that the catalog names, and which of them are ready; and the records that cannot be read.
   ///
-  /// One whose record cannot be read is left out, and cannot be used.
-  func readIndexes() throws(PageError) -> [KeptIndex] {
+  /// Without these it is not known what must be unique, so that nothing may be written.
+  func readIndexes() throws(PageError) -> (indexes: [KeptIndex], damage: [Damage]) {
     var scan = catalog.scan(
       from: .inclusive([CatalogKey.Kind.index.rawValue]),
       to: .exclusive([CatalogKey.Kind.index.rawValue + 1]))
     var indexes: [KeptIndex] = []
+    var damage: [Damage] = []
     while let item = try scan.next() {
-      guard let locator = RecordLocator(indexed: item.value),
-        let record = try self.record(at: locator), record.kind == .index,
-        let index = try? IndexRecord.decode(record.payload),
-        let kept = index.kept
-      else { continue }
-      indexes.append(kept)
+      let locator = RecordLocator(indexed: item.value)
+      if let locator, let record = try self.record(at: locator), record.kind == .index,
+        let index = try? IndexRecord.decode(record.payload), let kept = index.kept,
+        item.key.array == CatalogKey.index(index.name)
+      {
+        indexes.append(kept)
+      } else {
+        damage.append(
+          Damage(
+            path: locator.flatMap { segments[$0.fileID]?.file.path } ?? "",
+            offset: Int(clamping: locator?.offset ?? 0),
+            reason: "the record of an index of documents cannot be read"))
+      }
     }
-    return indexes
+    return (indexes, damage)
   }
 
   /// Brings the entries of indexes to what the documents are now.
