@@ -82,15 +82,7 @@ extension DamagedStore.Original {
 
   /// What can still be read is no invention.
   private func checkRest(_ database: Database) throws {
-    let snapshot = try database.snapshot()
-    var ids = snapshot.ids()
-    while let id = try ids.next() {
-      guard let document = try? snapshot.get(id) else { continue }
-      guard oracle.versions.contains(where: { $0.entries[id] == CrashOracle.Entry(document) })
-      else {
-        throw CrashOracle.Mismatch("\(id) never was like this")
-      }
-    }
+    try oracle.requireNoInventions(in: database)
     for error in database.openingReport.damage where error.path == nil {
       throw CrashOracle.Mismatch("damage without a place: \(error)")
     }

@@ -90,10 +90,12 @@ enum CrashSites {
     commit: write tmp/merged
     commit: write tmp/segment
     compact: create tmp/HEAD
+    compact: create tmp/RESERVE
     compact: create tmp/checkpoint
     compact: create tmp/merged
     compact: create tmp/segment
     compact: flush tmp/HEAD
+    compact: flush tmp/RESERVE
     compact: flush tmp/checkpoint
     compact: flush tmp/merged
     compact: flush tmp/segment
@@ -104,10 +106,12 @@ enum CrashSites {
     compact: remove merged
     compact: remove segment
     compact: rename tmp/HEAD
+    compact: rename tmp/RESERVE
     compact: rename tmp/checkpoint
     compact: rename tmp/merged
     compact: rename tmp/segment
     compact: write tmp/HEAD
+    compact: write tmp/RESERVE
     compact: write tmp/checkpoint
     compact: write tmp/merged
     compact: write tmp/segment
@@ -182,24 +186,30 @@ enum CrashSites {
     other: write tmp/HEAD
     restore: create tmp/HEAD
     restore: create tmp/RESERVE
+    restore: create tmp/attachment
     restore: create tmp/checkpoint
     restore: create tmp/segment
     restore: flush tmp/HEAD
     restore: flush tmp/RESERVE
+    restore: flush tmp/attachment
     restore: flush tmp/checkpoint
     restore: flush tmp/segment
+    restore: flushDirectory attachments
     restore: flushDirectory parent
     restore: flushDirectory store
     restore: lock LOCK
+    restore: makeDirectory attachments
     restore: makeDirectory store
     restore: makeDirectory tmp
     restore: rename store
     restore: rename tmp/HEAD
     restore: rename tmp/RESERVE
+    restore: rename tmp/attachment
     restore: rename tmp/checkpoint
     restore: rename tmp/segment
     restore: write tmp/HEAD
     restore: write tmp/RESERVE
+    restore: write tmp/attachment
     restore: write tmp/checkpoint
     restore: write tmp/segment
     """

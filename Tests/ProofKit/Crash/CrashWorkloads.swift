@@ -25,8 +25,8 @@ extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
-    unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
-    indexes,
+    unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, copies, fullDisk,
+    histories, besides, indexes,
   ]
 
   package static let newStore = CrashWorkload(name: "a new store") { bench in
@@ -242,6 +242,10 @@ extension CrashWorkload {
   package static let attachments = composed(
     "attachments, made and cleaned away",
     ["attach much", "take attachments out, and clean", "attach what is taken back"])
+  package static let copies = composed(
+    "attachments, copied with the store", ["attach much", "back up", "restore"])
+  package static let fullDisk = composed(
+    "a disk that is full for a while", ["fill the disk", "compact"])
   package static let histories = composed(
     "history, kept and pruned", history: HistoryRetention(revisions: 2),
     ["prune history with attachments", "name a version", "forget a named version, and clean"])
@@ -252,7 +256,13 @@ extension CrashWorkload {
     "indexes, made, followed and taken away",
     ["make an index, and write on", "make an index, merge, take it away and make another"])
 
-  /// All of what some operations do, with documents that have everything.
+  private static func operation(of name: String) -> CrashOperation {
+    guard let found = (CrashOperation.all + CrashOperation.rich).first(where: { $0.name == name })
+    else { preconditionFailure("no operation is called \(name)") }
+    return found
+  }
+
+  /// What some operations do, one after the other, with documents that have everything.
   private static func composed(
     _ name: String, history: HistoryRetention = .none, _ operations: [String]
   ) -> CrashWorkload {
@@ -260,8 +270,8 @@ extension CrashWorkload {
       name: name, prepare: { try CrashSession($0).enrich() },
       work: { bench in
         let session = CrashSession(bench)
-        for operation in CrashOperation.rich where operations.contains(operation.name) {
-          try operation.run(session)
+        for name in operations {
+          try operation(of: name).run(session)
         }
         try session.close()
       }, history: history)

@@ -155,6 +155,22 @@ extension CrashOracle {
     }
   }
 
+  /// Throws if what can still be read of a damaged store is an invention: no leaf that its document ever had.
+  ///
+  /// It need not be the winner. Where a merge left a revision out for a later one, and that is what was lost,
+  /// a leaf that lost to it is all that is left.
+  package func requireNoInventions(in database: Database) throws {
+    let snapshot = try database.snapshot()
+    var ids = snapshot.ids()
+    while let id = try ids.next() {
+      guard let document = try? snapshot.get(id) else { continue }
+      let found = Entry(document)
+      guard versions.contains(where: { $0.documents[id]?.leaves.contains(found) == true }) else {
+        throw Mismatch("\(id) never was like this: \(found)")
+      }
+    }
+  }
+
   /// Compares named versions, earlier revisions, and two earlier versions of the store.
   private func compareHistory(_ database: Database, _ index: Int) throws {
     do {
