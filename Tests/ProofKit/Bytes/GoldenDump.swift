@@ -56,6 +56,7 @@ package struct GoldenDump: Sendable {
       }
     }
     try readNamed(database)
+    try readIndexes(database)
     try readPast(database, last)
   }
 
@@ -86,6 +87,16 @@ package struct GoldenDump: Sendable {
       try attempt {
         var documents = try database.snapshot(named: named.name).documents()
         return try documents.rest().map { "in \(named.name): \($0.id) \($0.sequence) \($0.json)" }
+      }
+    }
+  }
+
+  private mutating func readIndexes(_ database: Database) throws {
+    let snapshot = try database.snapshot()
+    for index in try attemptValue({ try database.indexes() }) ?? [] {
+      try attempt {
+        var ids = try snapshot.ids(by: index.name)
+        return ["~ index \(index.name) on \(index.path): \(try ids.rest())"]
       }
     }
   }
@@ -135,6 +146,20 @@ extension GoldenBench {
       }
     }
     model.withLock { $0 = changed }
+    try noteDump(database)
+  }
+
+  /// Makes an index.
+  package func addIndex(_ database: Database, _ name: String) throws {
+    try database.addIndex(StoreModel.index(name))
+    model.withLock { $0.addIndex(name) }
+    try noteDump(database)
+  }
+
+  /// Takes it away.
+  package func removeIndex(_ database: Database, _ name: String) throws {
+    try database.removeIndex(named: name)
+    model.withLock { $0.removeIndex(name) }
     try noteDump(database)
   }
 

@@ -43,7 +43,7 @@ package struct GoldenStores: Sendable {
   ]
 
   /// Those in which documents have more than properties.
-  package static let rich = [conflicts, attachments, history, local]
+  package static let rich = [conflicts, attachments, history, local, indexes]
 
   /// Names of stores that are checked in and that no writer leaves like this any more.
   ///
@@ -410,6 +410,23 @@ extension GoldenStores {
     try database.compact()
     try bench.name(database, "second")
     try bench.change(database, .put("c", size: 4), .put("a", size: 5))
+    try database.close()
+    return nil
+  }
+
+  /// Indexes of documents: one that was taken away, and one that changes followed before and after the checkpoint.
+  static let indexes = GoldenStores("indexes") { bench in
+    var database = try bench.open()
+    try bench.noteDump(database)
+    try bench.addIndex(database, "gone by number")
+    try bench.change(database, .put("a", size: 1), .put("b", size: 2), .put("c", size: 3))
+    try bench.addIndex(database, "by number")
+    try bench.removeIndex(database, "gone by number")
+    try bench.change(database, .put("b", size: 4), .branch("b", size: 5), .delete("a"))
+    try database.close()
+    database = try bench.open()
+    try database.compact()
+    try bench.change(database, .put("a", size: 6), .purge("c"), .put("d", size: 7))
     try database.close()
     return nil
   }
