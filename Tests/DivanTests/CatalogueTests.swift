@@ -234,6 +234,7 @@ struct CatalogueTests {
 
   class Director: Model {
     @Persisted var name: String
+    @Inverse(\Movie.director, onDelete: .nullify) var movies: [Movie]
   }
 
   class Movie: Model {
@@ -302,6 +303,11 @@ struct CatalogueTests {
     #expect(title == "Other")
     let library = await Library(database)
     #expect(await MainActor.run { library.context.isObservable })
+
+    try database.addIndexes(for: Director.self)
+    let directed = lang.movies.map(\.title)
+    try lang.delete()
+    #expect(directed == ["Other"] && movie.director == nil && !movie.needsSave)
   }
 
   private func change(_ id: String, in database: Database) throws {
@@ -372,6 +378,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 32)
+    #expect(count == 33)
   }
 }

@@ -259,12 +259,15 @@ extension Model {
     try requireCore().save([self])
   }
 
-  /// Deletes the model's document.
+  /// Deletes the model's document, and what its class's ``DeleteRule``s say, in one transaction.
   ///
   /// The model stays readable, and is never saved again. A model that was not saved yet is only
-  /// forgotten by its context. Does nothing if the model was deleted already.
-  /// - Throws: ``DatabaseError/Code/conflict`` if the document was changed elsewhere since it was read;
-  ///   refresh the context, and delete again.
+  /// forgotten by its context. Does nothing if the model was deleted already. Where a rule takes references out
+  /// of other documents that is stored at once, without their models' hooks; what else was changed in those
+  /// models stays unsaved.
+  /// - Throws: ``DatabaseError`` with the codes `conflict` if the document, or one that is deleted with it, was
+  ///   changed elsewhere since it was read: refresh the context, and delete again; `stillReferenced` if a rule
+  ///   says no; and whatever reading and writing throw. Then nothing is deleted.
   public final func delete() throws {
     guard state != .deleted else { return }
     try requireCore().delete(self)

@@ -21,21 +21,34 @@ struct PersistedField {
 
 extension PersistedField {
   /// The wrapped properties of a class, those of its superclasses first.
-  static func all(of type: Model.Type) -> [PersistedField] {
+  static func all(of type: Model.Type) -> (persisted: [PersistedField], inverse: [InverseField]) {
     var fields: [PersistedField] = []
+    var inverses: [InverseField] = []
     // 1 says that the type is a class; the constant for it cannot be used in Swift 6 mode.
     let options = _EachFieldOptions(rawValue: 1)
     _ = unsafe _forEachField(of: type, options: options) { name, offset, type, _ in
+      // The runtime lends a C string; the wrapper of `text` is the field `_text`.
       if let wrapper = type as? any PersistedWrapper.Type {
-        // The runtime lends a C string; the wrapper of `text` is the field `_text`.
         let fieldName = unsafe String(cString: name)
         fields.append(
           PersistedField(name: String(fieldName.dropFirst()), offset: offset, type: wrapper))
+      } else if let wrapper = type as? any InverseWrapper.Type {
+        let fieldName = unsafe String(cString: name)
+        inverses.append(
+          InverseField(name: String(fieldName.dropFirst()), offset: offset, type: wrapper))
       }
       return true
     }
-    return fields
+    return (fields, inverses)
   }
+}
+
+/// An inverse property as the runtime describes it.
+struct InverseField {
+  let name: String
+  /// From the beginning of the object to the wrapper.
+  let offset: Int
+  let type: any InverseWrapper.Type
 }
 
 // MARK: - Reaching a wrapper

@@ -11,6 +11,8 @@ final class ModelClass: Sendable {
   /// Where the properties are, for passing over all of them without any reference counting.
   let places: [PropertyPlace]
   let encodingOrder: [Int]
+  /// The ``Inverse`` properties.
+  let inverses: [InverseRelation]
   let documentType: String?
   let documentTypeKey: String
   /// What the class says of its own version, and where documents have it.
@@ -20,9 +22,12 @@ final class ModelClass: Sendable {
   let observationPaths: [ModelObservation.Path]
   private let prototype = Mutex<ModelPrototype?>(nil)
 
-  private init(_ type: Model.Type, _ properties: [any ModelProperty]) {
+  private init(
+    _ type: Model.Type, _ properties: [any ModelProperty], _ inverses: [InverseRelation] = []
+  ) {
     self.type = type
     self.properties = properties
+    self.inverses = inverses
     places = properties.map(\.place)
     encodingOrder = properties.indices.sorted {
       compareUTF8(properties[$0].key, properties[$1].key) < 0
@@ -95,15 +100,19 @@ extension ModelClass {
 
   private static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
     let fields = PersistedField.all(of: type)
-    precondition(fields.count < PropertyKeys.propertyLimit, "\(type) has too many properties")
+    precondition(
+      fields.persisted.count < PropertyKeys.propertyLimit, "\(type) has too many properties")
     var properties: [any ModelProperty] = []
-    for (index, field) in fields.enumerated() {
+    for (index, field) in fields.persisted.enumerated() {
       var place = field.type.place(at: field.offset)
       place.index = index
       if ModelObservation.isObservable(type) { place.initialFlags |= PropertyFlags.observed }
       place.name = field.name
       place.key = field.name
-      if model.flags(at: place) & PropertyFlags.keyed != 0 {
+      let flags = model.flags(at: place)
+      if flags & PropertyFlags.cascading != 0 { place.deleteRule = .cascade }
+      if flags & PropertyFlags.denying != 0 { place.deleteRule = .deny }
+      if flags & PropertyFlags.keyed != 0 {
         guard let key = PropertyKeys.key(model.index(at: place)) else {
           // The keys are known only to wrappers that are made while somebody looks.
           PropertyKeys.whileLooking { _ = type.init() }
@@ -116,6 +125,7 @@ extension ModelClass {
       }
       properties.append(field.type.makeProperty(place))
     }
-    return ModelClassTable.insert(ModelClass(type, properties), for: type)
+    let inverses = fields.inverse.map { $0.type.relation($0.name, in: model, at: $0.offset) }
+    return ModelClassTable.insert(ModelClass(type, properties, inverses), for: type)
   }
 }

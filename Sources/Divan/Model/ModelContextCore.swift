@@ -36,7 +36,13 @@ final class ModelContextCore {
   /// What goes on by itself, until the context goes.
   var tasks: [Task<Void, Never>] = []
 
-  private struct WeakModel {
+  /// The indexes that inverses were looked for in and that there were not; and what is known without them.
+  var missingIndexes: Set<DocumentIndex> = []
+  var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
+  /// The models whose inverses somebody observes.
+  var inverseReaders: [DocumentKey: WeakModel] = [:]
+
+  struct WeakModel {
     weak var model: Model?
   }
 
@@ -92,6 +98,7 @@ extension ModelContextCore {
     where property.place.initialFlags & PropertyFlags.reference != 0 {
       property.insertTargets(of: model, into: self)
     }
+    announceInverses()
     model.awakeFromInitializer()
   }
 
@@ -298,6 +305,7 @@ extension ModelContextCore {
     snapshot = newest
     guard !live.isEmpty else { return }
     if newest.hasPurged(since: last) {
+      defer { announceInverses() }
       // Purges are no changes: nothing but looking tells of them.
       for model in live.values.compactMap(\.model) where model.state == .stored {
         if try newest.exists(model.id) { continue }
@@ -305,6 +313,7 @@ extension ModelContextCore {
       }
     }
     guard newest.sequence != last.sequence + UInt64(ownChanges) else { return }
+    defer { announceInverses() }
     var changes = newest.changes(since: last.sequence)
     var firstError: DatabaseError?
     while true {

@@ -20,6 +20,8 @@ enum ModelObservation {
   static let attachmentsPath: Path = \Subject[-2]
   /// Properties that the class does not declare.
   static let undeclaredPath: Path = \Subject[-3]
+  /// Which models refer to the model.
+  static let inversePath: Path = \Subject[-4]
 
   /// All that stands for no declared property.
   static var otherPaths: [Path] { [statePath, attachmentsPath, undeclaredPath] }

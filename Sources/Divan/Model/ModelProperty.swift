@@ -15,6 +15,8 @@ struct PropertyPlace: Sendable {
   let flagsOffset: Int
   /// The flags of a model that was just made.
   var initialFlags: UInt16
+  /// What becomes of the models that the property refers to when its own is deleted.
+  var deleteRule = DeleteRule.none
 }
 
 /// A wrapper of any type.
@@ -81,6 +83,15 @@ protocol ModelProperty: AnyObject, Sendable {
   func insertTargets(of model: Model, into core: ModelContextCore)
   /// Forgets what the property referred to; the document says it again.
   func forgetTargets(of model: Model)
+  /// What the property refers to; nothing if it is no reference.
+  func references(in model: Model) -> [ModelReference]
+  /// The models that the property refers to, those that are not there left out.
+  func targets(in model: Model) throws -> [Model]
+  /// Takes references to a document out of the property.
+  func removeReferences(to target: DocumentKey, in model: Model)
+  /// Makes the property of a model that nobody sees refer to a new model, which it returns; nil if it is no
+  /// reference.
+  func setProbe(in model: Model) -> Model?
   /// Why what a document has for the property cannot be read as its type; nil if it can, or is null.
   func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError?
 }
@@ -88,6 +99,10 @@ protocol ModelProperty: AnyObject, Sendable {
 extension ModelProperty {
   func insertTargets(of model: Model, into core: ModelContextCore) {}
   func forgetTargets(of model: Model) {}
+  func references(in model: Model) -> [ModelReference] { [] }
+  func targets(in model: Model) throws -> [Model] { [] }
+  func removeReferences(to target: DocumentKey, in model: Model) {}
+  func setProbe(in model: Model) -> Model? { nil }
 
   var name: String { place.name }
   var key: String { place.key }

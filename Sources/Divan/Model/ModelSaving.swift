@@ -91,6 +91,7 @@ extension ModelContextCore {
       try transaction.put(contentsOf: batch)
     }
     for result in saved { finish(result) }
+    addMissingIndexes()
     advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
   }
 
@@ -123,36 +124,5 @@ extension ModelContextCore {
     }
     if !model.isKnown { register(model) }
     noteClean(model)
-  }
-
-  /// Deletes the document of a model.
-  func delete(_ model: Model) throws {
-    guard model.state == .stored else {
-      model.announcing(ModelObservation.statePath) { model.state = .deleted }
-      noteClean(model)
-      return
-    }
-    let deleted = try database.write { transaction in
-      guard let document = try transaction.get(model.id) else { return 0 }
-      let isCurrent = try document.encoded().bytes == model.body?.bytes
-      guard isCurrent, model.extras?.bases.isEmpty ?? true else {
-        throw DatabaseError(
-          .conflict, "the document was changed since the model was read",
-          hint: "Refresh the context, and delete the model again", documentID: model.id)
-      }
-      let before = transaction.lastSequence
-      let tombstone = model.tombstoneProperties
-      if !tombstone.isEmpty {
-        var last = document
-        last.properties = tombstone
-        try transaction.delete(last)
-      }
-      // In a conflict all other branches end, too.
-      _ = try transaction.delete(id: model.id)
-      return Int(transaction.lastSequence - before)
-    }
-    model.announcing(ModelObservation.statePath) { model.state = .deleted }
-    noteClean(model)
-    advance(ownChanges: deleted)
   }
 }

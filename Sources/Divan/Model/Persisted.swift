@@ -163,6 +163,36 @@ public struct Persisted<Value> {
     self.init(wrappedValue: [], key: key)
   }
 
+  /// Makes a property that refers to other models, to none at first, and says what becomes of them.
+  ///
+  /// - Parameters:
+  ///   - rule: ``DeleteRule/cascade`` if they are deleted with this model; ``DeleteRule/deny`` if it cannot be
+  ///     deleted while there are any.
+  ///   - key: another name in the document; nil for the property's own.
+  @inlinable
+  public init<Target: Model>(
+    onDelete rule: DeleteRule, key: String? = nil
+  ) where Value == [Target] {
+    _value = []
+    _index = key.map { PropertyKeys._number(of: $0) } ?? PropertyKeys.none
+    _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
+  }
+
+  /// Makes a property that refers to another model, to none at first, and says what becomes of it.
+  ///
+  /// - Parameters:
+  ///   - rule: ``DeleteRule/cascade`` if it is deleted with this model; ``DeleteRule/deny`` if this model cannot
+  ///     be deleted while there is one.
+  ///   - key: another name in the document; nil for the property's own.
+  @inlinable
+  public init<Target: Model>(
+    onDelete rule: DeleteRule, key: String? = nil
+  ) where Value == Target? {
+    _value = nil
+    _index = key.map { PropertyKeys._number(of: $0) } ?? PropertyKeys.none
+    _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
+  }
+
   /// Makes a property that is false, zero, empty or nil at first.
   @inlinable
   public init() where Value: EmptyPersistableValue {

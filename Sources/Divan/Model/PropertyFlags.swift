@@ -29,6 +29,10 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var keyed: UInt16 { 1 << 10 }
   /// What is stored may be another value than the one that was assigned, so that it is read again.
   @inlinable @inline(__always) static var readAfterSaving: UInt16 { 1 << 12 }
+  /// Deleting the model deletes what the property refers to.
+  @inlinable @inline(__always) static var cascading: UInt16 { 1 << 13 }
+  /// The model is not deleted while the property refers to anything.
+  @inlinable @inline(__always) static var denying: UInt16 { 1 << 14 }
   /// The model did not find the property yet.
   @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
 

@@ -124,6 +124,32 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       model.referenceLists[place.index] = references
       noteChange(in: model)
     }
+    model.core?.announceInverses(
+      of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
+  }
+
+  // MARK: Inverses
+
+  func references(in model: Model) -> [ModelReference] {
+    prepare(model)
+    return model.referenceLists[place.index] ?? []
+  }
+
+  func targets(in model: Model) throws -> [Model] {
+    guard let core = model.core else { return [] }
+    return try references(in: model).compactMap { try core.model(Target.self, $0.id) }
+  }
+
+  func removeReferences(to target: DocumentKey, in model: Model) {
+    let references = references(in: model)
+    let left = references.filter { $0.key != target }
+    if left.count != references.count { set(left, in: model) }
+  }
+
+  func setProbe(in model: Model) -> Model? {
+    let target = Target()
+    model.referenceLists[place.index] = [ModelReference(id: target.id, target: target)]
+    return target
   }
 
   func beginModifying(_ model: Model) { prepareToRead(model) }

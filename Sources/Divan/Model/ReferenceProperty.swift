@@ -107,10 +107,34 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     {
       return
     }
+    let before = model.references[place.index]
     model.announcing(observationPath(in: model)) {
       model.references[place.index] = reference
       noteChange(in: model)
     }
+    model.core?.announceInverses(of: [before, reference].compactMap { $0?.key })
+  }
+
+  // MARK: Inverses
+
+  func references(in model: Model) -> [ModelReference] {
+    prepare(model)
+    return model.references[place.index].map { [$0] } ?? []
+  }
+
+  func targets(in model: Model) throws -> [Model] {
+    guard let core = model.core else { return [] }
+    return try references(in: model).compactMap { try core.model(Target.self, $0.id) }
+  }
+
+  func removeReferences(to target: DocumentKey, in model: Model) {
+    if references(in: model).contains(where: { $0.key == target }) { reset(in: model) }
+  }
+
+  func setProbe(in model: Model) -> Model? {
+    let target = Target()
+    model.references[place.index] = ModelReference(id: target.id, target: target)
+    return target
   }
 
   func beginModifying(_ model: Model) { prepareToRead(model) }

@@ -48,6 +48,21 @@ public struct IndexedDocumentCursor {
 }
 
 extension Snapshot {
+  /// Whether this version has an index just like that, which can be used.
+  func hasIndex(_ index: DocumentIndex) -> Bool {
+    view.state.indexes.contains { $0.index == index && $0.isReady }
+  }
+
+  /// Calls `body` with each value that an index of this version would have, and the document's ID, in the order
+  /// of the IDs; every document is read.
+  func forEachValue(of index: DocumentIndex, _ body: (Value, String) -> Void) throws {
+    var documents = documents()
+    while let document = try documents.next() {
+      let values = IndexEntries.values(index, of: try document.encoded())
+      for value in values { body(value, document.id) }
+    }
+  }
+
   /// The documents whose values in an index are in a range, in the order of these values.
   ///
   /// Each document comes once, also if several elements of an array are meant. Costs one search, and then

@@ -1,0 +1,179 @@
+import DivanLog
+
+// How models are deleted, and what goes with them.
+
+extension ModelContextCore {
+  /// Deletes the document of a model, and does what the rules of its class say, in one transaction.
+  func delete(_ model: Model) throws {
+    var deletion = ModelDeletion(self)
+    try deletion.add(model)
+    try deletion.requireAllowed()
+    try commit(deletion)
+  }
+
+  private func commit(_ deletion: ModelDeletion) throws {
+    var nullified: [NullifiedDocument] = []
+    var changes = 0
+    if deletion.changesDocuments {
+      (nullified, changes) = try database.write { transaction in
+        let before = transaction.lastSequence
+        let nullified = try deletion.nullify(in: transaction)
+        for model in deletion.models where model.state == .stored {
+          try delete(model, in: transaction)
+        }
+        return (nullified, Int(transaction.lastSequence - before))
+      }
+    }
+    for model in deletion.models {
+      model.announcing(ModelObservation.statePath) { model.state = .deleted }
+      noteClean(model)
+    }
+    for each in nullified { each.finish(in: self) }
+    for each in deletion.nullified { each.removeUnsaved(in: self) }
+    announceInverses()
+    if changes > 0 { advance(ownChanges: changes) }
+  }
+
+  private func delete(_ model: Model, in transaction: WriteTransaction) throws {
+    guard let document = try transaction.get(model.id) else { return }
+    let isCurrent = try document.encoded().bytes == model.body?.bytes
+    guard isCurrent, model.extras?.bases.isEmpty ?? true else {
+      throw DatabaseError(
+        .conflict, "the document was changed since the model was read",
+        hint: "Refresh the context, and delete the model again", documentID: model.id)
+    }
+    let tombstone = model.tombstoneProperties
+    if !tombstone.isEmpty {
+      var last = document
+      last.properties = tombstone
+      try transaction.delete(last)
+    }
+    // In a conflict all other branches end, too.
+    _ = try transaction.delete(id: model.id)
+  }
+}
+
+/// What is to be deleted, and from where references are to be taken out.
+///
+/// References count as the context has them, and as documents do: what was changed and not saved hides nothing.
+private struct ModelDeletion {
+  /// The references by one property to one of the models that go.
+  struct Nullified {
+    let target: Model
+    let relation: InverseRelation
+    /// The documents that have them.
+    let ids: [String]
+  }
+
+  private let core: ModelContextCore
+  /// In the order in which they were found.
+  private(set) var models: [Model] = []
+  private var chosen: Set<ObjectIdentifier> = []
+  private(set) var nullified: [Nullified] = []
+  private var denials: [(model: Model, property: String, others: [Model])] = []
+
+  init(_ core: ModelContextCore) { self.core = core }
+
+  var changesDocuments: Bool {
+    models.contains { $0.state == .stored } || nullified.contains { !$0.ids.isEmpty }
+  }
+
+  /// Adds a model, and all that go with it.
+  mutating func add(_ first: Model) throws {
+    // One after the other, so that a long chain needs no deep stack.
+    var next = [first]
+    while let model = next.popLast() {
+      guard model.state != .deleted, chosen.insert(ObjectIdentifier(model)).inserted else {
+        continue
+      }
+      models.append(model)
+      for relation in model.modelClass.inverses where relation.rule != .none {
+        let sources = try core.models(referringTo: model, by: relation)
+        switch relation.rule {
+        case .none: break
+        case .cascade: next += sources.reversed()
+        case .deny: denials.append((model, relation.name, sources))
+        case .nullify:
+          nullified.append(
+            Nullified(
+              target: model, relation: relation,
+              ids: try core.ids(referringTo: model.id, by: relation)))
+        }
+      }
+      for property in model.modelClass.properties {
+        let rule = property.place.deleteRule
+        guard rule == .cascade || rule == .deny else { continue }
+        let targets = try property.targets(in: model)
+        if rule == .cascade {
+          next += targets.reversed()
+        } else {
+          denials.append((model, property.name, targets))
+        }
+      }
+    }
+  }
+
+  /// Throws if a rule keeps any of the models from being deleted.
+  func requireAllowed() throws(DatabaseError) {
+    for (model, property, others) in denials {
+      let left = others.filter { !chosen.contains(ObjectIdentifier($0)) }
+      guard let first = left.first else { continue }
+      throw DatabaseError(
+        .stillReferenced,
+        "\(type(of: model)).\(property) has \(left.count == 1 ? "a model" : "\(left.count) models") that "
+          + "\(left.count == 1 ? "is" : "are") not deleted with it, such as \(first.id.debugDescription)",
+        hint: "Delete these first, or take the references out", documentID: model.id,
+        propertyPath: property)
+    }
+  }
+
+  /// Takes references to the models that go out of the documents that stay.
+  func nullify(in transaction: WriteTransaction) throws -> [NullifiedDocument] {
+    let gone = Set(models.map { DocumentKey($0.id) })
+    var edited: [NullifiedDocument] = []
+    for each in nullified {
+      for id in each.ids where !gone.contains(DocumentKey(id)) {
+        guard var document = try transaction.get(id) else { continue }
+        let before = try document.encoded()
+        let key = each.relation.property.key
+        switch document.properties[key] {
+        case .string(let text) where haveSameUTF8(text, each.target.id):
+          document.properties[key] = nil
+        case .array(let values):
+          document.properties[key] = .array(
+            values.filter { !($0.stringValue.map { haveSameUTF8($0, each.target.id) } ?? false) })
+        default: continue
+        }
+        try transaction.put(document)
+        edited.append(NullifiedDocument(id: id, before: before, after: try document.encoded()))
+      }
+    }
+    return edited
+  }
+}
+
+extension ModelDeletion.Nullified {
+  /// Takes the references out of models where they were not saved yet.
+  func removeUnsaved(in core: ModelContextCore) {
+    for source in core.unsavedModels where relation.includes(source) && relation.isUnsaved(source) {
+      source.modelClass.properties[relation.property.place.index]
+        .removeReferences(to: DocumentKey(target.id), in: source)
+    }
+  }
+}
+
+/// A document from which a reference was taken out.
+private struct NullifiedDocument {
+  let id: String
+  let before: EncodedValue
+  let after: EncodedValue
+
+  /// Lets the document's model know, so that what was changed in it is no conflict with that.
+  func finish(in core: ModelContextCore) {
+    guard let model = core.known(id), model.state == .stored,
+      // If others changed the document too, the model takes over all of it like any change from elsewhere.
+      model.body?.bytes == before.bytes
+    else { return }
+    model.rebase(on: after)
+  }
+}

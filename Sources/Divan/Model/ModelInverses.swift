@@ -1,0 +1,156 @@
+import DivanLog
+
+// How the models are found that refer to another one.
+
+extension Database {
+  /// Makes the indexes that the ``Inverse`` properties of a class look into, unless they are there.
+  ///
+  /// To be called when the database was opened; see ``addIndex(_:progress:)`` for what it costs. Their names are
+  /// `reference:` and the key of the property that refers.
+  ///
+  /// - Parameter type: a class of models with inverse properties.
+  /// - Throws: what ``addIndex(_:progress:)`` throws.
+  public func addIndexes(for type: Model.Type) throws {
+    for relation in ModelClass.of(type).inverses { try addIndex(relation.index) }
+  }
+}
+
+extension InverseRelation {
+  /// The index of all documents by what they refer to.
+  var index: DocumentIndex {
+    let key = property.key
+    return DocumentIndex("reference:\(key)", on: key, eachElement: true)
+  }
+
+  /// Whether a model refers to a document.
+  func refers(_ model: Model, to target: DocumentKey) -> Bool {
+    model.modelClass.properties[property.place.index].references(in: model)
+      .contains { $0.key == target }
+  }
+
+  /// Whether what a model refers to may differ from what its document says.
+  func isUnsaved(_ model: Model) -> Bool {
+    model.state == .new || property.isDirty(in: model)
+  }
+}
+
+extension Model {
+  /// The models that refer to this one, for reading a property.
+  final func models<Source: Model>(
+    by path: AnyKeyPath, of _: Source.Type
+  ) -> [Source] {
+    noteAccess(ModelObservation.inversePath)
+    guard let core else { return [] }
+    guard let relation = modelClass.inverses.first(where: { $0.path == path }) else {
+      report(unknownProperties)
+      return []
+    }
+    if observers != nil { core.noteInverseRead(by: self) }
+    do {
+      return try core.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
+        .compactMap { $0 as? Source }
+    } catch {
+      core.handle?.errorHandler?(error)
+      return []
+    }
+  }
+}
+
+extension ModelContextCore {
+  /// The models that refer to another one: those that are stored in the order of their IDs, then unsaved ones.
+  ///
+  /// `passOver` is given the errors of models that cannot be made; without it they are thrown.
+  func models(
+    referringTo model: Model, by relation: InverseRelation,
+    passOver: ((any Error) -> Void)? = nil
+  ) throws -> [Model] {
+    let target = DocumentKey(model.id)
+    var found: [Model] = []
+    for id in try ids(referringTo: model.id, by: relation) {
+      do {
+        guard let source = try source(id, of: relation) else { continue }
+        if !relation.isUnsaved(source) { found.append(source) }
+      } catch {
+        guard let passOver else { throw error }
+        passOver(error)
+      }
+    }
+    for source in unsavedModels
+    where relation.includes(source) && relation.isUnsaved(source) {
+      if relation.refers(source, to: target) { found.append(source) }
+    }
+    return found
+  }
+
+  /// The IDs of the documents that refer to another one, in their order.
+  func ids(referringTo id: String, by relation: InverseRelation) throws -> [String] {
+    let snapshot = try requireSnapshot()
+    let index = relation.index
+    if snapshot.hasIndex(index) {
+      var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
+      return try ids.rest()
+    }
+    missingIndexes.insert(index)
+    return try scanned(index, snapshot)[DocumentKey(id)] ?? []
+  }
+
+  /// What an index would say of a snapshot; every document is read, once for each snapshot.
+  private func scanned(
+    _ index: DocumentIndex, _ snapshot: Snapshot
+  ) throws -> [DocumentKey: [String]] {
+    if let known = scannedReferences[index], known.snapshot.isSameVersion(as: snapshot) {
+      return known.ids
+    }
+    var ids: [DocumentKey: [String]] = [:]
+    try snapshot.forEachValue(of: index) { value, source in
+      guard let target = value.stringValue.map(DocumentKey.init) else { return }
+      // An array may have it twice.
+      if ids[target]?.last != source { ids[target, default: []].append(source) }
+    }
+    scannedReferences[index] = (snapshot, ids)
+    return ids
+  }
+
+  /// The model of a document, if it is of the class that is looked for.
+  private func source(_ id: String, of relation: InverseRelation) throws -> Model? {
+    if let known = known(id) {
+      return known.state != .deleted && relation.includes(known) ? known : nil
+    }
+    guard let document = try requireSnapshot().get(id) else { return nil }
+    return try relation.model(document, self)
+  }
+
+  /// Makes the indexes that were missed, after something was saved.
+  func addMissingIndexes() {
+    guard !missingIndexes.isEmpty else { return }
+    let missing = missingIndexes
+    missingIndexes = []
+    scannedReferences = [:]
+    for index in missing {
+      do { try database.addIndex(index) } catch { handle?.errorHandler?(error) }
+    }
+  }
+
+  // MARK: Observing
+
+  func noteInverseRead(by model: Model) {
+    inverseReaders[DocumentKey(model.id)] = WeakModel(model: model)
+  }
+
+  /// Tells those who observe inverses of models that references to these came or went.
+  func announceInverses(of targets: some Sequence<DocumentKey>) {
+    guard !inverseReaders.isEmpty else { return }
+    for key in targets { inverseReaders[key]?.model?.announceInverses() }
+  }
+
+  /// Tells all of them that references may have come or gone.
+  func announceInverses() {
+    guard !inverseReaders.isEmpty else { return }
+    inverseReaders = inverseReaders.filter { $0.value.model != nil }
+    for reader in inverseReaders.values.compactMap(\.model) { reader.announceInverses() }
+  }
+}
+
+extension Model {
+  fileprivate final func announceInverses() { announcing(ModelObservation.inversePath) {} }
+}

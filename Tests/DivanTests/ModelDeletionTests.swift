@@ -1,0 +1,181 @@
+import Divan
+import Testing
+
+private final class Publisher: Model {
+  @Persisted var name: String
+  @Inverse(\Book.publisher, onDelete: .deny) var books: [Book]
+}
+
+private final class Author: Model {
+  @Persisted var name: String
+  @Inverse(\Book.authors, onDelete: .nullify) var books: [Book]
+  @Inverse(\Book.editor, onDelete: .nullify) var edited: [Book]
+}
+
+private final class Book: Model {
+  @Persisted var title: String
+  @Persisted var publisher: Publisher?
+  @Persisted var authors: [Author]
+  @Persisted var editor: Author?
+  @Persisted(onDelete: .cascade) var chapters: [Chapter]
+  @Persisted(onDelete: .cascade, key: "front") var cover: Picture?
+  @Inverse(\Review.book, onDelete: .cascade) var reviews: [Review]
+}
+
+private final class Chapter: Model {
+  @Persisted var title: String
+  @Persisted(onDelete: .deny) var pictures: [Picture]
+}
+
+private final class Picture: Model { @Persisted var name: String }
+
+private final class Review: Model {
+  @Persisted var book: Book?
+  @Inverse(\Review.answered, onDelete: .cascade) var answers: [Review]
+  @Persisted var answered: Review?
+}
+
+/// What goes with a model that is deleted, and what stays.
+struct ModelDeletionTests {
+  let database: Database
+  let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+    for type in [Publisher.self, Author.self, Book.self, Review.self] as [Model.Type] {
+      try database.addIndexes(for: type)
+    }
+  }
+
+  private func book(_ id: String, _ change: (Book) -> Void = { _ in }) throws -> Book {
+    let book = Book(in: context, id: id)
+    change(book)
+    try context.saveAllModels()
+    return book
+  }
+
+  private func ids() throws -> [String] {
+    var ids = try database.snapshot().ids()
+    return try ids.rest()
+  }
+
+  @Test func `nullify takes references out of the documents that have them`() throws {
+    let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
+    let x = try book("x") {
+      $0.authors = [ada, bob, ada]
+      $0.editor = ada
+    }
+    let y = try book("y") { $0.authors = [bob] }
+    // What is unsaved stays so, and loses the reference, too.
+    x.title = "X"
+    y.editor = ada
+    try ada.delete()
+    #expect(try database.snapshot().get("x")?["authors"] == ["bob"])
+    #expect(try database.snapshot().get("x")?["editor"] == nil)
+    #expect(x.authors == [bob] && x.editor == nil && y.editor == nil)
+    #expect(x.changedProperties == ["title"])
+    try context.saveAllModels()
+    #expect(try database.snapshot().get("x")?["title"] == "X")
+    #expect(try database.snapshot().get("y")?["editor"] == nil)
+    #expect(bob.books == [x, y])
+  }
+
+  @Test func `a reference that was changed and not saved is taken out of the document, too`() throws
+  {
+    let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
+    let x = try book("x") { $0.editor = ada }
+    x.editor = bob
+    try ada.delete()
+    #expect(try database.snapshot().get("x")?["editor"] == nil)
+    #expect(x.editor === bob)
+    try x.save()
+    #expect(try database.snapshot().get("x")?["editor"] == "bob")
+  }
+
+  @Test func `cascade deletes what refers to a model, and what it refers to`() throws {
+    let book = try book("x") {
+      $0.chapters = [Chapter(in: context, id: "one"), Chapter(in: context, id: "two")]
+      $0.cover = Picture(in: context, id: "cover")
+      $0.authors = [Author(in: context, id: "ada")]
+    }
+    let (review, answer) = (Review(in: context, id: "r"), Review(in: context, id: "a"))
+    review.book = book
+    answer.answered = review
+    try review.save()
+    try book.delete()
+    #expect(try ids() == ["ada"])
+    // This one was never saved.
+    #expect(answer.isDeleted && review.isDeleted && !answer.needsSave)
+    #expect(context.unsavedModels.isEmpty)
+  }
+
+  @Test func `deny keeps a model from being deleted, and all that would go with it`() throws {
+    let publisher = Publisher(in: context, id: "p")
+    let book = try book("x") { $0.publisher = publisher }
+    let error = #expect(throws: DatabaseError.self) { try publisher.delete() }
+    #expect(error?.code == .stillReferenced && error?.documentID == "p")
+    #expect(error?.message.contains("\"x\"") == true, "\(error?.message ?? "")")
+    #expect(!publisher.isDeleted)
+    try book.delete()
+    try publisher.delete()
+    #expect(try ids().isEmpty)
+
+    let chapter = Chapter(in: context, id: "one")
+    chapter.pictures = [Picture(in: context, id: "shared")]
+    let other = try self.book("y") { $0.chapters = [chapter] }
+    #expect(throws: DatabaseError.self) { try other.delete() }
+    #expect(try ids() == ["one", "shared", "y"])
+    // What goes too is not in the way.
+    other.cover = chapter.pictures.first
+    try other.delete()
+    #expect(try ids().isEmpty)
+  }
+
+  @Test func `models that delete each other are deleted once`() throws {
+    let (a, b) = (Review(in: context, id: "a"), Review(in: context, id: "b"))
+    a.answered = b
+    b.answered = a
+    try context.saveAllModels()
+    try a.delete()
+    #expect(try ids().isEmpty && b.isDeleted)
+  }
+
+  @Test func `a long chain is deleted as a whole`() throws {
+    var last: Review?
+    for index in 0..<2000 {
+      let next = Review(in: context, id: "r\(index)")
+      next.answered = last
+      last = next
+    }
+    try context.saveAllModels()
+    try context.model(Review.self, "r0")?.delete()
+    #expect(try ids().isEmpty)
+  }
+
+  @Test func `if anything that goes was changed elsewhere, nothing is deleted`() throws {
+    let book = try book("x") { $0.chapters = [Chapter(in: context, id: "one")] }
+    let chapter = try #require(book.chapters.first)
+    try database.write { try $0.put(Document(id: "x2", ["authors": ["ada"]])) }
+    try database.update("one") { $0["title"] = "Other" }
+    let error = #expect(throws: DatabaseError.self) { try book.delete() }
+    #expect(error?.code == .conflict)
+    #expect(!book.isDeleted && !chapter.isDeleted)
+    #expect(try ids() == ["one", "x", "x2"])
+    try context.refresh()
+    try book.delete()
+    #expect(try ids() == ["x2"])
+  }
+
+  @Test func `a deletion that takes references out merges with what others changed`() throws {
+    let ada = Author(in: context, id: "ada")
+    let x = try book("x") { $0.editor = ada }
+    x.title = "mine"
+    try database.update("x") { $0["pages"] = 9 }
+    try ada.delete()
+    #expect(try database.snapshot().get("x")?.properties["pages"] == 9)
+    try x.save()
+    let stored = try #require(try database.snapshot().get("x"))
+    #expect(stored["title"] == "mine" && stored["pages"] == 9 && stored["editor"] == nil)
+  }
+}

@@ -1,0 +1,155 @@
+import Divan
+import Observation
+import Synchronization
+import Testing
+
+private class Movie: Model {
+  @Persisted var title: String
+  @Persisted var director: Artist?
+  @Persisted(key: "people") var cast: [Artist]
+
+  override class var documentType: String? { "movie" }
+}
+
+private final class Short: Movie {
+  override class var documentType: String? { "short" }
+}
+
+private final class Artist: Model, Observable {
+  @Persisted var name: String
+  @Inverse(\Movie.director) var directed: [Movie]
+  @Inverse(\Movie.cast) var movies: [Movie]
+
+  override class var documentType: String? { "artist" }
+}
+
+/// Whoever is referred to finds those who refer to it.
+struct ModelInverseTests {
+  let database: Database
+  let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    let registry = try ModelRegistry(Movie.self, Short.self, Artist.self)
+    context = database.makeContext(registry)
+  }
+
+  private func movie(
+    _ id: String, by director: Artist? = nil, with cast: [Artist] = []
+  ) -> Movie {
+    let movie = Movie(in: context, id: id)
+    movie.director = director
+    movie.cast = cast
+    return movie
+  }
+
+  @Test(arguments: [true, false])
+  func `an inverse shows who refers to a model, by one reference or by several`(
+    withIndex: Bool
+  ) throws {
+    if withIndex { try database.addIndexes(for: Artist.self) }
+    let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
+    let (x, y) = (movie("x", by: ada, with: [bob, ada, bob]), movie("y", by: ada, with: [bob]))
+    // As if all was saved.
+    #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
+    try context.saveAllModels()
+    #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
+    let other = database.makeContext()
+    let found = try #require(try other.model(Artist.self, "bob"))
+    #expect(found.movies.map(\.id) == ["x", "y"] && found.directed == [])
+    #expect(try found.movies.first === other.model(Movie.self, "x"))
+    #expect(
+      try database.indexes().map(\.name) == ["reference:director", "reference:people"])
+  }
+
+  @Test func `what was changed and not saved shows, and what was taken back does not`() throws {
+    let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
+    let x = movie("x", by: ada)
+    try context.saveAllModels()
+    x.director = bob
+    #expect(ada.directed == [] && bob.directed == [x])
+    x.revert()
+    #expect(ada.directed == [x] && bob.directed == [])
+    let y = movie("a", by: ada)
+    #expect(ada.directed == [x, y])
+    try y.delete()
+    try x.delete()
+    #expect(ada.directed == [])
+  }
+
+  @Test func `only models of the class and of its subclasses are found`() throws {
+    let ada = Artist(in: context, id: "ada")
+    let short = Short(in: context, id: "s")
+    short.director = ada
+    try context.saveAllModels()
+    try database.write { transaction in
+      try transaction.put(Document(id: "thing", ["type": "thing", "director": "ada"]))
+    }
+    try context.refresh()
+    #expect(ada.directed == [short])
+  }
+
+  @Test func `an index that is missing is made when something is saved`() throws {
+    let ada = Artist(in: context, id: "ada")
+    _ = movie("x", by: ada)
+    try context.saveAllModels()
+    #expect(try database.indexes().isEmpty)
+    #expect(ada.directed.count == 1)
+    _ = movie("y", by: ada)
+    try context.saveAllModels()
+    #expect(try database.indexes().map(\.name) == ["reference:director"])
+    #expect(ada.directed.map(\.id) == ["x", "y"])
+  }
+
+  @Test func `documents changed elsewhere are found after the context was refreshed`() throws {
+    try database.addIndexes(for: Artist.self)
+    let ada = Artist(in: context, id: "ada")
+    try ada.save()
+    try database.write { transaction in
+      try transaction.put(Document(id: "x", ["type": "movie", "director": "ada"]))
+    }
+    #expect(ada.directed == [])
+    try context.refresh()
+    #expect(ada.directed.map(\.id) == ["x"])
+  }
+
+  @Test func `who observes an inverse is told when references come and go`() throws {
+    try database.addIndexes(for: Artist.self)
+    let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
+    let x = movie("x")
+    try context.saveAllModels()
+    func isTold(of change: () throws -> Void) rethrows -> Bool {
+      let told = Mutex(false)
+      withObservationTracking {
+        _ = ada.directed
+      } onChange: {
+        told.withLock { $0 = true }
+      }
+      try change()
+      return told.withLock { $0 }
+    }
+    #expect(isTold { x.director = ada })
+    #expect(!isTold { x.title = "X" })
+    #expect(isTold { x.director = bob })
+    #expect(!isTold { x.director = nil })
+    try #expect(!isTold { try context.saveAllModels() })
+    #expect(isTold { _ = movie("y", by: ada) })
+    #expect(
+      try isTold {
+        try database.write { try $0.put(Document(id: "z", ["type": "movie", "director": "ada"])) }
+        try context.refresh()
+      })
+  }
+
+  @Test func `an inverse that cannot be read is empty, and the context is told`() throws {
+    let ada = Artist(in: context, id: "ada")
+    _ = movie("x", by: ada)
+    try context.saveAllModels()
+    var errors: [any Error] = []
+    context.errorHandler = { errors.append($0) }
+    try database.close()
+    #expect(ada.directed == [])
+    #expect((errors.first as? DatabaseError)?.code == .closed)
+    #expect(Artist().directed == [])
+  }
+}
