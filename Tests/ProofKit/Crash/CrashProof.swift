@@ -38,7 +38,8 @@ package struct CrashProof: Proof {
   }
 
   private func cases(_ run: ProofRun) -> [Case] {
-    let byHand = CrashWorkload.all.enumerated().flatMap { (index, workload) in
+    let workloads = CrashWorkload.all + CrashWorkload.alsoForCrashes
+    let byHand = workloads.enumerated().flatMap { (index, workload) in
       let both = [
         Case(workload: workload, isMapped: true), Case(workload: workload, isMapped: false),
       ]

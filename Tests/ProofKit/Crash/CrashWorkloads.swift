@@ -25,9 +25,11 @@ extension CrashWorkload {
   /// Together these reach every call that changes something on the disk.
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
-    unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, copies, fullDisk,
-    histories, besides, indexes,
+    unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
+    indexes,
   ]
+  /// What is tried with losses of power only: faults have copies of their own, and fill disks themselves.
+  package static let alsoForCrashes = [copies, fullDisk]
 
   package static let newStore = CrashWorkload(name: "a new store") { bench in
     let database = try bench.open()

@@ -47,7 +47,9 @@ extension CrashWorkload {
     name: "a backup, restored", prepare: fillForReading
   ) { bench in
     let database = try bench.open { $0.maintenance = .manual }
-    try bench.commit(database, [.put("doc-4", size: 70)], durability: .none)
+    try bench.commit(
+      database, [.put("doc-4", size: 70), .attach("doc-5", name: "a", seed: 3, size: 200)],
+      durability: .none)
     try bench.attempt(.backup) {
       try database.backup(to: "/copy.divan")
       bench.writer.noteFlushed()

@@ -88,8 +88,8 @@ extension LyingTrial {
     arm(disk)
     var isReported = false
     do { try workload.work(bench) } catch let error as DatabaseError {
-      // The late error may be told to one who opens the store.
-      if error.code != .inputOutput || !kind.isBelated {
+      // The late error may be told to one who opens the store, or copies it.
+      if !kind.isBelated || ![.inputOutput, .outcomeUnknown].contains(error.code) {
         guard error.code == .damaged else { throw error }
         isReported = true
       }
