@@ -39,6 +39,7 @@ final class ModelContextCore {
   /// The indexes that inverses were looked for in and that there were not; and what is known without them.
   var missingIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
+  var undoHistory = UndoHistory()
   /// The models whose inverses somebody observes.
   var inverseReaders: [DocumentKey: WeakModel] = [:]
 

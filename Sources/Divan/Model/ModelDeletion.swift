@@ -12,30 +12,44 @@ extension ModelContextCore {
   }
 
   private func commit(_ deletion: ModelDeletion) throws {
-    var nullified: [NullifiedDocument] = []
-    var changes = 0
+    var nullified: [SavedChange] = []
+    var sequences = 0
     if deletion.changesDocuments {
-      (nullified, changes) = try database.write { transaction in
+      var deleted: [SavedChange] = []
+      (nullified, deleted, sequences) = try database.write { transaction in
         let before = transaction.lastSequence
         let nullified = try deletion.nullify(in: transaction)
-        for model in deletion.models where model.state == .stored {
-          try delete(model, in: transaction)
+        let deleted = try deletion.models.filter { $0.state == .stored }.compactMap {
+          try delete($0, in: transaction)
         }
-        return (nullified, Int(transaction.lastSequence - before))
+        return (nullified, deleted, Int(transaction.lastSequence - before))
       }
+      undoHistory.note(nullified + deleted)
     }
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
     }
-    for each in nullified { each.finish(in: self) }
+    for each in nullified { try? takeOver(each) }
     for each in deletion.nullified { each.removeUnsaved(in: self) }
     announceInverses()
-    if changes > 0 { advance(ownChanges: changes) }
+    if sequences > 0 { advance(ownChanges: sequences) }
   }
 
-  private func delete(_ model: Model, in transaction: WriteTransaction) throws {
-    guard let document = try transaction.get(model.id) else { return }
+  /// Lets a model know that a reference was taken out of its document, so that what was changed in it is no
+  /// conflict with that.
+  private func takeOver(_ change: SavedChange) throws {
+    guard let model = known(change.id), model.state == .stored,
+      // If others changed the document too, the model takes over all of it like any change from elsewhere.
+      try change.before?.encoded().bytes == model.body?.bytes, let after = change.after
+    else { return }
+    model.rebase(on: try after.encoded())
+  }
+
+  private func delete(
+    _ model: Model, in transaction: WriteTransaction
+  ) throws -> SavedChange? {
+    guard let document = try transaction.get(model.id) else { return nil }
     let isCurrent = try document.encoded().bytes == model.body?.bytes
     guard isCurrent, model.extras?.bases.isEmpty ?? true else {
       throw DatabaseError(
@@ -50,6 +64,7 @@ extension ModelContextCore {
     }
     // In a conflict all other branches end, too.
     _ = try transaction.delete(id: model.id)
+    return SavedChange(id: model.id, before: document, after: nil)
   }
 }
 
@@ -128,13 +143,13 @@ private struct ModelDeletion {
   }
 
   /// Takes references to the models that go out of the documents that stay.
-  func nullify(in transaction: WriteTransaction) throws -> [NullifiedDocument] {
+  func nullify(in transaction: WriteTransaction) throws -> [SavedChange] {
     let gone = Set(models.map { DocumentKey($0.id) })
-    var edited: [NullifiedDocument] = []
+    var edited: [SavedChange] = []
     for each in nullified {
       for id in each.ids where !gone.contains(DocumentKey(id)) {
-        guard var document = try transaction.get(id) else { continue }
-        let before = try document.encoded()
+        guard let before = try transaction.get(id) else { continue }
+        var document = before
         let key = each.relation.property.key
         switch document.properties[key] {
         case .string(let text) where haveSameUTF8(text, each.target.id):
@@ -145,7 +160,7 @@ private struct ModelDeletion {
         default: continue
         }
         try transaction.put(document)
-        edited.append(NullifiedDocument(id: id, before: before, after: try document.encoded()))
+        edited.append(SavedChange(id: id, before: before, after: document))
       }
     }
     return edited
@@ -159,21 +174,5 @@ extension ModelDeletion.Nullified {
       source.modelClass.properties[relation.property.place.index]
         .removeReferences(to: DocumentKey(target.id), in: source)
     }
-  }
-}
-
-/// A document from which a reference was taken out.
-private struct NullifiedDocument {
-  let id: String
-  let before: EncodedValue
-  let after: EncodedValue
-
-  /// Lets the document's model know, so that what was changed in it is no conflict with that.
-  func finish(in core: ModelContextCore) {
-    guard let model = core.known(id), model.state == .stored,
-      // If others changed the document too, the model takes over all of it like any change from elsewhere.
-      model.body?.bytes == before.bytes
-    else { return }
-    model.rebase(on: after)
   }
 }

@@ -75,7 +75,9 @@ extension ModelContextCore {
   private func store(_ chosen: [Model]) throws {
     var saved: [SavedModel] = []
     saved.reserveCapacity(chosen.count)
-    try database.write { transaction in
+    let changes = try database.write { transaction in
+      let ids = undoHistory.isOn ? chosen.map(\.id) : []
+      let before = try ids.map { try transaction.get($0) }
       var coder = ModelCoder()
       // Documents are put in batches, so that not all of them are in memory twice.
       var batch: [Document] = []
@@ -89,7 +91,11 @@ extension ModelContextCore {
         }
       }
       try transaction.put(contentsOf: batch)
+      return try zip(ids, before).map { id, before in
+        SavedChange(id: id, before: before, after: try transaction.get(id))
+      }
     }
+    undoHistory.note(changes)
     for result in saved { finish(result) }
     addMissingIndexes()
     advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
