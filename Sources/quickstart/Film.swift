@@ -6,6 +6,8 @@ final class Film: Model {
   @Persisted var year: Int
   @Persisted var cast: [String]
   @Persisted var genres: [String]
+  @Persisted var people: [Person]
+  @Persisted var kinds: [Genre]
   @Persisted var href: String?
   @Persisted var extract: String?
   @Persisted var thumbnail: String?

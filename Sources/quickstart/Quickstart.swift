@@ -11,7 +11,7 @@ struct Quickstart {
   let options: Options
   /// What marks a store that quickstart made, so that it may replace it.
   private static let markID = "quickstart"
-  private static let batchSize = 1000
+  static let batchSize = 1000
 
   func run() throws {
     let sources =
@@ -28,6 +28,9 @@ struct Quickstart {
     try verify(sources, in: database, count: count)
     guard count > 0 else { return try database.close() }
     try readSome(from: database)
+    try connectFilms(in: database)
+    try showPeople(in: database)
+    try mergeAndUndo(in: database)
     let changed = try changeSome(in: database)
 
     let last = try database.snapshot().sequence
@@ -164,8 +167,8 @@ extension Quickstart {
     let statistics = try database.statistics
     // One document is quickstart's own mark.
     print(
-      "The store has \(statistics.documentCount - 1) films and has seen \(statistics.sequence) changes."
-    )
+      "The store has \(statistics.documentCount - 1) films, people and genres, and has seen "
+        + "\(statistics.sequence) changes.")
     print(
       "It takes \(statistics.directorySize / 1024) KiB: \(statistics.liveSize / 1024) KiB of current "
         + "revisions, \(statistics.deadSize / 1024) KiB of old ones; the rest is the index and a reserve."
@@ -176,11 +179,11 @@ extension Quickstart {
 // MARK: - Helpers
 
 extension Quickstart {
-  private func duration(_ body: () throws -> Void) rethrows -> Duration {
+  func duration(_ body: () throws -> Void) rethrows -> Duration {
     try ContinuousClock().measure(body)
   }
 
-  private func milliseconds(_ duration: Duration) -> String {
+  func milliseconds(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     return "\(seconds * 1000 + attoseconds / 1_000_000_000_000_000) ms"
   }

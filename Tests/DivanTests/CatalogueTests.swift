@@ -304,6 +304,13 @@ struct CatalogueTests {
     let library = await Library(database)
     #expect(await MainActor.run { library.context.isObservable })
 
+    context.undoLimit = 100
+    movie.year = 1927
+    try movie.save()
+    try context.undo()
+    try context.redo()
+    #expect(movie.year == 1927)
+
     try database.addIndexes(for: Director.self)
     let directed = lang.movies.map(\.title)
     try lang.delete()
@@ -378,6 +385,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 33)
+    #expect(count == 34)
   }
 }

@@ -1,0 +1,17 @@
+import Divan
+
+/// Somebody who plays in films.
+final class Person: Model {
+  @Persisted var name: String
+  @Inverse(\Film.people, onDelete: .nullify) var films: [Film]
+
+  static let prefix = "person:"
+}
+
+/// What films are called by kind, such as "Silent".
+final class Genre: Model {
+  @Persisted var name: String
+  @Inverse(\Film.kinds, onDelete: .deny) var films: [Film]
+
+  static let prefix = "genre:"
+}

@@ -1,0 +1,102 @@
+import Divan
+
+/// Films refer to people and genres, which find them again.
+extension Quickstart {
+  /// Makes people and genres of the names that films have, and lets the films refer to them.
+  func connectFilms(in database: Database) throws {
+    try database.addIndexes(for: Person.self)
+    try database.addIndexes(for: Genre.self)
+    let context = database.makeContext()
+    var count = 0
+    let time = try duration {
+      var films = try context.models(Film.self, in: .prefix(Film.prefix))
+      while let film = try films.next() {
+        film.people = try film.cast.map {
+          try find(Person.self, Person.prefix, $0, in: context) { $0.name = $1 }
+        }
+        film.kinds = try film.genres.map {
+          try find(Genre.self, Genre.prefix, $0, in: context) { $0.name = $1 }
+        }
+        count += 1
+        if count % Quickstart.batchSize == 0 { try context.saveAllModels() }
+      }
+      try context.saveAllModels()
+    }
+    let snapshot = try database.snapshot()
+    print(
+      "\nConnected \(count) films with \(try snapshot.count(in: Person.prefix)) people and "
+        + "\(try snapshot.count(in: Genre.prefix)) genres in \(milliseconds(time)).")
+  }
+
+  /// The model of a name, which is made if there is none.
+  private func find<M: Model>(
+    _ type: M.Type, _ prefix: String, _ name: String, in context: ModelContext,
+    _ setName: (M, String) -> Void
+  ) throws -> M {
+    // An ID has at most 240 bytes, and names are shorter but for mistakes in the data.
+    let id = prefix + String(decoding: Array(name.utf8.prefix(200)), as: UTF8.self)
+    if let known = try context.model(type, id) { return known }
+    let made = M(in: context, id: id)
+    setName(made, name)
+    return made
+  }
+
+  /// Asks people and genres for their films.
+  func showPeople(in database: Database) throws {
+    let context = database.makeContext()
+    var genres = try context.models(Genre.self, in: .prefix(Genre.prefix))
+    var counts: [(name: String, count: Int)] = []
+    while let genre = try genres.next() { counts.append((genre.name, genre.films.count)) }
+    let largest = counts.sorted { ($1.count, $0.name) < ($0.count, $1.name) }.prefix(5)
+    print("Most films: \(largest.map { "\($0.name) (\($0.count))" }.joined(separator: ", "))")
+    guard let person = try mostSeen(in: context) else { return }
+    print("\(person.name) plays in \(person.films.count) of them:")
+    for film in person.films.prefix(3) { print("  \(film.line)") }
+  }
+
+  /// Who of the people in the first films plays in most.
+  private func mostSeen(in context: ModelContext) throws -> Person? {
+    var people = try context.models(Person.self, in: .prefix(Person.prefix))
+    var found: Person?
+    for _ in 0..<200 {
+      guard let person = try people.next() else { break }
+      if person.films.count > found?.films.count ?? 0 { found = person }
+    }
+    return found
+  }
+
+  /// Two contexts change one film; then a save is taken back.
+  func mergeAndUndo(in database: Database) throws {
+    let (mine, theirs) = (database.makeContext(), database.makeContext())
+    mine.conflictHandler = { conflict in conflict.key == "title" ? .mine : .theirs }
+    mine.undoLimit = 10
+    guard let film = try mine.model(Film.self, Film.id(1)),
+      let same = try theirs.model(Film.self, Film.id(1))
+    else { return }
+    let title = film.title
+    same.title = "Theirs"
+    same.extract = "Added elsewhere."
+    try same.save()
+    film.title = title + "!"
+    try film.save()
+    print("\nMerged two edits: \"\(film.title)\", \"\(film.extract ?? "")\"")
+    guard film.title == title + "!", film.extract == "Added elsewhere." else {
+      throw Failure("two edits of a film were not merged")
+    }
+    try film.delete()
+    try mine.undo()
+    print(
+      "Deleted it and took that back: it is \(film.isDeleted ? "gone" : "there, with \(film.people.count) people")."
+    )
+    guard !film.isDeleted else { throw Failure("a deletion was not taken back") }
+  }
+}
+
+extension Snapshot {
+  fileprivate func count(in prefix: String) throws -> Int {
+    var ids = ids(.prefix(prefix))
+    var count = 0
+    while try ids.next() != nil { count += 1 }
+    return count
+  }
+}
