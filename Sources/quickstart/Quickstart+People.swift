@@ -11,12 +11,8 @@ extension Quickstart {
     let time = try duration {
       var films = try context.models(Film.self, in: .prefix(Film.prefix))
       while let film = try films.next() {
-        film.people = try film.cast.map {
-          try find(Person.self, Person.prefix, $0, in: context) { $0.name = $1 }
-        }
-        film.kinds = try film.genres.map {
-          try find(Genre.self, Genre.prefix, $0, in: context) { $0.name = $1 }
-        }
+        film.people = try film.cast.map { try person($0, in: context) }
+        film.kinds = try film.genres.map { try genre($0, in: context) }
         count += 1
         if count % Quickstart.batchSize == 0 { try context.saveAllModels() }
       }
@@ -28,18 +24,25 @@ extension Quickstart {
         + "\(try snapshot.count(in: Genre.prefix)) genres in \(milliseconds(time)).")
   }
 
-  /// The model of a name, which is made if there is none.
-  private func find<M: Model>(
-    _ type: M.Type, _ prefix: String, _ name: String, in context: ModelContext,
-    _ setName: (M, String) -> Void
-  ) throws -> M {
-    // An ID has at most 240 bytes, and names are shorter but for mistakes in the data.
-    let id = prefix + String(decoding: Array(name.utf8.prefix(200)), as: UTF8.self)
-    if let known = try context.model(type, id) { return known }
-    let made = M(in: context, id: id)
-    setName(made, name)
-    return made
+  /// The person of a name, who is made if nobody is called that.
+  private func person(_ name: String, in context: ModelContext) throws -> Person {
+    let id = Person.prefix + shortened(name)
+    if let known = try context.model(Person.self, id) { return known }
+    let person = Person(in: context, id: id)
+    person.name = name
+    return person
   }
+
+  private func genre(_ name: String, in context: ModelContext) throws -> Genre {
+    let id = Genre.prefix + shortened(name)
+    if let known = try context.model(Genre.self, id) { return known }
+    let genre = Genre(in: context, id: id)
+    genre.name = name
+    return genre
+  }
+
+  /// As much of a name as surely fits into an ID, which has at most 240 bytes.
+  private func shortened(_ name: String) -> Substring { name.prefix(40) }
 
   /// Asks people and genres for their films.
   func showPeople(in database: Database) throws {

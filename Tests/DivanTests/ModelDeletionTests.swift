@@ -35,6 +35,16 @@ private final class Review: Model {
   @Persisted var answered: Review?
 }
 
+private final class Artist: Model {
+  @Inverse(\Painting.artist, onDelete: .nullify) var paintings: [Painting]
+  override class var documentType: String? { "artist" }
+}
+
+private final class Painting: Model {
+  @Persisted var artist: Artist? = Artist()
+  override class var documentType: String? { "painting" }
+}
+
 /// What goes with a model that is deleted, and what stays.
 struct ModelDeletionTests {
   let database: Database
@@ -91,6 +101,68 @@ struct ModelDeletionTests {
     #expect(x.editor === bob)
     try x.save()
     #expect(try database.snapshot().get("x")?["editor"] == "bob")
+  }
+
+  @Test func `nullify leaves documents of other classes alone`() throws {
+    let ada = Artist(in: database.makeContext(try ModelRegistry(Artist.self, Painting.self)))
+    let painting = Painting(in: try #require(ada.context), id: "p")
+    painting.artist = ada
+    try ada.context?.saveAllModels()
+    try database.write { transaction in
+      try transaction.put(Document(id: "thing", ["type": "thing", "artist": .string(ada.id)]))
+    }
+    try ada.context?.refresh()
+    try ada.delete()
+    #expect(try database.snapshot().get("p")?["artist"] == nil)
+    #expect(try database.snapshot().get("thing")?["artist"] == .string(ada.id))
+  }
+
+  @Test(arguments: [true, false])
+  func `a reference that came elsewhere keeps a model from being deleted until it was seen`(
+    withIndex: Bool
+  ) throws {
+    if !withIndex {
+      for index in try database.indexes() { try database.removeIndex(named: index.name) }
+    }
+    let publisher = Publisher(in: context, id: "p")
+    try publisher.save()
+    try database.write { try $0.put(Document(id: "x", ["publisher": "p"])) }
+    let error = #expect(throws: DatabaseError.self) { try publisher.delete() }
+    #expect(error?.code == .conflict && error?.documentID == "p")
+    try context.refresh()
+    let other = #expect(throws: DatabaseError.self) { try publisher.delete() }
+    #expect(other?.code == .stillReferenced)
+  }
+
+  @Test func `what was changed and not saved hides no reference from a rule`() throws {
+    let publisher = Publisher(in: context, id: "p")
+    let book = try book("x") { $0.publisher = publisher }
+    book.publisher = nil
+    #expect(throws: DatabaseError.self) { try publisher.delete() }
+    try book.save()
+    try publisher.delete()
+  }
+
+  @Test func `taking a reference out is no conflict beside what others changed`() throws {
+    let (ada, bob) = (Author(in: context, id: "ada"), Author(in: context, id: "bob"))
+    let x = try book("x") { $0.editor = ada }
+    x.editor = bob
+    try database.update("x") { $0["pages"] = 9 }
+    try ada.delete()
+    try x.save()
+    let stored = try #require(try database.snapshot().get("x"))
+    #expect(stored["editor"] == "bob" && stored["pages"] == 9)
+  }
+
+  @Test func `a reference to something of another class does not keep a model from being deleted`()
+    throws
+  {
+    _ = Author(in: context, id: "ada")
+    let x = try book("x")
+    try x.setValue(["ada"], for: "chapters")
+    try x.save()
+    try x.delete()
+    #expect(try ids() == ["ada"])
   }
 
   @Test func `cascade deletes what refers to a model, and what it refers to`() throws {

@@ -1,4 +1,6 @@
 import Divan
+import DivanLog
+import DivanTesting
 import Observation
 import Synchronization
 import Testing
@@ -21,6 +23,15 @@ private final class Artist: Model, Observable {
   @Inverse(\Movie.cast) var movies: [Movie]
 
   override class var documentType: String? { "artist" }
+}
+
+private final class Performance: Model {
+  @Persisted var title: String
+  @Persisted var director: Performer?
+}
+
+private final class Performer: Model {
+  @Inverse(\Performance.director, onDelete: .cascade) var directed: [Performance]
 }
 
 /// Whoever is referred to finds those who refer to it.
@@ -101,6 +112,50 @@ struct ModelInverseTests {
     #expect(ada.directed.map(\.id) == ["x", "y"])
   }
 
+  @Test(arguments: [true, false])
+  func `IDs that look alike are those of different models`(withIndex: Bool) throws {
+    if withIndex { try database.addIndexes(for: Artist.self) }
+    let ada = Artist(in: context, id: "ada")
+    _ = movie("e\u{301}", with: [ada])
+    _ = movie("\u{e9}", with: [ada])
+    try context.saveAllModels()
+    #expect(ada.movies.count == 2)
+  }
+
+  @Test func `a damaged document hides no others from an inverse without index`() throws {
+    let disk = SimulatedFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = disk
+    configuration.maintenance = .manual
+    let text = "The story of b, which is told at length"
+    let writer = try Database(at: "/s.divan", configuration: configuration)
+    try writer.write { transaction in
+      try transaction.put(Document(id: "ada"))
+      for id in ["a", "b", "c"] {
+        try transaction.put(
+          Document(id: id, ["director": "ada", "title": id == "b" ? .string(text) : ""]))
+      }
+    }
+    try writer.writeCheckpoint()
+    try writer.close()
+    let name = try #require(try disk.list("/s.divan").first { $0.hasSuffix(".segment") })
+    let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
+    let offset = try #require(
+      bytes.indices.dropLast(text.utf8.count).last { bytes[$0...].starts(with: text.utf8) })
+    try disk.corrupt("/s.divan/\(name)", atOffset: offset, mask: 1)
+
+    let database = try Database(at: "/s.divan", configuration: configuration)
+    let context = database.makeContext()
+    var errors: [any Error] = []
+    context.errorHandler = { errors.append($0) }
+    let ada = try #require(try context.model(Performer.self, "ada"))
+    #expect(ada.directed.map(\.id) == ["a", "c"])
+    #expect((errors.first as? DatabaseError)?.code == .damaged)
+    // What goes with her cannot be told.
+    let error = #expect(throws: DatabaseError.self) { try ada.delete() }
+    #expect(error?.code == .damaged)
+  }
+
   @Test func `documents changed elsewhere are found after the context was refreshed`() throws {
     try database.addIndexes(for: Artist.self)
     let ada = Artist(in: context, id: "ada")
@@ -132,6 +187,8 @@ struct ModelInverseTests {
     #expect(!isTold { x.title = "X" })
     #expect(isTold { x.director = bob })
     #expect(!isTold { x.director = nil })
+    x.director = ada
+    #expect(isTold { x.revert() })
     try #expect(!isTold { try context.saveAllModels() })
     #expect(isTold { _ = movie("y", by: ada) })
     #expect(

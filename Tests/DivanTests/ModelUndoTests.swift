@@ -7,6 +7,10 @@ private final class Note: Model {
   @Persisted var stars: Int
   @Persisted var parent: Note?
   @Inverse(\Note.parent, onDelete: .nullify) var children: [Note]
+  var didLoadHook: () -> Void = {}
+
+  override var tombstoneProperties: Value.Object { ["was": .string(text)] }
+  override func didLoad() { didLoadHook() }
 }
 
 /// What a context saved can be taken back, and made again.
@@ -90,6 +94,31 @@ struct ModelUndoTests {
     try context.undo()
     #expect(throws: DatabaseError.self) { try context.undo() }
     #expect(try stored("a")?["stars"] == 9)
+  }
+
+  @Test func `a hook that saves while something is taken back is one more thing that can be`()
+    throws
+  {
+    let (a, b) = (try note("a"), try note("b"))
+    a.text = "second"
+    try a.save()
+    a.didLoadHook = {
+      a.didLoadHook = {}
+      b.stars = 1
+      do { try b.save() } catch { Issue.record(error) }
+    }
+    try context.undo()
+    #expect(a.text == "first" && b.stars == 1 && !context.canRedo)
+    try context.undo()
+    #expect(a.text == "first" && b.stars == 0)
+  }
+
+  @Test func `a deletion that is made again leaves the same tombstone`() throws {
+    let a = try note("a")
+    try a.delete()
+    try context.undo()
+    try context.redo()
+    #expect(try database.snapshot().tombstone("a")?.properties == ["was": "first"])
   }
 
   @Test func `attachments come back`() throws {

@@ -20,7 +20,8 @@ import Synchronization
 /// of their IDs, unsaved ones last. With an index of the other property that costs a search, and one more for each model; see
 /// ``Database/addIndexes(for:)``. Without it every document is read once for each snapshot, and the index is made
 /// when the context saves something next. What cannot be read is left out, and the context's
-/// ``ModelContext/errorHandler`` is told. Of a model in no context nothing is found.
+/// ``ModelContext/errorHandler`` is told. Of a model in no context nothing is found. Where neither a ``ModelRegistry`` nor a
+/// ``Model/documentType`` says what documents are, every document counts whose property of that name refers to the model.
 ///
 /// Where models are observed, reading it observes it: who does is told when a reference to the model comes or
 /// goes in the context, and when documents were changed elsewhere.
@@ -89,7 +90,9 @@ final class InverseRelation: Sendable {
   let path: any AnyKeyPath & Sendable
   /// Whether a model is of the class.
   let includes: @Sendable (Model) -> Bool
-  /// The model of a document, if it is of the class as far as anything says so.
+  /// Whether a document is of the class, as far as anything says so.
+  let isDocument: @Sendable (Document, ModelContextCore) -> Bool
+  /// The model of a document, if it is of the class.
   let model: @Sendable (Document, ModelContextCore) throws -> Model?
   /// What the key path gives of a model of the class: the one that it refers to, or the first.
   private let target: @Sendable (Model) -> Model?
@@ -104,6 +107,10 @@ final class InverseRelation: Sendable {
     self.path = path
     self.rule = rule
     includes = { $0 is Source }
+    isDocument = { document, core in
+      if let known = core.known(document.id), known.state != .deleted { return known is Source }
+      return core.isDocument(document, of: Source.self)
+    }
     target = { model in
       guard let source = model as? Source else { return nil }
       let found = source[keyPath: path]

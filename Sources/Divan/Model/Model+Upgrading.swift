@@ -35,5 +35,6 @@ extension Model {
       extras = nil
       isChanged = false
     }
+    core?.announceInverses()
   }
 }

@@ -85,6 +85,7 @@ extension ModelContextCore {
     // Another may have been made meanwhile.
     if let index = live.index(forKey: DocumentKey(id)), live[index].value.model == nil {
       live.remove(at: index)
+      inverseReaders[DocumentKey(id)] = nil
     }
   }
 
@@ -304,6 +305,8 @@ extension ModelContextCore {
     let last = try requireSnapshot()
     let newest = try database.snapshot()
     snapshot = newest
+    // They hold on to files that may not be needed any more.
+    scannedReferences = [:]
     guard !live.isEmpty else { return }
     if newest.hasPurged(since: last) {
       defer { announceInverses() }
@@ -371,6 +374,14 @@ extension ModelContextCore {
       return
     }
     let body = try document.encoded()
+    if model.state == .deleted, let type = registry?.modelClass(of: document),
+      type != Swift.type(of: model)
+    {
+      // Another thing has got the ID: it gets an object of its own when it is asked for.
+      live[DocumentKey(document.id)] = nil
+      model.isKnown = false
+      return
+    }
     let keepsConflicts = model.isChanged && !settlesConflicts
     if keepsConflicts {
       outdated.insert(DocumentKey(model.id))

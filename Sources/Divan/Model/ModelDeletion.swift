@@ -12,11 +12,12 @@ extension ModelContextCore {
   }
 
   private func commit(_ deletion: ModelDeletion) throws {
-    var nullified: [SavedChange] = []
+    var nullified: [(change: SavedChange, key: String)] = []
     var sequences = 0
     if deletion.changesDocuments {
       var deleted: [SavedChange] = []
       (nullified, deleted, sequences) = try database.write { transaction in
+        try deletion.requireNothingNew(in: transaction)
         let before = transaction.lastSequence
         let nullified = try deletion.nullify(in: transaction)
         let deleted = try deletion.models.filter { $0.state == .stored }.compactMap {
@@ -24,16 +25,17 @@ extension ModelContextCore {
         }
         return (nullified, deleted, Int(transaction.lastSequence - before))
       }
-      undoHistory.note(nullified + deleted)
+      undoHistory.note(nullified.map(\.change) + deleted)
     }
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
     }
-    for each in nullified { try? takeOver(each) }
+    for each in nullified { try? takeOver(each.change) }
     for each in deletion.nullified { each.removeUnsaved(in: self) }
     announceInverses()
     if sequences > 0 { advance(ownChanges: sequences) }
+    for each in nullified { try? settle(each.change, each.key) }
   }
 
   /// Lets a model know that a reference was taken out of its document, so that what was changed in it is no
@@ -44,6 +46,14 @@ extension ModelContextCore {
       try change.before?.encoded().bytes == model.body?.bytes, let after = change.after
     else { return }
     model.rebase(on: try after.encoded())
+  }
+
+  /// Lets it be no conflict that a reference was taken out, where the model took over what others changed besides.
+  private func settle(_ change: SavedChange, _ key: String) throws {
+    guard let model = known(change.id), case let base?? = model.extras?.bases[key],
+      try base.decode() == change.before?.properties[key]
+    else { return }
+    model.extras?.bases[key] = nil
   }
 
   private func delete(
@@ -70,13 +80,14 @@ extension ModelContextCore {
 
 /// What is to be deleted, and from where references are to be taken out.
 ///
-/// References count as the context has them, and as documents do: what was changed and not saved hides nothing.
+/// Models that refer to another one count if they do as the context has them, and if their documents do: what was
+/// changed and not saved hides nothing.
 private struct ModelDeletion {
   /// The references by one property to one of the models that go.
-  struct Nullified {
+  struct Incoming {
     let target: Model
     let relation: InverseRelation
-    /// The documents that have them.
+    /// The documents that have them in the context's snapshot.
     let ids: [String]
   }
 
@@ -84,7 +95,7 @@ private struct ModelDeletion {
   /// In the order in which they were found.
   private(set) var models: [Model] = []
   private var chosen: Set<ObjectIdentifier> = []
-  private(set) var nullified: [Nullified] = []
+  private var incoming: [Incoming] = []
   private var denials: [(model: Model, property: String, others: [Model])] = []
 
   init(_ core: ModelContextCore) { self.core = core }
@@ -92,6 +103,8 @@ private struct ModelDeletion {
   var changesDocuments: Bool {
     models.contains { $0.state == .stored } || nullified.contains { !$0.ids.isEmpty }
   }
+
+  var nullified: [Incoming] { incoming.filter { $0.relation.rule == .nullify } }
 
   /// Adds a model, and all that go with it.
   mutating func add(_ first: Model) throws {
@@ -103,16 +116,16 @@ private struct ModelDeletion {
       }
       models.append(model)
       for relation in model.modelClass.inverses where relation.rule != .none {
-        let sources = try core.models(referringTo: model, by: relation)
-        switch relation.rule {
-        case .none: break
-        case .cascade: next += sources.reversed()
-        case .deny: denials.append((model, relation.name, sources))
-        case .nullify:
-          nullified.append(
-            Nullified(
-              target: model, relation: relation,
-              ids: try core.ids(referringTo: model.id, by: relation)))
+        incoming.append(
+          Incoming(
+            target: model, relation: relation,
+            ids: try core.ids(referringTo: model.id, by: relation)))
+        guard relation.rule != .nullify else { continue }
+        let sources = try core.models(referringTo: model, by: relation, orStored: true)
+        if relation.rule == .cascade {
+          next += sources.reversed()
+        } else {
+          denials.append((model, relation.name, sources))
         }
       }
       for property in model.modelClass.properties {
@@ -142,13 +155,30 @@ private struct ModelDeletion {
     }
   }
 
+  /// Throws if documents came to refer to the models that go since the context's snapshot.
+  func requireNothingNew(in transaction: WriteTransaction) throws {
+    guard try transaction.lastSequence != core.requireSnapshot().sequence else { return }
+    for each in incoming {
+      let known = Set(each.ids.map(DocumentKey.init))
+      let now = try transaction.ids(of: each.relation.index, equalTo: .string(each.target.id))
+      guard let new = now.first(where: { !known.contains(DocumentKey($0)) }) else { continue }
+      throw DatabaseError(
+        .conflict, "the document \(new.debugDescription) came to refer to it elsewhere",
+        hint: "Refresh the context, and delete the model again", documentID: each.target.id)
+    }
+  }
+
   /// Takes references to the models that go out of the documents that stay.
-  func nullify(in transaction: WriteTransaction) throws -> [SavedChange] {
+  func nullify(
+    in transaction: WriteTransaction
+  ) throws -> [(change: SavedChange, key: String)] {
     let gone = Set(models.map { DocumentKey($0.id) })
-    var edited: [SavedChange] = []
+    var edited: [(change: SavedChange, key: String)] = []
     for each in nullified {
       for id in each.ids where !gone.contains(DocumentKey(id)) {
-        guard let before = try transaction.get(id) else { continue }
+        guard let before = try transaction.get(id), each.relation.isDocument(before, core) else {
+          continue
+        }
         var document = before
         let key = each.relation.property.key
         switch document.properties[key] {
@@ -160,14 +190,14 @@ private struct ModelDeletion {
         default: continue
         }
         try transaction.put(document)
-        edited.append(SavedChange(id: id, before: before, after: document))
+        edited.append((SavedChange(id: id, before: before, after: document), key))
       }
     }
     return edited
   }
 }
 
-extension ModelDeletion.Nullified {
+extension ModelDeletion.Incoming {
   /// Takes the references out of models where they were not saved yet.
   func removeUnsaved(in core: ModelContextCore) {
     for source in core.unsavedModels where relation.includes(source) && relation.isUnsaved(source) {

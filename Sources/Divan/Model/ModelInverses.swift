@@ -59,17 +59,18 @@ extension Model {
 extension ModelContextCore {
   /// The models that refer to another one: those that are stored in the order of their IDs, then unsaved ones.
   ///
-  /// `passOver` is given the errors of models that cannot be made; without it they are thrown.
+  /// With `orStored` also those that were changed so that they do not refer any more, and not saved. `passOver` is given the
+  /// errors of models that cannot be made; without it they are thrown.
   func models(
-    referringTo model: Model, by relation: InverseRelation,
+    referringTo model: Model, by relation: InverseRelation, orStored: Bool = false,
     passOver: ((any Error) -> Void)? = nil
   ) throws -> [Model] {
     let target = DocumentKey(model.id)
     var found: [Model] = []
-    for id in try ids(referringTo: model.id, by: relation) {
+    for id in try ids(referringTo: model.id, by: relation, passOver: passOver) {
       do {
         guard let source = try source(id, of: relation) else { continue }
-        if !relation.isUnsaved(source) { found.append(source) }
+        if orStored || !relation.isUnsaved(source) { found.append(source) }
       } catch {
         guard let passOver else { throw error }
         passOver(error)
@@ -77,13 +78,17 @@ extension ModelContextCore {
     }
     for source in unsavedModels
     where relation.includes(source) && relation.isUnsaved(source) {
-      if relation.refers(source, to: target) { found.append(source) }
+      if relation.refers(source, to: target), !orStored || !found.contains(source) {
+        found.append(source)
+      }
     }
     return found
   }
 
   /// The IDs of the documents that refer to another one, in their order.
-  func ids(referringTo id: String, by relation: InverseRelation) throws -> [String] {
+  func ids(
+    referringTo id: String, by relation: InverseRelation, passOver: ((any Error) -> Void)? = nil
+  ) throws -> [String] {
     let snapshot = try requireSnapshot()
     let index = relation.index
     if snapshot.hasIndex(index) {
@@ -91,23 +96,33 @@ extension ModelContextCore {
       return try ids.rest()
     }
     missingIndexes.insert(index)
-    return try scanned(index, snapshot)[DocumentKey(id)] ?? []
+    return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
   }
 
   /// What an index would say of a snapshot; every document is read, once for each snapshot.
   private func scanned(
-    _ index: DocumentIndex, _ snapshot: Snapshot
+    _ index: DocumentIndex, _ snapshot: Snapshot, _ passOver: ((any Error) -> Void)?
   ) throws -> [DocumentKey: [String]] {
     if let known = scannedReferences[index], known.snapshot.isSameVersion(as: snapshot) {
       return known.ids
     }
     var ids: [DocumentKey: [String]] = [:]
-    try snapshot.forEachValue(of: index) { value, source in
-      guard let target = value.stringValue.map(DocumentKey.init) else { return }
-      // An array may have it twice.
-      if ids[target]?.last != source { ids[target, default: []].append(source) }
-    }
-    scannedReferences[index] = (snapshot, ids)
+    var isWhole = true
+    try snapshot.forEachValue(
+      of: index,
+      orDamaged: { error in
+        guard let passOver else { throw error }
+        isWhole = false
+        passOver(error)
+      },
+      { value, source in
+        guard let target = value.stringValue.map(DocumentKey.init) else { return }
+        // An array may have it twice.
+        if ids[target]?.last.map(DocumentKey.init) != DocumentKey(source) {
+          ids[target, default: []].append(source)
+        }
+      })
+    if isWhole { scannedReferences[index] = (snapshot, ids) }
     return ids
   }
 

@@ -97,6 +97,7 @@ extension ModelContextCore {
     }
     undoHistory.note(changes)
     for result in saved { finish(result) }
+    if saved.contains(where: \.isMerged) { announceInverses() }
     addMissingIndexes()
     advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
   }

@@ -56,7 +56,8 @@ extension ModelContext {
   /// Takes back what this context saved or deleted last, with all that was saved together, in one transaction.
   ///
   /// Properties and attachments that were changed get back what they had; what others changed beside them stays.
-  /// New documents are deleted, and deleted ones are there again, with the same IDs. The models follow, as they
+  /// New documents are deleted, and deleted ones are there again, with the same IDs; of a document in conflict that is so
+  /// for the winning branch. The models follow, as they
   /// follow changes from elsewhere. What is not saved yet is not touched: ``Model/revert()`` takes that back.
   ///
   /// - Returns: false if there is nothing to take back.
@@ -77,30 +78,33 @@ extension ModelContext {
 extension ModelContextCore {
   fileprivate func undo() throws -> Bool {
     guard let changes = undoHistory.done.last else { return false }
-    try make(changes.reversed().map(\.reversed))
-    undoHistory.noteUndone()
+    try make(changes.reversed().map(\.reversed)) { $0.noteUndone() }
     return true
   }
 
   fileprivate func redo() throws -> Bool {
     guard let changes = undoHistory.undone.last else { return false }
-    try make(changes)
-    undoHistory.noteRedone()
+    try make(changes) { $0.noteRedone() }
     return true
   }
 
-  private func make(_ changes: [SavedChange]) throws {
+  private func make(
+    _ changes: [SavedChange], _ note: (inout UndoHistory) -> Void
+  ) throws {
     try database.write { transaction in
-      for change in changes { try change.make(in: transaction) }
+      for change in changes {
+        try change.make(known(change.id)?.tombstoneProperties ?? [:], in: transaction)
+      }
     }
-    // Nothing of it is known to the models.
+    // Before the models hear of it: their hooks may save.
+    note(&undoHistory)
     advance(ownChanges: 0)
   }
 }
 
 extension SavedChange {
-  /// Changes a document from what it was before to what it was after.
-  fileprivate func make(in transaction: WriteTransaction) throws {
+  /// Changes a document from what it was before to what it was after; `tombstone` is what a deletion leaves.
+  fileprivate func make(_ tombstone: Value.Object, in transaction: WriteTransaction) throws {
     let current = try transaction.get(id)
     switch (before, after) {
     case (nil, nil): return
@@ -108,10 +112,13 @@ extension SavedChange {
       guard current == nil else { throw conflict("there is a document of this ID again") }
       try put(after.properties, after.attachments, over: nil, in: transaction)
     case (let before?, nil):
-      guard let current, current.properties == before.properties,
+      guard var current, current.properties == before.properties,
         current.attachments == before.attachments
       else { throw conflict("the document was changed since") }
-      _ = try transaction.delete(id: id)
+      current.properties = tombstone
+      current.attachments = [:]
+      // Of a conflict only this branch: the others are not what is taken back.
+      try transaction.delete(current)
     case (let before?, let after?):
       guard let current else { throw conflict("the document was deleted since") }
       let merge = ThreeWayMerge(

@@ -124,7 +124,13 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
 
   func targets(in model: Model) throws -> [Model] {
     guard let core = model.core else { return [] }
-    return try references(in: model).compactMap { try core.model(Target.self, $0.id) }
+    return try references(in: model).compactMap { reference in
+      do {
+        return try core.model(Target.self, reference.id)
+      } catch let error as DatabaseError where error.code == .otherModelClass {
+        return nil
+      }
+    }
   }
 
   func removeReferences(to target: DocumentKey, in model: Model) {
@@ -132,6 +138,8 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   func setProbe(in model: Model) -> Model? {
+    // What was declared must not come back in its place.
+    prepare(model)
     let target = Target()
     model.references[place.index] = ModelReference(id: target.id, target: target)
     return target

@@ -54,12 +54,20 @@ extension Snapshot {
   }
 
   /// Calls `body` with each value that an index of this version would have, and the document's ID, in the order
-  /// of the IDs; every document is read.
-  func forEachValue(of index: DocumentIndex, _ body: (Value, String) -> Void) throws {
+  /// of the IDs; every document is read. `orDamaged` is given the errors of those that are damaged.
+  func forEachValue(
+    of index: DocumentIndex, orDamaged: (DatabaseError) throws -> Void,
+    _ body: (Value, String) -> Void
+  ) throws {
     var documents = documents()
-    while let document = try documents.next() {
-      let values = IndexEntries.values(index, of: try document.encoded())
-      for value in values { body(value, document.id) }
+    while true {
+      do {
+        guard let document = try documents.next() else { return }
+        let values = IndexEntries.values(index, of: try document.encoded())
+        for value in values { body(value, document.id) }
+      } catch let error as DatabaseError where error.code == .damaged {
+        try orDamaged(error)
+      }
     }
   }
 
@@ -98,6 +106,23 @@ extension Snapshot {
 }
 
 extension WriteTransaction {
+  /// The IDs of the documents that have a value in an index, or would have if there were such an index.
+  func ids(of index: DocumentIndex, equalTo value: Value) throws -> [String] {
+    try check()
+    if state.indexes.contains(where: { $0.index == index && $0.isReady }) {
+      var ids = try ids(by: index.name, .equal(to: value))
+      return try ids.rest()
+    }
+    var ids: [String] = []
+    var documents = try documents()
+    while let document = try documents.next() {
+      if IndexEntries.values(index, of: try document.encoded()).contains(value) {
+        ids.append(document.id)
+      }
+    }
+    return ids
+  }
+
   /// The documents whose values in an index are in a range, as they are now, in the order of these values:
   /// see ``Snapshot/documents(by:_:descending:)``.
   public func documents(
@@ -185,7 +210,7 @@ private struct IndexEntryCursor {
   private let range: IndexRange
   private var source: Source
   /// Those that were given, where a document may have several entries.
-  private var seen: Set<String>?
+  private var seen: Set<[UInt8]>?
 
   init(
     _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
@@ -207,7 +232,8 @@ private struct IndexEntryCursor {
 
   mutating func next() throws(DatabaseError) -> String? {
     while let id = try nextOfAll() {
-      if seen?.insert(id).inserted ?? true { return id }
+      // By bytes: IDs that look alike are different ones.
+      if seen?.insert(Array(id.utf8)).inserted ?? true { return id }
     }
     return nil
   }
