@@ -53,8 +53,9 @@ extension Snapshot {
     view.state.indexes.contains { $0.index == index && $0.isReady }
   }
 
-  /// Calls `body` with each value that an index of this version would have, and the document's ID, in the order
-  /// of the IDs; every document is read. `orDamaged` is given the errors of those that are damaged.
+  /// Calls `body` with each value that an index of this version would have, and the document's ID.
+  ///
+  /// In the order of the IDs; every document is read. `orDamaged` is given the errors of those that are damaged.
   func forEachValue(
     of index: DocumentIndex, orDamaged: (DatabaseError) throws -> Void,
     _ body: (Value, String) -> Void
