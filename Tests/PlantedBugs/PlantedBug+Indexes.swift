@@ -4,9 +4,10 @@ extension PlantedBug {
     PlantedBug(
       "index-keeps-old-entries", rule: "indexes", "a document is found by what it was",
       in: Place.indexing,
-      find: "for key in old where !new.contains(key) { catalog.remove(key.span) }",
-      plant:
-        "for key in old where !PLANTED && !new.contains(key) { catalog.remove(key.span) }",
+      find: "for key in old.subtracting(new).inOrder { catalog.remove(key.span) }",
+      plant: """
+        for key in old.subtracting(new).inOrder where !PLANTED { catalog.remove(key.span) }
+        """,
       killedBy: .rules("an index follows every")),
     PlantedBug(
       "index-keeps-purged", rule: "indexes", "a document that is purged stays in indexes",
@@ -25,9 +26,9 @@ extension PlantedBug {
       "index-not-replayed", rule: "indexes",
       "the log behind a checkpoint is not brought into indexes",
       in: Place.indexing,
-      find: "for id in ids { try follow(SharedBytes(copying: id), in: whole, since: base) }",
+      find: "for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }",
       plant: """
-        for id in ids where !PLANTED {
+        for id in ids.inOrder where !PLANTED {
           try follow(SharedBytes(copying: id), in: whole, since: base)
         }
         """, killedBy: .rules("an index is brought up to the log")),

@@ -44,7 +44,7 @@ extension StoreState {
     let numbers = Set(whole.map(\.number))
     if base != nil { try removeIndexEntries { !numbers.contains($0) } }
     if let base, !whole.isEmpty {
-      for id in ids { try follow(SharedBytes(copying: id), in: whole, since: base) }
+      for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
     }
     let fresh = indexes.filter { !numbers.contains($0.number) }
     if !fresh.isEmpty { try addIndexEntries(fresh) }
@@ -111,9 +111,9 @@ extension StoreState {
   mutating func changeIndexEntries(
     from old: Set<[UInt8]>, to new: Set<[UInt8]>, of id: SharedBytes
   ) {
-    for key in old where !new.contains(key) { catalog.remove(key.span) }
+    for key in old.subtracting(new).inOrder { catalog.remove(key.span) }
     let value = [UInt8(id.count)]
-    for key in new where !old.contains(key) { catalog.set(key.span, value.span) }
+    for key in new.subtracting(old).inOrder { catalog.set(key.span, value.span) }
   }
 
   /// All keys that some indexes have of a document, looked for one after the other: for documents that cannot
@@ -168,4 +168,10 @@ extension StoreState {
       return nil
     }
   }
+}
+
+extension Set<[UInt8]> {
+  /// Its members in their order: that of a set is another one in each process, and would make other pages of the
+  /// same changes.
+  fileprivate var inOrder: [[UInt8]] { sorted { $0.lexicographicallyPrecedes($1) } }
 }
