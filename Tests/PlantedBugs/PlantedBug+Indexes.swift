@@ -26,7 +26,9 @@ extension PlantedBug {
       "index-not-replayed", rule: "indexes",
       "the log behind a checkpoint is not brought into indexes",
       in: Place.indexing,
-      find: "for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }",
+      find: """
+        for id in ids.inOrder { try follow(SharedBytes(copying: id), in: whole, since: base) }
+        """,
       plant: """
         for id in ids.inOrder where !PLANTED {
           try follow(SharedBytes(copying: id), in: whole, since: base)
