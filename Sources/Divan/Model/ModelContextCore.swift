@@ -223,6 +223,17 @@ extension ModelContextCore {
     }
   }
 
+  /// The models of a class that references lead to; what is not there, or of another class, is left out.
+  func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
+    try references.compactMap { reference in
+      do {
+        return try model(type, reference.id)
+      } catch let error as DatabaseError where error.code == .otherModelClass {
+        return nil
+      }
+    }
+  }
+
   private func cast<M: Model>(_ model: Model) throws(DatabaseError) -> M {
     guard let cast = model as? M else {
       throw DatabaseError(

@@ -123,14 +123,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   func targets(in model: Model) throws -> [Model] {
-    guard let core = model.core else { return [] }
-    return try references(in: model).compactMap { reference in
-      do {
-        return try core.model(Target.self, reference.id)
-      } catch let error as DatabaseError where error.code == .otherModelClass {
-        return nil
-      }
-    }
+    try model.core?.targets(of: references(in: model), Target.self) ?? []
   }
 
   func removeReferences(to target: DocumentKey, in model: Model) {
