@@ -122,10 +122,10 @@ struct CatalogRepairTests {
   private func storeOfIndex() throws -> Database {
     let database = try store.open()
     try database.addIndex(store.byYear)
-    try store.fill(database, 0..<1500)
+    try store.fill(database, 0..<600)
     try database.writeCheckpoint()
     try database.write { transaction in
-      for number in 0..<100 {
+      for number in 0..<50 {
         _ = try transaction.overwrite("doc-\(number)", with: store.properties(number + 1))
       }
     }
@@ -161,7 +161,7 @@ struct CatalogRepairTests {
       let (again, disk) = try reopened(damaging: [(base.path, page)])
       let repair = LeafRepair(try again.store.view(), \.catalog)
       // A page above, the first part of the log, and the record of a document.
-      for (file, number) in [(above, 1), (".segment", 1), (".segment", 900)] {
+      for (file, number) in [(above, 1), (".segment", 1), (".segment", 300)] {
         let count = Atomic(0)
         disk.observeCalls { call in
           guard call.verb == .read, call.path.hasSuffix(file) else { return }

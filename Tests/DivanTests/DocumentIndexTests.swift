@@ -277,14 +277,14 @@ struct DocumentIndexTests {
     let database = try store.open()
     try store.fill(database, 0..<30)
     let (index, turn, disk) = (store.byYear, database.store.turn, store.bench.fileSystem)
-    let isLast = Atomic(true)
+    let isFirst = Atomic(true)
     let outcome = Recorder<DatabaseError.Code?>()
     let done = DispatchSemaphore(value: 0)
     try database.addIndex(index) { _ in
       // The record that says that it is ready is written while the other one waits for the turn.
       disk.observeCalls { call in
         guard call.verb == .write, call.path.hasSuffix(".segment"),
-          isLast.exchange(false, ordering: .relaxed)
+          isFirst.exchange(false, ordering: .relaxed)
         else { return }
         DispatchQueue(label: "adds").async {
           do {
