@@ -29,7 +29,7 @@ struct IndexFaultTests {
   static let work = [
     Work("attach something new") {
       var document = Document(id: "new")
-      document.attachments["note"] = Document.Attachment(contentType: "x/y", [9, 9, 9])
+      document.attachments["note"] = Document.Attachment(contentType: "x/y", [9, 9, 2])
       try $0.put(document)
     },
     Work("attach something that is there") {
@@ -77,6 +77,11 @@ struct IndexFaultTests {
           document["n"] = .int(Int64(round))
           document.attachments["note"] = Document.Attachment(
             contentType: "x/y", "\(number)".utf8)
+          // So many that openings, which read what indexes of documents there are, do not read all of them.
+          for more in number == 159 ? 0..<60 : 0..<0 {
+            document.attachments["\(more)"] = Document.Attachment(
+              contentType: "x/y", "extra \(more)".utf8)
+          }
           try transaction.put(document)
           if number % 30 == 0 {
             try transaction.setExpiry(

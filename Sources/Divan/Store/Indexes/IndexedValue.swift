@@ -103,11 +103,11 @@ extension ByteWriter {
     case .object(let object):
       append(Tag.object)
       if depth < DocumentLimits.depth {
-        for key in object.keys.sorted(by: { compareUTF8($0, $1) < 0 }) {
+        for (key, value) in object.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
           append(Tag.text)
           appendEscaped(key)
           appendEnd()
-          appendIndexed(object[key] ?? .null, depth: depth + 1)
+          appendIndexed(value, depth: depth + 1)
         }
       }
       append(Tag.end)
