@@ -31,7 +31,9 @@ package struct FaultStart: Sendable {
 
   init(_ workload: CrashWorkload, isMapped: Bool) throws {
     let bench = CrashBench(
-      SimulatedFileSystem(), CrashWriter(seed: 1, history: workload.history), isMapped: isMapped)
+      SimulatedFileSystem(),
+      CrashWriter(seed: 1, history: workload.history, revisionDepth: workload.revisionDepth),
+      isMapped: isMapped)
     try workload.prepare(bench)
     disk = bench.fileSystem
     oracle = bench.writer.oracle.withLock { $0 }
