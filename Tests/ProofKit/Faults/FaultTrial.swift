@@ -40,9 +40,12 @@ package struct FaultStart: Sendable {
   }
 
   /// The store on a disk of its own.
+  ///
+  /// Its writer draws other numbers than the one that prepared the store: what is made elsewhere would have the
+  /// same names, and be known, otherwise.
   func bench(isMapped: Bool) -> CrashBench {
     CrashBench(
-      disk.restarted(.processEnd), CrashWriter(oracle, seed: 1), isMapped: isMapped, life: 20)
+      disk.restarted(.processEnd), CrashWriter(oracle, seed: 2), isMapped: isMapped, life: 20)
   }
 }
 
