@@ -304,6 +304,9 @@ struct CatalogueTests {
     let library = await Library(database)
     #expect(await MainActor.run { library.context.isObservable })
 
+    try setMinutes(database)
+    #expect(try longest(database) == 153)
+
     context.undoLimit = 100
     movie.year = 1927
     try movie.save()
@@ -315,6 +318,25 @@ struct CatalogueTests {
     let directed = lang.movies.map(\.title)
     try lang.delete()
     #expect(directed == ["Other"] && movie.director == nil && !movie.needsSave)
+  }
+
+  private func setMinutes(_ database: Database) throws {
+    try database.write { transaction in
+      let movie = try transaction.models.model(Movie.self, "metropolis")
+      movie?.minutes = 153
+      try movie?.save()
+      try transaction.put(Document(id: "log", ["text": "The running time was set"]))
+    }
+  }
+
+  private func longest(_ database: Database) throws -> Int? {
+    let longest = try database.read { snapshot in
+      try snapshot.models { context in
+        var movies = try context.models(Movie.self)
+        return try movies.rest().map(\.minutes).max()
+      }
+    }
+    return longest
   }
 
   private func change(_ id: String, in database: Database) throws {
@@ -385,6 +407,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 34)
+    #expect(count == 36)
   }
 }

@@ -176,7 +176,7 @@ extension Model: Identifiable {
   public final var id: String {
     if documentID.isEmpty {
       documentID =
-        Swift.type(of: self).makeDocumentID() ?? core?.database.newDocumentID()
+        Swift.type(of: self).makeDocumentID() ?? core?.source.newDocumentID()
         ?? DocumentIDGenerator.timeOrdered.next()
     }
     return documentID

@@ -16,7 +16,7 @@ extension ModelContextCore {
     var sequences = 0
     if deletion.changesDocuments {
       var deleted: [SavedChange] = []
-      (nullified, deleted, sequences) = try database.write { transaction in
+      (nullified, deleted, sequences) = try write { transaction in
         try deletion.requireNothingNew(in: transaction)
         let before = transaction.lastSequence
         let nullified = try deletion.nullify(in: transaction)
@@ -25,6 +25,7 @@ extension ModelContextCore {
         }
         return (nullified, deleted, Int(transaction.lastSequence - before))
       }
+      noteReversal(of: deletion.models, nullified.map(\.change))
       undoHistory.note(nullified.map(\.change) + deleted)
     }
     for model in deletion.models {
