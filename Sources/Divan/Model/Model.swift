@@ -288,7 +288,7 @@ extension Model {
 
   /// Takes back what was changed and not saved.
   ///
-  /// A new model gets the values that its class declares.
+  /// A new model gets the values that its class declares or, if it was made of a document, what that has.
   public final func revert() {
     takeBackChanges()
     if state != .new { core?.noteClean(self) }

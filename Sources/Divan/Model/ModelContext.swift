@@ -114,7 +114,7 @@ extension ModelContext {
     let model = M()
     model.documentID = document.id
     model.attach(try document.encoded(), state: .new)
-    model.attachments = document.attachments
+    model.give(document.attachments)
     core.insert(model)
     return model
   }
