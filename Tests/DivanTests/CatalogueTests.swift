@@ -320,6 +320,15 @@ struct CatalogueTests {
     #expect(directed == ["Other"] && movie.director == nil && !movie.needsSave)
   }
 
+  @Test func `models refer to models of another database`() throws {
+    let people = try open("/People.divan").makeContext()
+    let films = try open().makeContext()
+    films.setContext(people, for: Director.self)
+    let movie = Movie(in: films)
+    movie.director = Director()
+    #expect(movie.director?.context === people)
+  }
+
   private func setMinutes(_ database: Database) throws {
     try database.write { transaction in
       let movie = try transaction.models.model(Movie.self, "metropolis")
@@ -407,6 +416,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 36)
+    #expect(count == 37)
   }
 }

@@ -267,7 +267,7 @@ extension Model {
   /// models stays unsaved.
   /// - Throws: ``DatabaseError`` with the codes `conflict` if the document, or one that is deleted with it, was
   ///   changed elsewhere since it was read: refresh the context, and delete again; `stillReferenced` if a rule
-  ///   says no; and whatever reading and writing throw. Then nothing is deleted.
+  ///   says no; `notInContext` if a rule reaches into another context (``ModelContext/setContext(_:for:)``); and whatever reading and writing throw. Then nothing is deleted.
   public final func delete() throws {
     guard state != .deleted else { return }
     try requireCore().delete(self)

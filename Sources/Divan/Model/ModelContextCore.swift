@@ -42,6 +42,8 @@ final class ModelContextCore {
   var missingIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
   var undoHistory = UndoHistory()
+  /// The classes whose models are in other contexts.
+  var elsewhere: [ModelElsewhere] = []
   /// The models whose inverses somebody observes.
   var inverseReaders: [DocumentKey: WeakModel] = [:]
 
@@ -238,9 +240,10 @@ extension ModelContextCore {
 
   /// What a reference refers to; nil if it is not there, or is of another class.
   func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
-    if let known = known(id) { return known.state == .deleted ? nil : known as? M }
     do {
-      return try model(type, id)
+      let home = try home(of: type)
+      if let known = home.known(id) { return known.state == .deleted ? nil : known as? M }
+      return try home.model(type, id)
     } catch {
       handle?.errorHandler?(error)
       return nil
@@ -251,7 +254,7 @@ extension ModelContextCore {
   func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
     try references.compactMap { reference in
       do {
-        return try model(type, reference.id)
+        return try home(of: type).model(type, reference.id)
       } catch let error as DatabaseError where error.code == .otherModelClass {
         return nil
       }

@@ -11,6 +11,22 @@ extension ModelContextCore {
     try commit(deletion)
   }
 
+  /// Throws if a rule reaches into another context, where nothing can be done in the same transaction.
+  fileprivate func requireHere(_ model: Model) throws(DatabaseError) {
+    guard !elsewhere.isEmpty else { return }
+    let inverse = model.modelClass.inverses.first { $0.rule != .none && isElsewhere($0.source) }
+    let property = model.modelClass.properties.first {
+      ($0.place.deleteRule == .cascade || $0.place.deleteRule == .deny)
+        && ($0.target.map(isElsewhere) ?? false)
+    }
+    guard let name = inverse?.name ?? property?.name else { return }
+    throw DatabaseError(
+      .notInContext,
+      "the rule of \(type(of: model)).\(name) reaches into another context, and cannot be followed",
+      hint: "Declare no rule there, and do by yourself what it says", documentID: model.id,
+      propertyPath: name)
+  }
+
   private func commit(_ deletion: ModelDeletion) throws {
     var nullified: [(change: SavedChange, key: String)] = []
     var sequences = 0
@@ -116,6 +132,7 @@ private struct ModelDeletion {
         continue
       }
       models.append(model)
+      try core.requireHere(model)
       for relation in model.modelClass.inverses where relation.rule != .none {
         incoming.append(
           Incoming(

@@ -47,7 +47,9 @@ extension Model {
     }
     if observers != nil { core.noteInverseRead(by: self) }
     do {
-      return try core.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
+      let home = try core.home(of: relation.source)
+      if observers != nil, home !== core { home.noteInverseRead(by: self) }
+      return try home.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
         .compactMap { $0 as? Source }
     } catch {
       core.handle?.errorHandler?(error)
