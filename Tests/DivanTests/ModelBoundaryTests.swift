@@ -174,7 +174,7 @@ struct ModelBoundaryTests {
     ),
     (
       "let leaked = try await database.write { try $0.models.model(Todo.self, \"a\") }\n  print(leaked as Any)",
-      "conform to the 'Sendable' protocol"
+      "as a 'sending' result risks causing data races"
     ),
     (
       "_ = await Keeper(database).leak()\n}\nactor Keeper {\n  let context: ModelContext\n"

@@ -156,7 +156,7 @@ nonisolated open class Model {
   ///   declaration; empty for a new model of which nothing was set.
   open func willSave(_ changedProperties: [String]) {}
 
-  /// Called when the model was saved: its transaction was committed, and the model is clean.
+  /// Called when the model was saved and is clean: its transaction was committed or, in a context of a transaction, has it.
   open func didSave() {}
 
   /// Called before the model is saved, after ``willSave(_:)`` of all that are saved: says what is wrong.

@@ -194,9 +194,10 @@ extension WriteTransaction {
     } catch {
       if !isOver {
         self.state = state
-        takeBack(after: reversalCount)
         self.stored = stored
         buffer.rollback(to: savepoint)
+        // When all else is as it was: this may run anybody's code.
+        takeBack(after: reversalCount)
       }
       throw error
     }
