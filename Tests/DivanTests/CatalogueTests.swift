@@ -364,6 +364,9 @@ struct CatalogueTests {
     let library = await Library(database)
     #expect(await MainActor.run { library.context.isObservable })
 
+    try setMinutes(database)
+    #expect(try longest(database) == 153)
+
     context.undoLimit = 100
     movie.year = 1927
     try movie.save()
@@ -375,6 +378,34 @@ struct CatalogueTests {
     let directed = lang.movies.map(\.title)
     try lang.delete()
     #expect(directed == ["Other"] && movie.director == nil && !movie.needsSave)
+  }
+
+  @Test func `models refer to models of another database`() throws {
+    let people = try open("/People.divan").makeContext()
+    let films = try open().makeContext()
+    films.setContext(people, for: Director.self)
+    let movie = Movie(in: films)
+    movie.director = Director()
+    #expect(movie.director?.context === people)
+  }
+
+  private func setMinutes(_ database: Database) throws {
+    try database.write { transaction in
+      let movie = try transaction.models.model(Movie.self, "metropolis")
+      movie?.minutes = 153
+      try movie?.save()
+      try transaction.put(Document(id: "log", ["text": "The running time was set"]))
+    }
+  }
+
+  private func longest(_ database: Database) throws -> Int? {
+    let longest = try database.read { snapshot in
+      try snapshot.models { context in
+        var movies = try context.models(Movie.self)
+        return try movies.rest().map(\.minutes).max()
+      }
+    }
+    return longest
   }
 
   private func change(_ id: String, in database: Database) throws {
@@ -445,6 +476,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 40)
+    #expect(count == 43)
   }
 }
