@@ -9,19 +9,24 @@ import DivanLog
 ///
 /// Two texts are ordered by the first of these levels at which they differ:
 ///
-/// 1. **Letters**, one after the other; what ends first comes first. Control characters are first, by number; then tab,
-///    line feed, vertical tab, form feed, carriage return, space and the signs
-///    ``_-,;:!?.'"()[]{}@*/\&#%`^+<=>|~$``, in this order; other signs, by number (U+00A0 to 00BF, ×, ÷, 02B0 to 02FF,
-///    2000 to 2BFF, 3000 to 303F, 1F000 to 1FAFF); the digits 0 to 9; the Latin letters, the Greek ones and the Cyrillic
-///    ones, each in the order `abcdðeəɛfgɣhijklmnŋoɔpqrstuvwxyzʒþƿ`, `αβγδεϝϛζηθικλμνξοπϟρστυφχψωϡ`,
-///    `аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя`, with the other letters of that script behind them, by
-///    number; and at last everything else, by number. A letter with accents or a stroke counts as the letter
-///    (the parts that Unicode gives it, and `øđħłŧ`), but for `ѓйќўї`, which are letters; `æœßĳǆǉǌǳ` count as two letters,
-///    and `ŀ` as `l·`.
-/// 2. **Marks**, that is U+0300 to 036F, letter by letter: none before any, then by number, a stroke as U+0338.
-/// 3. **Forms**, letter by letter: the small one, the capital, other forms of the letter (`ıſςϐϑϕϖϰϱϵ`), letters that are
-///    written for two.
-/// 4. The **bytes** of their UTF-8, behind what has only one way to be written. So only the same texts are equal.
+/// 1. **Letters**, one after the other; what ends first comes first. Their order is: control characters (U+0000 to 001F
+///    and 007F to 009F) by number; tab, line feed, vertical tab, form feed, carriage return, space and
+///    `_-,;:!?.'"()[]{}@*/\&#%`, the grave accent, `^+<=>|~$`; other signs by number (U+00A0 to 00BF, 00D7, 00F7, 02B0 to
+///    02FF, 2000 to 2BFF, 3000 to 303F, 1F000 to 1FAFF); the digits 0 to 9; Latin letters
+///    `abcdðeəɛfgɣhijklmnŋoɔpqrstuvwxyzʒþƿ` and other ones by number (U+00C0 to 02AF, 1E00 to 1EFF, 2C60 to 2C7F, A720 to
+///    A7FF, AB30 to AB6F); Greek letters `αβγδεϝϛζηθικλμνξοπϟρστυφχψωϡ` and other ones by number (U+0370 to 03FF, 1F00 to
+///    1FFF); Cyrillic letters `аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя` and other ones by number (U+0400
+///    to 052F, 1C80 to 1C8F, 2DE0 to 2DFF, A640 to A69F); everything else by number.
+///
+///    In U+0041 to 005A, 00C0 to 052F and 1E00 to 1FFF, capitals count as their small letters, and letters with accents
+///    as what Unicode 14 decomposes them to, but for `ѓйќўї`, which stay letters; `øđħłŧ` count as letters with a stroke,
+///    `ıſςϐϑϕϖϰϱϵ` as `isσβθφπκρε`, `æœßĳǆǉǌǳ` as two letters and `ŀ` as `l·`.
+/// 2. **Marks**, that is U+0300 to 036F and what takes their place in one scalar, letter by letter: none before any, then
+///    by number, those of one letter sorted. A stroke is U+0338.
+/// 3. **Forms**, letter by letter: small, capital, another form of it (the small one first), one of two letters that are
+///    written as one.
+/// 4. The **bytes** of their UTF-8, behind a text of which each scalar is the only one, or the first, with its letters,
+///    marks and form. So only the same texts are equal.
 public enum Collation {
   /// The number of this order, which rises whenever any two values change places.
   ///
