@@ -122,7 +122,7 @@ extension MapReduceView {
     var emitter = Emitter()
     do {
       let mapped = MappedDocument(document: document, conflicts: try conflicts())
-      try ViewContents.$mapping.withValue(name) { try map(mapped, &emitter) }
+      try ViewContents.mapping.withValue(name) { try map(mapped, &emitter) }
       if let failure = emitter.failure { throw failure }
     } catch {
       throw DatabaseError(

@@ -14,7 +14,7 @@ struct ViewContents: Sendable {
   private var documents = ChunkedList<DocumentRows> { compareUTF8($0.id, $1.id) }
 
   /// The name of the view that is being mapped by this task: its map function must not ask for rows.
-  @TaskLocal static var mapping: String?
+  static let mapping = TaskLocal<String?>(wrappedValue: nil)
 
   /// One row.
   final class Row: Sendable {
@@ -36,15 +36,12 @@ struct ViewContents: Sendable {
     }
 
     func compare(_ other: Row) -> Int {
-      let byKey = ViewContents.compare(sortKey, other.sortKey)
+      let byKey = Collation.compare(keys: sortKey, other.sortKey)
       if byKey != 0 { return byKey }
       let byID = compareUTF8(id, other.id)
       return byID != 0 ? byID : index - other.index
     }
   }
-
-  /// How the bytes of two keys are ordered.
-  static func compare(_ a: [UInt8], _ b: [UInt8]) -> Int { DivanLog.compare(a.span, b.span) }
 
   /// The rows of one document.
   struct DocumentRows: Sendable {

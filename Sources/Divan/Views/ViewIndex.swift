@@ -47,7 +47,7 @@ final class ViewIndex: Sendable {
   func contents(
     of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
   ) throws -> ViewContents {
-    if let mapped = ViewContents.mapping {
+    if let mapped = ViewContents.mapping.get() {
       throw DatabaseError(
         .viewFailed, "the map function of the view \"\(mapped)\" asks for the rows of a view",
         hint: "Rows may depend on their document only")

@@ -14,7 +14,7 @@ struct ViewRange {
 
     func isAfter(_ row: ViewContents.Row) -> Bool {
       let isEqual = isPrefix ? row.sortKey.starts(with: key) : row.sortKey == key
-      guard isEqual else { return ViewContents.compare(row.sortKey, key) < 0 }
+      guard isEqual else { return Collation.compare(keys: row.sortKey, key) < 0 }
       guard let id else { return isAfterEqual }
       let byID = compareUTF8(row.id, id)
       return byID == 0 ? isAfterEqual : byID < 0
