@@ -46,7 +46,7 @@ public enum Collation {
     let (one, other) = (CollationKey.tag(of: a), CollationKey.tag(of: b))
     if one != other { return Int(one) - Int(other) }
     // Of values that may be as deep as they like only the walk into bytes does not recurse.
-    return compare(keys: key(of: a), key(of: b))
+    return DivanLog.compare(key(of: a).span, key(of: b).span)
   }
 
   /// How two values in their stored form are ordered; of texts nothing is copied.
@@ -61,11 +61,11 @@ public enum Collation {
     }
     if let texts { return texts }
     if let a = a.int, let b = b.int { return a < b ? -1 : a == b ? 0 : 1 }
-    return compare(keys: try key(of: a), try key(of: b))
+    // Kept apart: the compiler of 6.3.1 makes wrong code of both in one expression that may throw.
+    let one = try key(of: a)
+    let other = try key(of: b)
+    return DivanLog.compare(one.span, other.span)
   }
-
-  /// How the bytes of two keys are ordered.
-  static func compare(keys a: [UInt8], _ b: [UInt8]) -> Int { DivanLog.compare(a.span, b.span) }
 
   /// Bytes whose order is the order of values.
   static func key(of value: Value) -> [UInt8] { CollationKey.bytes(of: value, .collated) }
@@ -74,4 +74,7 @@ public enum Collation {
   static func key(of value: EncodedValue) throws(DatabaseError) -> [UInt8] {
     try CollationKey.bytes(of: value, .collated)
   }
+
+  /// How the bytes of two keys are ordered.
+  static func compare(keys a: [UInt8], _ b: [UInt8]) -> Int { DivanLog.compare(a.span, b.span) }
 }
