@@ -22,9 +22,12 @@ struct LayeringTests {
     "Sources/Divan/Query": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
     ],
+    "Sources/Divan/Views": [
+      "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
+    ],
     "Sources/Divan/Model": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
-      "Sources/Divan/Query",
+      "Sources/Divan/Query", "Sources/Divan/Views",
     ],
   ]
 

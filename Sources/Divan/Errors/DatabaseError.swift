@@ -100,6 +100,10 @@ extension DatabaseError.Code {
   public static let notUnique = Self("notUnique")
   /// An index that was to be made has a name or a path that it cannot have.
   public static let invalidIndex = Self("invalidIndex")
+  /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says how.
+  public static let viewFailed = Self("viewFailed")
+  /// A query asks for what it cannot have.
+  public static let invalidQuery = Self("invalidQuery")
   /// The position in the changes is one in another store.
   public static let foreignPosition = Self("foreignPosition")
 

@@ -20,6 +20,8 @@ final class Store: @unchecked Sendable {
   let maintenance: Maintenance
   /// What looks at revisions before they are stored, in the order of their names.
   let validations = Guarded<[Validation]>([])
+  /// What the layers above keep for as long as the database is open.
+  let companions = Companions()
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
   private let flushIsScheduled = Atomic(false)

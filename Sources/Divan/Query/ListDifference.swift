@@ -1,0 +1,163 @@
+/// What makes one list of elements of another one: which elements came, went, moved and changed.
+///
+/// It is made for views that show lists, and animate what becomes of them. Indexes of what goes, and of where a move
+/// begins, are those of the old list; indexes of what comes, and of where a move ends, those of the new one: as
+/// `performBatchUpdates` of table and collection views takes them. As few elements move as possible.
+///
+/// ```swift
+/// let difference = ListDifference(from: old, to: new)
+/// tableView.performBatchUpdates {
+///   tableView.deleteRows(at: difference.deletions.map { IndexPath(row: $0, section: 0) }, with: .fade)
+///   tableView.insertRows(at: difference.insertions.map { IndexPath(row: $0, section: 0) }, with: .fade)
+///   for move in difference.moves {
+///     tableView.moveRow(
+///       at: IndexPath(row: move.from, section: 0), to: IndexPath(row: move.to, section: 0))
+///   }
+/// }
+/// // Elements that stayed themselves and have changed, wherever they are.
+/// for update in difference.updates { show(new[update.to], inRow: update.to) }
+/// ```
+///
+/// An ID that appears several times in a list stands for as many elements, told apart by their order.
+public struct ListDifference: Sendable, Hashable {
+  /// Indexes in the old list of elements that are not in the new one, ascending.
+  public private(set) var deletions: [Int] = []
+  /// Indexes in the new list of elements that were not in the old one, ascending.
+  public private(set) var insertions: [Int] = []
+  /// Elements that are in both and have another place among the others, in the order of the new list.
+  public private(set) var moves: [Change] = []
+  /// Elements that are in both and are not equal, moved or not, in the order of the new list.
+  public private(set) var updates: [Change] = []
+
+  /// Where an element was, and where it is.
+  public struct Change: Sendable, Hashable {
+    /// Its index in the old list.
+    public let from: Int
+    /// Its index in the new list.
+    public let to: Int
+  }
+
+  /// Whether the lists are the same.
+  public var isEmpty: Bool {
+    deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty
+  }
+}
+
+extension ListDifference {
+  /// Compares two lists of elements that have IDs.
+  ///
+  /// Costs time in proportion to their length, and its logarithm where elements have moved.
+  public init<Element: Identifiable & Equatable>(from old: [Element], to new: [Element]) {
+    self.init(from: old, to: new, id: \.id, isEqual: ==)
+  }
+
+  /// Compares two lists of elements that have IDs, by whatever says whether one has changed.
+  ///
+  /// - Parameters:
+  ///   - old: the list as it was.
+  ///   - new: the list as it is.
+  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID are equal.
+  public init<Element: Identifiable>(
+    from old: [Element], to new: [Element], isEqual: (Element, Element) -> Bool
+  ) {
+    self.init(from: old, to: new, id: \.id, isEqual: isEqual)
+  }
+
+  /// Compares two lists by what tells their elements apart, and by whatever says whether one has changed.
+  ///
+  /// - Parameters:
+  ///   - old: the list as it was.
+  ///   - new: the list as it is.
+  ///   - id: what tells an element from others.
+  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID are equal.
+  public init<Element, ID: Hashable>(
+    from old: [Element], to new: [Element], id: (Element) -> ID,
+    isEqual: (Element, Element) -> Bool
+  ) {
+    let oldIDs = old.map(id)
+    let newIDs = new.map(id)
+    // What is alike at both ends needs no table, and most changes are small.
+    var start = 0
+    while start < min(old.count, new.count), oldIDs[start] == newIDs[start] { start += 1 }
+    var (oldEnd, newEnd) = (old.count, new.count)
+    while oldEnd > start, newEnd > start, oldIDs[oldEnd - 1] == newIDs[newEnd - 1] {
+      oldEnd -= 1
+      newEnd -= 1
+    }
+    // Where each element of the old list is, the first of each ID at the end.
+    var places: [ID: [Int]] = [:]
+    for index in (start..<oldEnd).reversed() { places[oldIDs[index], default: []].append(index) }
+    var kept: [Change] = []
+    for index in start..<newEnd {
+      if let from = places[newIDs[index]]?.popLast() {
+        kept.append(Change(from: from, to: index))
+      } else {
+        insertions.append(index)
+      }
+    }
+    deletions = places.values.flatMap(\.self).sorted()
+    let stays = ListDifference.longestRise(kept.map(\.from))
+    moves = zip(kept, stays).filter { !$1 }.map(\.0)
+    let pairs =
+      (0..<start).map { Change(from: $0, to: $0) } + kept
+      + zip(oldEnd..<old.count, newEnd..<new.count).map { Change(from: $0, to: $1) }
+    updates = pairs.filter { !isEqual(old[$0.from], new[$0.to]) }
+  }
+
+  /// Which of some different numbers belong to the longest run of them that rises from left to right.
+  private static func longestRise(_ numbers: [Int]) -> [Bool] {
+    // The index of the least number with which a run of each length ends, and what comes before each number.
+    var ends: [Int] = []
+    var before: [Int?] = []
+    for (index, number) in numbers.enumerated() {
+      var (low, high) = (0, ends.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if numbers[ends[middle]] < number { low = middle + 1 } else { high = middle }
+      }
+      before.append(low > 0 ? ends[low - 1] : nil)
+      if low == ends.count { ends.append(index) } else { ends[low] = index }
+    }
+    var belongs = [Bool](repeating: false, count: numbers.count)
+    var next = ends.last
+    while let index = next {
+      belongs[index] = true
+      next = before[index]
+    }
+    return belongs
+  }
+}
+
+extension ListDifference {
+  /// Makes the new list of the old one.
+  ///
+  /// - Parameters:
+  ///   - list: the old list, which becomes the new one.
+  ///   - new: the new list, of which only what came or changed is looked at.
+  /// - Precondition: The lists are as long as those that were compared.
+  public func apply<Element>(to list: inout [Element], from new: [Element]) {
+    let gone = Set(deletions).union(moves.map(\.from))
+    var stayed = list.indices.filter { !gone.contains($0) }.makeIterator()
+    let moved = Dictionary(uniqueKeysWithValues: moves.map { ($0.to, $0.from) })
+    let changed = Set(insertions).union(updates.map(\.to))
+    let old = list
+    list = new.indices.map { index in
+      // Whoever is not in a list of what came or moved is the next of those that stayed.
+      let place = insertions.contains(sorted: index) ? nil : moved[index] ?? stayed.next()
+      guard let place, !changed.contains(index) else { return new[index] }
+      return old[place]
+    }
+  }
+}
+
+extension [Int] {
+  /// Whether numbers that rise have one among them.
+  fileprivate func contains(sorted number: Int) -> Bool {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] < number { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low] == number
+  }
+}

@@ -1,0 +1,192 @@
+import DivanLog
+
+extension Snapshot {
+  /// The rows of a view, as this snapshot has them.
+  ///
+  /// Costs a search and a step for each row, after the view was brought to this snapshot: one call of its map function
+  /// for each document that has changed between this snapshot and the last ones that were asked, or for every document if
+  /// there is none of them before this one. Of a past version (``Database/snapshot(at:)-(UInt64)``) that is each time.
+  ///
+  /// - Parameters:
+  ///   - view: which documents are mapped to which rows.
+  ///   - query: which of them are wanted.
+  /// - Returns: the rows; with a reduction one for each group, or one for all, unless there are no rows.
+  /// - Throws: ``DatabaseError`` with the codes `viewFailed` if the map function or the reduction threw, or emitted what
+  ///   cannot be stored, with the document's ID; `invalidQuery` if the query reduces and the view does not, or has a
+  ///   limit below 0; and what reading throws. Nothing changes then, and the next query begins where the last one did.
+  public func rows(of view: MapReduceView, _ query: ViewQuery = .all) throws -> ViewRows {
+    try rows(of: view, query) { false }
+  }
+
+  /// How many rows a view has that a query asks for, whether it reduces them or not.
+  ///
+  /// Steps over no row.
+  /// - Throws: as ``rows(of:_:)``.
+  public func rowCount(of view: MapReduceView, _ query: ViewQuery = .all) throws -> Int {
+    try query.validate(for: view)
+    let rows = try contents(of: view) { false }.rows
+    let count = query.ranges.reduce(0) { count, range in
+      let (start, end) = range.positions(in: rows)
+      return count + rows.count(from: start, to: end)
+    }
+    return min(max(0, count - query.skip), query.limit ?? .max)
+  }
+
+  fileprivate func contents(
+    of view: MapReduceView, isCancelled: () -> Bool
+  ) throws -> ViewContents {
+    guard !self.view.store.isClosed else { throw Store.closedError }
+    return try self.view.store.companions.get(ViewRegistry.self) { ViewRegistry() }
+      .index(of: view).contents(of: view, in: self, isCancelled: isCancelled)
+  }
+
+  fileprivate func rows(
+    of view: MapReduceView, _ query: ViewQuery, isCancelled: () -> Bool
+  ) throws -> ViewRows {
+    try query.validate(for: view)
+    let rows = try contents(of: view, isCancelled: isCancelled).rows
+    guard let reduction = query.reduction(of: view) else {
+      return ViewRows(query.rows(in: rows), of: self)
+    }
+    do {
+      return ViewRows(reduced: try query.groups(in: rows, reduction), of: self)
+    } catch {
+      throw DatabaseError(
+        .viewFailed, "the reduction of the view \"\(view.name)\" failed", underlying: error)
+    }
+  }
+}
+
+extension Database {
+  /// The rows of a view, as the database is now; see ``Snapshot/rows(of:_:)``.
+  public func rows(of view: MapReduceView, _ query: ViewQuery = .all) throws -> ViewRows {
+    try snapshot().rows(of: view, query)
+  }
+
+  /// The rows of a view, as the database is now, made off the caller's thread; see ``Snapshot/rows(of:_:)``.
+  ///
+  /// A task that is cancelled while the view is brought up to date gets ``DatabaseError/Code/cancelled``.
+  public func rows(of view: MapReduceView, _ query: ViewQuery = .all) async throws -> ViewRows {
+    try await Database.run { isCancelled in
+      try self.snapshot().rows(of: view, query, isCancelled: isCancelled)
+    }
+  }
+
+  /// Lets go of what is kept of a view; the next query makes it anew.
+  ///
+  /// - Returns: whether anything was kept.
+  @discardableResult
+  public func removeView(named name: String) -> Bool {
+    store.companions.get(ViewRegistry.self) { ViewRegistry() }.remove(name)
+  }
+}
+
+extension ViewQuery {
+  fileprivate func validate(for view: MapReduceView) throws(DatabaseError) {
+    guard skip >= 0, limit ?? 0 >= 0, groupLevel ?? 0 >= 0, prefixLevel >= 0 else {
+      throw DatabaseError(.invalidQuery, "a limit, or what to skip, or a level is below 0")
+    }
+    guard isReduced != false || groupLevel == nil else {
+      throw DatabaseError(.invalidQuery, "rows are grouped to be reduced, and are not to be")
+    }
+    guard isReduced == true || groupLevel != nil, view.reduction == nil else { return }
+    throw DatabaseError(
+      .invalidQuery, "the view \"\(view.name)\" has no reduction, and the query asks for one",
+      hint: "Give the view a reduction, or ask for its rows")
+  }
+
+  fileprivate func reduction(of view: MapReduceView) -> ViewReduction? {
+    isReduced ?? true ? view.reduction : nil
+  }
+
+  /// The runs of rows that are asked for, one after the other.
+  fileprivate var ranges: [ViewRange] {
+    guard let keys else { return [ViewRange(self)] }
+    return keys.map { ViewRange(key: $0) }
+  }
+
+  /// The rows that are asked for.
+  fileprivate func rows(in rows: ChunkedList<ViewContents.Row>) -> [ViewContents.Row] {
+    var found: [ViewContents.Row] = []
+    var left = skip
+    for range in ranges {
+      let (start, end) = range.positions(in: rows)
+      rows.forEach(from: start, to: end, descending: isDescending) { row in
+        guard found.count < limit ?? .max else { return false }
+        if left > 0 { left -= 1 } else { found.append(row) }
+        return true
+      }
+    }
+    return found
+  }
+
+  /// The groups of rows that are asked for, each reduced.
+  fileprivate func groups(
+    in rows: ChunkedList<ViewContents.Row>, _ reduction: ViewReduction
+  ) throws -> [ViewRow] {
+    guard limit != 0 else { return [] }
+    var groups = RowGroups(self, reduction)
+    for range in ranges {
+      let (start, end) = range.positions(in: rows)
+      try rows.forEach(from: start, to: end, descending: isDescending) { try groups.add($0) }
+      // Keys that are listed are groups of their own, as often as they are listed.
+      if keys != nil, groupLevel ?? 0 > 0 { try groups.endGroup() }
+    }
+    try groups.endGroup()
+    return groups.reduced
+  }
+}
+
+/// Rows on their way into groups.
+private struct RowGroups {
+  private(set) var reduced: [ViewRow] = []
+  private let query: ViewQuery
+  private let reduction: ViewReduction
+  private var skipped = 0
+  /// The key of the group that grows; null if rows are not grouped.
+  private var key: Value = .null
+  /// What the bytes of the keys begin with that belong to it, and no others; nil if none has begun.
+  private var prefix: [UInt8]?
+  private var accumulator: (any ViewAccumulator)?
+
+  init(_ query: ViewQuery, _ reduction: ViewReduction) {
+    self.query = query
+    self.reduction = reduction
+  }
+
+  /// Takes in a row; false if no more are needed.
+  mutating func add(_ row: ViewContents.Row) throws -> Bool {
+    if !(prefix.map { row.sortKey.starts(with: $0) } ?? false) {
+      try endGroup()
+      if reduced.count == query.limit ?? .max { return false }
+      begin(row)
+    }
+    try accumulator?.add(row)
+    return true
+  }
+
+  private mutating func begin(_ row: ViewContents.Row) {
+    accumulator = reduction.makeAccumulator()
+    let level = query.groupLevel ?? 0
+    if level == 0 {
+      (key, prefix) = (.null, [])
+    } else if case .array(let elements) = row.key, elements.count >= level {
+      key = .array(Array(elements.prefix(level)))
+      // Without the byte that ends the array, so that longer ones belong to it.
+      prefix = Collation.key(of: key).dropLast()
+    } else {
+      (key, prefix) = (row.key, row.sortKey)
+    }
+  }
+
+  /// Adds what the rows so far are reduced to, if there were any.
+  mutating func endGroup() throws {
+    guard var rows = accumulator else { return }
+    (accumulator, prefix) = (nil, nil)
+    if skipped < query.skip {
+      skipped += 1
+    } else {
+      reduced.append(ViewRow(key: key, value: try rows.finish()))
+    }
+  }
+}

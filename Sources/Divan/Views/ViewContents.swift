@@ -1,0 +1,135 @@
+import DivanLog
+
+/// The rows of a view as of one version of the database, and which documents they are of.
+///
+/// A copy costs nothing and shares what it can with the original.
+///
+/// Invariant: `rows` holds just the rows that `documents` lists, and a document that is listed has some.
+struct ViewContents: Sendable {
+  /// Of which snapshot this is: its sequence number, and how many documents had been purged.
+  private(set) var sequence: UInt64 = 0
+  private(set) var purgeCount: UInt64 = 0
+  /// By key, then by the bytes of the document's ID, then as they were emitted.
+  private(set) var rows = ChunkedList<Row> { $0.compare($1) }
+  private var documents = ChunkedList<DocumentRows> { compareUTF8($0.id, $1.id) }
+
+  /// The name of the view that is being mapped by this task: its map function must not ask for rows.
+  static let mapping = TaskLocal<String?>(wrappedValue: nil)
+
+  /// One row.
+  final class Row: Sendable {
+    /// The key's bytes, which are in the order of keys.
+    let sortKey: [UInt8]
+    /// The document that the row was emitted for.
+    let id: String
+    /// Which of the document's rows this is.
+    let index: Int
+    let key: Value
+    let value: Value
+
+    init(sortKey: [UInt8], id: String, index: Int, key: Value, value: Value) {
+      self.sortKey = sortKey
+      self.id = id
+      self.index = index
+      self.key = key
+      self.value = value
+    }
+
+    func compare(_ other: Row) -> Int {
+      let byKey = Collation.compare(keys: sortKey, other.sortKey)
+      if byKey != 0 { return byKey }
+      let byID = compareUTF8(id, other.id)
+      return byID != 0 ? byID : index - other.index
+    }
+  }
+
+  /// The rows of one document.
+  struct DocumentRows: Sendable {
+    let id: String
+    let rows: [Row]
+  }
+
+  /// How many documents are mapped before their rows go into the lists.
+  private static let batchSize = 1 << 16
+}
+
+extension ViewContents {
+  /// Whether these are the contents of a view as of a snapshot.
+  func isCurrent(in snapshot: Snapshot) -> Bool {
+    sequence == snapshot.sequence && purgeCount == snapshot.view.state.purgeCount
+  }
+
+  /// Whether these can be brought to what a snapshot has.
+  func isBefore(_ snapshot: Snapshot) -> Bool {
+    sequence <= snapshot.sequence && purgeCount <= snapshot.view.state.purgeCount
+  }
+
+  /// Makes these the contents of a view as of a later snapshot.
+  ///
+  /// Costs one call of the map function for each document that has changed since, and a walk over the IDs of all
+  /// documents if some were purged, since nothing says which.
+  mutating func advance(
+    _ view: MapReduceView, to snapshot: Snapshot, isCancelled: () -> Bool
+  ) throws {
+    guard !isCurrent(in: snapshot) else { return }
+    if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot) }
+    var changes = snapshot.changes(since: sequence)
+    var isDone = false
+    while !isDone {
+      var removed: [Row] = []
+      var added: [Row] = []
+      var changed: [(old: DocumentRows?, new: DocumentRows)] = []
+      while changed.count < ViewContents.batchSize {
+        guard let change = try changes.next() else {
+          isDone = true
+          break
+        }
+        guard !isCancelled() else {
+          throw DatabaseError(.cancelled, "making the rows of a view was cancelled")
+        }
+        let old = documents.isEmpty ? nil : documentRows(change.id)
+        let rows =
+          change.isDeleted
+          ? []
+          : try view.rows(of: change.document) {
+            change.hasConflicts ? Array(try snapshot.conflicts(of: change.id).dropFirst()) : []
+          }
+        guard old != nil || !rows.isEmpty else { continue }
+        changed.append((old, DocumentRows(id: change.id, rows: rows)))
+        removed += old?.rows ?? []
+        added += rows
+      }
+      removed.sort { $0.compare($1) < 0 }
+      added.sort { $0.compare($1) < 0 }
+      rows.replace(removed, with: added)
+      changed.sort { compareUTF8($0.new.id, $1.new.id) < 0 }
+      documents.replace(
+        changed.compactMap(\.old), with: changed.map(\.new).filter { !$0.rows.isEmpty })
+    }
+    sequence = snapshot.sequence
+    purgeCount = snapshot.view.state.purgeCount
+  }
+
+  private func documentRows(_ id: String) -> DocumentRows? {
+    documents.find({ compareUTF8($0.id, id) < 0 }, { haveSameUTF8($0.id, id) })
+  }
+
+  /// Takes away the rows of documents that are not there any more, both in the order of their IDs.
+  private mutating func removePurged(_ snapshot: Snapshot) throws {
+    var ids = snapshot.ids()
+    var next = try ids.next()
+    var gone: [DocumentRows] = []
+    try documents.forEach(from: documents.start, to: documents.end) { document in
+      while let id = next, compareUTF8(id, document.id) < 0 { next = try ids.next() }
+      if next.map({ !haveSameUTF8($0, document.id) }) ?? true { gone.append(document) }
+      return true
+    }
+    rows.replace(gone.flatMap(\.rows).sorted { $0.compare($1) < 0 }, with: [])
+    documents.replace(gone, with: [])
+  }
+}
+
+extension ChunkedList {
+  /// Whether there are no elements.
+  var isEmpty: Bool { count == 0 }
+}

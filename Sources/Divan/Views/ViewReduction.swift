@@ -1,0 +1,219 @@
+/// What a view's rows are reduced to: one value for all rows of a query, or for each group of them.
+///
+/// Those of numbers take the rows whose values are numbers, and pass over the others. Rows are reduced in their
+/// order, so that the same rows give the same value to the last digit.
+public struct ViewReduction: Sendable {
+  /// Makes what takes in the rows of one group.
+  let makeAccumulator: @Sendable () -> any ViewAccumulator
+
+  init(_ makeAccumulator: @escaping @Sendable () -> any ViewAccumulator) {
+    self.makeAccumulator = makeAccumulator
+  }
+}
+
+extension ViewReduction {
+  /// How many rows there are.
+  public static let count = ViewReduction { RowCount() }
+
+  /// The sum of the numbers; 0 if there are none.
+  ///
+  /// It is a whole number if they all are and it fits 64 bits.
+  public static let sum = ViewReduction { NumberSummary { $0.total } }
+
+  /// The mean of the numbers; null if there are none.
+  public static let average = ViewReduction { NumberSummary { $0.mean } }
+
+  /// The least value other than null, in the order of ``Collation``; null if there is none.
+  public static let minimum = ViewReduction { ExtremeValue(sign: -1) }
+
+  /// The greatest value, in the order of ``Collation``; null if there is none.
+  public static let maximum = ViewReduction { ExtremeValue(sign: 1) }
+
+  /// The number in the middle of all numbers by size, or the mean of the two there; null if there are none.
+  public static let median = ViewReduction { MiddleNumber() }
+
+  /// The standard deviation of the numbers as a sample of more; null if there are fewer than two.
+  public static let standardDeviation = ViewReduction {
+    NumberSummary { $0.sampleDeviation }
+  }
+
+  /// An object with `count`, `sum`, `sumsqr` (of the squares), `min` and `max` of the numbers; the last two are null
+  /// if there are none.
+  public static let statistics = ViewReduction {
+    NumberSummary(tellsExtremes: true) {
+      [
+        "count": .int(Int64($0.numberCount)), "sum": $0.total, "sumsqr": $0.squares,
+        "min": $0.least ?? .null, "max": $0.greatest ?? .null,
+      ]
+    }
+  }
+
+  /// A reduction of your own.
+  ///
+  /// Rows come in their order, at most a thousand at a time; what several calls returned is reduced again, until one
+  /// value is left.
+  ///
+  /// - Parameters:
+  ///   - rows: makes a value of some rows, at least one. What it throws makes the query fail, with
+  ///     ``DatabaseError/Code/viewFailed``.
+  ///   - rereduce: makes one value of several such values, which are in the order of their rows.
+  /// - Returns: the reduction.
+  public static func custom(
+    _ rows: @escaping @Sendable (_ rows: [ViewRow]) throws -> Value,
+    rereduce: @escaping @Sendable (_ values: [Value]) throws -> Value
+  ) -> ViewReduction {
+    ViewReduction { CustomReduction(reduce: rows, rereduce: rereduce) }
+  }
+}
+
+/// What takes in the rows of one group, one after the other.
+protocol ViewAccumulator {
+  mutating func add(_ row: ViewContents.Row) throws
+  mutating func finish() throws -> Value
+}
+
+private struct RowCount: ViewAccumulator {
+  private var count: Int64 = 0
+  mutating func add(_ row: ViewContents.Row) { count += 1 }
+  mutating func finish() -> Value { .int(count) }
+}
+
+/// What numbers have in common; of a sum beyond all doubles, which could not be stored, null.
+///
+/// Whole numbers are summed exactly, and others without what rounding would lose.
+private struct NumberSummary: ViewAccumulator {
+  private(set) var numberCount = 0
+  private var sumOfSquares = 0.0
+  private(set) var least: Value?
+  private(set) var greatest: Value?
+  /// The sum of whole numbers, of which there are fewer than 2^63 of 64 bits each.
+  private var wholeSum: Int128 = 0
+  private var hasFractions = false
+  /// The sum of the others, and what was lost by rounding (Neumaier).
+  private var fractionSum = 0.0
+  private var lost = 0.0
+  /// Mean and sum of squared distances from it, as they grow (Welford).
+  private var runningMean = 0.0
+  private var distances = 0.0
+  private let tellsExtremes: Bool
+  private let result: (NumberSummary) -> Value
+
+  init(tellsExtremes: Bool = false, _ result: @escaping (NumberSummary) -> Value) {
+    self.tellsExtremes = tellsExtremes
+    self.result = result
+  }
+
+  mutating func add(_ row: ViewContents.Row) {
+    guard let number = row.value.doubleValue else { return }
+    numberCount += 1
+    switch row.value {
+    case .int(let whole): wholeSum += Int128(whole)
+    case .unsigned(let whole): wholeSum += Int128(whole)
+    default:
+      hasFractions = true
+      let sum = fractionSum + number
+      lost +=
+        abs(fractionSum) >= abs(number) ? fractionSum - sum + number : number - sum + fractionSum
+      fractionSum = sum
+    }
+    let distance = number - runningMean
+    runningMean += distance / Double(numberCount)
+    distances += distance * (number - runningMean)
+    guard tellsExtremes else { return }
+    sumOfSquares += number * number
+    if least.map({ Collation.compare(row.value, $0) < 0 }) ?? true { least = row.value }
+    if greatest.map({ Collation.compare(row.value, $0) > 0 }) ?? true { greatest = row.value }
+  }
+
+  private static func finite(_ number: Double) -> Value {
+    number.isFinite ? .double(number) : .null
+  }
+
+  var total: Value {
+    guard hasFractions else {
+      if let small = Int64(exactly: wholeSum) { return .int(small) }
+      if let large = UInt64(exactly: wholeSum) { return .unsigned(large) }
+      return .double(Double(wholeSum))
+    }
+    return Self.finite(Double(wholeSum) + fractionSum + lost)
+  }
+
+  var mean: Value {
+    guard numberCount > 0, let total = total.doubleValue else { return .null }
+    return Self.finite(total / Double(numberCount))
+  }
+
+  var sampleDeviation: Value {
+    numberCount > 1 ? Self.finite((distances / Double(numberCount - 1)).squareRoot()) : .null
+  }
+
+  var squares: Value { Self.finite(sumOfSquares) }
+
+  mutating func finish() -> Value { result(self) }
+}
+
+private struct ExtremeValue: ViewAccumulator {
+  let sign: Int
+  private var value: Value?
+
+  init(sign: Int) { self.sign = sign }
+
+  mutating func add(_ row: ViewContents.Row) {
+    guard !row.value.isNull else { return }
+    if value.map({ Collation.compare(row.value, $0) * sign > 0 }) ?? true { value = row.value }
+  }
+
+  mutating func finish() -> Value { value ?? .null }
+}
+
+private struct MiddleNumber: ViewAccumulator {
+  private var numbers: [Value] = []
+
+  mutating func add(_ row: ViewContents.Row) {
+    if row.value.doubleValue != nil { numbers.append(row.value) }
+  }
+
+  mutating func finish() -> Value {
+    guard !numbers.isEmpty else { return .null }
+    numbers.sort { Collation.compare($0, $1) < 0 }
+    let upper = numbers[numbers.count / 2]
+    guard numbers.count % 2 == 0 else { return upper }
+    let lower = numbers[numbers.count / 2 - 1]
+    guard let one = lower.doubleValue, let other = upper.doubleValue else { return .null }
+    // Halved first, so that it is never beyond all doubles.
+    return .double(one / 2 + other / 2)
+  }
+}
+
+private struct CustomReduction: ViewAccumulator {
+  let reduce: @Sendable ([ViewRow]) throws -> Value
+  let rereduce: @Sendable ([Value]) throws -> Value
+  private var rows: [ViewRow] = []
+  private var values: [Value] = []
+
+  private static let limit = 1000
+
+  init(
+    reduce: @escaping @Sendable ([ViewRow]) throws -> Value,
+    rereduce: @escaping @Sendable ([Value]) throws -> Value
+  ) {
+    self.reduce = reduce
+    self.rereduce = rereduce
+  }
+
+  mutating func add(_ row: ViewContents.Row) throws {
+    rows.append(ViewRow(row))
+    if rows.count == CustomReduction.limit { try reduceRows() }
+  }
+
+  private mutating func reduceRows() throws {
+    values.append(try reduce(rows))
+    rows.removeAll(keepingCapacity: true)
+    if values.count == CustomReduction.limit { values = [try rereduce(values)] }
+  }
+
+  mutating func finish() throws -> Value {
+    if !rows.isEmpty { try reduceRows() }
+    return values.count == 1 ? values[0] : try rereduce(values)
+  }
+}

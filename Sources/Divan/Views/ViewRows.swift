@@ -1,0 +1,91 @@
+/// A row of a view, or a value to which some were reduced.
+public struct ViewRow: Sendable, Hashable {
+  /// What was emitted as the key; of a group, what its rows' keys have in common; null for all rows reduced to one.
+  public let key: Value
+  /// What was emitted besides; or what the rows were reduced to.
+  public let value: Value
+  /// The ID of the document that the row was emitted for; nil if rows were reduced.
+  public let sourceID: String?
+
+  init(key: Value, value: Value, sourceID: String? = nil) {
+    self.key = key
+    self.value = value
+    self.sourceID = sourceID
+  }
+
+  init(_ row: ViewContents.Row) {
+    self.init(key: row.key, value: row.value, sourceID: row.id)
+  }
+
+  /// The ID of the document that the row leads to: the one that its value links it to, as the property `_id`, or the
+  /// one that it was emitted for.
+  public var documentID: String? { sourceID == nil ? nil : value["_id"]?.stringValue ?? sourceID }
+}
+
+/// The answer to a query of a view: rows in their order, as of one snapshot.
+///
+/// It keeps the rows that it has, and not the others, and lets them stay as they are whatever is written later.
+public struct ViewRows: Sendable {
+  /// The snapshot whose documents were mapped.
+  public let snapshot: Snapshot
+  private let content: Content
+
+  private enum Content {
+    case rows([ViewContents.Row])
+    case reduced([ViewRow])
+  }
+
+  init(_ rows: [ViewContents.Row], of snapshot: Snapshot) {
+    content = .rows(rows)
+    self.snapshot = snapshot
+  }
+
+  init(reduced rows: [ViewRow], of snapshot: Snapshot) {
+    content = .reduced(rows)
+    self.snapshot = snapshot
+  }
+}
+
+extension ViewRows: RandomAccessCollection {
+  /// The position of the first row.
+  public var startIndex: Int { 0 }
+
+  /// The position after the last row.
+  public var endIndex: Int {
+    switch content {
+    case .rows(let rows): rows.count
+    case .reduced(let rows): rows.count
+    }
+  }
+
+  /// The row at a position.
+  public subscript(position: Int) -> ViewRow {
+    switch content {
+    case .rows(let rows): ViewRow(rows[position])
+    case .reduced(let rows): rows[position]
+    }
+  }
+}
+
+extension ViewRows {
+  /// The value to which all rows were reduced, if they were and there were any.
+  public var value: Value? {
+    guard case .reduced(let rows) = content, rows.count == 1 else { return nil }
+    return rows[0].value
+  }
+
+  /// The document that a row leads to, in the snapshot of these rows; nil if there is none.
+  ///
+  /// - Throws: what ``Snapshot/get(_:)-(String)`` throws.
+  public func document(of row: ViewRow) throws -> Document? {
+    try row.documentID.flatMap { try snapshot.get($0) }
+  }
+
+  /// The documents that the rows lead to, in the order of the rows; nil where there is none.
+  ///
+  /// They are read in the order in which they lie, which is faster than one by one.
+  /// - Throws: what ``Snapshot/get(_:)-([String])`` throws.
+  public func documents() throws -> [Document?] {
+    try snapshot.get(map { $0.documentID ?? "" })
+  }
+}

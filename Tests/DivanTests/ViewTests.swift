@@ -1,0 +1,336 @@
+import Divan
+import DivanTesting
+import Foundation
+import Synchronization
+import Testing
+
+/// What views have, and how they follow the documents.
+struct ViewTests {
+  private let byYear = MapReduceView("by year", version: "1", reduction: .count) { film, emit in
+    emit(film["year"], film["title"])
+  }
+
+  private func films() throws -> Database {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for (id, title, year) in [
+        ("n", "Nosferatu", 1922), ("m", "Metropolis", 1927), ("s", "Sunrise", 1927),
+        ("b", "Blackmail", 1929), ("k", "Citizen Kane", 1941),
+      ] as [(String, String, Int64)] {
+        _ = try transaction.put(Document(id: id, ["title": .string(title), "year": .int(year)]))
+      }
+      _ = try transaction.put(Document(id: "x", ["title": "Unknown"]))
+    }
+    return database
+  }
+
+  // MARK: Asking
+
+  @Test func `rows are in the order of their keys, and of their documents' IDs`() throws {
+    let database = try films()
+    let rows = try database.rows(of: byYear, .all.unreduced())
+    #expect(rows.map(\.sourceID) == ["n", "m", "s", "b", "k"])
+    #expect(rows.map(\.key) == [1922, 1927, 1927, 1929, 1941])
+    #expect(rows.first?.value == "Nosferatu")
+    let twenties = ViewQuery.from(1920, upTo: 1929).unreduced()
+    #expect(try database.rows(of: byYear, twenties).map(\.documentID) == ["n", "m", "s"])
+    #expect(
+      try database.rows(of: byYear, twenties.reversed()).map(\.documentID) == ["s", "m", "n"])
+    #expect(
+      try database.rows(of: byYear, twenties.skip(1).limit(1)).map(\.documentID) == ["m"])
+    #expect(try database.snapshot().rowCount(of: byYear, twenties) == 3)
+    #expect(try database.snapshot().rowCount(of: byYear, twenties.skip(1).limit(1)) == 1)
+    let listed = ViewQuery.keys([1941, 1927, 1900]).unreduced()
+    #expect(try database.rows(of: byYear, listed).map(\.documentID) == ["k", "m", "s"])
+    #expect(try database.rows(of: byYear, .keys([]).unreduced()).isEmpty)
+    var later = ViewQuery.from(1927).unreduced()
+    later.startID = "m"
+    later.includesStart = false
+    #expect(try database.rows(of: byYear, later).map(\.documentID) == ["s", "b", "k"])
+  }
+
+  @Test func `rows are reduced, all or by groups`() throws {
+    let database = try films()
+    #expect(try database.rows(of: byYear).value == 5)
+    let perYear = try database.rows(of: byYear, .all.grouped())
+    #expect(perYear.map(\.key) == [1922, 1927, 1929, 1941])
+    #expect(perYear.map(\.value) == [1, 2, 1, 1])
+    #expect(perYear.allSatisfy { $0.sourceID == nil && $0.documentID == nil })
+    #expect(try database.rows(of: byYear, .all.grouped().skip(1).limit(2)).map(\.value) == [2, 1])
+    #expect(try database.rows(of: byYear, .from(2000)).isEmpty)
+    #expect(try database.rows(of: byYear, .from(2000)).value == nil)
+    let byDecade = MapReduceView("by decade", version: "1", reduction: .count) { film, emit in
+      guard let year = film["year"]?.intValue else { return }
+      emit([.int(Int64(year / 10 * 10)), .int(Int64(year))])
+    }
+    let decades = try database.rows(of: byDecade, .all.grouped(byFirst: 1))
+    #expect(decades.map(\.key) == [[1920], [1940]] && decades.map(\.value) == [4, 1])
+  }
+
+  @Test func `reductions are what their names say`() throws {
+    let database = try Database.inMemory()
+    let numbers: [Value] = [4, 1, 2.5, "text", .null, .int(-3), true]
+    try database.write { transaction in
+      for number in numbers { _ = try transaction.put(Document(["n": number])) }
+    }
+    func value(_ reduction: ViewReduction, _ query: ViewQuery = .all) throws -> Value? {
+      let view = MapReduceView("numbers", version: "1", reduction: reduction) { document, emit in
+        emit("all", document["n"])
+      }
+      return try database.rows(of: view, query).value
+    }
+    #expect(try value(.count) == 7)
+    #expect(try value(.sum) == 4.5)
+    #expect(try value(.average) == 1.125)
+    #expect(try value(.minimum) == true)
+    #expect(try value(.maximum) == "text")
+    #expect(try value(.median) == 1.75)
+    let deviation = try #require(try value(.standardDeviation)?.doubleValue)
+    #expect(abs(deviation - 3.0104) < 0.001)
+    #expect(
+      try value(.statistics)
+        == ["count": 4, "sum": 4.5, "sumsqr": 32.25, "min": -3, "max": 4])
+    let joined = ViewReduction.custom { rows in
+      .int(Int64(rows.count))
+    } rereduce: { values in
+      .int(values.reduce(0) { $0 + Int64($1.intValue ?? 0) })
+    }
+    #expect(try value(joined) == 7)
+    try database.write { transaction in
+      for number in 0..<2500 { _ = try transaction.put(Document(["n": .int(Int64(number))])) }
+      _ = try transaction.put(Document(["n": .int(.max)]))
+      _ = try transaction.put(Document(["n": .int(.max)]))
+    }
+    #expect(try value(joined) == 2509)
+    #expect(try value(.sum)?.doubleValue == 2 * 0x1p63 + 3_123_750 + 2.5)
+  }
+
+  @Test func `texts are found by how they begin, whatever their accents and capitals`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for title in ["École", "ecology", "Eco", "echo", "zebra"] {
+        _ = try transaction.put(Document(id: title, ["title": .string(title)]))
+      }
+    }
+    let byTitle = MapReduceView("by title", version: "1") { document, emit in
+      emit(document["title"])
+      emit(["title", document["title"] ?? .null])
+    }
+    func ids(_ query: ViewQuery) throws -> [String] {
+      try database.rows(of: byTitle, query).compactMap(\.sourceID)
+    }
+    #expect(try ids(.beginning(with: "eco")) == ["Eco", "École", "ecology"])
+    #expect(try ids(.beginning(with: "éCO").reversed()) == ["ecology", "École", "Eco"])
+    #expect(try ids(.beginning(with: ["title"])).count == 5)
+    var within = ViewQuery.key(["title", "ec"])
+    within.prefixLevel = 2
+    #expect(try ids(within) == ["echo", "Eco", "École", "ecology"])
+  }
+
+  @Test func `a row leads to the document that its value links it to`() throws {
+    let database = try films()
+    try database.write { transaction in
+      _ = try transaction.put(Document(id: "cast", ["film": "m", "actor": "Brigitte Helm"]))
+      _ = try transaction.put(Document(id: "lost", ["film": "gone", "actor": "Nobody"]))
+    }
+    let byActor = MapReduceView("by actor", version: "1") { role, emit in
+      guard let film = role["film"] else { return }
+      emit(role["actor"], ["_id": film])
+    }
+    let rows = try database.rows(of: byActor)
+    #expect(rows.map(\.sourceID) == ["cast", "lost"] && rows.map(\.documentID) == ["m", "gone"])
+    #expect(try rows.documents().map { $0?["title"] } == ["Metropolis", nil])
+    #expect(try rows.document(of: rows[0])?.id == "m")
+  }
+
+  // MARK: Following
+
+  /// A view that counts how often it maps.
+  private func counted(_ version: String = "1") -> (view: MapReduceView, count: () -> Int) {
+    let counter = Counter()
+    let view = MapReduceView("counted", version: version) { film, emit in
+      counter.number.wrappingAdd(1, ordering: .relaxed)
+      emit(film["year"], .string(version))
+    }
+    return (view, { counter.number.exchange(0, ordering: .relaxed) })
+  }
+
+  private final class Counter: Sendable {
+    let number = Atomic(0)
+  }
+
+  @Test func `only what has changed is mapped again`() throws {
+    let database = try films()
+    let (view, count) = counted()
+    #expect(try database.rows(of: view).count == 5 && count() == 6)
+    #expect(try database.rows(of: view, .key(1927)).count == 2 && count() == 0)
+    try database.write { transaction in
+      _ = try transaction.update("m") { $0["year"] = 1928 }
+      try transaction.delete(id: "s")
+      _ = try transaction.put(Document(id: "new", ["year": 1930]))
+    }
+    #expect(try database.rows(of: view).map(\.key) == [1922, 1928, 1929, 1930, 1941])
+    #expect(count() == 2)
+    try database.write { try $0.purge("b") }
+    #expect(try database.rows(of: view).map(\.key) == [1922, 1928, 1930, 1941])
+    #expect(count() == 0)
+    // Another version of the map function makes all rows again.
+    let (other, otherCount) = counted("2")
+    #expect(try database.rows(of: other).allSatisfy { $0.value == "2" } && otherCount() == 5)
+    #expect(database.removeView(named: "counted") && !database.removeView(named: "counted"))
+    #expect(try database.rows(of: other).count == 4 && otherCount() == 5)
+  }
+
+  @Test func `a snapshot's rows stay, whatever is written later`() throws {
+    let database = try films()
+    let before = try database.snapshot()
+    let (view, count) = counted()
+    let rows = try before.rows(of: view)
+    try database.write { try $0.purge("n") }
+    try database.remove("m")
+    let after = try database.snapshot()
+    #expect(try after.rows(of: view).map(\.key) == [1927, 1929, 1941])
+    #expect(try before.rows(of: view).map(\.key) == rows.map(\.key))
+    #expect(rows.map(\.key) == [1922, 1927, 1927, 1929, 1941] && count() == 6)
+  }
+
+  @Test func `versions of the past have the rows of then`() throws {
+    var configuration = Configuration()
+    configuration.history = .everything
+    let database = try Database.inMemory(configuration: configuration)
+    try database.write { _ = try $0.put(Document(id: "a", ["year": 1])) }
+    let then = try database.snapshot().sequence
+    try database.write { transaction in
+      _ = try transaction.update("a") { $0["year"] = 2 }
+      _ = try transaction.put(Document(id: "b", ["year": 3]))
+    }
+    let (view, _) = counted()
+    #expect(try database.rows(of: view).map(\.key) == [2, 3])
+    #expect(try database.snapshot(at: then).rows(of: view).map(\.key) == [1])
+    #expect(try database.rows(of: view).map(\.key) == [2, 3])
+  }
+
+  @Test func `a map function sees what is in conflict`() throws {
+    let database = try films()
+    let conflicted = MapReduceView("conflicts", version: "1") { document, emit in
+      if !document.conflicts.isEmpty {
+        emit(.string(document.id), .array(document.conflicts.map { $0["title"] ?? .null }))
+      }
+    }
+    #expect(try database.rows(of: conflicted).isEmpty)
+    let base = try #require(try database.snapshot().get("m"))
+    for title in ["One", "Two"] {
+      var edit = base
+      edit["title"] = .string(title)
+      try database.write { _ = try $0.put(edit, allowingConflict: true) }
+    }
+    let row = try #require(try database.rows(of: conflicted).first)
+    let winner = try database.snapshot().get("m")?["title"]
+    #expect(row.key == "m" && row.value == (winner == "One" ? ["Two"] : ["One"]))
+    try database.write { _ = try $0.resolve("m") { _ in .mine } }
+    #expect(try database.rows(of: conflicted).isEmpty)
+  }
+
+  @Test func `only documents of the type are mapped, if there is one`() throws {
+    let database = try films()
+    try database.write { _ = try $0.put(Document(id: "t", ["type": "song", "title": "Yes"])) }
+    let songs = MapReduceView("songs", version: "1", documentType: "song") { song, emit in
+      emit(song["title"])
+    }
+    #expect(try database.rows(of: songs).map(\.key) == ["Yes"])
+  }
+
+  // MARK: What goes wrong
+
+  private struct Refusal: Error {}
+
+  @Test func `a map function that throws is told of with its document and its view`() throws {
+    let database = try films()
+    let picky = MapReduceView("picky", version: "1") { film, emit in
+      guard let year = film["year"] else { throw Refusal() }
+      emit(year)
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.rows(of: picky) }
+    #expect(error?.code == .viewFailed && error?.documentID == "x")
+    #expect(error?.underlying is Refusal && error?.message.contains("picky") == true)
+    try database.write { _ = try $0.update("x") { $0["year"] = 1 } }
+    #expect(try database.rows(of: picky).count == 6)
+    // And so it is once there are rows.
+    try database.write { _ = try $0.update("x") { $0["year"] = nil } }
+    #expect(throws: DatabaseError.self) { try database.rows(of: picky) }
+    try database.remove("x")
+    #expect(try database.rows(of: picky).count == 5)
+  }
+
+  @Test func `what cannot be stored cannot be emitted`() throws {
+    let database = try films()
+    var deep: Value = 1
+    for _ in 0..<1000 { deep = [deep] }
+    for wrong: Value in [.double(.nan), [.double(.infinity)], deep] {
+      for isKey in [true, false] {
+        let view = MapReduceView("wrong", version: "\(wrong.isNull) \(isKey)") { _, emit in
+          emit(isKey ? wrong : 1, isKey ? 1 : wrong)
+        }
+        database.removeView(named: "wrong")
+        let error = #expect(throws: DatabaseError.self) { try database.rows(of: view) }
+        #expect(error?.code == .viewFailed && error?.documentID != nil)
+      }
+    }
+  }
+
+  @Test func `a map function cannot ask for rows, and does not wait for itself`() throws {
+    let database = try films()
+    let byYear = byYear
+    let nested = MapReduceView("nested", version: "1") { film, emit in
+      emit(film["year"], try database.rows(of: byYear).value)
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.rows(of: nested) }
+    #expect(error?.code == .viewFailed)
+    #expect(try database.rows(of: byYear).value == 5)
+  }
+
+  @Test func `queries that cannot be answered are refused`() throws {
+    let database = try films()
+    let plain = MapReduceView("plain", version: "1") { film, emit in emit(film["year"]) }
+    var reduced = ViewQuery.all
+    reduced.isReduced = true
+    var both = ViewQuery.all.unreduced()
+    both.groupLevel = 1
+    for query in [reduced, .all.grouped(), both, .all.limit(-1), .all.skip(-1)] {
+      let error = #expect(throws: DatabaseError.self) { try database.rows(of: plain, query) }
+      #expect(error?.code == .invalidQuery)
+    }
+    let failing = MapReduceView(
+      "plain", version: "1",
+      reduction: .custom { _ in
+        throw Refusal()
+      } rereduce: { _ in
+        .null
+      }
+    ) { film, emit in emit(film["year"]) }
+    let error = #expect(throws: DatabaseError.self) { try database.rows(of: failing) }
+    #expect(error?.code == .viewFailed && error?.underlying is Refusal)
+    try database.close()
+    #expect(throws: DatabaseError.self) { try database.rows(of: plain) }
+  }
+
+  @Test func `making rows ends when the task is cancelled`() async throws {
+    let database = try films()
+    let started = AsyncStream<Void>.makeStream()
+    let isCancelled = Counter()
+    let endless = MapReduceView("endless", version: "1") { film, emit in
+      started.continuation.yield()
+      while isCancelled.number.load(ordering: .acquiring) == 0 {
+        Thread.sleep(forTimeInterval: 0.001)
+      }
+      emit(film["year"])
+    }
+    let task = Task { try await database.rows(of: endless) }
+    for await _ in started.stream { break }
+    task.cancel()
+    isCancelled.number.store(1, ordering: .releasing)
+    let error = await #expect(throws: DatabaseError.self) { try await task.value }
+    #expect(error?.code == .cancelled)
+    #expect(try await database.rows(of: endless).count == 5)
+  }
+}
