@@ -16,6 +16,8 @@ struct ValueWalk {
     case stored
     /// It may be anything; a double that is not finite is fed as null.
     case none
+    /// It may be anything, and is fed as it is.
+    case unchanged
   }
 
   /// Feeds `value` into `sink`.
@@ -69,7 +71,7 @@ struct ValueWalk {
     case .unsigned(let value):
       if let small = Int64(exactly: value) { sink.add(small) } else { sink.add(unsigned: value) }
     case .double(let value):
-      if value.isFinite {
+      if value.isFinite || checks == .unchanged {
         sink.add(value)
       } else if checks == .none {
         sink.addNull()
@@ -93,14 +95,14 @@ struct ValueWalk {
   }
 
   private func checkDepth(_ checks: Checks) throws(DatabaseError) {
-    guard checks == .none || open.count < DocumentLimits.depth else {
+    guard checks != .stored || open.count < DocumentLimits.depth else {
       throw DocumentLimits.depthError(path: path)
     }
   }
 
   private func checkSize(_ text: String, _ checks: Checks) throws(DatabaseError) {
     // Offsets within a document have 32 bits, so that no single text may be out of bounds.
-    guard checks == .none || text.utf8.count <= DocumentLimits.sizeInBytes else {
+    guard checks != .stored || text.utf8.count <= DocumentLimits.sizeInBytes else {
       throw DocumentLimits.sizeError
     }
   }

@@ -1,0 +1,253 @@
+import DivanLog
+
+/// The bytes of values whose byte order is an order of values: what keys of indexes and of views are made of.
+///
+/// Null comes first, then false, true, numbers by their size, texts, arrays element by element, and objects
+/// property by property, in the order of the bytes of their names, the name before the value. Numbers that are equal
+/// have the same bytes, also if one is written as a whole number and the other is not. FILE_FORMAT.md §10
+///
+///     10  null     20  false     21  true
+///     30  a number: its nearest double, in ten bytes with what it is more than that
+///     40  a text, as its ``TextOrder`` has it
+///     50  an array: the elements, 00
+///     60  an object: for each property its name as a text and its value, 00
+///
+/// No value's bytes begin with all bytes of another one, so that whatever stands behind them makes no difference
+/// to the order, and no two keys are the same.
+struct CollationKey: ~Copyable {
+  /// How texts are ordered.
+  enum TextOrder: Sendable {
+    /// By the bytes of their UTF-8, which follow with each 00 as 00 FF, and 00 00 at the end.
+    case bytes
+    /// As ``Collation`` has it: the places of their letters, 00, the marks, with a 02 behind those of each letter as
+    /// far as there are any, 00, the forms without the small letters at the end, 00; and then 00 if these say which text
+    /// it is, else 01 and the text as in ``bytes``.
+    case collated
+  }
+
+  private var writer: ByteWriter
+  private let order: TextOrder
+  private var depth = 0
+
+  init(_ order: TextOrder) {
+    writer = ByteWriter(capacity: 64)
+    self.order = order
+  }
+
+  enum Tag {
+    /// Ends texts, arrays and objects; below all that could follow.
+    static let end: UInt8 = 0
+    static let null: UInt8 = 0x10
+    static let no: UInt8 = 0x20
+    static let yes: UInt8 = 0x21
+    static let number: UInt8 = 0x30
+    static let text: UInt8 = 0x40
+    static let array: UInt8 = 0x50
+    static let object: UInt8 = 0x60
+    /// Above all values.
+    static let limit: UInt8 = 0x70
+  }
+
+  /// Ends the marks of one letter, and stands for a small letter: the least of what both levels have.
+  private static let plain: UInt8 = 2
+
+  /// The bytes of a value.
+  ///
+  /// What is deeper than any document has it is left out.
+  static func bytes(of value: Value, _ order: TextOrder) -> [UInt8] {
+    var key = CollationKey(order)
+    // Nothing is refused that is fed unchanged.
+    try? ValueWalk.feed(value, into: &key, .unchanged)
+    return key.writer.array
+  }
+
+  /// The bytes of a value in its stored form.
+  static func bytes(
+    of value: EncodedValue, _ order: TextOrder
+  ) throws(DatabaseError) -> [UInt8] {
+    var key = CollationKey(order)
+    let damage = value.bytes.withSpan { ValueReader.read($0, into: &key) }
+    if damage != nil { throw EncodedValue.damage(at: damage) }
+    return key.writer.array
+  }
+
+  /// The bytes with which all texts begin that begin with a text.
+  ///
+  /// With the order of ``Collation`` that is whatever accents and capitals they have.
+  static func prefix(ofTexts text: String, _ order: TextOrder) -> [UInt8] {
+    var key = CollationKey(order)
+    key.writer.append(Tag.text)
+    switch order {
+    case .bytes: withUTF8(of: text) { key.appendEscaped($0) }
+    case .collated: for place in CollationText.letters(of: text) { key.append(place) }
+    }
+    return key.writer.array
+  }
+
+  /// The tag of a value, of false for both truth values.
+  static func tag(of value: Value) -> UInt8 {
+    switch value {
+    case .null: Tag.null
+    case .bool: Tag.no
+    case .int, .unsigned, .double: Tag.number
+    case .string: Tag.text
+    case .array: Tag.array
+    case .object: Tag.object
+    }
+  }
+}
+
+// MARK: - Numbers
+
+extension CollationKey {
+  /// A number so that it is compared with any other.
+  struct Number {
+    /// Bits of the nearest double, in the order of numbers.
+    var nearest: UInt64
+    /// How much the number is more than that.
+    ///
+    /// Rounding never exchanges two numbers, and those that round to the same one differ by 1,024 at most from
+    /// it; so this decides only among these.
+    var residue = 0
+
+    init(_ number: Double) {
+      // The two zeros are equal.
+      let bits = number == 0 ? 0 : number.bitPattern
+      // Negative numbers are in the reverse order of their bits, and below all others.
+      nearest = bits >> 63 == 1 ? ~bits : bits | 1 << 63
+    }
+
+    init(whole number: Int128) {
+      let double = Double(number)
+      self.init(double)
+      residue = Int(number - Int128(double))
+    }
+
+    init?(_ value: Value) {
+      switch value {
+      case .int(let number): self.init(whole: Int128(number))
+      case .unsigned(let number): self.init(whole: Int128(number))
+      case .double(let number): self.init(number)
+      default: return nil
+      }
+    }
+
+    func compare(_ other: Number) -> Int {
+      if nearest != other.nearest { return nearest < other.nearest ? -1 : 1 }
+      return residue - other.residue
+    }
+  }
+
+  private mutating func append(_ number: Number) {
+    guard hasRoom else { return }
+    writer.append(Tag.number)
+    writer.append(number.nearest.bigEndian)
+    writer.append(UInt16(0x8000 + number.residue).bigEndian)
+  }
+}
+
+// MARK: - Texts
+
+extension CollationKey {
+  private mutating func appendText(_ text: Span<UInt8>) {
+    writer.append(Tag.text)
+    if order == .collated, !appendLevels(text) { return }
+    appendEscaped(text)
+    writer.append(Tag.end)
+    writer.append(Tag.end)
+  }
+
+  private mutating func append(_ place: CollationTable.Place) {
+    if CollationTable.size(of: place) == 1 {
+      writer.append(UInt8(place >> 24))
+    } else {
+      writer.append(place.bigEndian)
+    }
+  }
+
+  /// Appends letters, marks and forms, and tells whether the text itself must follow.
+  private mutating func appendLevels(_ text: Span<UInt8>) -> Bool {
+    let table = CollationTable.shared
+    var reader = CollationText()
+    var marks: [UInt8] = []
+    var forms: [UInt8] = []
+    // How many letters stand between the last one that has marks, or another form, and this one.
+    var withoutMarks = 0
+    var small = 0
+    while reader.next(text, table) {
+      if reader.marks.isEmpty {
+        withoutMarks += 1
+      } else {
+        marks.append(contentsOf: repeatElement(CollationKey.plain, count: withoutMarks))
+        marks.append(contentsOf: reader.marks)
+        withoutMarks = 1
+      }
+      guard reader.place != 0 else { continue }
+      append(reader.place)
+      if reader.form == CollationTable.Form.small {
+        small += 1
+      } else {
+        forms.append(contentsOf: repeatElement(CollationTable.Form.small, count: small))
+        forms.append(reader.form)
+        small = 0
+      }
+    }
+    writer.append(Tag.end)
+    writer.append(marks)
+    writer.append(Tag.end)
+    writer.append(forms)
+    writer.append(Tag.end)
+    writer.append(reader.isPlain ? 0 : 1 as UInt8)
+    return !reader.isPlain
+  }
+
+  /// A text's UTF-8, so that no end is found in it.
+  private mutating func appendEscaped(_ text: Span<UInt8>) {
+    for index in text.indices {
+      let byte = text[index]
+      writer.append(byte)
+      if byte == 0 { writer.append(0xFF as UInt8) }
+    }
+  }
+}
+
+// MARK: - Containers
+
+extension CollationKey: ValueSink {
+  /// Whether what comes next is no deeper than any document has it.
+  private var hasRoom: Bool { depth <= DocumentLimits.depth }
+
+  private mutating func append(_ tag: UInt8) { if hasRoom { writer.append(tag) } }
+
+  mutating func addNull() { append(Tag.null) }
+  mutating func add(_ value: Bool) { append(value ? Tag.yes : Tag.no) }
+  mutating func add(_ value: Int64) { append(Number(whole: Int128(value))) }
+  mutating func add(unsigned value: UInt64) { append(Number(whole: Int128(value))) }
+  mutating func add(_ value: Double) { append(Number(value)) }
+  mutating func add(text: Span<UInt8>) { if hasRoom { appendText(text) } }
+  mutating func addKey(_ key: Span<UInt8>, source: Int) { if hasRoom { appendText(key) } }
+
+  mutating func beginArray() {
+    append(Tag.array)
+    depth += 1
+  }
+
+  mutating func beginObject() {
+    append(Tag.object)
+    depth += 1
+  }
+
+  mutating func endArray() { endContainer() }
+
+  mutating func endObject() -> DuplicateKey? {
+    endContainer()
+    return nil
+  }
+
+  private mutating func endContainer() {
+    depth -= 1
+    append(Tag.end)
+  }
+
+  var isTooLarge: Bool { false }
+}

@@ -1,0 +1,178 @@
+import DivanLog
+
+/// A text taken apart into letters, each with its place, its marks and its form, as ``CollationTable`` has them.
+///
+/// The bytes may be anything: what is not UTF-8 counts as U+FFFD, byte by byte.
+struct CollationText {
+  /// The place of the letter that was read last; zero for what stands before the first one.
+  private(set) var place: CollationTable.Place = 0
+  private(set) var form = CollationTable.Form.small
+  /// Its marks, in the order of their numbers.
+  private(set) var marks: [UInt8] = []
+  /// Whether letters, marks and forms say which text this is, as far as it was read.
+  private(set) var isPlain = true
+
+  private var position = 0
+  private var hasBegun = false
+  private var second: (place: CollationTable.Place, form: UInt8, marks: UInt32)?
+
+  init(at position: Int = 0) { self.position = position }
+
+  /// Goes on to the next letter; false if there is none.
+  ///
+  /// The first one is no letter, and has what marks stand at the beginning.
+  mutating func next(_ bytes: Span<UInt8>, _ table: CollationTable) -> Bool {
+    if !marks.isEmpty { marks.removeAll(keepingCapacity: true) }
+    var packed: UInt32 = 0
+    if let (place, form, marks) = second {
+      (self.place, self.form, packed) = (place, form, marks)
+      second = nil
+    } else if hasBegun {
+      guard position < bytes.count else { return false }
+      let entry = table[readScalar(bytes)]
+      (place, form, packed) = (entry.place, entry.form, entry.marks)
+      if !entry.isAlone { isPlain = false }
+      if entry.secondPlace != 0 {
+        second = (entry.secondPlace, entry.secondForm, entry.marks)
+        return true
+      }
+    } else {
+      hasBegun = true
+    }
+    append(packed)
+    while position < bytes.count, bytes[position] >= 0xCC {
+      // Only marks belong to the letter before them.
+      let before = position
+      let entry = table[peekScalar(bytes)]
+      guard entry.place == 0 else {
+        position = before
+        break
+      }
+      append(entry.marks)
+      isPlain = false
+    }
+    if !marks.isEmpty { settleMarks() }
+    return true
+  }
+
+  private mutating func append(_ packed: UInt32) {
+    var rest = packed
+    while rest != 0 {
+      marks.append(UInt8(truncatingIfNeeded: rest))
+      rest >>= 8
+    }
+  }
+
+  private mutating func settleMarks() {
+    if marks.count > 1 { marks.sort() }
+    for (index, mark) in marks.enumerated() {
+      guard let joined = CollationTable.joined(place, mark) else { continue }
+      place = joined
+      marks.remove(at: index)
+      return
+    }
+  }
+
+  private mutating func peekScalar(_ bytes: Span<UInt8>) -> UInt32 {
+    let wasPlain = isPlain
+    let scalar = readScalar(bytes)
+    isPlain = wasPlain
+    return scalar
+  }
+
+  /// Reads one scalar, of which the first byte is there.
+  @inline(__always)
+  private mutating func readScalar(_ bytes: Span<UInt8>) -> UInt32 {
+    let first = bytes[position]
+    position += 1
+    if first < 0x80 { return UInt32(first) }
+    let more =
+      switch first {
+      case 0xC2...0xDF: 1
+      case 0xE0...0xEF: 2
+      case 0xF0...0xF4: 3
+      default: 0
+      }
+    var scalar = UInt32(first) & (0x3F >> UInt32(more))
+    var isWhole = more > 0 && more <= bytes.count - position
+    if isWhole {
+      for index in position..<position + more {
+        let byte = bytes[index]
+        if byte & 0xC0 != 0x80 { isWhole = false }
+        scalar = scalar << 6 | UInt32(byte & 0x3F)
+      }
+    }
+    guard isWhole else {
+      isPlain = false
+      return 0xFFFD
+    }
+    position += more
+    return scalar
+  }
+}
+
+extension CollationText {
+  /// How far differences between texts count.
+  enum Depth {
+    /// Letters, digits and signs only: neither accents nor capitals.
+    case letters
+    /// Accents, too.
+    case accents
+    /// Everything: only the same texts are the same.
+    case everything
+  }
+
+  /// How two texts are ordered: below, at or above zero.
+  static func compare(_ a: Span<UInt8>, _ b: Span<UInt8>, _ depth: Depth = .everything) -> Int {
+    let table = CollationTable.shared
+    // Most texts differ in their first letters, and have no accents there.
+    var start = 0
+    var byForm = 0
+    while start < a.count, start < b.count, a[start] < 0x80, b[start] < 0x80,
+      start + 1 == a.count || a[start + 1] < 0x80, start + 1 == b.count || b[start + 1] < 0x80
+    {
+      if a[start] != b[start] {
+        let (one, other) = (table[UInt32(a[start])], table[UInt32(b[start])])
+        if one.place != other.place { return one.place < other.place ? -1 : 1 }
+        if byForm == 0 { byForm = Int(one.form) - Int(other.form) }
+      }
+      start += 1
+    }
+    var (one, other) = (CollationText(at: start), CollationText(at: start))
+    var byMarks = 0
+    while true {
+      let (hasOne, hasOther) = (one.next(a, table), other.next(b, table))
+      guard hasOne, hasOther else {
+        if hasOne != hasOther { return hasOne ? 1 : -1 }
+        break
+      }
+      if one.place != other.place { return one.place < other.place ? -1 : 1 }
+      if byMarks == 0, !one.marks.isEmpty || !other.marks.isEmpty {
+        byMarks = DivanLog.compare(one.marks.span, other.marks.span)
+      }
+      if byForm == 0 { byForm = Int(one.form) - Int(other.form) }
+    }
+    if depth == .letters || byMarks != 0 { return depth == .letters ? 0 : byMarks }
+    if depth == .accents || byForm != 0 { return depth == .accents ? 0 : byForm }
+    if one.isPlain != other.isPlain { return one.isPlain ? -1 : 1 }
+    return one.isPlain ? 0 : DivanLog.compare(a, b)
+  }
+
+  /// How two texts are ordered.
+  static func compare(_ a: String, _ b: String, _ depth: Depth = .everything) -> Int {
+    withUTF8(of: a) { a in withUTF8(of: b) { b in compare(a, b, depth) } }
+  }
+
+  /// The places of a text's letters, digits and signs: what is left of it without accents and capitals.
+  static func letters(of text: String) -> [CollationTable.Place] {
+    withUTF8(of: text) { bytes in
+      let table = CollationTable.shared
+      var reader = CollationText()
+      var places: [CollationTable.Place] = []
+      places.reserveCapacity(bytes.count)
+      _ = reader.next(bytes, table)
+      while reader.next(bytes, table) { places.append(reader.place) }
+      return places
+    }
+  }
+}
