@@ -8,7 +8,9 @@ extension LayeredTree {
   func estimatedCount(from lower: KeyBound, to upper: KeyBound) throws(PageError) -> Int {
     var count = 0.0
     for tree in [overlay, frozen].compactMap({ $0 }) where !tree.isEmpty {
-      count += (tree.share(below: upper, isUpper: true) - tree.share(below: lower, isUpper: false)) * Double(tree.count)
+      count +=
+        (tree.share(below: upper, isUpper: true) - tree.share(below: lower, isUpper: false))
+        * Double(tree.count)
     }
     for run in runs {
       let end = try run.share(below: upper, isUpper: true, mergeCount: mergeCount)

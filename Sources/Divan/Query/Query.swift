@@ -129,7 +129,9 @@ extension QueryCore: CustomStringConvertible {
   var description: String {
     var text = whole.description
     if !sorts.isEmpty {
-      text += ", by " + sorts.map { "\($0.path)\($0.descending ? " descending" : "")" }
+      text +=
+        ", by "
+        + sorts.map { "\($0.path)\($0.descending ? " descending" : "")" }
         .joined(separator: ", then ")
     }
     if offset > 0 { text += ", without the first \(offset)" }

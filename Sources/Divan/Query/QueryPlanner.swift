@@ -205,10 +205,16 @@ struct QueryPlanner {
     let entries = try estimate(kept, .all)
     let wanted = (limit + query.offset) * QueryPlanner.lookupCost
     // How many of them fulfil the filter is known from other indexes, or is a guess.
-    let isFiltered = !parts.allSatisfy { if case .not(.test(sort.path, .equal(.null))) = $0 { true } else { false } }
+    let isFiltered = !parts.allSatisfy {
+      if case .not(.test(sort.path, .equal(.null))) = $0 { true } else { false }
+    }
     var matching = max(1, entries)
     if isFiltered {
-      if case .everything = plan.access { matching = max(1, entries / 10) } else { matching = max(1, plan.estimate) }
+      if case .everything = plan.access {
+        matching = max(1, entries / 10)
+      } else {
+        matching = max(1, plan.estimate)
+      }
     }
     let cost = Double(wanted) * Double(entries) / Double(matching)
     var other = plan.estimate * QueryPlanner.lookupCost
@@ -218,7 +224,8 @@ struct QueryPlanner {
       access: .index(
         IndexAccess(
           kept: kept, ranges: [.all], estimate: entries, isFollowedByNone: !isPresent)),
-      rest: query.whole, order: .fromIndex, estimate: min(entries, Int(cost) / QueryPlanner.lookupCost))
+      rest: query.whole, order: .fromIndex,
+      estimate: min(entries, Int(cost) / QueryPlanner.lookupCost))
   }
 }
 

@@ -299,7 +299,9 @@ extension QueryRun {
   /// What entries have in common of which the index does not know in which order they are sorted.
   private static func groupKey(_ value: SharedBytes, byBytes: Bool) -> [UInt8] {
     let type = value[0] & 0xF0
-    if type > IndexedValue.type(of: .string("")) || type == IndexedValue.type(of: .string("")) && !byBytes {
+    if type > IndexedValue.type(of: .string(""))
+      || type == IndexedValue.type(of: .string("")) && !byBytes
+    {
       return [type]
     }
     // Of what is cut, the rest is a hash.

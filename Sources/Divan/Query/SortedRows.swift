@@ -25,7 +25,9 @@ struct SortKeys {
   }
 
   /// The bytes of a value: what is missing counts as null.
-  static func bytes(of value: Value, byBytes: Bool) -> [UInt8] { IndexedValue.whole(value) }
+  static func bytes(of value: Value, byBytes: Bool) -> [UInt8] {
+    CollationKey.bytes(of: value, byBytes ? .bytes : .collated)
+  }
 }
 
 /// Rows that are being sorted; of those that cannot be among the first so many, none is kept for long.
