@@ -142,6 +142,20 @@ extension QueryProperty where PropertyValue: QueryOrdered {
   }
 }
 
+extension QueryProperty where PropertyValue == Value {
+  /// Whether the property is in a range, without its end.
+  public func isIn<Bound: QueryOrdered & Comparable>(_ range: Range<Bound>) -> Filter {
+    test(range.lowerBound) { .order(.greaterOrEqual, $0) }
+      && test(range.upperBound) { .order(.less, $0) }
+  }
+
+  /// Whether the property is in a range.
+  public func isIn<Bound: QueryOrdered & Comparable>(_ range: ClosedRange<Bound>) -> Filter {
+    test(range.lowerBound) { .order(.greaterOrEqual, $0) }
+      && test(range.upperBound) { .order(.lessOrEqual, $0) }
+  }
+}
+
 extension QueryProperty where PropertyValue == Bool {
   /// Whether it is false; of a property that is not there, true.
   public static prefix func ! (property: Self) -> Filter { !(property == true) }
