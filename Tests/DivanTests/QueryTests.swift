@@ -27,6 +27,7 @@ struct QueryTests {
     @Persisted var notes: [String: Int]
     var isSelected = false
     var shout: String { title.uppercased() }
+    var drinksOrSo: Int { priority * 2 }
     override class var documentType: String? { "event" }
   }
 
@@ -184,7 +185,9 @@ struct QueryTests {
       var born: Int?
     }
     enum CodingKeys: String, CodingKey {
-      case id, name, minutes = "duration", isHot, size, made, steps, author
+      case id, name
+      case minutes = "duration"
+      case isHot, size, made, steps, author
     }
   }
 
@@ -353,5 +356,95 @@ struct QueryTests {
       }
       try await group.waitForAll()
     }
+  }
+
+  // MARK: Predicates
+
+  private func ids(_ predicate: Predicate<Event>) throws -> [String] {
+    try context.find(Query<Event>().filter(predicate)).map(\.id)
+  }
+
+  @Test func `predicates are translated`() throws {
+    let date = Date(timeIntervalSince1970: 3 * 86_400)
+    #expect(try ids(#Predicate { !$0.done }) == ["e1", "e3", "e5", "e7", "e9"])
+    #expect(try ids(#Predicate { $0.done == true && 6 <= $0.priority }) == ["e6", "e8"])
+    #expect(try ids(#Predicate { $0.due != nil && $0.due! < date }) == ["e1", "e2"])
+    #expect(
+      try ids(#Predicate { $0.title.contains("ss") || $0.title.starts(with: "Z") }).count == 4)
+    #expect(try ids(#Predicate { $0.tags.contains("home") }) == ["e0", "e4", "e8"])
+    #expect(
+      try ids(#Predicate { $0.tags.contains { $0.starts(with: "x") } }) == ["e0", "e4", "e8"])
+    #expect(try ids(#Predicate { [1, 5].contains($0.priority) }) == ["e1", "e5"])
+    #expect(try ids(#Predicate { (2..<4).contains($0.priority) }) == ["e2", "e3"])
+    #expect(try ids(#Predicate { $0.tags.count == 1 && !$0.tags.isEmpty }) == ["e1", "e5", "e9"])
+    #expect(try ids(#Predicate { $0.place?.name == "Paris" }) == ["e3", "e4", "e5"])
+    #expect(try ids(#Predicate { $0.id == "e4" }) == ["e4"])
+    #expect(try ids(#Predicate { $0.done ? $0.priority > 6 : $0.priority < 2 }) == ["e1", "e8"])
+    let hot = try recipes().snapshot().ids(
+      Query<Recipe>().filter(#Predicate { $0.minutes > 20 && $0.author.name == "A1" }))
+    #expect(hot == ["r3", "r5"])
+  }
+
+  @Test func `what a predicate has that cannot be run is refused when it is given, and named`()
+    throws
+  {
+    for (predicate, part) in [
+      (#Predicate<Event> { $0.priority + 1 > 3 }, "Arithmetic"),
+      (#Predicate<Event> { $0.title == $0.shout }, "not stored"),
+      (#Predicate<Event> { $0.priority == $0.drinksOrSo }, "not stored"),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try Query<Event>().filter(predicate) }
+      #expect(error?.code == .invalidQuery)
+      #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+    }
+  }
+
+  // MARK: Numbers, groups, and changes
+
+  @Test func `numbers and groups are made without documents`() throws {
+    let snapshot = try recipes().snapshot()
+    let query = Query<Recipe>()
+    #expect(try snapshot.sum(query) { $0.minutes } == 150)
+    #expect(try snapshot.average(query.filter { $0.isHot == true }) { $0.minutes } == 40)
+    #expect(try snapshot.minimum(query) { $0.name } == "Soup 0")
+    #expect(try snapshot.maximum(query) { $0.minutes } == 50)
+    #expect(try snapshot.average(query.filter { $0.minutes > 99 }) { $0.minutes } == nil)
+    #expect(try snapshot.aggregate(query, .count, .sum { $0.author.born }) == [6, .int(11_415)])
+    let groups = try snapshot.groups(query, by: { $0.author.name }, .count, .max { $0.minutes })
+    #expect(groups.map(\.key) == ["A0", "A1"] && groups.map(\.values) == [[3, 40], [3, 50]])
+    #expect(try snapshot.distinct(query) { $0.isHot } == [false, true])
+    #expect(try snapshot.distinct(query) { $0.size } == ["large"])
+    let rows = try snapshot.values(
+      query.sort(\.minutes, descending: true).limit(2), { $0.name }, { $0.author.born })
+    #expect(rows == [["Soup 5", 1905], ["Soup 4", 1904]])
+    #expect(try snapshot.aggregate(query.sort(\.minutes).limit(2), .sum { $0.minutes }) == [10])
+  }
+
+  @Test func `what a query means is changed and deleted in one transaction`() throws {
+    let database = try recipes()
+    try database.addIndex(DocumentIndex("duration", on: "duration"))
+    try database.write { transaction in
+      let query = Query<Recipe>().filter { $0.minutes >= 10 }
+      // What is changed moves along the index, and is met once all the same.
+      let count = try transaction.update(query) { document in
+        document["duration"] = .int(Int64(document["duration"]?.intValue ?? 0) + 20)
+      }
+      #expect(count == 5)
+      #expect(try transaction.count(query.filter { $0.minutes > 60 }) == 1)
+      #expect(try transaction.delete(Query<Recipe>().filter { $0.minutes <= 30 }) == 2)
+    }
+    #expect(try database.snapshot().ids(Query<Document>()) == ["r2", "r3", "r4", "r5"])
+    struct Stop: Error {}
+    try database.write { transaction in
+      var count = 0
+      #expect(throws: Stop.self) {
+        try transaction.update(Query<Document>()) { document in
+          document["duration"] = 0
+          count += 1
+          if count == 3 { throw Stop() }
+        }
+      }
+    }
+    #expect(try database.snapshot().count(Query<Document>().filter { $0["duration"] == 0 }) == 0)
   }
 }

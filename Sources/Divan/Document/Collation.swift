@@ -56,7 +56,10 @@ public enum Collation {
     }
     if let texts { return texts }
     if let a = a.int, let b = b.int { return a < b ? -1 : a == b ? 0 : 1 }
-    return DivanLog.compare(try key(of: a).span, try key(of: b).span)
+    // Kept apart: the compiler of 6.3.1 makes wrong code of both in one expression that may throw.
+    let one = try key(of: a)
+    let other = try key(of: b)
+    return DivanLog.compare(one.span, other.span)
   }
 
   /// Bytes whose order is the order of values.

@@ -9,35 +9,36 @@ enum ModelKeys {
   /// reads others, it must then give what is set in the one that was read.
   ///
   /// - Throws: `invalidQuery` if it is no ``Persisted`` property.
-  static func key<Root: Model, V>(
-    of path: KeyPath<Root, V>
-  ) throws(DatabaseError) -> String? {
-    if path as AnyKeyPath == \Root.id as AnyKeyPath { return nil }
-    let model = Root()
+  static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
+    let model = root.init()
+    model.documentID = "the ID of a sample"
     model.stopObservation()
     for place in model.modelClass.places {
       model.setFlags(model.flags(at: place) | PropertyFlags.recording, at: place)
     }
     let recorder = PropertyRecorder()
-    PropertyRecorder.$current.withValue(recorder) { _ = model[keyPath: path] }
-    guard let index = recorder.index else { throw refusal(Root.self, path) }
-    let property = model.modelClass.properties[index]
+    PropertyRecorder.current.withValue(recorder) { _ = model[keyPath: path] }
     for place in model.modelClass.places {
       model.setFlags(model.flags(at: place) & ~PropertyFlags.recording, at: place)
     }
-    guard try isValue(of: property, at: path, in: model) else { throw refusal(Root.self, path) }
+    guard let index = recorder.index else {
+      if model[keyPath: path] as? String == model.documentID { return nil }
+      throw refusal(root, path)
+    }
+    let property = model.modelClass.properties[index]
+    guard try isValue(of: property, at: path, in: model) else { throw refusal(root, path) }
     return property.key
   }
 
   /// Whether a key path gives what is set in a property.
-  private static func isValue<Root: Model, V>(
-    of property: any ModelProperty, at path: KeyPath<Root, V>, in model: Root
+  private static func isValue(
+    of property: any ModelProperty, at path: AnyKeyPath, in model: Model
   ) throws(DatabaseError) -> Bool {
     if let probe = property.setProbe(in: model) {
       let found = model[keyPath: path]
       return (found as? Model ?? (found as? [Model])?.first) === probe
     }
-    guard let type = V.self as? any Codable.Type,
+    guard let type = type(of: path).valueType as? any Codable.Type,
       let sample = CodableKeys.sample(of: type), let stored = try? ValueCoding.encode(sample)
     else {
       // No other value than the declared one is known, which must do.
@@ -49,19 +50,26 @@ enum ModelKeys {
     return try Value(queryConstant: found) == sample
   }
 
-  private static func refusal<Root: Model, V>(
-    _ type: Root.Type, _ path: KeyPath<Root, V>
-  ) -> DatabaseError {
+  private static func refusal(_ type: Model.Type, _ path: AnyKeyPath) -> DatabaseError {
     DatabaseError(
       .invalidQuery,
-      "a query asks for a property of \(type) that is not stored: a \(V.self) at \(path)",
+      "a query asks for a property of \(type) that is not stored, of the type "
+        + "\(Swift.type(of: path).valueType)",
       hint: "Only @Persisted properties can be asked for, by themselves")
   }
 }
 
+extension Model: QueryKeyed {
+  static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String? {
+    try ModelKeys.key(of: path, in: self)
+  }
+
+  static var isReference: Bool { true }
+}
+
 /// Notes which property of a model is read.
 final class PropertyRecorder: Sendable {
-  @TaskLocal static var current: PropertyRecorder?
+  static let current = TaskLocal<PropertyRecorder?>(wrappedValue: nil)
   private let noted = Mutex<Int?>(nil)
 
   /// The first property that was read.

@@ -70,7 +70,7 @@ extension QueryProperty {
   ) -> QueryProperty<Inner> {
     guard refusal == nil else { return QueryProperty<Inner>(path, refusal: refusal) }
     do throws(DatabaseError) {
-      if let key = try ModelKeys.key(of: member) {
+      if let key = try ModelKeys.key(of: member, in: Target.self) {
         return QueryProperty<Inner>(path.appending(.key(key)))
       }
     } catch {

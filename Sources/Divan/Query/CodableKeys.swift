@@ -13,8 +13,8 @@ enum CodableKeys {
   ///
   /// - Throws: `invalidQuery` if that cannot be found out: the property is computed, or it has a type of which no sample
   ///   can be made.
-  static func key<Root: Decodable, V>(
-    of path: KeyPath<Root, V>
+  static func key<Root: Decodable>(
+    of path: AnyKeyPath, in _: Root.Type
   ) throws(DatabaseError) -> String {
     let session = SampleSession()
     do {

@@ -50,7 +50,8 @@ extension QueryProperty {
   ) -> QueryProperty<Inner> {
     if let refusal { return QueryProperty<Inner>(self.path, refusal: refusal) }
     do throws(DatabaseError) {
-      return QueryProperty<Inner>(self.path.appending(.key(try CodableKeys.key(of: path))))
+      return QueryProperty<Inner>(
+        self.path.appending(.key(try CodableKeys.key(of: path, in: T.self))))
     } catch {
       return QueryProperty<Inner>(self.path, refusal: error)
     }

@@ -45,6 +45,6 @@ extension QuerySubject where Subject: Codable {
   public subscript<PropertyValue>(
     dynamicMember path: KeyPath<Subject, PropertyValue>
   ) -> QueryProperty<PropertyValue> {
-    property { () throws(DatabaseError) in try CodableKeys.key(of: path) }
+    property { () throws(DatabaseError) in try CodableKeys.key(of: path, in: Subject.self) }
   }
 }
