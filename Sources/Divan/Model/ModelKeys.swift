@@ -63,8 +63,6 @@ extension Model: QueryKeyed {
   static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String? {
     try ModelKeys.key(of: path, in: self)
   }
-
-  static var isReference: Bool { true }
 }
 
 /// Notes which property of a model is read.

@@ -39,6 +39,15 @@ enum CodableKeys {
       Root.self, "the property is computed, or no two values of its type can be made up", nil)
   }
 
+  /// One of two values of a type; nil if none can be made up.
+  static func sample<T>(of _: T.Type, isAltered: Bool) -> T? {
+    func made<D: Decodable>(_: D.Type) -> Any? {
+      try? SampleDecoder.sample(D.self, isAltered: isAltered)
+    }
+    guard let type = T.self as? any Decodable.Type else { return nil }
+    return made(type) as? T
+  }
+
   /// A value of a type that is not the one that it has at first, as it is stored; nil if none can be made up.
   static func sample(of type: any Codable.Type) -> Value? {
     func stored<T: Codable>(_: T.Type) -> Value? {

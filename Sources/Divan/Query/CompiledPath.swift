@@ -53,7 +53,7 @@ struct CompiledPath: Sendable {
         guard
           let array = ValueFormat.container(bytes, at: range.lowerBound, end: range.upperBound)
         else { throw EncodedValue.damage(at: range.lowerBound) }
-        found = ValueFormat.element(number, of: array, in: bytes)
+        found = number < 0 ? .missing : ValueFormat.element(number, of: array, in: bytes)
       case .reference:
         guard let text = ValueFormat.text(bytes, range),
           let other = try row.references?.body(of: bytes.extracting(text))

@@ -18,7 +18,7 @@ extension Query {
   /// - Throws: ``DatabaseError/Code/invalidQuery`` if a part of it cannot be run, naming the part.
   public func filter(_ predicate: Predicate<Subject>) throws -> Query {
     var translation = PredicateTranslation()
-    translation.variables[predicate.variable.key] = .property(QueryPath(), Subject.self)
+    translation.variables[predicate.variable.key] = .subject
     let filter = try translation.filter(predicate.expression)
     if let refusal = filter.refusal { throw refusal }
     return self.filter(Filter(filter))
@@ -83,6 +83,8 @@ struct PredicateTranslation {
 
 /// What a part of a predicate is.
 enum PredicateTerm {
+  /// The document that the predicate is about.
+  case subject
   case property(QueryPath, Any.Type)
   case constant(Value)
   case range(lower: Value, upper: Value, includesUpper: Bool)
@@ -94,12 +96,11 @@ protocol TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm
 }
 
-/// A type whose properties queries can ask for: it says under which keys they are stored.
+/// A type whose values are stored as documents of their own, to which others refer: it says under which keys their
+/// properties are stored.
 protocol QueryKeyed {
   /// The key of the property at a key path; nil for the ID of the document.
   static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String?
-  /// Whether values are stored as references to documents of their own.
-  static var isReference: Bool { get }
 }
 
 extension PredicateExpressions.Variable: TranslatablePredicate {
@@ -128,20 +129,17 @@ extension PredicateExpressions.NilLiteral: TranslatablePredicate {
 
 extension PredicateExpressions.KeyPath: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(var path, _) = try translation.term(root) else {
-      throw PredicateTranslation.refusal(self)
+    var path = QueryPath()
+    let isSubject: Bool
+    switch try translation.term(root) {
+    case .subject: isSubject = true
+    case .property(let known, _): (path, isSubject) = (known, false)
+    default: throw PredicateTranslation.refusal(self)
     }
-    // Of arrays these are what filters know of them.
-    if Root.Output.self is any QueryElements.Type {
-      path.measure = .count
-      let name = "\(keyPath)"
-      if name.hasSuffix(".count") { return .property(path, Int.self) }
-      if name.hasSuffix(".isEmpty") { return .filter(.test(path, .equal(.int(0)))) }
-      throw PredicateTranslation.refusal(self)
-    }
+    if Root.Output.self is any QueryElements.Type { return try measure(path) }
     let key: String?
     if let type = Root.Output.self as? any QueryKeyed.Type {
-      if type.isReference, !path.steps.isEmpty { path = path.appending(.reference) }
+      if !isSubject { path = path.appending(.reference) }
       key = try type.queryKey(of: keyPath)
     } else if let type = Root.Output.self as? any Codable.Type {
       key = try CodableKeys.key(of: keyPath, in: type)
@@ -152,6 +150,21 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
     guard path.steps.last == .reference else { return .property(.documentID, Output.self) }
     path.steps.removeLast()
     return .property(path, Output.self)
+  }
+
+  /// How many elements an array has, or whether it has any: told apart by what arrays of none and of one say.
+  private func measure(_ array: QueryPath) throws(DatabaseError) -> PredicateTerm {
+    var path = array
+    path.measure = .count
+    let none = CodableKeys.sample(of: Root.Output.self, isAltered: false)?[keyPath: keyPath]
+    let one = CodableKeys.sample(of: Root.Output.self, isAltered: true)?[keyPath: keyPath]
+    if let none = none as? Int, let one = one as? Int, (none, one) == (0, 1) {
+      return .property(path, Int.self)
+    }
+    if let none = none as? Bool, let one = one as? Bool, (none, one) == (true, false) {
+      return .filter(.test(path, .equal(.int(0))))
+    }
+    throw PredicateTranslation.refusal(self)
   }
 }
 
@@ -290,7 +303,9 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
     guard case .property(let path, _) = try translation.term(sequence) else {
       throw PredicateTranslation.refusal(self)
     }
-    let inner = translation.elements(variable.key, LHS.Output.Element.self)
+    var inner = PredicateTranslation()
+    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
+    inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
     return .filter(.anyElement(path, try inner.filter(test)))
   }
 }
@@ -300,21 +315,10 @@ extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
     guard case .property(let path, _) = try translation.term(sequence) else {
       throw PredicateTranslation.refusal(self)
     }
-    let inner = translation.elements(variable.key, LHS.Output.Element.self)
-    return .filter(.everyElement(path, try inner.filter(test)))
-  }
-}
-
-extension PredicateTranslation {
-  /// For conditions on elements, whose paths begin at the element; what is around it cannot be asked for there.
-  fileprivate func elements(
-    _ variable: PredicateExpressions.VariableID, _ type: Any.Type
-  ) -> PredicateTranslation {
     var inner = PredicateTranslation()
-    let isReference = (type as? any QueryKeyed.Type)?.isReference ?? false
-    inner.variables[variable] = .property(
-      QueryPath(steps: isReference ? [.reference] : []), type)
-    return inner
+    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
+    inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
+    return .filter(.everyElement(path, try inner.filter(test)))
   }
 }
 

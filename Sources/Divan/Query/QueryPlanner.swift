@@ -49,15 +49,15 @@ struct QueryPlanner {
   // MARK: Finding
 
   private func best(_ parts: [FilterExpression], _ total: Int) throws(DatabaseError) -> Choice? {
-    if let choice = named(parts) { return choice }
+    if let named = named(parts) { return named }
     var choices: [Choice] = []
     for kept in indexes { choices += try self.choices(kept, parts) }
-    for (number, part) in parts.enumerated() {
-      guard case .or(let alternatives) = part,
-        let union = try union(alternatives, total)
-      else { continue }
+    if let range = try idRange(parts) { choices.append(range) }
+    for part in parts {
+      guard case .or(let alternatives) = part, let union = try union(alternatives, total) else {
+        continue
+      }
       choices.append(Choice(access: union.access, estimate: union.estimate, answered: []))
-      _ = number
     }
     // Of two that have as few the one that answers more.
     choices.sort { ($0.estimate, -$0.answered.count) < ($1.estimate, -$1.answered.count) }
@@ -70,7 +70,6 @@ struct QueryPlanner {
 
   /// Documents that the filter names by their IDs.
   private func named(_ parts: [FilterExpression]) -> Choice? {
-    var range: Choice?
     for (number, part) in parts.enumerated() {
       guard case .test(.documentID, let test) = part else { continue }
       switch test {
@@ -80,12 +79,25 @@ struct QueryPlanner {
         // IDs are texts; nothing else is equal to one.
         let ids = values.compactMap(\.stringValue)
         return Choice(access: .named(ids), estimate: ids.count, answered: [number])
-      case .text(.beginning, let text, []) where !text.isEmpty:
-        range = Choice(access: .ids(.prefix(text)), estimate: 1, answered: [number])
       default: break
       }
     }
-    return range
+    return nil
+  }
+
+  /// Documents whose IDs begin as the filter says.
+  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> Choice? {
+    for (number, part) in parts.enumerated() {
+      guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
+        continue
+      }
+      let range = IDRange.prefix(text)
+      let estimate = try view.estimatedCount(of: range)
+      // It is a walk like that over all documents, only shorter.
+      return Choice(
+        access: .ids(range), estimate: estimate / QueryPlanner.lookupCost, answered: [number])
+    }
+    return nil
   }
 
   /// What one index can do.
@@ -98,7 +110,7 @@ struct QueryPlanner {
         guard case .test(let path, let test) = part, path.keys == kept.index.path else { continue }
         _ = conditions.add(test, part: number)
       }
-      return try conditions.isEmpty ? [] : [choice(kept, conditions, answersAll: true)]
+      return try conditions.isEmpty ? [] : [choice(kept, conditions)]
     }
     var choices: [Choice] = []
     for (number, part) in parts.enumerated() {
@@ -113,7 +125,7 @@ struct QueryPlanner {
         _ = conditions.add(test, part: innerNumber)
       }
       guard !conditions.isEmpty else { continue }
-      var choice = try choice(kept, conditions, answersAll: true)
+      var choice = try choice(kept, conditions)
       choice.answered = choice.answered.count == inner.count ? [number] : []
       choices.append(choice)
     }
@@ -121,21 +133,14 @@ struct QueryPlanner {
   }
 
   private func choice(
-    _ kept: KeptIndex, _ conditions: IndexConditions, answersAll: Bool
+    _ kept: KeptIndex, _ conditions: IndexConditions
   ) throws(DatabaseError) -> Choice {
     let (ranges, answered) = conditions.ranges
     var estimate = 0
-    for range in ranges { estimate += try self.estimate(kept, range) }
+    for range in ranges { estimate += try view.estimatedCount(of: kept, range) }
     return Choice(
       access: .index(IndexAccess(kept: kept, ranges: ranges, estimate: estimate)),
       estimate: estimate, answered: answered)
-  }
-
-  private func estimate(_ kept: KeptIndex, _ range: IndexRange) throws(DatabaseError) -> Int {
-    guard let bounds = range.bounds(IndexEntries.prefix(kept.number)) else { return 0 }
-    return try view.repairing { (state) throws(PageError) in
-      try state.catalog.estimatedCount(from: bounds.lower, to: bounds.upper)
-    }
   }
 
   /// Alternatives each of which an index can find.
@@ -202,7 +207,7 @@ struct QueryPlanner {
       if case .not(.test(sort.path, .equal(.null))) = part { true } else { false }
     }
     guard sort.descending || isPresent else { return }
-    let entries = try estimate(kept, .all)
+    let entries = try view.estimatedCount(of: kept, .all)
     let wanted = (limit + query.offset) * QueryPlanner.lookupCost
     // How many of them fulfil the filter is known from other indexes, or is a guess.
     let isFiltered = !parts.allSatisfy {
