@@ -1,3 +1,4 @@
+import DivanLog
 import DivanTesting
 import Testing
 
@@ -93,6 +94,38 @@ struct QueryAgreementTests {
     }
     let past = try database.snapshot(named: "then")
     for _ in 0..<40 { try expect(past, plain, made.query(), "past") }
+    try database.close()
+  }
+
+  @Test(arguments: 201...206)
+  func `a document that is judged by itself is meant, and comes where the results have it`(
+    seed: UInt64
+  ) throws {
+    var made = RandomQueries(seed: seed)
+    var plain = PlainQuery(documents: [:])
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<60 {
+        let document = made.document()
+        plain.documents["doc-\(number)"] = document
+        _ = try transaction.put(Document(id: "doc-\(number)", document))
+      }
+    }
+    let snapshot = try database.snapshot()
+    for _ in 0..<60 {
+      var query = made.query()
+      (query.limit, query.offset) = (nil, 0)
+      let judge = try QueryJudge(query)
+      var judged: [(key: [UInt8], id: String)] = []
+      for id in plain.documents.keys {
+        let body = try #require(try snapshot.get(id)).encoded().bytes
+        if let key = try judge.key(of: SharedBytes(utf8: id), body, in: snapshot.view) {
+          judged.append((key, id))
+        }
+      }
+      judged.sort { $0.key.lexicographicallyPrecedes($1.key) }
+      #expect(judged.map(\.id) == plain.ids(query), "seed \(seed): \(query)")
+    }
     try database.close()
   }
 }

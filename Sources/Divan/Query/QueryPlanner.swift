@@ -202,35 +202,47 @@ struct QueryPlanner {
     guard let limit = query.limit,
       let kept = indexes.first(where: { $0.index.path == keys && !$0.index.eachElement })
     else { return }
-    // Null and what is missing come last here, or not at all; first, they would have to be searched for.
-    let isPresent = parts.contains { part in
-      if case .not(.test(sort.path, .equal(.null))) = part { true } else { false }
-    }
-    guard sort.descending || isPresent else { return }
-    let entries = try view.estimatedCount(of: kept, .all)
-    let wanted = (limit + query.offset) * QueryPlanner.lookupCost
-    // How many of them fulfil the filter is known from other indexes, or is a guess.
-    let isFiltered = !parts.allSatisfy {
-      if case .not(.test(sort.path, .equal(.null))) = $0 { true } else { false }
-    }
-    var matching = max(1, entries)
-    if isFiltered {
-      if case .everything = plan.access {
-        matching = max(1, entries / 10)
-      } else {
-        matching = max(1, plan.estimate)
+    // What the filter says of the property itself bounds the walk.
+    var conditions = IndexConditions()
+    var isPresent = false
+    var others = parts.count
+    for (number, part) in parts.enumerated() {
+      if case .test(sort.path, let test) = part { _ = conditions.add(test, part: number) }
+      if case .not(.test(sort.path, .equal(.null))) = part {
+        isPresent = true
+        others -= 1
       }
     }
-    let cost = Double(wanted) * Double(entries) / Double(matching)
-    var other = plan.estimate * QueryPlanner.lookupCost
-    if case .everything = plan.access { other = total * 2 }
-    guard cost < Double(other) else { return }
+    var range = IndexRange.all
+    var answered: Set<Int> = []
+    if !conditions.isEmpty {
+      let own = conditions.ranges
+      guard own.ranges.count == 1, own.ranges[0].hasOrder(byBytes: sort.byBytes) else { return }
+      (range, answered) = (own.ranges[0], own.answered)
+      isPresent = true
+      others -= answered.count
+    }
+    // Null and what is missing come last here, or not at all; first, they would have to be searched for.
+    guard sort.descending || isPresent else { return }
+    let entries = try view.estimatedCount(of: kept, range)
+    // How many of them fulfil the rest is known from other indexes, or is a guess.
+    var matching = Double(entries)
+    if others > 0 {
+      if case .everything = plan.access { matching /= 10 } else { matching = Double(plan.estimate) }
+    }
+    let walked = min(
+      Double(entries), (Double(limit) + Double(query.offset)) * Double(entries) / max(1, matching))
+    let cost = walked * Double(QueryPlanner.lookupCost)
+    var other = Double(plan.estimate * QueryPlanner.lookupCost)
+    if case .everything = plan.access { other = Double(total) * 2 }
+    guard cost < other else { return }
     plan = QueryPlan(
       access: .index(
         IndexAccess(
-          kept: kept, ranges: [.all], estimate: entries, isFollowedByNone: !isPresent)),
-      rest: query.whole, order: .fromIndex,
-      estimate: min(entries, Int(cost) / QueryPlanner.lookupCost))
+          kept: kept, ranges: [range], estimate: entries, isFollowedByNone: !isPresent)),
+      rest: .joining(
+        parts.enumerated().filter { !answered.contains($0.offset) }.map(\.element)),
+      order: .fromIndex, estimate: Int(walked))
   }
 }
 
