@@ -69,6 +69,7 @@ extension Query {
   ///   - descending: whether in the opposite order.
   ///   - byBytes: whether texts are in the order of their bytes, which an index has, and not in that of people.
   ///   - property: the property.
+  /// - Returns: the query with this order behind those that were said before.
   public func sort<PropertyValue: QueryOrdered>(
     descending: Bool = false, byBytes: Bool = false,
     _ property: (QuerySubject<Subject>) -> QueryProperty<PropertyValue>

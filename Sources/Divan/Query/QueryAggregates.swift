@@ -101,6 +101,8 @@ extension QuerySource {
   ///   - query: what is meant.
   ///   - property: by what it is grouped.
   ///   - aggregates: what is asked of each group.
+  /// - Returns: the groups, with as many values each as there are aggregates.
+  /// - Throws: as every call of a ``QuerySource``.
   public func groups<Subject, V>(
     _ query: Query<Subject>, by property: (QuerySubject<Subject>) -> QueryProperty<V>,
     _ aggregates: QueryAggregate<Subject>...

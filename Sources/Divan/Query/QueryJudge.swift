@@ -25,6 +25,8 @@ struct QueryJudge: Sendable {
   ///   - id: the document's ID.
   ///   - body: its properties in their stored form.
   ///   - view: where references lead.
+  /// - Returns: bytes whose order is that of the results.
+  /// - Throws: `damaged` if what is looked at is no value; what reading throws that references lead to.
   func key(
     of id: SharedBytes, _ body: SharedBytes, in view: StoreView
   ) throws(DatabaseError) -> [UInt8]? {

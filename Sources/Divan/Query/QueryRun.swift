@@ -243,8 +243,10 @@ extension IndexAccess {
 // MARK: - In the order of an index
 
 extension QueryRun {
-  /// Walks along the index. Documents of one value come together, and so do those of which the index does not know the
-  /// order: they are sorted before they are handed out.
+  /// Walks along the index.
+  ///
+  /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
+  /// before they are handed out.
   private func forEachFromIndex(_ emit: (Hit) throws -> Bool) throws {
     guard case .index(let access) = plan.access, let sort = query.sorts.first else { return }
     var group: (key: [UInt8], ids: [String])?

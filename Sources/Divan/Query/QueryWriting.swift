@@ -8,6 +8,7 @@ extension WriteTransaction {
   ///   - query: what is meant.
   ///   - change: changes one document.
   /// - Returns: how many documents were changed.
+  /// - Throws: what finding, reading and putting documents throws, and what `change` throws.
   @discardableResult
   public func update<Subject>(
     _ query: Query<Subject>, _ change: (inout Document) throws -> Void
