@@ -131,6 +131,10 @@ struct PlainQuery {
       return a.count - b.count
     case (.null, .null): return 0
     default:
+      // Beyond what `Decimal` holds no two of the numbers are near each other.
+      if let x = a.doubleValue, let y = b.doubleValue, max(abs(x), abs(y)) > 1e30 {
+        return x < y ? -1 : x == y ? 0 : 1
+      }
       let (x, y) = (decimal(a), decimal(b))
       return x < y ? -1 : x == y ? 0 : 1
     }

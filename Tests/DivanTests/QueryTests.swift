@@ -383,6 +383,8 @@ struct QueryTests {
     let hot = try recipes().snapshot().ids(
       Query<Recipe>().filter(#Predicate { $0.minutes > 20 && $0.author.name == "A1" }))
     #expect(hot == ["r3", "r5"])
+    let own = try recipes().snapshot().ids(Query<Recipe>().filter(#Predicate { $0.id == "r2" }))
+    #expect(own == ["r2"])
   }
 
   @Test func `what a predicate has that cannot be run is refused when it is given, and named`()

@@ -149,7 +149,7 @@ extension ModelContext {
   }
 
   /// The first model that a query means; nil if there is none.
-  public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.limit(1)).first }
+  public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
 
   /// How many models a query means; no model is made.
   public func count<M: Model>(_ query: Query<M>) throws -> Int {

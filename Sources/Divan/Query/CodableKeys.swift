@@ -15,7 +15,27 @@ enum CodableKeys {
   ///   can be made.
   static func key<Root: Decodable>(
     of path: AnyKeyPath, in _: Root.Type
-  ) throws(DatabaseError) -> String {
+  ) throws(DatabaseError) -> String { try find(path, in: Root.self).key }
+
+  /// Where the property at a key path is in documents that are of the type.
+  ///
+  /// - Throws: as ``key(of:in:)``; and if it is the document's revision, which no filter knows.
+  static func path<Root: Decodable>(
+    to path: AnyKeyPath, in _: Root.Type, from subject: QueryPath
+  ) throws(DatabaseError) -> QueryPath {
+    let (key, mark) = try find(path, in: Root.self)
+    guard subject.steps.isEmpty else { return subject.appending(.key(key)) }
+    // Marked properties are not among the others.
+    if mark is DocumentID { return .documentID }
+    guard !(mark is DocumentRevision) else {
+      throw refusal(Root.self, "it is the document's revision, which queries do not ask for", nil)
+    }
+    return subject.appending(.key(key))
+  }
+
+  private static func find<Root: Decodable>(
+    _ path: AnyKeyPath, in _: Root.Type
+  ) throws(DatabaseError) -> (key: String, given: Any) {
     let session = SampleSession()
     do {
       _ = try Root(from: SampleDecoder(session: session, isOutermost: true, isAltered: false))
@@ -33,7 +53,7 @@ enum CodableKeys {
         let first = try? Value(queryConstant: given),
         let second = try? Value(queryConstant: found), first == second, !first.isNull
       else { continue }
-      return key
+      return (key, given)
     }
     throw refusal(
       Root.self, "the property is computed, or no two values of its type can be made up", nil)

@@ -142,6 +142,9 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
       if !isSubject { path = path.appending(.reference) }
       key = try type.queryKey(of: keyPath)
     } else if let type = Root.Output.self as? any Codable.Type {
+      if isSubject {
+        return .property(try CodableKeys.path(to: keyPath, in: type, from: path), Output.self)
+      }
       key = try CodableKeys.key(of: keyPath, in: type)
     } else {
       throw PredicateTranslation.refusal(self)

@@ -94,6 +94,9 @@ extension Query {
     return query
   }
 
+  /// The query with the first of its results only, if it has any.
+  var onlyFirst: Query { limit(min(core.limit ?? 1, 1)) }
+
   /// Without the first results.
   ///
   /// - Precondition: `count` is not negative.

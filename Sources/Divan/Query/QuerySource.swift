@@ -40,11 +40,11 @@ extension QuerySource {
 
   /// The first document that a query means; nil if there is none.
   public func first(_ query: Query<Document>) throws -> Document? {
-    try documents(of: query.limit(1).core).first
+    try documents(of: query.onlyFirst.core).first
   }
 
   /// The first value that a query means; nil if there is none.
-  public func first<T: Codable>(_ query: Query<T>) throws -> T? { try find(query.limit(1)).first }
+  public func first<T: Codable>(_ query: Query<T>) throws -> T? { try find(query.onlyFirst).first }
 
   /// The IDs of the documents that a query means, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {

@@ -19,18 +19,6 @@ public struct QuerySubject<Subject>: Sendable {
     }
     return QueryProperty(.documentID, refusal: refusal)
   }
-
-  /// A property under a name that is found by `find`, or why there is none.
-  func property<PropertyValue>(
-    _ find: () throws(DatabaseError) -> String
-  ) -> QueryProperty<PropertyValue> {
-    if let refusal { return QueryProperty(path, refusal: refusal) }
-    do throws(DatabaseError) {
-      return QueryProperty(path.appending(.key(try find())))
-    } catch {
-      return QueryProperty(path, refusal: error)
-    }
-  }
 }
 
 extension QuerySubject where Subject == Document {
@@ -45,6 +33,11 @@ extension QuerySubject where Subject: Codable {
   public subscript<PropertyValue>(
     dynamicMember path: KeyPath<Subject, PropertyValue>
   ) -> QueryProperty<PropertyValue> {
-    property { () throws(DatabaseError) in try CodableKeys.key(of: path, in: Subject.self) }
+    if let refusal { return QueryProperty(self.path, refusal: refusal) }
+    do throws(DatabaseError) {
+      return QueryProperty(try CodableKeys.path(to: path, in: Subject.self, from: self.path))
+    } catch {
+      return QueryProperty(self.path, refusal: error)
+    }
   }
 }
