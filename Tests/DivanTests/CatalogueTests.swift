@@ -518,6 +518,89 @@ struct CatalogueTests {
     #expect(difference.deletions == [0] && difference.insertions == [1])
   }
 
+  @Test func `models, values and documents are asked for`() throws {
+    let database = try open()
+    let context = database.makeContext()
+    let list = ChoreList(in: context)
+    let today = Date(timeIntervalSince1970: 1_000_000)
+    for number in 0..<10 {
+      let chore = Chore(in: context)
+      chore.title = "Chore \(number)"
+      chore.due = number < 5 ? Date(timeIntervalSince1970: Double(number)) : nil
+      chore.list = number > 2 ? list : nil
+    }
+    try context.saveAllModels()
+    let late = Query<Chore>()
+      .filter { $0.title.hasPrefix("Chore") && $0.due < today && $0.list != nil }
+      .sort(\.due, descending: true).limit(20)
+    let chores = try context.find(late)
+    #expect(chores.map(\.title) == ["Chore 4", "Chore 3"])
+    let open = try Query<Chore>().filter(#Predicate { $0.title.contains("1") && $0.due == nil })
+    #expect(try context.count(open) == 0)
+
+    let kitchen = try self.open("/Kitchen.divan")
+    var soup = Recipe(name: "Soup", minutes: 20, steps: [.init(text: "Cut"), .init(text: "Boil")])
+    try kitchen.write { transaction in
+      try transaction.put(&soup)
+      for (title, year) in [("Metropolis", 1927), ("Frau im Mond", 1929), ("M", 1931)] {
+        _ = try transaction.put(
+          Document(
+            id: title,
+            [
+              "title": .string(title), "year": .int(Int64(year)), "cast": ["Brigitte Helm"],
+              "minutes": 100,
+            ]))
+      }
+    }
+    let snapshot = try kitchen.snapshot()
+    let quick = try snapshot.find(Query<Recipe>().filter { $0.minutes < 30 && $0.steps.count > 1 })
+    let query = Query<Document>().filter {
+      $0["year"].isIn(1920..<1930) && $0["cast"].contains("Brigitte Helm")
+    }
+    let ids = try snapshot.ids(query.sort("year"))
+    let count = try snapshot.count(query)
+    #expect(quick.count == 1 && ids == ["Metropolis", "Frau im Mond"] && count == 2)
+    let named = Query<Document>()
+      .filter {
+        $0["title"].matches("*polis")
+          || $0["title"].containsText("frau", ignoring: .caseAndDiacritics)
+      }
+      .filter { !($0["year"] < 1920) && $0["cast"].allSatisfy { $0 != "Nobody" } }
+      .sort("title").sort("year", descending: true, byBytes: true)
+    #expect(try snapshot.ids(named) == ["Frau im Mond", "Metropolis"])
+  }
+
+  @Test func `what a query means is counted, grouped, changed and explained`() throws {
+    let database = try open()
+    let films = Query<Document>().filter { $0["kind"] == "film" }
+    try database.write { transaction in
+      for year in [1927, 1927, 1931] {
+        _ = try transaction.put(
+          Document([
+            "kind": "film", "year": .int(Int64(year)), "minutes": 90, "title": .string("T\(year)"),
+          ]))
+      }
+      _ = try transaction.put(Document(["kind": "film", "title": "A"]))
+    }
+    let snapshot = try database.snapshot()
+    let total = try snapshot.sum(films) { $0["minutes"] }
+    let first = try snapshot.minimum(films) { $0["year"] }
+    let byYear = try snapshot.groups(films, by: { $0["year"] }, .count, .average { $0["minutes"] })
+    let titles = try snapshot.values(films.sort("title"), { $0["title"] }, { $0["year"] })
+    let years = try snapshot.distinct(films) { $0["year"] }
+    #expect(total == 270 && first == 1927 && byYear.map(\.values[0]) == [1, 2, 1])
+    #expect(titles.first == ["A", .null] && years == [1927, 1931])
+    try database.write { transaction in
+      try transaction.update(films.filter { $0["year"] < 1928 }) { $0["silent"] = true }
+      try transaction.delete(films.filter { $0["year"].isMissing })
+    }
+    try database.addIndex(DocumentIndex("by year", on: "year"))
+    let explanation = try database.snapshot().explain(films.filter { $0["year"] == 1927 })
+    print(explanation, explanation.indexes, explanation.documentsRead)
+    #expect(explanation.indexes == ["by year"] && explanation.results == 2)
+    #expect(try database.snapshot().count(films.filter { $0["silent"] == true }) == 2)
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -539,6 +622,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 49)
+    #expect(count == 56)
   }
 }

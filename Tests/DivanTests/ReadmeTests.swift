@@ -144,6 +144,26 @@ struct ReadmeTests {
     #expect(try database.indexes().count == 3)
   }
 
+  @Test func `the query of the README finds its film`() throws {
+    let database = try Database.inMemory()
+    let context = database.makeContext()
+    for (title, year) in [("Metropolis", 1927), ("M", 1931), ("The Kid", 1921)] {
+      let film = Film(in: context)
+      film.title = title
+      film.year = year
+      film.cast = ["Brigitte Helm"]
+    }
+    try context.saveAllModels()
+    let silent = Query<Film>()
+      .filter {
+        $0.year.isIn(1920..<1930) && $0.cast.contains("Brigitte Helm") && !$0.title.hasPrefix("The")
+      }
+      .sort(\.year).limit(20)
+    for film in try context.find(silent) { print(film.title) }
+    print(try context.count(silent), try context.explain(silent))
+    #expect(try context.find(silent).map(\.title) == ["Metropolis"])
+  }
+
   @Test func `the lines of the README are exported and imported`() throws {
     let disk = SimulatedDisk()
     let database = try Database(at: "Films.divan", configuration: disk.configuration())
@@ -167,7 +187,7 @@ struct ReadmeTests {
     let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
-    #expect(blocks.count == 8)
+    #expect(blocks.count == 9)
     // Paths and what is printed differ; every other line stands above as it stands there.
     for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)

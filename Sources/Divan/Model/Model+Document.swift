@@ -29,6 +29,7 @@ extension Model {
     guard let property = property(index) else { return false }
     property.prepareToRead(self)
     let flags = flags(at: modelClass.places[index])
+    if flags & PropertyFlags.recording != 0 { PropertyRecorder.current.get()?.note(index) }
     if flags & PropertyFlags.observed != 0 { noteAccess(property.observationPath(in: self)) }
     return flags & PropertyFlags.reference != 0
   }

@@ -50,6 +50,19 @@ public struct ModelRegistry: Sendable {
   /// The class of the documents that have this type.
   public subscript(type: String) -> Model.Type? { classes[type] ?? chooser?(type) }
 
+  /// Which documents are of a class or of a subclass of it, by the classes that are registered; nil if that takes
+  /// code to say.
+  func subclassNames<M: Model>(of type: M.Type) -> FilterExpression? {
+    // Where a class is not registered, documents of unknown classes may be of it.
+    guard chooser == nil, typeKeys.count == 1, let key = typeKeys.first,
+      classes.values.contains(where: { $0 == type })
+    else { return nil }
+    let names = classes.filter { $0.value is M.Type }.map(\.key).sorted()
+    let path = QueryPath(steps: [.key(key)])
+    return .test(
+      path, names.count == 1 ? .equal(.string(names[0])) : .oneOf(names.map { .string($0) }))
+  }
+
   /// The class of a document; nil if nobody knows.
   func modelClass(of document: Document) -> Model.Type? {
     for key in typeKeys {

@@ -200,7 +200,7 @@ extension StoreView {
 }
 
 /// The IDs of the documents of an index that are in a range, each once.
-private struct IndexEntryCursor {
+struct IndexEntryCursor {
   private enum Source {
     case scan(LayeredScan)
     case computed(ArraySlice<[UInt8]>)
@@ -216,9 +216,16 @@ private struct IndexEntryCursor {
   init(
     _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
+    try self.init(view, try view.index(named: name), range, descending: descending)
+  }
+
+  /// The same of an index that can be used.
+  init(
+    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
+  ) throws(DatabaseError) {
     self.view = view
     self.range = range
-    kept = try view.index(named: name)
+    self.kept = kept
     if view.past != nil {
       let computed = try view.computedEntries(of: kept, range)
       source = .computed(ArraySlice(descending ? computed.reversed() : computed))
@@ -231,20 +238,23 @@ private struct IndexEntryCursor {
     seen = kept.index.eachElement && !range.isOneValue ? [] : nil
   }
 
-  mutating func next() throws(DatabaseError) -> String? {
-    while let id = try nextOfAll() {
+  mutating func next() throws(DatabaseError) -> String? { try nextEntry()?.id }
+
+  /// The next ID with the bytes of its value; those are empty where the version has no index of its own.
+  mutating func nextEntry() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
+    while let found = try nextOfAll() {
       // By bytes: IDs that look alike are different ones.
-      if seen?.insert(Array(id.utf8)).inserted ?? true { return id }
+      if seen?.insert(Array(found.id.utf8)).inserted ?? true { return found }
     }
     return nil
   }
 
-  private mutating func nextOfAll() throws(DatabaseError) -> String? {
+  private mutating func nextOfAll() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
     switch source {
     case .computed(var ids):
       guard let id = ids.popFirst() else { return nil }
       source = .computed(ids)
-      return String(decoding: id, as: UTF8.self)
+      return (String(decoding: id, as: UTF8.self), .empty)
     case .scan(var scan):
       defer { source = .scan(scan) }
       while let item = try view.step(&scan) {
@@ -253,10 +263,10 @@ private struct IndexEntryCursor {
             Damage(path: view.store.path, offset: 0, reason: "an entry of an index that is none"))
         }
         guard let isMeant = range.contains(value) else {
-          if try self.isMeant(id, value) { return id }
+          if try self.isMeant(id, value) { return (id, value) }
           continue
         }
-        if isMeant { return id }
+        if isMeant { return (id, value) }
       }
       return nil
     }

@@ -1,0 +1,79 @@
+import Divan
+
+extension Workload {
+  /// Queries of a store with an index of the moments at which documents were created, which are nearly all different.
+  static let querying = [
+    Workload(
+      name: "query-equal", title: "the document of a value in an index", unit: .nanoseconds,
+      prepare: { try loadIndexed($0) }
+    ) { bench in
+      let moments = bench.samples.documents(0..<min(bench.count, 20_000)).compactMap {
+        $0["created"]?.stringValue
+      }
+      return try measureQueries(bench, moments) { snapshot, moment in
+        try snapshot.find(Query<Document>().filter { $0["created"] == .string(moment) }).count
+      }
+    },
+    Workload(
+      name: "query-range", title: "100 documents in the order of an index", unit: .nanoseconds,
+      prepare: { try loadIndexed($0) }
+    ) { bench in
+      let days = (0..<500).map { "20\(10 + $0 % 10)-0\(1 + $0 % 9)-1\($0 % 7)" }
+      return try measureQueries(bench, days) { snapshot, day in
+        let query = Query<Document>().filter { $0["created"] >= .string(day) }
+          .sort("created", byBytes: true).limit(100)
+        return try snapshot.find(query).count
+      }
+    },
+    Workload(
+      name: "query-count", title: "count of a tenth of an index", unit: .nanosecondsPerDocument,
+      prepare: { try loadIndexed($0) }
+    ) { bench in
+      var count = 0
+      let elapsed = try measureQueries(bench, ["2005", "2010", "2015"]) { snapshot, year in
+        let end = "20" + year.suffix(2).prefix(1) + (year.hasSuffix("0") ? "3" : "8")
+        count = try snapshot.count(
+          Query<Document>().filter {
+            $0["created"] >= .string(year) && $0["created"] < .string(end)
+          })
+        return count
+      }
+      return elapsed / Double(count)
+    },
+    Workload(
+      name: "query-scan", title: "a filter that no index answers, over all documents",
+      unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
+    ) { bench in
+      try measureQueries(bench, [1950, 1990]) { snapshot, year in
+        try snapshot.count(
+          Query<Document>().filter { $0["year"] > .int(year) && $0["done"] == true })
+      } / Double(bench.count)
+    },
+  ]
+
+  private static func loadIndexed(_ bench: Bench) throws {
+    try bench.load("indexed")
+    let database = try bench.open("indexed")
+    try database.addIndex(DocumentIndex("created", on: "created"))
+    try database.close()
+  }
+
+  /// Nanoseconds for each query.
+  private static func measureQueries<Parameter>(
+    _ bench: Bench, _ parameters: [Parameter], _ query: (Snapshot, Parameter) throws -> Int
+  ) throws -> Double {
+    let database = try bench.open("indexed")
+    let snapshot = try database.snapshot()
+    var elapsed = 0.0
+    // The first time touches the pages.
+    for _ in 0..<2 {
+      var found = 0
+      elapsed = try seconds {
+        for parameter in parameters { found += try query(snapshot, parameter) }
+      }
+      guard found > 0 else { throw BenchmarkError("nothing was found") }
+    }
+    try database.close()
+    return elapsed * 1e9 / Double(parameters.count)
+  }
+}

@@ -1,0 +1,179 @@
+// Queries for models.
+
+extension Query where Subject: Model {
+  /// Makes a query for all models of the class.
+  ///
+  /// Of a class that declares a ``Model/documentType``, those documents only that have it as their `type`. In a context
+  /// with a ``ModelRegistry`` models of subclasses are among them, too.
+  public init() { core.kind = ModelKind.withoutRegistry(Subject.self) }
+
+  /// In the order of a property: see ``sort(descending:byBytes:_:)``.
+  public func sort<PropertyValue: QueryOrdered>(
+    _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false
+  ) -> Query {
+    sort(descending: descending, byBytes: byBytes) { $0[dynamicMember: path] }
+  }
+}
+
+/// Which documents are of a class.
+enum ModelKind {
+  /// Those that say so, where there is no registry.
+  static func withoutRegistry(_ type: Model.Type) -> FilterExpression {
+    guard let name = type.documentType else { return .all }
+    return .test(QueryPath(steps: [.key(type.documentTypeKey)]), .equal(.string(name)))
+  }
+
+  /// Those that a context makes models of the class of.
+  static func of<M: Model>(_ type: M.Type, _ registry: ModelRegistry?) -> FilterExpression {
+    let alone = withoutRegistry(type)
+    guard let registry else { return alone }
+    if let names = registry.subclassNames(of: type) { return names }
+    return .custom("documents of \(type)") { body in
+      let document = Document(id: "", revision: nil, body)
+      if let found = registry.modelClass(of: document) { return found is M.Type }
+      guard let name = type.documentType else { return true }
+      return document[type.documentTypeKey]?.stringValue == name
+    }
+  }
+}
+
+// MARK: - Properties of models
+
+extension QuerySubject where Subject: Model {
+  /// A property of the class.
+  public subscript<PropertyValue>(
+    dynamicMember path: KeyPath<Subject, PropertyValue>
+  ) -> QueryProperty<PropertyValue> {
+    QueryProperty<Subject>(self.path, refusal: refusal).member(path)
+  }
+}
+
+extension QueryProperty {
+  /// A property of the model that this one refers to; where it refers to none, it is missing.
+  ///
+  /// Each of these models' documents is read once.
+  public subscript<Target: Model, Inner>(
+    dynamicMember path: KeyPath<Target, Inner>
+  ) -> QueryProperty<Inner> where PropertyValue == Target? {
+    QueryProperty(self.path.appending(.reference), refusal: refusal).member(path)
+  }
+
+  /// A property of the model that is an element of an array.
+  public subscript<Inner>(
+    dynamicMember path: KeyPath<PropertyValue, Inner>
+  ) -> QueryProperty<Inner> where PropertyValue: Model {
+    QueryProperty(self.path.appending(.reference), refusal: refusal).member(path)
+  }
+
+  fileprivate func member<Target: Model, Inner>(
+    _ member: KeyPath<Target, Inner>
+  ) -> QueryProperty<Inner> {
+    guard refusal == nil else { return QueryProperty<Inner>(path, refusal: refusal) }
+    do throws(DatabaseError) {
+      if let key = try ModelKeys.key(of: member, in: Target.self) {
+        return QueryProperty<Inner>(path.appending(.key(key)))
+      }
+    } catch {
+      return QueryProperty<Inner>(path, refusal: error)
+    }
+    // The ID of what a reference leads to is what refers.
+    guard path.steps.last == .reference else { return QueryProperty<Inner>(.documentID) }
+    return QueryProperty<Inner>(QueryPath(steps: path.steps.dropLast()))
+  }
+}
+
+// MARK: - References
+
+extension QueryProperty {
+  /// Whether the property refers to this model.
+  public static func == <Target: Model>(
+    property: Self, target: ModelID<Target>?
+  ) -> Filter where PropertyValue == Target? {
+    property.test(.equal(target.map { .string($0.documentID) } ?? .null))
+  }
+
+  /// Whether it does not.
+  public static func != <Target: Model>(
+    property: Self, target: ModelID<Target>?
+  ) -> Filter where PropertyValue == Target? { !(property == target) }
+
+  /// Whether the property refers to this model, or to none if that is nil.
+  public static func == <Target: Model>(
+    property: Self, target: Target?
+  ) -> Filter where PropertyValue == Target? {
+    property.test(.equal(target.map { .string($0.id) } ?? .null))
+  }
+
+  /// Whether it does not.
+  public static func != <Target: Model>(
+    property: Self, target: Target?
+  ) -> Filter where PropertyValue == Target? { !(property == target) }
+
+  /// Whether the property refers to nothing.
+  public static func == <Target: Model>(
+    property: Self, _: _OptionalNilComparisonType
+  ) -> Filter where PropertyValue == Target? { property.test(.equal(.null)) }
+
+  /// Whether it refers to anything.
+  public static func != <Target: Model>(
+    property: Self, _: _OptionalNilComparisonType
+  ) -> Filter where PropertyValue == Target? { !property.test(.equal(.null)) }
+
+  /// Whether one of the models that the property refers to is this one.
+  public func contains<Target: Model>(_ target: ModelID<Target>) -> Filter
+  where PropertyValue == [Target] {
+    contains { $0.test(.equal(.string(target.documentID))) }
+  }
+
+  /// Whether one of the models that the property refers to is this one.
+  public func contains<Target: Model>(_ target: Target) -> Filter
+  where PropertyValue == [Target] {
+    contains { $0.test(.equal(.string(target.id))) }
+  }
+}
+
+// MARK: - Asking a context
+
+extension ModelContext {
+  /// The models that a query means, in its order.
+  ///
+  /// It is asked of what is stored, as the context sees it: what is changed and not saved makes no difference, and models
+  /// that were not saved yet are not among them.
+  ///
+  /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be answered; whatever reading throws.
+  public func find<M: Model>(_ query: Query<M>) throws -> [M] {
+    try core.requireSnapshot().documents(of: core.query(query)).compactMap { document in
+      let model = try core.model(M.self, of: document)
+      return model.isDeleted ? nil : model
+    }
+  }
+
+  /// The first model that a query means; nil if there is none.
+  public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
+
+  /// How many models a query means; no model is made.
+  public func count<M: Model>(_ query: Query<M>) throws -> Int {
+    try core.requireSnapshot().count(core.known(query))
+  }
+
+  /// Whether a query means any model; no model is made.
+  public func exists<M: Model>(_ query: Query<M>) throws -> Bool {
+    try core.requireSnapshot().exists(core.known(query))
+  }
+
+  /// Answers a query and says how.
+  public func explain<M: Model>(_ query: Query<M>) throws -> QueryExplanation {
+    try core.requireSnapshot().explain(core.known(query))
+  }
+}
+
+extension ModelContextCore {
+  /// A query for what this context makes models of the class of.
+  fileprivate func known<M: Model>(_ query: Query<M>) -> Query<M> {
+    var query = query
+    query.core.kind = ModelKind.of(M.self, registry)
+    return query
+  }
+
+  fileprivate func query<M: Model>(_ query: Query<M>) -> QueryCore { known(query).core }
+}

@@ -1,0 +1,222 @@
+// Numbers, groups and single properties of what a query means, without making documents.
+
+/// A number that is made of many results: see ``QuerySource/groups(_:by:_:)``.
+///
+/// What is no number, or not there, counts for nothing in a sum or an average; the least and the greatest value are found
+/// in the order in which results are sorted, without null and what is missing.
+public struct QueryAggregate<Subject>: Sendable {
+  let kind: AggregateKind
+  let path: QueryPath
+  let refusal: DatabaseError?
+
+  /// How many results there are.
+  public static var count: QueryAggregate {
+    QueryAggregate(kind: .count, path: QueryPath(), refusal: nil)
+  }
+
+  /// The sum of a property; 0 if there is no number.
+  public static func sum<V>(_ property: (QuerySubject<Subject>) -> QueryProperty<V>) -> Self {
+    make(.sum, property)
+  }
+
+  /// The average of a property; null if there is no number.
+  public static func average<V>(_ property: (QuerySubject<Subject>) -> QueryProperty<V>) -> Self {
+    make(.average, property)
+  }
+
+  /// The least value of a property; null if there is none.
+  public static func min<V>(_ property: (QuerySubject<Subject>) -> QueryProperty<V>) -> Self {
+    make(.min, property)
+  }
+
+  /// The greatest value of a property; null if there is none.
+  public static func max<V>(_ property: (QuerySubject<Subject>) -> QueryProperty<V>) -> Self {
+    make(.max, property)
+  }
+
+  private static func make<V>(
+    _ kind: AggregateKind, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) -> Self {
+    let property = property(QuerySubject())
+    return QueryAggregate(kind: kind, path: property.path, refusal: property.refusal)
+  }
+}
+
+enum AggregateKind: Sendable { case count, sum, average, min, max }
+
+/// The results of a query that have the same values of some property.
+public struct QueryGroup: Sendable, Hashable {
+  /// The value that they have in common; null where it is missing.
+  public let key: Value
+  /// What was asked of the group, in the order in which it was asked.
+  public let values: [Value]
+}
+
+extension QuerySource {
+  /// Numbers that are made of the results of a query.
+  ///
+  /// Reads each document that is meant once, however many numbers are asked for; for a count none, where indexes answer
+  /// the filter.
+  ///
+  /// - Returns: as many values as there are aggregates, in their order.
+  public func aggregate<Subject>(
+    _ query: Query<Subject>, _ aggregates: QueryAggregate<Subject>...
+  ) throws -> [Value] {
+    var sums = try aggregates.map { try RunningAggregate($0) }
+    let run = try run(query.core)
+    let isReading = aggregates.contains { $0.kind != .count }
+    try run.forEachInAnyOrder { hit in
+      let row = isReading ? run.row(try run.record(of: hit)) : nil
+      for index in sums.indices { try sums[index].add(row) }
+      return true
+    }
+    return sums.map(\.result)
+  }
+
+  /// The sum of a property over the results of a query; 0 if there is no number.
+  public func sum<Subject, V>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> Double { try aggregate(query, .sum(property))[0].doubleValue ?? 0 }
+
+  /// The average of a property over the results of a query; nil if there is no number.
+  public func average<Subject, V>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> Double? { try aggregate(query, .average(property))[0].doubleValue }
+
+  /// The least value of a property among the results of a query; nil if there is none.
+  public func minimum<Subject, V>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> Value? { try aggregate(query, .min(property))[0].unlessNull }
+
+  /// The greatest value of a property among the results of a query; nil if there is none.
+  public func maximum<Subject, V>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> Value? { try aggregate(query, .max(property))[0].unlessNull }
+
+  /// The results of a query in groups of equal values of a property, in the order in which values are sorted.
+  ///
+  /// Numbers are equal however they are written; null and what is missing make one group.
+  ///
+  /// - Parameters:
+  ///   - query: what is meant.
+  ///   - property: by what it is grouped.
+  ///   - aggregates: what is asked of each group.
+  /// - Returns: the groups, with as many values each as there are aggregates.
+  /// - Throws: as every call of a ``QuerySource``.
+  public func groups<Subject, V>(
+    _ query: Query<Subject>, by property: (QuerySubject<Subject>) -> QueryProperty<V>,
+    _ aggregates: QueryAggregate<Subject>...
+  ) throws -> [QueryGroup] {
+    let property = property(QuerySubject())
+    if let refusal = property.refusal { throw refusal }
+    let fresh = try aggregates.map { try RunningAggregate($0) }
+    let path = CompiledPath(property.path)
+    var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
+    let run = try run(query.core)
+    try run.forEachInAnyOrder { hit in
+      let row = run.row(try run.record(of: hit))
+      let value = try row.value(at: path) ?? .null
+      let bytes = SortKeys.bytes(of: value, byBytes: false)
+      var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
+      for index in group.sums.indices { try group.sums[index].add(row) }
+      groups[bytes] = group
+      return true
+    }
+    return groups.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {
+      QueryGroup(key: $0.value.key, values: $0.value.sums.map(\.result))
+    }
+  }
+
+  /// The different values that a property has among the results of a query, in the order in which values are sorted, null
+  /// and missing ones left out.
+  public func distinct<Subject, V>(
+    _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
+  ) throws -> [Value] { try groups(query, by: property).map(\.key).filter { !$0.isNull } }
+
+  /// Some properties of each result of a query, in its order; null for what is missing.
+  ///
+  /// Nothing else of the documents is decoded.
+  public func values<Subject, each V>(
+    _ query: Query<Subject>,
+    _ properties: repeat (QuerySubject<Subject>) -> QueryProperty<each V>
+  ) throws -> [[Value]] {
+    var paths: [CompiledPath] = []
+    for property in repeat each properties {
+      let property = property(QuerySubject())
+      if let refusal = property.refusal { throw refusal }
+      paths.append(CompiledPath(property.path))
+    }
+    let run = try run(query.core)
+    var rows: [[Value]] = []
+    try run.forEach { hit in
+      let row = run.row(try run.record(of: hit))
+      rows.append(try paths.map { try row.value(at: $0) ?? .null })
+      return true
+    }
+    return rows
+  }
+}
+
+extension Value {
+  fileprivate var unlessNull: Value? { isNull ? nil : self }
+}
+
+/// An aggregate while it is made.
+private struct RunningAggregate {
+  private let kind: AggregateKind
+  private let path: CompiledPath
+  private var count = 0
+  private var whole: Int128 = 0
+  private var fraction = 0.0
+  private var isWhole = true
+  private var extreme: (bytes: [UInt8], value: Value)?
+
+  init<Subject>(_ aggregate: QueryAggregate<Subject>) throws(DatabaseError) {
+    if let refusal = aggregate.refusal { throw refusal }
+    kind = aggregate.kind
+    path = CompiledPath(aggregate.path)
+  }
+
+  mutating func add(_ row: QueryRow?) throws(DatabaseError) {
+    guard kind != .count, let row else {
+      count += 1
+      return
+    }
+    guard let value = try row.value(at: path), !value.isNull else { return }
+    switch kind {
+    case .count: break
+    case .sum, .average:
+      switch value {
+      case .int(let number): whole += Int128(number)
+      case .unsigned(let number): whole += Int128(number)
+      case .double(let number):
+        fraction += number
+        isWhole = false
+      default: return
+      }
+      count += 1
+    case .min, .max:
+      let bytes = SortKeys.bytes(of: value, byBytes: false)
+      let isBetter =
+        extreme.map {
+          kind == .min
+            ? bytes.lexicographicallyPrecedes($0.bytes)
+            : $0.bytes.lexicographicallyPrecedes(bytes)
+        } ?? true
+      if isBetter { extreme = (bytes, value) }
+    }
+  }
+
+  var result: Value {
+    switch kind {
+    case .count: .int(Int64(count))
+    case .sum:
+      // Whole numbers have a whole sum, as long as there is one that can be stored.
+      if isWhole, let sum = Int64(exactly: whole) { .int(sum) } else { .double(sum) }
+    case .average: count == 0 ? .null : .double(sum / Double(count))
+    case .min, .max: extreme?.value ?? .null
+    }
+  }
+
+  private var sum: Double { Double(whole) + fraction }
+}

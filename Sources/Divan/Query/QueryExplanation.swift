@@ -1,0 +1,61 @@
+/// What was done to answer a query.
+public struct QueryExplanation: Sendable, CustomStringConvertible {
+  /// Where candidates came from, in words: every document, indexes, or IDs.
+  public let access: String
+  /// The names of the indexes that were looked into.
+  public let indexes: [String]
+  /// What was asked of each candidate's document, in words; nil if nothing was left to ask.
+  public let rest: String?
+  /// How results came into their order, in words.
+  public let order: String
+  /// About how many candidates there would be, as it was known before.
+  public let estimatedRows: Int
+  /// How many entries of indexes were read.
+  public let entriesRead: Int
+  /// How many documents were read.
+  public let documentsRead: Int
+  /// How many results there are.
+  public let results: Int
+
+  /// All of it in some lines.
+  public var description: String {
+    var lines = ["From \(access), about \(estimatedRows)"]
+    if let rest { lines.append("Each document is asked: \(rest)") }
+    lines.append("Order: \(order)")
+    lines.append(
+      "Read \(entriesRead) entries of indexes and \(documentsRead) documents; \(results) results")
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension QueryRun {
+  /// What was done so far, and why.
+  var explanation: QueryExplanation {
+    let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
+    return QueryExplanation(
+      access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
+      order: orderInWords, estimatedRows: plan.estimate, entriesRead: tally.entriesRead,
+      documentsRead: tally.documentsRead, results: tally.results)
+  }
+
+  private var orderInWords: String {
+    switch plan.order {
+    case .byID: return "by the IDs"
+    case .fromIndex: return "as in the index"
+    case .sorted:
+      let limit = query.limit.map { ", of which \($0) are kept" } ?? ""
+      return "the results are sorted" + limit
+    }
+  }
+}
+
+extension QueryAccess {
+  fileprivate var indexNames: [String] {
+    switch self {
+    case .everything, .ids, .named, .nothing: []
+    case .index(let access): [access.kept.index.name]
+    case .intersection(let accesses): accesses.map(\.kept.index.name)
+    case .union(let accesses): accesses.flatMap(\.indexNames)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import DivanLog
+
+/// Judges documents one by one: whether a query means them, and where they come among its results.
+///
+/// So whoever knows the results of a query and what has changed since knows the new results, without asking for all of
+/// them again, unless the query follows references.
+struct QueryJudge: Sendable {
+  /// Whether other documents than the one that is judged have a say.
+  let followsReferences: Bool
+  private let filter: CompiledFilter
+  private let sorts: [QuerySort]
+
+  /// - Throws: `invalidQuery` if the query cannot be answered.
+  init(_ query: QueryCore) throws(DatabaseError) {
+    let whole = query.whole
+    if let refusal = whole.refusal { throw refusal }
+    followsReferences = query.followsReferences
+    filter = CompiledFilter(whole)
+    sorts = query.sorts
+  }
+
+  /// The bytes by which a document is sorted among the results; nil if it is not meant.
+  ///
+  /// - Parameters:
+  ///   - id: the document's ID.
+  ///   - body: its properties in their stored form.
+  ///   - view: where references lead.
+  /// - Returns: bytes whose order is that of the results.
+  /// - Throws: `damaged` if what is looked at is no value; what reading throws that references lead to.
+  func key(
+    of id: SharedBytes, _ body: SharedBytes, in view: StoreView
+  ) throws(DatabaseError) -> [UInt8]? {
+    let row = QueryRow(
+      id: id, body: body, references: followsReferences ? QueryReferences(view) : nil)
+    guard try filter.accepts(row) else { return nil }
+    return try SortKeys(sorts).key(of: row)
+  }
+}

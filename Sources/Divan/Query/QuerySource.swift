@@ -1,0 +1,101 @@
+/// What queries are asked of: a ``Snapshot``, or a ``WriteTransaction``, which answers with what it has changed so far.
+///
+/// Every call costs what the plan costs that ``explain(_:)`` tells, and throws ``DatabaseError`` with the codes
+/// `invalidQuery` if the query cannot be answered, `damaged` if a document that must be read cannot be, and `closed`.
+public protocol QuerySource {
+  /// A way to the documents, for Divan's own use.
+  func _queryView() throws -> _QueryView
+}
+
+/// What a query reads; only Divan makes these.
+public struct _QueryView {
+  let view: StoreView
+}
+
+extension Snapshot: QuerySource {
+  /// This version.
+  public func _queryView() throws -> _QueryView { _QueryView(view: view) }
+}
+
+extension WriteTransaction: QuerySource {
+  /// The version that the transaction makes.
+  public func _queryView() throws -> _QueryView {
+    try check()
+    return _QueryView(view: view)
+  }
+}
+
+extension QuerySource {
+  func run(_ query: QueryCore) throws -> QueryRun { try QueryRun(_queryView().view, query) }
+
+  /// The documents that a query means, in its order.
+  public func find(_ query: Query<Document>) throws -> [Document] { try documents(of: query.core) }
+
+  /// The values of a type that the documents of a query are, in its order.
+  ///
+  /// - Throws: also what decoding throws, of a document that is none of this type.
+  public func find<T: Codable>(_ query: Query<T>) throws -> [T] {
+    try documents(of: query.core).map { try $0.decode(T.self) }
+  }
+
+  /// The first document that a query means; nil if there is none.
+  public func first(_ query: Query<Document>) throws -> Document? {
+    try documents(of: query.onlyFirst.core).first
+  }
+
+  /// The first value that a query means; nil if there is none.
+  public func first<T: Codable>(_ query: Query<T>) throws -> T? { try find(query.onlyFirst).first }
+
+  /// The IDs of the documents that a query means, in its order.
+  public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
+    var ids: [String] = []
+    try run(query.core).forEach { hit in
+      ids.append(hit.id)
+      return true
+    }
+    return ids
+  }
+
+  /// How many documents a query means, without those that its offset and its limit leave out.
+  ///
+  /// Where indexes answer the whole filter, no document is read.
+  public func count<Subject>(_ query: Query<Subject>) throws -> Int {
+    var core = query.core
+    core.sorts = []
+    return try run(core).count()
+  }
+
+  /// Whether a query means any document.
+  public func exists<Subject>(_ query: Query<Subject>) throws -> Bool {
+    var core = query.core
+    core.sorts = []
+    core.limit = min(core.limit ?? 1, 1)
+    return try run(core).count() > 0
+  }
+
+  /// Answers a query and says how.
+  public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
+    let run = try run(query.core)
+    try run.forEach { _ in true }
+    return run.explanation
+  }
+
+  func documents(of query: QueryCore) throws -> [Document] {
+    let run = try run(query)
+    var documents: [Document] = []
+    try run.forEach { hit in
+      documents.append(try run.document(hit))
+      return true
+    }
+    return documents
+  }
+}
+
+extension QueryRun {
+  /// The document of a result.
+  func document(_ hit: Hit) throws(DatabaseError) -> Document {
+    if let record = hit.record { return view.document(hit.id, of: record) }
+    tally.documentsRead += 1
+    return try view.document(hit.id, hit.entry)
+  }
+}

@@ -1,0 +1,43 @@
+/// What a query is about, as its conditions see it: `$0` in `query.filter { $0.year > 1920 }`.
+@dynamicMemberLookup
+public struct QuerySubject<Subject>: Sendable {
+  let path: QueryPath
+  let refusal: DatabaseError?
+
+  init(path: QueryPath = QueryPath(), refusal: DatabaseError? = nil) {
+    self.path = path
+    self.refusal = refusal
+  }
+
+  /// The document's ID.
+  public var id: QueryProperty<String> {
+    guard path.steps.isEmpty else {
+      // The ID of what a reference leads to is what refers.
+      var path = path
+      if path.steps.last == .reference { path.steps.removeLast() }
+      return QueryProperty(path, refusal: refusal)
+    }
+    return QueryProperty(.documentID, refusal: refusal)
+  }
+}
+
+extension QuerySubject where Subject == Document {
+  /// The property of this name.
+  public subscript(name: String) -> QueryProperty<Value> {
+    QueryProperty(path.appending(.key(name)), refusal: refusal)
+  }
+}
+
+extension QuerySubject where Subject: Codable {
+  /// A property of the type that documents are read as.
+  public subscript<PropertyValue>(
+    dynamicMember path: KeyPath<Subject, PropertyValue>
+  ) -> QueryProperty<PropertyValue> {
+    if let refusal { return QueryProperty(self.path, refusal: refusal) }
+    do throws(DatabaseError) {
+      return QueryProperty(try CodableKeys.path(to: path, in: Subject.self, from: self.path))
+    } catch {
+      return QueryProperty(self.path, refusal: error)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import DivanLog
+
+/// What documents are sorted by, as bytes that are in the order of the results.
+struct SortKeys {
+  private let sorts: [(path: CompiledPath, descending: Bool, byBytes: Bool)]
+
+  init(_ sorts: [QuerySort]) {
+    self.sorts = sorts.map { (CompiledPath($0.path), $0.descending, $0.byBytes) }
+  }
+
+  /// The bytes of one document, its ID included.
+  ///
+  /// No value's bytes begin with all of another's, so that they can follow each other.
+  func key(of row: QueryRow) throws(DatabaseError) -> [UInt8] {
+    var key: [UInt8] = []
+    for sort in sorts {
+      let bytes = SortKeys.bytes(of: try row.value(at: sort.path) ?? .null, byBytes: sort.byBytes)
+      if sort.descending {
+        for byte in bytes { key.append(~byte) }
+      } else {
+        key += bytes
+      }
+    }
+    return key + row.id.array
+  }
+
+  /// The bytes of a value: what is missing counts as null.
+  static func bytes(of value: Value, byBytes: Bool) -> [UInt8] {
+    CollationKey.bytes(of: value, byBytes ? .bytes : .collated)
+  }
+}
+
+/// Rows that are being sorted; of those that cannot be among the first so many, none is kept for long.
+struct SortedRows {
+  struct Row {
+    let key: [UInt8]
+    let hit: QueryRun.Hit
+  }
+
+  private var rows: [Row] = []
+  private let limit: Int?
+
+  init(limit: Int?) { self.limit = limit }
+
+  mutating func add(_ row: Row) {
+    rows.append(row)
+    // Sorting now and then costs less than keeping order all the time, and is bounded all the same.
+    if let limit, limit < .max / 4, rows.count >= 2 * limit + 1000 { cut(to: limit) }
+  }
+
+  private mutating func cut(to limit: Int) {
+    sort()
+    rows.removeLast(max(0, rows.count - limit))
+  }
+
+  private mutating func sort() {
+    rows.sort { a, b in compare(a.key.span, b.key.span) < 0 }
+  }
+
+  /// Calls `body` with the rows in their order, until it returns false; returns whether it never did.
+  mutating func forEach(_ body: (Row) throws -> Bool) rethrows -> Bool {
+    sort()
+    for row in rows {
+      guard try body(row) else { return false }
+    }
+    return true
+  }
+}

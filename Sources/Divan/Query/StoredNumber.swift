@@ -1,0 +1,78 @@
+import DivanLog
+
+/// A number, as exactly as it is stored.
+enum StoredNumber: Sendable, Hashable {
+  case int(Int64)
+  /// Beyond the greatest `Int64`.
+  case unsigned(UInt64)
+  case double(Double)
+
+  /// Nil if the value is no number.
+  init?(_ value: Value) {
+    switch value {
+    case .int(let number): self = .int(number)
+    case .unsigned(let number): self = .unsigned(number)
+    case .double(let number): self = .double(number)
+    default: return nil
+    }
+  }
+
+  /// The number that fills `range` of bytes that are values; nil if something else does.
+  init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
+    if let number = ValueFormat.int64(bytes, range) {
+      self = .int(number)
+    } else if !range.isEmpty, bytes[range.lowerBound] & 0xF8 == ValueFormat.Tag.positive {
+      guard
+        let number = ValueFormat.integer(bytes, at: range.lowerBound + 1, width: range.count - 1)
+      else { return nil }
+      self = .unsigned(number)
+    } else {
+      guard let number = ValueFormat.double(bytes, at: range.lowerBound) else { return nil }
+      self = .double(number)
+    }
+  }
+
+  private var isNaN: Bool { if case .double(let number) = self { number.isNaN } else { false } }
+
+  /// Negative, zero or positive as this is less than the other, equal or greater, without rounding; nil if one of
+  /// them is no number at all.
+  func order(to other: StoredNumber) -> Int? {
+    switch (self, other) {
+    case (.int(let a), .int(let b)): return a < b ? -1 : a == b ? 0 : 1
+    case (.double(let a), .double(let b)):
+      return a < b ? -1 : a == b ? 0 : a > b ? 1 : nil
+    case (.double(let a), _): return other.whole.flatMap { StoredNumber.order($0, a) }.map { -$0 }
+    case (_, .double(let b)): return whole.flatMap { StoredNumber.order($0, b) }
+    default:
+      guard let a = whole, let b = other.whole else { return nil }
+      return a < b ? -1 : a == b ? 0 : 1
+    }
+  }
+
+  private var whole: Int128? {
+    switch self {
+    case .int(let number): Int128(number)
+    case .unsigned(let number): Int128(number)
+    case .double: nil
+    }
+  }
+
+  private static func order(_ whole: Int128, _ number: Double) -> Int? {
+    if number.isNaN { return nil }
+    // Whole numbers have less than 65 bits.
+    if abs(number) > 0x1p70 { return number > 0 ? -1 : 1 }
+    let truncated = number.rounded(.towardZero)
+    let other = Int128(truncated)
+    if whole != other { return whole < other ? -1 : 1 }
+    return truncated < number ? -1 : truncated > number ? 1 : 0
+  }
+
+  /// The number as a `Double`, rounded.
+  var rounded: Double {
+    switch self {
+    case .int(let number): Double(number)
+    case .unsigned(let number): Double(number)
+    case .double(let number): number
+    }
+  }
+}

@@ -1,0 +1,18 @@
+// How many there are, about, for those who choose between ways to find documents.
+
+extension StoreView {
+  /// About how many entries an index has in a range; as many as the newest version has.
+  func estimatedCount(of kept: KeptIndex, _ range: IndexRange) throws(DatabaseError) -> Int {
+    guard let bounds = range.bounds(IndexEntries.prefix(kept.number)) else { return 0 }
+    return try repairing { (state) throws(PageError) in
+      try state.catalog.estimatedCount(from: bounds.lower, to: bounds.upper)
+    }
+  }
+
+  /// About how many documents have an ID in a range, deleted ones included.
+  func estimatedCount(of range: IDRange) throws(DatabaseError) -> Int {
+    try repairing { (state) throws(PageError) in
+      try state.documents.estimatedCount(from: range.lower, to: range.upper)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+@testable import Divan
+
+/// Queries compared with a plain search through all documents, with and without indexes.
+struct QueryAgreementTests {
+  /// What a query answers, for comparing.
+  private func expect(
+    _ source: some QuerySource, _ plain: PlainQuery, _ core: QueryCore, _ note: String
+  ) throws {
+    var query = Query<Document>()
+    query.core = core
+    let expected = plain.ids(core)
+    let explanation = try source.explain(query)
+    let comment = "\(note): \(query)\n\(explanation)"
+    let found = try source.ids(query)
+    #expect(found == expected, "\(comment)")
+    #expect(try source.find(query).map(\.id) == expected, "\(comment)")
+    #expect(try source.count(query) == expected.count, "\(comment)")
+    #expect(try source.exists(query) == !expected.isEmpty, "\(comment)")
+    #expect(try source.first(query)?.id == expected.first, "\(comment)")
+    #expect(explanation.results == expected.count, "\(comment)")
+  }
+
+  private func run(seed: UInt64, indexes: [DocumentIndex]) throws {
+    var made = RandomQueries(seed: seed)
+    var plain = PlainQuery(documents: [:])
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<80 {
+        let document = made.document()
+        plain.documents["doc-\(number)"] = document
+        _ = try transaction.put(Document(id: "doc-\(number)", document))
+      }
+    }
+    for index in indexes { try database.addIndex(index) }
+    let snapshot = try database.snapshot()
+    let held = plain
+    for _ in 0..<60 { try expect(snapshot, plain, made.query(), "seed \(seed)") }
+    // A transaction answers with what it has changed; the snapshot stays as it was.
+    try database.write { transaction in
+      for _ in 0..<30 {
+        let id = "doc-\(made.random.below(100))"
+        if made.random.below(3) == 0 {
+          _ = try transaction.delete(id: id)
+          plain.documents[id] = nil
+        } else {
+          let document = made.document()
+          _ = try transaction.overwrite(id, with: document)
+          plain.documents[id] = document
+        }
+      }
+      for _ in 0..<20 { try expect(transaction, plain, made.query(), "seed \(seed), changed") }
+    }
+    for _ in 0..<10 { try expect(snapshot, held, made.query(), "seed \(seed), held") }
+    let newest = try database.snapshot()
+    for _ in 0..<10 { try expect(newest, plain, made.query(), "seed \(seed), newest") }
+    try database.close()
+  }
+
+  @Test(arguments: 1...12)
+  func `every filter, order and limit finds what a plain search finds`(seed: UInt64) throws {
+    try run(seed: seed, indexes: [])
+  }
+
+  @Test(arguments: 101...130)
+  func `the same with indexes`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let all = RandomQueries.indexes
+    let indexes =
+      seed % 2 == 0 ? all : all.filter { _ in random.below(2) == 0 }
+    try run(seed: seed, indexes: indexes)
+  }
+
+  @Test func `a past version is searched, and answers the same`() throws {
+    var configuration = Configuration()
+    configuration.history = .everything
+    let database = try Database.inMemory(configuration: configuration)
+    var made = RandomQueries(seed: 7)
+    var plain = PlainQuery(documents: [:])
+    for index in RandomQueries.indexes { try database.addIndex(index) }
+    try database.write { transaction in
+      for number in 0..<40 {
+        let document = made.document()
+        plain.documents["doc-\(number)"] = document
+        _ = try transaction.put(Document(id: "doc-\(number)", document))
+      }
+    }
+    try database.nameSnapshot("then")
+    try database.write { transaction in
+      for number in 0..<20 { _ = try transaction.overwrite("doc-\(number)", with: made.document()) }
+    }
+    let past = try database.snapshot(named: "then")
+    for _ in 0..<40 { try expect(past, plain, made.query(), "past") }
+    try database.close()
+  }
+
+  @Test(arguments: 201...206)
+  func `a document that is judged by itself is meant, and comes where the results have it`(
+    seed: UInt64
+  ) throws {
+    var made = RandomQueries(seed: seed)
+    var plain = PlainQuery(documents: [:])
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<60 {
+        let document = made.document()
+        plain.documents["doc-\(number)"] = document
+        _ = try transaction.put(Document(id: "doc-\(number)", document))
+      }
+    }
+    let snapshot = try database.snapshot()
+    for _ in 0..<60 {
+      var query = made.query()
+      (query.limit, query.offset) = (nil, 0)
+      let judge = try QueryJudge(query)
+      var judged: [(key: [UInt8], id: String)] = []
+      for id in plain.documents.keys {
+        let body = try #require(try snapshot.get(id)).encoded().bytes
+        if let key = try judge.key(of: SharedBytes(utf8: id), body, in: snapshot.view) {
+          judged.append((key, id))
+        }
+      }
+      judged.sort { $0.key.lexicographicallyPrecedes($1.key) }
+      #expect(judged.map(\.id) == plain.ids(query), "seed \(seed): \(query)")
+    }
+    try database.close()
+  }
+}

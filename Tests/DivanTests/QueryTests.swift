@@ -1,0 +1,452 @@
+import Divan
+import DivanTesting
+import Foundation
+import Testing
+
+/// Queries as they are written: over models, over Codable types, over documents.
+struct QueryTests {
+  class Place: Model {
+    @Persisted var name: String
+    @Persisted var country: String?
+  }
+
+  enum Size: String, Codable, CaseIterable {
+    case small, large
+  }
+
+  class Event: Model {
+    @Persisted var title: String
+    @Persisted var done = false
+    @Persisted(key: "due_date") var due: Date?
+    @Persisted var priority = 3
+    @Persisted var weight: Double
+    @Persisted var tags: [String]
+    @Persisted var place: Place?
+    @Persisted var guests: [Place]
+    @Persisted var size = Size.small
+    @Persisted var notes: [String: Int]
+    var isSelected = false
+    var shout: String { title.uppercased() }
+    var drinksOrSo: Int { priority * 2 }
+    override class var documentType: String? { "event" }
+  }
+
+  final class Party: Event {
+    @Persisted var drinks = 1
+    override class var documentType: String? { "party" }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext(try ModelRegistry(Event.self, Party.self))
+    let (berlin, paris) = (Place(in: context, id: "berlin"), Place(in: context, id: "paris"))
+    (berlin.name, berlin.country) = ("Berlin", "DE")
+    (paris.name, paris.country) = ("Paris", "FR")
+    for number in 0..<10 {
+      let event = number == 9 ? Party(in: context, id: "e9") : Event(in: context, id: "e\(number)")
+      event.title = ["Été", "étude", "Essen", "arc", "Zoo"][number % 5]
+      event.done = number % 2 == 0
+      event.due = number % 3 == 0 ? nil : Date(timeIntervalSince1970: Double(number) * 86_400)
+      event.priority = number
+      event.weight = Double(number) / 4
+      event.tags = number % 4 == 0 ? ["home", "x\(number)"] : number % 4 == 1 ? ["work"] : []
+      event.place = number < 3 ? berlin : number < 6 ? paris : nil
+      event.guests = number % 5 == 0 ? [berlin, paris] : []
+      event.size = number > 6 ? .large : .small
+      event.notes = ["k": number]
+    }
+    try context.saveAllModels()
+  }
+
+  private func ids(_ filter: (QuerySubject<Event>) -> Filter) throws -> [String] {
+    try context.find(Query<Event>().filter(filter)).map(\.id)
+  }
+
+  // MARK: Models
+
+  @Test func `properties of models are compared with values of their types`() throws {
+    #expect(try ids { $0.done == false } == ["e1", "e3", "e5", "e7", "e9"])
+    #expect(try ids { !$0.done } == ["e1", "e3", "e5", "e7", "e9"])
+    #expect(try ids { $0.priority > 7 && $0.done == true } == ["e8"])
+    #expect(try ids { $0.priority.isIn(2..<4) || $0.priority.isIn(8...8) } == ["e2", "e3", "e8"])
+    #expect(try ids { $0.priority.isIn([1, 5, 77]) } == ["e1", "e5"])
+    #expect(try ids { $0.weight >= 2 } == ["e8", "e9"])
+    let date = Date(timeIntervalSince1970: 3 * 86_400)
+    #expect(try ids { $0.due < date } == ["e1", "e2"])
+    #expect(try ids { !($0.due < date) && $0.priority < 5 } == ["e0", "e3", "e4"])
+    #expect(try ids { $0.due == nil } == ["e0", "e3", "e6", "e9"])
+    #expect(try ids { $0.due != nil && $0.priority < 4 } == ["e1", "e2"])
+    #expect(try ids { $0.due == Date(timeIntervalSince1970: 86_400) } == ["e1"])
+    #expect(try ids { $0.size == .large } == ["e7", "e8", "e9"])
+    #expect(try ids { $0.id == "e4" } == ["e4"])
+    #expect(try ids { $0.notes["k"] == 6 } == ["e6"])
+  }
+
+  @Test func `texts are looked into`() throws {
+    #expect(try ids { $0.title.hasPrefix("E") } == ["e2", "e7"])
+    #expect(
+      try ids { $0.title.hasPrefix("et", ignoring: .caseAndDiacritics) } == [
+        "e0", "e1", "e5", "e6",
+      ])
+    #expect(try ids { $0.title.contains("ss") } == ["e2", "e7"])
+    #expect(try ids { $0.title.hasSuffix("OO", ignoring: .letterCase) } == ["e4", "e9"])
+    #expect(try ids { $0.title.matches("?tu*") } == ["e1", "e6"])
+    #expect(try ids { $0.title.isLike("ete", ignoring: .caseAndDiacritics) } == ["e0", "e5"])
+  }
+
+  @Test func `elements of arrays are looked at`() throws {
+    #expect(try ids { $0.tags.contains("home") } == ["e0", "e4", "e8"])
+    #expect(try ids { $0.tags.contains { $0.hasPrefix("x") } && $0.priority > 0 } == ["e4", "e8"])
+    #expect(
+      try ids { $0.tags.allSatisfy { $0 == "work" } && !$0.tags.isEmpty } == ["e1", "e5", "e9"])
+    #expect(try ids { $0.tags.count == 2 } == ["e0", "e4", "e8"])
+    #expect(try ids { $0.tags[0] == "work" } == ["e1", "e5", "e9"])
+  }
+
+  @Test func `references are compared and followed`() throws {
+    let berlin = try #require(try context.model(Place.self, "berlin"))
+    #expect(try ids { $0.place == berlin } == ["e0", "e1", "e2"])
+    #expect(try ids { $0.place == berlin.modelID } == ["e0", "e1", "e2"])
+    #expect(try ids { $0.place == ModelID<Place>("paris") } == ["e3", "e4", "e5"])
+    #expect(try ids { $0.place == nil } == ["e6", "e7", "e8", "e9"])
+    #expect(try ids { $0.place != nil && $0.place != berlin } == ["e3", "e4", "e5"])
+    #expect(try ids { $0.place.name == "Paris" } == ["e3", "e4", "e5"])
+    #expect(try ids { $0.place.country.hasPrefix("D") } == ["e0", "e1", "e2"])
+    #expect(try ids { $0.place.id == "paris" } == ["e3", "e4", "e5"])
+    #expect(try ids { $0.guests.contains(berlin) } == ["e0", "e5"])
+    #expect(try ids { $0.guests.contains { $0.country == "FR" } } == ["e0", "e5"])
+    let byPlace = Query<Event>().sort(descending: true) { $0.place.name }.limit(4)
+    #expect(try context.find(byPlace).map(\.id) == ["e3", "e4", "e5", "e0"])
+  }
+
+  @Test func `results are sorted as people do, or by bytes, and cut`() throws {
+    let query = Query<Event>().sort(\.title).sort(\.priority, descending: true)
+    let titles = try context.find(query).map(\.title)
+    #expect(
+      titles == ["arc", "arc", "Essen", "Essen", "Été", "Été", "étude", "étude", "Zoo", "Zoo"])
+    #expect(try context.find(query.offset(1).limit(2)).map(\.id) == ["e3", "e7"])
+    let byBytes = try context.find(Query<Event>().sort(\.title, byBytes: true)).map(\.title)
+    #expect(
+      byBytes == ["Essen", "Essen", "Zoo", "Zoo", "arc", "arc", "Été", "Été", "étude", "étude"])
+    let byDate = try context.find(Query<Event>().sort(\.due)).map(\.id)
+    #expect(byDate == ["e0", "e3", "e6", "e9", "e1", "e2", "e4", "e5", "e7", "e8"])
+    #expect(try context.first(query)?.id == "e8")
+    #expect(try context.count(query.limit(3)) == 3 && context.exists(query))
+  }
+
+  @Test func `a query for a class finds its subclasses, and nothing else`() throws {
+    #expect(try context.find(Query<Event>().filter { $0.priority > 8 }).first is Party)
+    #expect(try context.find(Query<Party>()).map(\.id) == ["e9"])
+    #expect(
+      try context.find(Query<Party>().filter { $0.drinks == 1 && $0.title == "Zoo" }).count == 1)
+    #expect(try context.count(Query<Event>()) == 10)
+    // Without a registry only documents of the very type.
+    #expect(try database.snapshot().count(Query<Event>()) == 9)
+    #expect(try database.makeContext().count(Query<Event>()) == 9)
+    let chooser = try ModelRegistry(Event.self) { $0 == "party" ? Party.self : nil }
+    #expect(try database.makeContext(chooser).count(Query<Event>()) == 10)
+    #expect(try database.makeContext(chooser).count(Query<Place>()) == 2)
+  }
+
+  @Test func `what is not stored, or is only computed, is refused with a reason`() throws {
+    for query in [
+      Query<Event>().filter { $0.isSelected == true }, Query<Event>().filter { $0.shout == "ZOO" },
+      Query<Event>().filter { $0.done == true || !($0.shout == "ZOO") },
+      Query<Event>().sort(\.shout),
+      Query<Event>().filter { $0.title.matches(String(repeating: "?", count: 300)) },
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try context.find(query) }
+      #expect(error?.code == .invalidQuery)
+      #expect(throws: DatabaseError.self) { try context.count(query) }
+    }
+    #expect(try ids { $0.weight < .nan }.isEmpty)
+    #expect(try ids { $0.weight < .infinity }.count == 10)
+  }
+
+  // MARK: Codable types
+
+  struct Recipe: Codable {
+    @DocumentID var id: String?
+    var name: String
+    var minutes: Int
+    var isHot = false
+    var size: Size?
+    var made: Date?
+    var steps: [String] = []
+    var author: Author
+    var isLong: Bool { minutes > 60 }
+    var twice: Int { minutes * 2 }
+
+    struct Author: Codable {
+      var name: String
+      var born: Int?
+    }
+    enum CodingKeys: String, CodingKey {
+      case id, name
+      case minutes = "duration"
+      case isHot, size, made, steps, author
+    }
+  }
+
+  private func recipes() throws -> Database {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<6 {
+        var recipe = Recipe(
+          name: "Soup \(number)", minutes: number * 10, isHot: number > 2,
+          size: number == 1 ? .large : nil, made: Date(timeIntervalSince1970: Double(number)),
+          steps: ["cut", "s\(number)"], author: .init(name: "A\(number % 2)", born: 1900 + number))
+        recipe.id = "r\(number)"
+        try transaction.put(&recipe)
+      }
+    }
+    return database
+  }
+
+  @Test func `properties of Codable types are found under the keys that they are stored by`() throws
+  {
+    let snapshot = try recipes().snapshot()
+    func ids(_ filter: (QuerySubject<Recipe>) -> Filter) throws -> [String] {
+      try snapshot.find(Query<Recipe>().filter(filter)).map { $0.id ?? "" }
+    }
+    #expect(try ids { $0.minutes >= 40 } == ["r4", "r5"])
+    #expect(try ids { $0.isHot == true && $0.minutes < 40 } == ["r3"])
+    #expect(try ids { $0.author.name == "A1" && $0.author.born > 1902 } == ["r3", "r5"])
+    #expect(try ids { $0.size == .large } == ["r1"])
+    #expect(try ids { $0.made < Date(timeIntervalSince1970: 2) } == ["r0", "r1"])
+    #expect(try ids { $0.steps.contains("s4") || $0.id == "r0" } == ["r0", "r4"])
+    #expect(try snapshot.first(Query<Recipe>().sort(\.minutes, descending: true))?.name == "Soup 5")
+    for query in [
+      Query<Recipe>().filter { $0.isLong == true }, Query<Recipe>().filter { $0.twice > 3 },
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try snapshot.find(query) }
+      #expect(error?.code == .invalidQuery)
+    }
+  }
+
+  // MARK: Documents
+
+  @Test func `documents are asked by the names of their properties`() throws {
+    let database = try recipes()
+    let snapshot = try database.snapshot()
+    let query = Query<Document>()
+    #expect(
+      try snapshot.ids(query.filter { $0["duration"] > 35 && $0["isHot"] == true }) == ["r4", "r5"])
+    #expect(try snapshot.ids(query.filter { $0["author"]["name"] == "A0" }) == ["r0", "r2", "r4"])
+    #expect(try snapshot.ids(query.filter { $0["steps"].contains("s2") }) == ["r2"])
+    #expect(
+      try snapshot.ids(query.filter { $0["nothing"].isMissing && $0["size"] == .null }).count == 5)
+    #expect(try snapshot.find(query.sort("name", descending: true).limit(1)).first?.id == "r5")
+    try database.write { transaction in
+      _ = try transaction.put(Document(id: "link", ["to": "r3"]))
+      let found = try transaction.ids(query.filter { $0["to"].reference["duration"] == 30 })
+      #expect(found == ["link"])
+    }
+  }
+
+  // MARK: Plans
+
+  @Test func `indexes are used for what they can do, and the explanation says so`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<3000 {
+        _ = try transaction.put(
+          Document(
+            id: "d\(10_000 + number)",
+            [
+              "year": .int(Int64(1900 + number % 100)), "name": .string("Name \(number)"),
+              "kind": .string(number % 3 == 0 ? "x" : "y"), "rank": .int(Int64(number)),
+              "tags": [.string("t\(number % 50)"), "all"],
+            ]))
+      }
+    }
+    for index in [
+      DocumentIndex("year", on: "year"), DocumentIndex("name", on: "name", isUnique: true),
+      DocumentIndex("tags", on: "tags", eachElement: true), DocumentIndex("rank", on: "rank"),
+    ] { try database.addIndex(index) }
+    let snapshot = try database.snapshot()
+    let query = Query<Document>()
+
+    let equality = try snapshot.explain(query.filter { $0["name"] == "Name 77" })
+    #expect(equality.indexes == ["name"] && equality.rest == nil && equality.documentsRead == 0)
+    #expect(equality.entriesRead == 1 && equality.results == 1 && equality.estimatedRows <= 3)
+
+    let range = try snapshot.explain(
+      query.filter { $0["rank"].isIn(100..<200) && $0["kind"] == "x" })
+    #expect(range.indexes == ["rank"] && range.documentsRead == 100 && range.rest == "kind = \"x\"")
+    #expect((25...400).contains(range.estimatedRows), "\(range)")
+
+    let both = try snapshot.explain(
+      query.filter { $0["year"] == 1950 && $0["tags"].contains("t0") })
+    #expect(
+      both.indexes.sorted() == ["tags", "year"] && both.documentsRead == 0 && both.results == 30)
+
+    let prefix = try snapshot.explain(query.filter { $0["name"].hasPrefix("Name 29") })
+    #expect(prefix.indexes == ["name"] && prefix.results == 111 && prefix.documentsRead == 0)
+
+    let either = try snapshot.explain(query.filter { $0["rank"] == 5 || $0["name"] == "Name 9" })
+    #expect(either.indexes == ["rank", "name"] && either.results == 2 && either.documentsRead == 2)
+
+    let most = try snapshot.explain(query.filter { $0["rank"] >= 10 && $0["kind"] == "x" })
+    #expect(most.indexes.isEmpty && most.documentsRead == 3000)
+
+    let last = try snapshot.explain(query.sort("rank", descending: true).limit(5))
+    #expect(last.indexes == ["rank"] && last.entriesRead <= 6 && last.results == 5, "\(last)")
+    let first = try snapshot.explain(
+      query.filter { $0["rank"] != .null && $0["kind"] == "y" }.sort("rank").limit(5))
+    #expect(first.indexes == ["rank"] && first.documentsRead < 20 && first.results == 5, "\(first)")
+    let sorted = try snapshot.explain(
+      query.filter { $0["rank"] < 50 }.sort("rank", descending: true))
+    #expect(sorted.order == "as in the index" && sorted.documentsRead == 0)
+
+    let scan = try snapshot.explain(query.filter { $0["kind"] == "x" })
+    #expect(scan.indexes.isEmpty && scan.documentsRead == 3000 && scan.results == 1000)
+    #expect(try snapshot.explain(query.filter { $0["a"] == 1 && .none }).access.contains("nothing"))
+  }
+
+  @Test func `no text makes a pattern slow`() throws {
+    let database = try Database.inMemory()
+    let text = String(repeating: "a", count: 200_000)
+    try database.write { _ = try $0.put(Document(id: "a", ["text": .string(text)])) }
+    let snapshot = try database.snapshot()
+    let start = ContinuousClock.now
+    let pattern = String(repeating: "a*", count: 60) + "b" + "?"
+    #expect(try snapshot.count(Query<Document>().filter { $0["text"].matches(pattern) }) == 0)
+    let needle = String(repeating: "a", count: 100_000) + "b"
+    #expect(try snapshot.count(Query<Document>().filter { $0["text"].containsText(needle) }) == 0)
+    #expect(ContinuousClock.now - start < .seconds(10))
+  }
+
+  @Test func `a query is answered by the version that is asked, whatever others write meanwhile`()
+    async throws
+  {
+    let database = try Database.inMemory()
+    try database.addIndex(DocumentIndex("n", on: "n"))
+    try await database.write { transaction in
+      for number in 0..<300 {
+        _ = try transaction.put(Document(id: "d\(number)", ["n": .int(Int64(number % 10))]))
+      }
+    }
+    let snapshot = try database.snapshot()
+    let query = Query<Document>().filter { $0["n"].isIn(3..<6) }.sort("n", descending: true)
+    let before = try snapshot.ids(query)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        for round in 0..<60 {
+          try await database.write { transaction in
+            for number in 0..<20 {
+              _ = try transaction.overwrite(
+                "d\((round * 20 + number) % 300)", with: ["n": .int(Int64((round + number) % 10))])
+            }
+          }
+        }
+      }
+      for _ in 0..<2 {
+        group.addTask {
+          for _ in 0..<100 {
+            #expect(try snapshot.ids(query) == before)
+            let newest = try database.snapshot()
+            // Every transaction keeps how many there are.
+            #expect(try newest.count(Query<Document>().filter { $0["n"] < 10 }) == 300)
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+  }
+
+  // MARK: Predicates
+
+  private func ids(_ predicate: Predicate<Event>) throws -> [String] {
+    try context.find(Query<Event>().filter(predicate)).map(\.id)
+  }
+
+  @Test func `predicates are translated`() throws {
+    let date = Date(timeIntervalSince1970: 3 * 86_400)
+    #expect(try ids(#Predicate { !$0.done }) == ["e1", "e3", "e5", "e7", "e9"])
+    #expect(try ids(#Predicate { $0.done == true && 6 <= $0.priority }) == ["e6", "e8"])
+    #expect(try ids(#Predicate { $0.due != nil && $0.due! < date }) == ["e1", "e2"])
+    #expect(
+      try ids(#Predicate { $0.title.contains("ss") || $0.title.starts(with: "Z") }).count == 4)
+    #expect(try ids(#Predicate { $0.tags.contains("home") }) == ["e0", "e4", "e8"])
+    #expect(
+      try ids(#Predicate { $0.tags.contains { $0.starts(with: "x") } }) == ["e0", "e4", "e8"])
+    #expect(try ids(#Predicate { [1, 5].contains($0.priority) }) == ["e1", "e5"])
+    #expect(try ids(#Predicate { (2..<4).contains($0.priority) }) == ["e2", "e3"])
+    #expect(try ids(#Predicate { $0.tags.count == 1 && !$0.tags.isEmpty }) == ["e1", "e5", "e9"])
+    #expect(try ids(#Predicate { $0.place?.name == "Paris" }) == ["e3", "e4", "e5"])
+    #expect(try ids(#Predicate { $0.id == "e4" }) == ["e4"])
+    #expect(try ids(#Predicate { $0.done ? $0.priority > 6 : $0.priority < 2 }) == ["e1", "e8"])
+    let hot = try recipes().snapshot().ids(
+      Query<Recipe>().filter(#Predicate { $0.minutes > 20 && $0.author.name == "A1" }))
+    #expect(hot == ["r3", "r5"])
+    let own = try recipes().snapshot().ids(Query<Recipe>().filter(#Predicate { $0.id == "r2" }))
+    #expect(own == ["r2"])
+  }
+
+  @Test func `what a predicate has that cannot be run is refused when it is given, and named`()
+    throws
+  {
+    for (predicate, part) in [
+      (#Predicate<Event> { $0.priority + 1 > 3 }, "Arithmetic"),
+      (#Predicate<Event> { $0.title == $0.shout }, "not stored"),
+      (#Predicate<Event> { $0.priority == $0.drinksOrSo }, "not stored"),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try Query<Event>().filter(predicate) }
+      #expect(error?.code == .invalidQuery)
+      #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+    }
+  }
+
+  // MARK: Numbers, groups, and changes
+
+  @Test func `numbers and groups are made without documents`() throws {
+    let snapshot = try recipes().snapshot()
+    let query = Query<Recipe>()
+    #expect(try snapshot.sum(query) { $0.minutes } == 150)
+    #expect(try snapshot.average(query.filter { $0.isHot == true }) { $0.minutes } == 40)
+    #expect(try snapshot.minimum(query) { $0.name } == "Soup 0")
+    #expect(try snapshot.maximum(query) { $0.minutes } == 50)
+    #expect(try snapshot.average(query.filter { $0.minutes > 99 }) { $0.minutes } == nil)
+    #expect(try snapshot.aggregate(query, .count, .sum { $0.author.born }) == [6, .int(11_415)])
+    let groups = try snapshot.groups(query, by: { $0.author.name }, .count, .max { $0.minutes })
+    #expect(groups.map(\.key) == ["A0", "A1"] && groups.map(\.values) == [[3, 40], [3, 50]])
+    #expect(try snapshot.distinct(query) { $0.isHot } == [false, true])
+    #expect(try snapshot.distinct(query) { $0.size } == ["large"])
+    let rows = try snapshot.values(
+      query.sort(\.minutes, descending: true).limit(2), { $0.name }, { $0.author.born })
+    #expect(rows == [["Soup 5", 1905], ["Soup 4", 1904]])
+    #expect(try snapshot.aggregate(query.sort(\.minutes).limit(2), .sum { $0.minutes }) == [10])
+  }
+
+  @Test func `what a query means is changed and deleted in one transaction`() throws {
+    let database = try recipes()
+    try database.addIndex(DocumentIndex("duration", on: "duration"))
+    try database.write { transaction in
+      let query = Query<Recipe>().filter { $0.minutes >= 10 }
+      // What is changed moves along the index, and is met once all the same.
+      let count = try transaction.update(query) { document in
+        document["duration"] = .int(Int64(document["duration"]?.intValue ?? 0) + 20)
+      }
+      #expect(count == 5)
+      #expect(try transaction.count(query.filter { $0.minutes > 60 }) == 1)
+      #expect(try transaction.delete(Query<Recipe>().filter { $0.minutes <= 30 }) == 2)
+    }
+    #expect(try database.snapshot().ids(Query<Document>()) == ["r2", "r3", "r4", "r5"])
+    struct Stop: Error {}
+    try database.write { transaction in
+      var count = 0
+      #expect(throws: Stop.self) {
+        try transaction.update(Query<Document>()) { document in
+          document["duration"] = 0
+          count += 1
+          if count == 3 { throw Stop() }
+        }
+      }
+    }
+    #expect(try database.snapshot().count(Query<Document>().filter { $0["duration"] == 0 }) == 0)
+  }
+}

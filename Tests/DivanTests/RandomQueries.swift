@@ -1,0 +1,136 @@
+import DivanTesting
+
+@testable import Divan
+
+/// Documents and queries made up by a seed, of few enough values that many of them meet.
+struct RandomQueries {
+  var random: SeededGenerator
+
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  private static let texts = [
+    "", "a", "b", "ab", "aB", "Ab", "abc", "ä", "a\u{308}", "ß", "SS", "Été", "ete", "z", "x*y",
+    "日本",
+    String(repeating: "l", count: 200) + "1", String(repeating: "l", count: 200) + "2",
+  ]
+
+  mutating func pick<T>(_ values: [T]) -> T { values[random.below(values.count)] }
+
+  mutating func scalar() -> Value {
+    switch random.below(10) {
+    case 0: .null
+    case 1: .bool(random.below(2) == 0)
+    case 2, 3, 4: .int(Int64(random.below(7)) - 2)
+    case 5: pick([0.5, 1.0, -0.0, 2.25, 1e300, 9007199254740993.0])
+    case 6:
+      pick([.int(.max), .int(.min), .unsigned(.max), .int(9_007_199_254_740_993), .double(0x1p63)])
+    default: .string(pick(RandomQueries.texts))
+    }
+  }
+
+  mutating func value() -> Value {
+    switch random.below(8) {
+    case 0: .array((0..<random.below(4)).map { _ in scalar() })
+    case 1: .object(["x": scalar()])
+    default: scalar()
+    }
+  }
+
+  mutating func document() -> Value.Object {
+    var document: Value.Object = [:]
+    if random.below(8) > 0 { document["a"] = value() }
+    if random.below(8) > 0 { document["n"] = .int(Int64(random.below(40))) }
+    if random.below(8) > 0 { document["t"] = .string(pick(RandomQueries.texts)) }
+    if random.below(6) > 0 {
+      document["tags"] =
+        random.below(6) == 0
+        ? value() : .array((0..<random.below(20)).map { _ in scalar() })
+    }
+    if random.below(4) > 0 { document["o"] = .object(["p": value(), "q": scalar()]) }
+    if random.below(3) > 0 { document["ref"] = .string("doc-\(random.below(90))") }
+    return document
+  }
+
+  static let indexes = [
+    DocumentIndex("a", on: "a"), DocumentIndex("n", on: "n"), DocumentIndex("t", on: "t"),
+    DocumentIndex("tags", on: "tags", eachElement: true), DocumentIndex("op", on: "o", "p"),
+    DocumentIndex("each a", on: "a", eachElement: true),
+  ]
+
+  mutating func path() -> QueryPath {
+    switch random.below(16) {
+    case 0...3: QueryPath(steps: [.key("a")])
+    case 4...6: QueryPath(steps: [.key("n")])
+    case 7, 8: QueryPath(steps: [.key("t")])
+    case 9, 10: QueryPath(steps: [.key("o"), .key("p")])
+    case 11: QueryPath(steps: [.key("o"), .key("p"), .key("x")])
+    case 12: QueryPath(steps: [.key("tags"), .element(random.below(18))])
+    case 13: QueryPath(steps: [.key("tags")], measure: .count)
+    case 14: QueryPath(steps: [.key("ref"), .reference, .key(pick(["n", "t"]))])
+    default: .documentID
+    }
+  }
+
+  mutating func test(_ path: QueryPath) -> FilterTest {
+    if path.isDocumentID {
+      let id = Value.string("doc-\(random.below(90))")
+      return pick([
+        .equal(id), .oneOf([id, .string("doc-7"), .int(3)]), .text(.beginning, "doc-1", []),
+        .order(.greaterOrEqual, id),
+      ])
+    }
+    let isNumber = path.measure == .count || path.steps == [.key("n")]
+    let constant = isNumber && random.below(6) > 0 ? .int(Int64(random.below(40))) : value()
+    switch random.below(9) {
+    case 0, 1: return .equal(random.below(30) == 0 ? .double(.nan) : constant)
+    case 2, 3, 4:
+      return .order(pick([.less, .lessOrEqual, .greater, .greaterOrEqual]), constant)
+    case 5: return .oneOf((0..<random.below(4)).map { _ in value() })
+    case 6: return .isMissing
+    default:
+      let place: FilterTest.TextPlace = pick([
+        .beginning, .beginning, .end, .anywhere, .pattern, .whole,
+      ])
+      var text = pick(RandomQueries.texts)
+      if place == .pattern { text = pick(["*", "a*", "*b", "?", "??", "a?c", "*?*", "", text]) }
+      return .text(
+        place, text, pick([[], [], .letterCase, .diacritics, .caseAndDiacritics]))
+    }
+  }
+
+  mutating func filter(depth: Int = 0) -> FilterExpression {
+    switch random.below(depth > 2 ? 8 : 16) {
+    case 0...5:
+      let path = path()
+      return .test(path, test(path))
+    case 6, 7: return elements()
+    case 8: return .not(filter(depth: depth + 1))
+    case 9...12: return .and((0..<(2 + random.below(3))).map { _ in filter(depth: depth + 1) })
+    case 13, 14: return .or((0..<(1 + random.below(3))).map { _ in filter(depth: depth + 1) })
+    default:
+      return pick([.all, .nothing, .not(.test(QueryPath(steps: [.key("n")]), .equal(.null)))])
+    }
+  }
+
+  private mutating func elements() -> FilterExpression {
+    let path = QueryPath(steps: [.key(pick(["tags", "tags", "a"]))])
+    let inner = (0..<(1 + random.below(2))).map { _ in
+      let test = FilterExpression.test(QueryPath(), self.test(QueryPath()))
+      return random.below(5) == 0 ? FilterExpression.not(test) : test
+    }
+    return random.below(4) == 0
+      ? .everyElement(path, .joining(inner)) : .anyElement(path, .joining(inner))
+  }
+
+  mutating func query() -> QueryCore {
+    var query = QueryCore()
+    query.filter = filter()
+    for _ in 0..<pick([0, 0, 1, 1, 2]) {
+      query.sorts.append(
+        QuerySort(path: path(), descending: random.below(2) == 0, byBytes: random.below(2) == 0))
+    }
+    if random.below(3) == 0 { query.limit = random.below(12) }
+    if random.below(4) == 0 { query.offset = random.below(6) }
+    return query
+  }
+}
