@@ -102,7 +102,7 @@ extension DatabaseError.Code {
   public static let invalidIndex = Self("invalidIndex")
   /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says how.
   public static let viewFailed = Self("viewFailed")
-  /// A query asks for what it cannot have.
+  /// A query asks for what cannot be answered.
   public static let invalidQuery = Self("invalidQuery")
   /// The position in the changes is one in another store.
   public static let foreignPosition = Self("foreignPosition")

@@ -143,8 +143,3 @@ extension QueryCore: CustomStringConvertible {
     return text
   }
 }
-
-extension DatabaseError.Code {
-  /// A query asks for what cannot be answered.
-  public static let invalidQuery = Self("invalidQuery")
-}
