@@ -40,7 +40,7 @@ extension Workload {
     },
     Workload(
       name: "attachment-memory", title: "growth of anonymous memory while it goes in and out",
-      unit: .megabytes, isApart: true, warmsUp: false
+      unit: .megabytes, isApart: true, limit: 8, warmsUp: false
     ) { bench in
       try bench.remove("attachment")
       let database = try bench.open("attachment")
@@ -101,25 +101,5 @@ extension Workload {
       afterEach()
     }
     guard count == size(bench) else { throw BenchmarkError("\(count) bytes came out") }
-  }
-}
-
-/// The most anonymous memory that was seen, beyond what there was at the beginning.
-private struct GreatestMemory {
-  private let before = anonymousMemory()
-  private var greatest = 0.0
-  private var lookCount = 0
-
-  mutating func look() {
-    lookCount += 1
-    guard lookCount % 16 == 0 else { return }
-    greatest = max(greatest, anonymousMemory() ?? 0)
-  }
-
-  func growth() throws -> Double {
-    guard let before else {
-      throw BenchmarkError("this system does not tell how much memory is anonymous")
-    }
-    return max(0, greatest - before)
   }
 }

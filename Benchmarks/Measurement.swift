@@ -72,6 +72,31 @@ func anonymousMemory() -> Double? {
   return nil
 }
 
+/// The most anonymous memory that was seen, beyond what there was at the beginning.
+struct GreatestMemory {
+  private let before = anonymousMemory()
+  private var greatest = 0.0
+  private var lookCount = 0
+
+  /// Begins with what there is.
+  init() {}
+
+  /// Looks one time in so many, since looking costs something.
+  mutating func look(oneTimeIn interval: Int = 16) {
+    lookCount += 1
+    guard lookCount % interval == 0 else { return }
+    greatest = max(greatest, anonymousMemory() ?? 0)
+  }
+
+  /// How much more there was than at the beginning, in bytes.
+  func growth() throws -> Double {
+    guard let before else {
+      throw BenchmarkError("this system does not tell how much memory is anonymous")
+    }
+    return max(0, greatest - before)
+  }
+}
+
 /// A number with three digits that count.
 func shortText(_ number: Double) -> String {
   let digits = abs(number) >= 100 ? 0 : abs(number) >= 10 ? 1 : 2

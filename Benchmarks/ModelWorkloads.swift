@@ -45,6 +45,35 @@ extension Workload {
       return elapsed * 1e6 / Double(documents.count)
     },
     Workload(
+      name: "model-save-bare", title: "saving models beside putting the same documents",
+      unit: .times
+    ) { bench in
+      let documents = modelDocuments(bench)
+      let bare = try Database.inMemory()
+      let putting = try seconds { try bare.write { try $0.put(contentsOf: documents) } }
+      let database = try Database.inMemory()
+      let context = database.makeContext()
+      let models = try documents.map { try fill(SampleModel(in: context, id: $0.id), from: $0) }
+      let saving = try seconds { try context.saveModels(models) }
+      guard try database.read({ $0.count }) == documents.count else {
+        throw BenchmarkError("models are missing")
+      }
+      return saving / putting
+    },
+    Workload(
+      name: "model-create", title: "make a model in a context, drop both", unit: .nanoseconds
+    ) { bench in
+      let database = try Database.inMemory()
+      let ids = modelDocuments(bench).map(\.id)
+      var years = 0
+      let elapsed = seconds {
+        let context = database.makeContext()
+        for id in ids { years += SampleModel(in: context, id: id).year + 1 }
+      }
+      guard years == ids.count else { throw BenchmarkError("models are missing") }
+      return elapsed * 1e9 / Double(ids.count)
+    },
+    Workload(
       name: "model-load", title: "load models, one property each", unit: .nanosecondsPerDocument,
       prepare: { try $0.load() }
     ) { bench in
@@ -104,6 +133,17 @@ extension Workload {
       return elapsed * 1e9 / Double(models.count)
     },
   ]
+
+  /// Gives a model all that a document has.
+  private static func fill(
+    _ model: SampleModel, from document: Document
+  ) throws -> SampleModel {
+    for (key, value) in document.properties { try model.setValue(value, for: key) }
+    guard try model.propertiesToSave() == document.properties else {
+      throw BenchmarkError("the model is not what the document is")
+    }
+    return model
+  }
 
   private static func modelDocuments(_ bench: Bench) -> [Document] {
     bench.samples.documents(0..<min(bench.count, 100_000))

@@ -87,12 +87,43 @@ extension Workload {
       let growth = try requireMemory() - before
       let left = CountedModel.count.load(ordering: .relaxed)
       guard left <= 1 else { throw BenchmarkError("\(left) models are left") }
+      guard growth <= growthLimit else {
+        throw BenchmarkError("memory grew by \(Int(growth / 1e6)) MB")
+      }
       try database.close()
       return growth / 1e6
+    },
+    Workload(
+      name: "memory-models-held",
+      title: "anonymous memory of clean models that somebody holds; none stays when nobody does",
+      unit: .bytesPerDocument, isApart: true, warmsUp: false
+    ) { bench in
+      let database = try Database.inMemory()
+      let context = database.makeContext()
+      for number in 0..<bench.count {
+        let model = CountedModel(in: context)
+        model.number = number
+        if number % 1000 == 999 { try context.saveAllModels() }
+      }
+      try context.saveAllModels()
+      func left() -> Int { CountedModel.count.load(ordering: .relaxed) }
+      guard left() <= 1 else { throw BenchmarkError("\(left()) models are left that were saved") }
+      let before = try requireMemory()
+      var cursor = try context.models(CountedModel.self)
+      var models = try cursor.rest()
+      guard models.reduce(0, { $0 + $1.number }) == bench.count * (bench.count - 1) / 2 else {
+        throw BenchmarkError("models are missing")
+      }
+      let growth = try requireMemory() - before
+      models.removeAll()
+      guard left() <= 1 else { throw BenchmarkError("\(left()) models are left that were loaded") }
+      return growth / Double(bench.count)
     },
   ]
 
   private static let cycleSize = 100
+  /// What may stay in memory of any number of models, in bytes: caches and what allocators keep.
+  private static let growthLimit = 32e6
 
   /// Makes models that refer to each other in circles, saves them, loads them elsewhere, and purges them.
   private static func cycle(_ database: Database) throws {

@@ -12,6 +12,10 @@ extension Workload {
       unit: .microsecondsPerDocument
     ) { try update($0, keeping: .everything) },
     Workload(
+      name: "update-deep", title: "the same, nothing kept, of documents with twenty revisions each",
+      unit: .microsecondsPerDocument
+    ) { try update($0, keeping: .none, prepare: deepen) },
+    Workload(
       name: "conflict-insert", title: "a second branch of each document, from elsewhere",
       unit: .microsecondsPerDocument
     ) { bench in
@@ -53,21 +57,103 @@ extension Workload {
         try database.write { _ = try $0.resolve("film") { _ in .mine } }
       } * 1e3
     },
+    Workload(
+      name: "memory-conflict-wide",
+      title: "growth of anonymous memory by a document with a thousand branches, made and read",
+      unit: .megabytes, isApart: true, limit: 16, warmsUp: false
+    ) { bench in
+      try withNewStore(bench) { database, memory in
+        try widen(database) { memory.look() }
+        for _ in 0..<4 {
+          let branches = try database.snapshot().conflicts(of: "film")
+          memory.look(oneTimeIn: 1)
+          guard branches.count == branchCount else { throw BenchmarkError("branches are missing") }
+        }
+      }
+    },
+    Workload(
+      name: "memory-long-history",
+      title:
+        "growth of anonymous memory by a document with ten thousand revisions, changed and read",
+      unit: .megabytes, isApart: true, limit: 16, warmsUp: false
+    ) { bench in
+      try withNewStore(bench, revisionDepth: historyLength) { database, memory in
+        try database.write {
+          _ = try $0.insert(Document(id: "film"), history: history(of: historyLength))
+        }
+        for number in 0..<200 as Range<Int64> {
+          try database.update("film") { $0["number"] = .int(number) }
+          memory.look(oneTimeIn: 4)
+        }
+        let revisions = try database.snapshot().revisions(of: "film")
+        memory.look(oneTimeIn: 1)
+        guard revisions.count == historyLength else {
+          throw BenchmarkError("revisions are missing")
+        }
+      }
+    },
   ]
 
   private static let branchCount = 1000
+  private static let historyLength = 10_000
 
-  private static func widen(_ database: Database) throws {
+  private static func widen(_ database: Database, afterEach: () -> Void = {}) throws {
     let base = try database.write { try $0.put(Document(id: "film", ["title": "Metropolis"])) }
     for index in 0..<branchCount {
       var branch = base
       branch["number"] = .int(Int64(index))
       try database.write { _ = try $0.put(branch, allowingConflict: true) }
+      afterEach()
     }
   }
 
-  private static func update(_ bench: Bench, keeping history: HistoryRetention) throws -> Double {
-    try withDocuments(bench, keeping: history) { database, documents in
+  /// Revision IDs for a history of some length, newest first.
+  private static func history(of length: Int, after first: RevisionID? = nil) -> [RevisionID] {
+    let generations = UInt64(first == nil ? 1 : 2)...UInt64(first == nil ? length : length + 1)
+    let new = generations.reversed().compactMap { generation in
+      // Each digest stands in a document once, as in life.
+      let digits = String(generation)
+      let zeros = String(repeating: "0", count: 32 - digits.count)
+      return RevisionID(generation: generation, digest: zeros + digits)
+    }
+    return new + (first.map { [$0] } ?? [])
+  }
+
+  /// The growth of anonymous memory while `body` works with a store that is new, in megabytes.
+  private static func withNewStore(
+    _ bench: Bench, revisionDepth: Int = Configuration().revisionDepth,
+    _ body: (Database, inout GreatestMemory) throws -> Void
+  ) throws -> Double {
+    try bench.remove("revisions")
+    var configuration = Configuration()
+    configuration.durability = .none
+    configuration.revisionDepth = revisionDepth
+    let database = try Database(at: bench.path("revisions"), configuration: configuration)
+    var memory = GreatestMemory()
+    try body(database, &memory)
+    try database.close()
+    try bench.remove("revisions")
+    return try memory.growth() / 1e6
+  }
+
+  /// Gives every document as many revisions as are known of one, the last of them made here.
+  private static func deepen(_ database: Database, _ documents: inout [Document]) throws {
+    var changed: [Document] = []
+    try inBatches(documents, database) { transaction, document in
+      try transaction.insert(
+        document, history: history(of: Configuration().revisionDepth, after: document.revision))
+      guard var current = try transaction.get(document.id) else { return }
+      current["done"] = current["done"] == true ? false : true
+      changed.append(try transaction.put(current))
+    }
+    documents = changed
+  }
+
+  private static func update(
+    _ bench: Bench, keeping history: HistoryRetention,
+    prepare: (Database, inout [Document]) throws -> Void = { _, _ in }
+  ) throws -> Double {
+    try withDocuments(bench, keeping: history, prepare: prepare) { database, documents in
       try inBatches(documents, database) { transaction, document in
         var document = document
         document["done"] = document["done"] == true ? false : true
@@ -103,7 +189,7 @@ extension Workload {
 
   private static func withDocuments(
     _ bench: Bench, keeping history: HistoryRetention,
-    prepare: (Database, [Document]) throws -> Void = { _, _ in },
+    prepare: (Database, inout [Document]) throws -> Void = { _, _ in },
     measure: (Database, [Document]) throws -> Void
   ) throws -> Double {
     try bench.remove("revisions")
@@ -117,7 +203,7 @@ extension Workload {
         for document in new { documents.append(try transaction.put(document)) }
       }
     }
-    try prepare(database, documents)
+    try prepare(database, &documents)
     let elapsed = try seconds { try measure(database, documents) }
     try database.close()
     try bench.remove("revisions")

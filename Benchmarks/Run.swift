@@ -25,7 +25,7 @@ struct Run {
 
   /// Takes all samples, shows each figure when it is there, and removes the stores.
   ///
-  /// - Returns: the figures, and whether any workload failed.
+  /// - Returns: the figures, and whether any workload failed or was above its limit.
   func measure() throws -> (figures: [Figure], hasFailed: Bool) {
     try FileManager.default.createDirectory(
       atPath: bench.directory, withIntermediateDirectories: true)
@@ -41,6 +41,10 @@ struct Run {
           samples: try samples(of: workload))
         figures.append(figure)
         print(Report.line(figure))
+        if let limit = workload.limit, let worst = figure.samples.max(), worst > limit {
+          hasFailed = true
+          print("\(workload.name): \(shortText(worst)) is above the limit of \(shortText(limit))")
+        }
       } catch {
         hasFailed = true
         print("\(workload.name): \(error)")

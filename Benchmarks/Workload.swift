@@ -9,6 +9,8 @@ struct Workload: Sendable {
   /// Whether each sample is taken in a process of its own, because memory, caches or an unclean end
   /// are what it is about.
   var isApart = false
+  /// What no sample may be above, in the unit; nil if there is nothing to hold.
+  var limit: Double?
   /// Whether one sample is thrown away first, so that code and caches are warm.
   var warmsUp = true
   /// What must be there before a sample is taken; not measured.

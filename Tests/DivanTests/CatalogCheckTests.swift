@@ -208,6 +208,79 @@ struct CatalogCheckTests {
     expectDamage { _ = try wrong.content() }
   }
 
+  @Test func `an index of documents that is another one, or none, is found out`() throws {
+    for name in ["m", "n"] { try database.addIndex(DocumentIndex(name, on: "n")) }
+    #expect(try problems { _ in }.isEmpty)
+    let n = CatalogKey.index(SharedBytes(utf8: "n"))
+    let (sound, other) = (
+      try locator(n), try locator(CatalogKey.index(SharedBytes(utf8: "m")))
+    )
+    let wrong = "the index and the log disagree about an index of documents"
+    #expect(try problems { $0.lead(n, to: other) } == [wrong])
+    let removed = try database.plant(.index) {
+      IndexRecord(name: SharedBytes(utf8: "n"), superseded: nil, kept: nil).encode(to: &$0)
+    }
+    #expect(try problems { $0.lead(n, to: removed) } == [wrong])
+    let stranger = try database.plant(.index) {
+      IndexRecord(
+        name: SharedBytes(utf8: "n"), superseded: nil,
+        kept: KeptIndex(index: DocumentIndex("n", on: "n"), number: 999, isReady: true)
+      ).encode(to: &$0)
+    }
+    #expect(try problems { $0.lead(n, to: stranger) } == [wrong])
+    let garbage = try database.plant(.index, [0xFF])
+    #expect(try problems { $0.lead(n, to: garbage) }.first?.contains("flags") == true)
+    #expect(try problems { $0.lead(n, to: sound) }.isEmpty)
+    // Who asks for one of which nothing can be known is told so, not that there is none.
+    let lost = CatalogKey.index(SharedBytes(utf8: "lost"))
+    database.tamper { $0.lead(lost, to: garbage) }
+    expectDamage { _ = try database.snapshot().ids(by: "lost") }
+  }
+
+  @Test func `entries of an index that are none, or lead to nobody, are found out`() throws {
+    try database.addIndex(DocumentIndex("n", on: "n", isUnique: false))
+    try database.addIndex(DocumentIndex("text", on: "text", isUnique: true))
+    let long = String(repeating: "x", count: 300)
+    try database.write { _ = try $0.overwrite("long", with: ["text": .string(long)]) }
+    #expect(try problems { _ in }.isEmpty)
+    let count = try database.snapshot().count(by: "n")
+    func prefix(_ name: String) throws -> [UInt8] {
+      IndexEntries.prefix(
+        try #require(database.store.newest.indexes.first { $0.index.name == name }).number)
+    }
+    let one: [UInt8] = [1]
+    // Two sizes, a size of more than there is, and no value at all.
+    for (rest, value) in [([1, 2], [1, 1]), ([1, 2], [3]), ([1, 2], [2])] as [([UInt8], [UInt8])] {
+      let key = try prefix("n") + rest
+      #expect(
+        try problems { $0.catalog.set(key.span, value.span) }
+          == ["indexes have \(count + 2) entries of \(count + 1) that documents should have"])
+      expectDamage { _ = try database.snapshot().count(by: "n") }
+      #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
+    }
+    // Too short for the number of an index, it is an entry of none.
+    let short = [CatalogKey.Kind.indexEntry.rawValue, 0]
+    #expect(try problems { $0.catalog.set(short.span, one.span) }.isEmpty)
+    #expect(try database.snapshot().count(by: "n") == count)
+    database.tamper { $0.catalog.remove(short.span) }
+    // Where the value is cut the document is asked, and there is none; the other one is found.
+    let nobody = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
+    let size: [UInt8] = [6]
+    database.tamper { $0.catalog.set(nobody.span, size.span) }
+    let found = try database.snapshot().ids(by: "text", .from(.string(long))).collected()
+    #expect(found == ["long"])
+    database.tamper { $0.catalog.remove(nobody.span) }
+    // Nor does such an entry keep a value from being the only one.
+    let doubled = try prefix("text") + IndexedValue("a").bytes + Array("zz".utf8)
+    let huge: [UInt8] = [200]
+    database.tamper { $0.catalog.set(doubled.span, huge.span) }
+    try database.write { _ = try $0.overwrite("a", with: ["text": "a"]) }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.overwrite("b", with: ["text": "a"]) }
+    }
+    #expect(error?.code == .notUnique)
+  }
+
   @Test func `a document whose tree cannot be read is damage of that document`() throws {
     let revision = RevisionID(generation: 1, digest: .own(1, 2))
     for (id, tree) in [("garbage", [0xFF, 0xFF, 9] as [UInt8]), ("empty", [0])] {

@@ -96,6 +96,26 @@ struct CatalogueTests {
       try database.snapshot().conflicts(of: "note").map { $0["text"] } == ["Green tea", "Coffee"])
   }
 
+  @Test func `documents are deleted, come back, and are purged`() throws {
+    let database = try open()
+    try database.write { try $0.put(Document(id: "note", ["text": "Tea"])) }
+    try database.write { transaction in
+      guard var note = try transaction.get("note") else { return }
+      note["reason"] = "Told elsewhere"
+      try transaction.delete(note)
+    }
+    let tombstone = try database.snapshot().tombstone("note")
+    #expect(tombstone?["reason"] == "Told elsewhere")
+    #expect(try database.snapshot().get("note") == nil)
+
+    let again = try database.write { try $0.put(Document(id: "note", ["text": "Cake"])) }
+    #expect(again.revision?.generation == 3)
+    #expect(try database.snapshot().get("note")?["text"] == "Cake")
+
+    try database.write { try $0.purge("note") }
+    #expect(try database.snapshot().revisions(of: "note").isEmpty)
+  }
+
   /// Gives a few pieces, and then nothing.
   private final class Camera {
     private var pieces = 3
@@ -127,6 +147,15 @@ struct CatalogueTests {
     while let piece = try pieces?.next() { size += piece.count }
     #expect(photo == jpeg && beginning == Data(repeating: 5, count: 44) && size == 70_000)
 
+    var listed: [String] = []
+    for (name, attachment) in stored?.attachments ?? [:] {
+      listed.append("\(name): \(attachment.contentType), \(attachment.length) bytes")
+    }
+    try database.update("note") { $0.attachments["photo"] = nil }
+    #expect(
+      listed.sorted() == ["photo: image/jpeg, 1000 bytes", "sound: audio/wav, 70000 bytes"])
+    #expect(try database.snapshot().get("note")?.attachments.keys.sorted() == ["sound"])
+
     let film = try database.storeAttachment(contentType: "video/mp4") { camera.next() }
     try database.update("note") { $0.attachments["film"] = film }
     #expect(try database.snapshot().get("note")?.attachments["film"]?.length == 150_000)
@@ -139,6 +168,8 @@ struct CatalogueTests {
     let database = try Database(at: "/Main.divan", configuration: configuration)
     try database.write { _ = try $0.overwrite("a", with: ["n": 1]) }
     let sequence = try database.snapshot().sequence
+    let noon = Date(timeIntervalSince1970: Double(disk.clock.nextReading) / 1000)
+    disk.clock.advance(by: .seconds(3600))
     try database.nameSnapshot("before the import")
     try database.write { _ = try $0.overwrite("a", with: ["n": 2]) }
     let before = try database.snapshot(named: "before the import")
@@ -146,9 +177,11 @@ struct CatalogueTests {
     #expect(try before.get("a")?["n"] == 1 && names == ["before the import"])
 
     let then = try database.snapshot(at: sequence)
+    let atNoon = try database.snapshot(at: noon)
     let past = try database.snapshot().history(of: "a")
     let texts = past.map { $0.document?["n"]?.intValue }
     #expect(try then.get("a")?["n"] == 1 && texts == [2, 1])
+    #expect(try atNoon.get("a")?["n"] == 1)
   }
 
   @Test func `documents are watched over, and followed`() async throws {
@@ -171,6 +204,13 @@ struct CatalogueTests {
       position = "\(database.feedPosition(after: change))"
       if titles.count == 2 { break }
     }
+    _ = try await database.write { try $0.delete(id: "b") }
+    var gone: [String] = []
+    for try await change in database.changes(where: { $0.isDeleted }) {
+      gone.append(change.id)
+      break
+    }
+    #expect(gone == ["b"])
     guard let kept = FeedPosition(position) else { return }
     for try await change in try database.changes(since: kept) {
       titles.append(change.document["title"]?.stringValue ?? "deleted")
@@ -230,6 +270,26 @@ struct CatalogueTests {
     #expect(wrong.count == 1)
     var ids = try copy.snapshot().ids()
     #expect(try ids.rest() == ["Metropolis", "m"])
+  }
+
+  @Test func `an import tells how far it is, and is cancelled`() throws {
+    let copy = try open("/Copy.divan")
+    let text = (0..<10_000).map { "{\"_id\":\"\($0)\",\"text\":\"\($0) and more\"}\n" }.joined()
+    try disk.addFile("Large.jsonl", contents: Array(text.utf8))
+    var shown = 0
+    var stored = 0
+    var isCancelled: Bool { shown > 150_000 }
+    do {
+      try copy.importJSONLines(from: "Large.jsonl") { progress in
+        shown = progress.byteCount
+        return !isCancelled
+      }
+    } catch let error as DatabaseError where error.code == .cancelled {
+      stored = error.importReport?.storedCount ?? 0
+    }
+    #expect(stored > 0 && stored < 10_000)
+    #expect(try copy.snapshot().count == stored)
+    #expect(try copy.importJSONLines(from: "Large.jsonl").storedCount == 10_000 - stored)
   }
 
   class Director: Model {
@@ -304,6 +364,9 @@ struct CatalogueTests {
     let library = await Library(database)
     #expect(await MainActor.run { library.context.isObservable })
 
+    try setMinutes(database)
+    #expect(try longest(database) == 153)
+
     context.undoLimit = 100
     movie.year = 1927
     try movie.save()
@@ -315,6 +378,34 @@ struct CatalogueTests {
     let directed = lang.movies.map(\.title)
     try lang.delete()
     #expect(directed == ["Other"] && movie.director == nil && !movie.needsSave)
+  }
+
+  @Test func `models refer to models of another database`() throws {
+    let people = try open("/People.divan").makeContext()
+    let films = try open().makeContext()
+    films.setContext(people, for: Director.self)
+    let movie = Movie(in: films)
+    movie.director = Director()
+    #expect(movie.director?.context === people)
+  }
+
+  private func setMinutes(_ database: Database) throws {
+    try database.write { transaction in
+      let movie = try transaction.models.model(Movie.self, "metropolis")
+      movie?.minutes = 153
+      try movie?.save()
+      try transaction.put(Document(id: "log", ["text": "The running time was set"]))
+    }
+  }
+
+  private func longest(_ database: Database) throws -> Int? {
+    let longest = try database.read { snapshot in
+      try snapshot.models { context in
+        var movies = try context.models(Movie.self)
+        return try movies.rest().map(\.minutes).max()
+      }
+    }
+    return longest
   }
 
   private func change(_ id: String, in database: Database) throws {
@@ -448,6 +539,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 40)
+    #expect(count == 49)
   }
 }

@@ -1,6 +1,8 @@
+import Dispatch
 import DivanLog
 import DivanTesting
 import ProofKit
+import Synchronization
 import TestSupport
 import Testing
 
@@ -43,6 +45,9 @@ struct DocumentIndexTests {
       var found = try transaction.ids(by: "by year", .equal(to: 2000))
       #expect(try found.rest() == ["doc-5"])
       #expect(try transaction.count(by: "by year", .equal(to: 3000)) == 0)
+      var newest = try transaction.documents(by: "by year", .from(1931), descending: true)
+      #expect(try newest.next()?.id == "doc-27")
+      #expect(try newest.rest().map(\.id).last == "doc-26")
     }
     try? database.write { transaction in
       _ = try transaction.overwrite("doc-7", with: ["year": 3000])
@@ -230,7 +235,93 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
+  @Test func `a unique index of elements is not made over documents that share one`() throws {
+    let database = try store.open()
+    try database.put("a", #"{"tags": ["x", "y", "x"]}"#)
+    try database.put("b", #"{"tags": ["z", null, "y"]}"#)
+    try database.put("c", #"{"tags": [null, "w"]}"#)
+    let tags = DocumentIndex("tags", on: "tags", isUnique: true, eachElement: true)
+    let error = #expect(throws: DatabaseError.self) { try database.addIndex(tags) }
+    #expect(error?.code == .notUnique && error?.documentID == "b")
+    #expect(try database.indexes() == [])
+    try database.put("b", #"{"tags": ["z", null]}"#)
+    try database.addIndex(tags)
+    #expect(try database.snapshot().ids(by: "tags", .from("a")).collected() == ["c", "a", "b"])
+    #expect(try database.check().isSound)
+  }
+
+  // MARK: Who else makes it
+
+  @Test func `an index that is being made cannot be made once more`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    var errors: [DatabaseError?] = []
+    try database.addIndex(store.byYear) { _ in
+      for index in [store.byYear, DocumentIndex("by year", on: "other")] {
+        do {
+          try database.addIndex(index)
+          errors.append(nil)
+        } catch { errors.append(error as? DatabaseError) }
+      }
+      return true
+    }
+    #expect(errors.map(\.?.code) == [.alreadyExists, .alreadyExists])
+    #expect(errors.first??.message.contains("being made") == true)
+    #expect(errors.last??.message.contains("another index") == true)
+    #expect(try database.indexes() == [store.byYear])
+    try store.expectAll(database.snapshot(), "made once")
+  }
+
+  /// Readers do not see it yet, so it can be asked for once more.
+  @Test func `an index that somebody else has just finished is made once`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    let (index, turn, disk) = (store.byYear, database.store.turn, store.bench.fileSystem)
+    let isFirst = Atomic(true)
+    let outcome = Recorder<DatabaseError.Code?>()
+    let done = DispatchSemaphore(value: 0)
+    try database.addIndex(index) { _ in
+      // The record that says that it is ready is written while the other one waits for the turn.
+      disk.observeCalls { call in
+        guard call.verb == .write, call.path.hasSuffix(".segment"),
+          isFirst.exchange(false, ordering: .relaxed)
+        else { return }
+        DispatchQueue(label: "adds").async {
+          do {
+            try database.addIndex(index)
+            outcome.append(nil)
+          } catch { outcome.append((error as? DatabaseError)?.code) }
+          done.signal()
+        }
+        while turn.waiterCount == 0, outcome.all.isEmpty {}
+      }
+      return true
+    }
+    #expect(done.wait(timeout: .now() + 100) == .success)
+    disk.observeCalls(nil)
+    #expect(outcome.all == [nil])
+    #expect(try database.indexes() == [index])
+    try store.expectSound(database, "made once")
+  }
+
   // MARK: What is refused, and damage
+
+  @Test func `a document whose property cannot be read is in no index of it`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<20)
+    try database.addIndex(store.byYear)
+    // An object whose one property, "year", is a text of one byte that is none.
+    let body: [UInt8] = [0xC5, 4] + Array("year".utf8) + [0x41, 0xFF]
+    var record = try DocumentRecord.forged("odd", sequence: 90, RevisionID(parsing: "3-x"))
+    record.body = SharedBytes(copying: body)
+    #expect(throws: DatabaseError.self) { try EncodedValue(record.body).property("year")?.decode() }
+    try database.adopt(record)
+    try store.expectAll(database.snapshot(), "beside it", nil, [.all, .equal(to: 1927)])
+    #expect(try !database.snapshot().ids(by: "by year").collected().contains("odd"))
+    // Whatever made it so: another index can be made, too.
+    try database.addIndex(DocumentIndex("again", path: store.byYear.path))
+    #expect(try database.snapshot().count(by: "again") == database.snapshot().count(by: "by year"))
+  }
 
   @Test func `names, paths and ranges that cannot be are refused`() throws {
     let database = try store.open()

@@ -159,11 +159,10 @@ struct DocumentRevisionVectorTests {
 
   private struct Forms: Decodable {
     struct Accepted: Decodable {
-      struct Revisions: Decodable {}
       var rev: String
       var status: Int
       var stored_as: String?
-      var revisions: Revisions?
+      var revisions: RevisionPathForm?
     }
     struct Strict: Decodable {
       struct Valid: Decodable { var text: String, generation: UInt64, id: String }
@@ -179,6 +178,31 @@ struct DocumentRevisionVectorTests {
     var text_order: Order
   }
 
+  /// Where a revision and its history disagree, CouchDB believes the history.
+  ///
+  /// So does `insert`. An import refuses such a line, for the reason that docs/JSON_LINES.md gives.
+  private func checkHistories(of forms: [Forms.Accepted]) throws {
+    let disagreeing = forms.filter { $0.revisions != nil }
+    #expect(disagreeing.count == 2)
+    for form in disagreeing {
+      let revisions = try #require(form.revisions)
+      let history = try zip(revisions.ids, 0...).map { digest, steps in
+        try #require(RevisionID(generation: revisions.start - steps, digest: digest))
+      }
+      let database = try Database.inMemory()
+      let ids = revisions.ids.map { "\"\($0)\"" }.joined(separator: ",")
+      let line =
+        #"{"_id":"a","_rev":"\#(form.rev)","_revisions":{"start":\#(revisions.start),"ids":[\#(ids)]}}"#
+      let error = try database.importError(line)
+      #expect(error.code == .invalidRevisionID && error.propertyPath == "_rev")
+      try database.write {
+        _ = try $0.insert(
+          Document(id: "a", revision: RevisionID(form.rev), .emptyObject), history: history)
+      }
+      #expect(try database.snapshot().revision(of: "a")?.description == form.stored_as)
+    }
+  }
+
   @Test func `revision IDs have the forms and the order of others' stores`() throws {
     guard let forms: Forms = try Self.read("rev-ids.json") else { return }
     for form in forms.accepted_rev_forms where form.revisions == nil {
@@ -192,6 +216,7 @@ struct DocumentRevisionVectorTests {
       #expect(RevisionID(form.text)?.digestText == form.id)
     }
     for text in forms.strict_parsing.invalid { #expect(RevisionID(text) == nil, "\(text)") }
+    try checkHistories(of: forms.accepted_rev_forms)
     var compared = 0
     for pair in forms.text_order.cases {
       // Some are texts that are no revision IDs.

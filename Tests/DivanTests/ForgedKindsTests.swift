@@ -27,7 +27,8 @@ struct ForgedKindsTests {
   private static let body = [UInt8](repeating: 7, count: 32)
   private static let beyond = [UInt8](repeating: 0xFF, count: 8) + [0x7F]
 
-  static let refused: [Forged] = purges + locals + nameds + moments + attachments + details
+  static let refused: [Forged] =
+    purges + locals + nameds + moments + indexes + attachments + details
 
   private static let purges = [
     Forged(4, "nothing", []),
@@ -68,6 +69,21 @@ struct ForgedKindsTests {
     Forged(7, "no number of the version before", [5, 1, 1, 1]),
     Forged(7, "a version before that is not before", [5, 1, 1, 1, 5]),
     Forged(7, "more than there should be", [5, 1, 1, 1, 4, 9]),
+  ]
+
+  private static let indexes = [
+    Forged(8, "nothing", []),
+    Forged(8, "unknown flags", [32, 1, 97, 1, 1, 1, 97]),
+    Forged(8, "no name", [1, 0]),
+    Forged(8, "a name that is no text", [1, 1, 0xFF]),
+    Forged(8, "no place of what it takes the place of", [3, 1, 97, 1]),
+    Forged(8, "no number", [0, 1, 97]),
+    Forged(8, "no path", [0, 1, 97, 1]),
+    Forged(8, "a path of nothing", [0, 1, 97, 1, 0]),
+    Forged(8, "a path that is too long", [0, 1, 97, 1, 17] + beyond),
+    Forged(8, "a path that is cut off", [0, 1, 97, 1, 1, 9, 97]),
+    Forged(8, "a path that is no text", [0, 1, 97, 1, 1, 1, 0xFF]),
+    Forged(8, "more than there should be", [1, 1, 97, 9]),
   ]
 
   private static let attachments = [

@@ -29,7 +29,7 @@ struct IndexFaultTests {
   static let work = [
     Work("attach something new") {
       var document = Document(id: "new")
-      document.attachments["note"] = Document.Attachment(contentType: "x/y", [9, 9, 9])
+      document.attachments["note"] = Document.Attachment(contentType: "x/y", [9, 9, 2])
       try $0.put(document)
     },
     Work("attach something that is there") {
@@ -66,8 +66,9 @@ struct IndexFaultTests {
     try Database(at: "/s.divan", configuration: configuration(disk))
   }
 
-  /// A store whose trees have several leaves each, all of them in a checkpoint.
-  private static func makeStore() throws -> SimulatedFileSystem {
+  /// A store whose trees have several leaves each, all of them in a checkpoint; one document has so many more
+  /// attachments.
+  private static func makeStore(attachmentCount: Int = 0) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     let database = try open(disk)
     for round in 0..<2 {
@@ -77,6 +78,10 @@ struct IndexFaultTests {
           document["n"] = .int(Int64(round))
           document.attachments["note"] = Document.Attachment(
             contentType: "x/y", "\(number)".utf8)
+          for more in 0..<(number == 159 ? attachmentCount : 0) {
+            document.attachments["\(more)"] = Document.Attachment(
+              contentType: "x/y", "extra \(more)".utf8)
+          }
           try transaction.put(document)
           if number % 30 == 0 {
             try transaction.setExpiry(
@@ -103,9 +108,10 @@ struct IndexFaultTests {
   /// Runs `body` with the n-th page of a checkpoint unreadable that it asks for, from the first on until it
   /// asks for no more; returns how many there were.
   private func forEachUnreadablePage(
+    attachmentCount: Int = 0,
     _ body: (Database, _ fails: () -> Void, _ stop: () -> Void) throws -> Void
   ) throws -> Int {
-    let base = try Self.makeStore()
+    let base = try Self.makeStore(attachmentCount: attachmentCount)
     for place in 1... {
       let disk = base.restarted(.processEnd)
       let database = try Self.open(disk)
@@ -135,7 +141,17 @@ struct IndexFaultTests {
 
   @Test(arguments: work)
   func `a transaction goes on without what it could not do`(work: Work) throws {
-    let count = try forEachUnreadablePage { database, fail, stop in
+    try expectGoingOn(without: work, attachmentCount: 0)
+  }
+
+  /// There are so many that openings, which read what indexes of documents there are, do not read all of them.
+  @Test func `a transaction goes on without content that it could not look for`() throws {
+    try expectGoingOn(without: Self.work[0], attachmentCount: 60)
+  }
+
+  private func expectGoingOn(without work: Work, attachmentCount: Int) throws {
+    let count = try forEachUnreadablePage(attachmentCount: attachmentCount) {
+      database, fail, stop in
       try database.write { transaction in
         let size = transaction.size
         let sequence = transaction.state.lastSequence

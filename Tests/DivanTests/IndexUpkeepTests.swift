@@ -108,6 +108,103 @@ struct IndexUpkeepTests {
     #expect(try database.check().problems.contains { $0.message.contains("entries of") })
   }
 
+  /// What must be unique is not known then.
+  @Test
+  func
+    `an index whose record is damaged keeps the store from being written, and no document from being read`()
+    throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    try database.addIndex(store.byYear)
+    try database.addIndex(DocumentIndex("only", on: "only", isUnique: true))
+    let key = CatalogKey.index(SharedBytes(utf8: "only"))
+    let view = try database.store.view()
+    let place = try #require(try view.locator(in: \.catalog, key))
+    let path = try #require(view.state.segments[place.fileID]).file.path
+    try database.close()
+    let garbage: [UInt8] = [0xFF]
+    for isPageWrong in [false, true] {
+      let bench = store.reopened(50)
+      if isPageWrong {
+        // The page is sound, and leads nowhere.
+        let before = try store.open(bench)
+        before.tamper { $0.catalog.set(key.span, garbage.span) }
+        try store.fill(before, 0..<1)
+        try before.writeCheckpoint()
+        try before.close()
+      } else {
+        try bench.fileSystem.corrupt(path, atOffset: Int(place.offset) + 12, mask: 1)
+      }
+      let again = try store.open(bench)
+      let damage = try #require(again.openingReport.damage.first)
+      #expect(damage.code == .damaged && damage.message.contains("index of documents"))
+      let checkpoints = store.checkpoints(bench)
+      #expect(isPageWrong ? checkpoints.contains(damage.path ?? "") : damage.path == path)
+      #expect(damage.offset == (isPageWrong ? 0 : Int(place.offset)))
+      let error = #expect(throws: DatabaseError.self) { try store.fill(again, 0..<1) }
+      #expect(error?.code == .readOnly)
+      try store.expectAll(again.snapshot(), "beside it")
+      let unread = #expect(throws: DatabaseError.self) { try again.snapshot().ids(by: "only") }
+      #expect(unread?.code == .damaged)
+    }
+  }
+
+  @Test func `what is left of indexes that are gone goes, whatever their numbers`() throws {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    try database.addIndex(store.byYear)
+    let one: [UInt8] = [1]
+    for number in [0, 1 << 40, .max] as [UInt64] {
+      for value in [Value.null, 1, "a"] {
+        let key = IndexEntries.prefix(number) + IndexedValue(value).bytes + [0x61]
+        database.tamper { $0.catalog.set(key.span, one.span) }
+      }
+    }
+    try store.fill(database, 30..<31)
+    try database.writeCheckpoint()
+    let again = try store.open(store.reopened(50))
+    try store.expectSound(again, "opened again")
+    var scan = again.store.newest.catalog.scan(from: .inclusive([0x78]), to: .exclusive([0x79]))
+    var numbers: Set<UInt64?> = []
+    while let item = try scan.next() { numbers.insert(IndexEntries.number(of: item.key)) }
+    #expect(numbers == [again.store.newest.indexes.first?.number])
+  }
+
+  /// Of such a document it is not known which entries it had, so all of the index is looked through.
+  @Test func `an index follows the log though the checkpoint cannot say what a document was`()
+    throws
+  {
+    let database = try store.open()
+    for index in store.all { try database.addIndex(index) }
+    try store.fill(database, 0..<30)
+    let ids = ["doc-1", "doc-2", "doc-3", "doc-5"]
+    let sound = try ids.map { try database.entry(of: $0) }
+    let garbage: [UInt8] = [0xFF]
+    database.tamper { state in
+      state.documents.set(Array(ids[0].utf8).span, garbage.span)
+      var entry = sound[1]
+      entry.locator.fileID = 77
+      state.set(entry, for: Array(ids[1].utf8))
+      entry = sound[2]
+      entry.locator.offset += 1
+      state.set(entry, for: Array(ids[2].utf8))
+      entry = sound[3]
+      entry.locator.size = .max
+      state.set(entry, for: Array(ids[3].utf8))
+    }
+    try database.writeCheckpoint()
+    database.tamper { state in
+      for (id, entry) in zip(ids, sound) { state.set(entry, for: Array(id.utf8)) }
+    }
+    try database.write { transaction in
+      for id in ids { _ = try transaction.overwrite(id, with: ["year": 5000]) }
+    }
+    let again = try store.open(store.reopened(50))
+    try store.expectSound(again, "opened again")
+    #expect(try again.snapshot().ids(by: "by year", .equal(to: 5000)).collected() == ids)
+  }
+
   /// Damages each page of each checkpoint, and expects that all is found; returns how many were there.
   private func damageEachPage(_ names: [String]) throws -> Int {
     var pages = 0

@@ -116,6 +116,27 @@ struct ModelAttachmentTests {
     #expect(Set(todo.attachments.keys) == ["a", "b"])
   }
 
+  @Test func `a model that was made of a document has its attachments again when it is reverted`()
+    throws
+  {
+    var document = Document(id: "d", ["text": "x"])
+    document.attachments["a"] = text("1")
+    let todo = try context.insert(Todo.self, document: document)
+    todo.text = "y"
+    todo.attachments = ["b": text("2")]
+    todo.revert()
+    #expect(todo.text == "x" && Set(todo.attachments.keys) == ["a"] && todo.isNew)
+    let copy = try todo.detachedCopy()
+    copy.attachments = [:]
+    copy.revert()
+    #expect(Set(copy.attachments.keys) == ["a"])
+    try todo.save()
+    #expect(try stored("d") == ["a": "1"])
+    todo.attachments["a"] = nil
+    todo.revert()
+    #expect(Set(todo.attachments.keys) == ["a"] && !todo.needsSave)
+  }
+
   @Test func `a document that is put in as a model brings its attachments`() throws {
     var document = Document(id: "d", ["text": "x"])
     document.attachments["a"] = text("1")

@@ -69,6 +69,25 @@ struct ModelBoundaryTests {
     }
     """,
     """
+    func use(_ database: Database, _ registry: ModelRegistry) async throws {
+      let id = try await database.write { transaction in
+        let todo = Todo(in: transaction.models)
+        todo.text = "x"
+        try todo.save()
+        return todo.modelID
+      }
+      print(id, try texts(database, registry))
+    }
+    func texts(_ database: Database, _ registry: ModelRegistry) throws -> [String] {
+      try database.read { snapshot in
+        try snapshot.models(registry) { context in
+          var todos = try context.models(Todo.self)
+          return try todos.rest().map(\\.text)
+        }
+      }
+    }
+    """,
+    """
     actor Keeper {
       let context: ModelContext
       init(_ database: Database) { context = database.makeContext() }
@@ -140,6 +159,21 @@ struct ModelBoundaryTests {
     (
       "try write(database)\n}\nfunc write(_ database: Database) throws {\n"
         + "  let leaked = try database.write { $0 }\n  print(leaked)",
+      "as a 'sending' result risks causing data races"
+    ),
+    (
+      "try write(database)\n}\nfunc write(_ database: Database) throws {\n"
+        + "  let leaked = try database.write { try $0.models.model(Todo.self, \"a\") }\n  print(leaked as Any)",
+      "as a 'sending' result risks causing data races"
+    ),
+    (
+      "try read(database)\n}\nfunc read(_ database: Database) throws {\n"
+        + "  let leaked = try database.read { try $0.models { try $0.model(Todo.self, \"a\") } }\n"
+        + "  print(leaked as Any)",
+      "as a 'sending' result risks causing data races"
+    ),
+    (
+      "let leaked = try await database.write { try $0.models.model(Todo.self, \"a\") }\n  print(leaked as Any)",
       "as a 'sending' result risks causing data races"
     ),
     (

@@ -89,6 +89,43 @@ struct ModelTests {
     #expect(try database.read { try $0.get("t")?["due_date"] } == nil)
   }
 
+  private struct Shade: Codable, Equatable { var name: String }
+
+  private final class Painted: Model {
+    @Persisted var color: String? = "red"
+    @Persisted var shades: [Shade]? = [Shade(name: "dark")]
+    @Persisted var day: Date? = Date(timeIntervalSince1970: 0)
+  }
+
+  @Test func `nil stays nil where something else is declared, and what is missing is as declared`()
+    throws
+  {
+    let context = database.makeContext()
+    let painted = Painted(in: context, id: "p")
+    #expect(painted.color == "red" && painted.shades?.count == 1 && painted.day != nil)
+    (painted.color, painted.shades, painted.day) = (nil, nil, nil)
+    let copy = try painted.detachedCopy()
+    #expect(copy.color == nil && copy.shades == nil && copy.day == nil)
+    try painted.save()
+    #expect(try database.json("p") == #"{"color":null,"day":null,"shades":null}"#)
+    let other = try #require(try database.makeContext().model(Painted.self, "p"))
+    #expect(other.color == nil && other.shades == nil && other.day == nil)
+    other.color = nil
+    #expect(!other.needsSave)
+    try other.load()
+    try database.put("missing", "{}")
+    let missing = try #require(try database.makeContext().model(Painted.self, "missing"))
+    #expect(missing.color == "red" && missing.shades?.count == 1 && missing.day != nil)
+    // By its key, too.
+    try missing.setValue(nil, for: "color")
+    #expect(try missing.color == nil && missing.value(for: "color") == .null)
+    try missing.setValue("blue", for: "color")
+    try missing.setValue(.null, for: "color")
+    #expect(missing.color == nil && missing.changedProperties == ["color"])
+    missing.revert()
+    #expect(missing.color == "red")
+  }
+
   @Test func `what is missing, null or of another type reads as declared and stays`() throws {
     let json = #"{"done":null,"extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
     try database.put("t", json)

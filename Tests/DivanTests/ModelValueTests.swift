@@ -218,6 +218,65 @@ struct ModelValueTests {
     try model.load()
   }
 
+  private struct Point: Codable, Hashable { var x: Int }
+
+  private final class Groups: Model {
+    @Persisted var numbers: Set<Int>
+    @Persisted var groups: [Set<String>]
+    @Persisted var points: Set<Point>
+    @Persisted var names = Names()
+
+    struct Names: Codable {
+      var all: Set<String> = []
+      var byPoint: [Point: Set<Point>] = [:]
+    }
+  }
+
+  /// Sets of the same elements that were filled in several ways, and so hold them in several orders.
+  private func sets<Element>(_ elements: [Element]) -> [Set<Element>] {
+    (0..<8).map { round in
+      var set = Set<Element>(minimumCapacity: 1 << (round + 3))
+      for element in round % 2 == 0 ? elements : elements.reversed() { set.insert(element) }
+      return set
+    }
+  }
+
+  @Test func `equal sets have equal bytes, whatever order they hold their elements in`() throws {
+    let context = database.makeContext()
+    let words = (0..<40).map { "word \($0)" }
+    let wordSets = sets(words)
+    let points = sets((0..<40).map { Point(x: $0) })
+    var stored: [String] = []
+    var revisions: Set<RevisionID?> = []
+    for (index, numbers) in sets(Array(0..<40)).enumerated() {
+      let groups = Groups(in: context, id: "\(index)")
+      groups.numbers = numbers
+      groups.groups = [wordSets[index], []]
+      groups.points = points[index]
+      groups.names.all = wordSets[index]
+      for point in points[index] { groups.names.byPoint[point] = points[index] }
+      try groups.save()
+      stored.append(try #require(try database.json("\(index)")))
+      revisions.insert(try database.snapshot().revision(of: "\(index)"))
+    }
+    // The test shows nothing if they come in one order anyway.
+    #expect(Set(wordSets.map { Array($0) }).count > 1)
+    #expect(Set(stored).count == 1 && revisions.count == 1)
+    let found = try #require(try database.makeContext().model(Groups.self, "3"))
+    #expect(found.numbers.count == 40 && found.points == points[0])
+    #expect(found.names.byPoint.count == 40 && found.groups == [wordSets[0], []])
+    found.numbers = sets(Array(0..<40))[1]
+    #expect(!found.needsSave)
+  }
+
+  @Test func `what cannot be stored within a set is refused with the path to it`() throws {
+    final class Ratios: Model { @Persisted var ratios: Set<Double> }
+    let ratios = Ratios(in: database.makeContext())
+    ratios.ratios = [.infinity]
+    let error = #expect(throws: DatabaseError.self) { try ratios.save() }
+    #expect(error?.code == .invalidValue && error?.propertyPath == "ratios[0]")
+  }
+
   @Test func `what cannot be stored is refused with the path to it`() throws {
     struct Unstorable: Codable { var ratio: Double }
     class Holder: Model { @Persisted var all: [Unstorable] }

@@ -221,8 +221,80 @@ struct PruningTests {
     #expect(try !held(database).contains(2))
   }
 
+  @Test
+  func `attachments of history that is damaged count for nothing, and the others' history goes`()
+    throws
+  {
+    let text = String(repeating: "y", count: 300)
+    var database = try open(.everything)
+    try attach(database, "a", text)
+    try overwrite(database, "a", 2...3)
+    try overwrite(database, "b", 1...3)
+    try database.writeCheckpoint()
+    try database.close()
+    try damage(text)
+    database = try open(HistoryRetention(bytes: 1))
+    try database.store.pruneHistory()
+    #expect(try held(database) == [1, 2])
+    #expect(try database.snapshot().get("a")?["n"] == 3)
+  }
+
+  /// Where the index was made from the log, history whose attachments are gone is let go of.
+  @Test(arguments: [true, false])
+  func `history is not let go of because it cannot be asked for its attachments`(
+    isDamaged: Bool
+  ) throws {
+    let text = String(repeating: "y", count: 300)
+    var database = try open(.everything)
+    try attach(database, "a", "first")
+    try attach(database, "a", text)
+    try overwrite(database, "a", 3...3)
+    try database.close()
+    let (path, offset) = try place(of: text)
+    let isFirst = Atomic(true)
+    disk.observeCalls { [disk] call in
+      // The log was read, and now it is looked whether the first attachment is there.
+      guard call.verb == .status, call.path.contains("/attachments/"),
+        isFirst.exchange(false, ordering: .relaxed)
+      else { return }
+      if isDamaged {
+        try? disk.corrupt(path, atOffset: offset, mask: 1)
+      } else {
+        disk.fail(.read, with: .inputOutput)
+      }
+    }
+    database = try open(.everything)
+    disk.observeCalls(nil)
+    let wasAsked = !isFirst.load(ordering: .relaxed)
+    #expect(wasAsked)
+    #expect(database.openingReport.damage.isEmpty)
+    #expect(try held(database) == [1, 2])
+    // What could not be read is told, and is no reason not to open.
+    #expect(try database.statistics.maintenanceProblem?.code == (isDamaged ? nil : .inputOutput))
+    if isDamaged { try disk.corrupt(path, atOffset: offset, mask: 1) }
+    #expect(try database.snapshot(at: 2).get("a")?["text"] == .string(text))
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  /// Stores a document with a text and an attachment that has a file of its own.
+  private func attach(_ database: Database, _ id: String, _ text: String) throws {
+    try database.write { transaction in
+      var document = try transaction.get(id) ?? Document(id: id)
+      document["text"] = .string(text)
+      document.attachments["long"] = Document.Attachment(
+        contentType: "x/y", [UInt8](repeating: text.utf8.first ?? 0, count: 200_000))
+      try transaction.put(document)
+    }
+  }
+
   /// Damages the record whose document has a text.
   private func damage(_ text: String) throws {
+    let (path, offset) = try place(of: text)
+    try disk.corrupt(path, atOffset: offset, mask: 1)
+  }
+
+  /// Where the text of a document stands in the log.
+  private func place(of text: String) throws -> (path: String, offset: Int) {
     let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
     let place = try #require(
@@ -230,14 +302,15 @@ struct PruningTests {
         bytes[$0] == text.utf8.first
           && bytes[$0..<$0 + text.utf8.count].elementsEqual(text.utf8)
       })
-    try disk.corrupt("/s.divan/\(name)", atOffset: place, mask: 1)
+    return ("/s.divan/\(name)", place)
   }
 
-  @Test(arguments: ["compact", "read", "write"])
+  @Test(arguments: ["compact", "limit", "read", "write"])
   func `whichever call cannot be read, that is no damage, and everything stays as it was`(
     work: String
   ) throws {
     let stored = try open(.everything)
+    try attach(stored, "a", "first")
     try overwrite(stored, "a", 1...4)
     try stored.write { transaction in
       for branch in ["p", "q"] {
@@ -252,11 +325,17 @@ struct PruningTests {
     var failureCount = 0
     for number in 1...60 {
       let copy = PruningTests(disk: disk.restarted(.processEnd))
-      let database = try copy.open(work == "write" ? .none : HistoryRetention(revisions: 1))
+      let retention =
+        switch work {
+        case "write": HistoryRetention.none
+        case "limit": HistoryRetention(bytes: 1)
+        default: HistoryRetention(revisions: 1)
+        }
+      let database = try copy.open(retention)
       copy.disk.fail(.read, atCall: number, with: .inputOutput)
       do {
         switch work {
-        case "compact": try database.compact()
+        case "compact", "limit": try database.compact()
         case "read": _ = try database.snapshot().revision(leaf, of: "b")
         default:
           let child = try RevisionID(parsing: "2-p")

@@ -272,6 +272,43 @@ struct StoreUpkeepTests {
     try database.close()
   }
 
+  /// Nobody else has a step begun while one runs.
+  @Test func `what is written while a step runs has the next one begin at once`() throws {
+    for _ in 0..<8 {
+      let database = try store(1)
+      try database.close()
+    }
+    let last = try store(1)
+    try last.writeCheckpoint()
+    try last.close()
+    let disk = disk
+    let (begun, goOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let isFirst = Atomic(true)
+    disk.observeCalls { call in
+      guard call.verb == .create, call.path.hasSuffix(".checkpoint"),
+        isFirst.exchange(false, ordering: .relaxed)
+      else { return }
+      begun.signal()
+      goOn.wait()
+    }
+    let database = try bench.open {
+      $0.maintenance = .background
+      $0.checkpointInterval = 8 << 10
+      $0.segmentSizeGoal = 1 << 20
+    }
+    // The first commit has the small segments merged, though no checkpoint was due: one is written after that.
+    try bench.fill(database, 0..<1, size: 10)
+    #expect(begun.wait(timeout: .now() + 100) == .success)
+    try bench.fill(database, 1..<5, size: 3000)
+    goOn.signal()
+    try database.store.maintenance.exclusively(database.store) { () throws(DatabaseError) in }
+    disk.observeCalls(nil)
+    let covered = database.store.maintenance.state.withLock { $0.checkpoint?.position.end.commit }
+    #expect(covered == database.store.newest.commit)
+    try expectWhole(database)
+    try database.close()
+  }
+
   // MARK: Merges
 
   @Test

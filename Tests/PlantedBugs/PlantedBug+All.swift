@@ -57,6 +57,7 @@ enum Place {
   static let maintenance = store + "Maintenance.swift"
   static let attachmentNames = log + "AttachmentFiles+Names.swift"
   static let attachmentWriter = log + "AttachmentWriter.swift"
+  static let treePruning = document + "RevisionTree+Pruning.swift"
   static let view = store + "StoreView.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"
   static let indexMaking = store + "Indexes/Database+Indexes.swift"

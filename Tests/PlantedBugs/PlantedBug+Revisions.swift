@@ -20,6 +20,18 @@ extension PlantedBug {
       plant: "&& (!PLANTED && leaves.contains { tree.nodes[$0].sequence == current.sequence }",
       killedBy: .crash("conflicts, made and ended")),
     PlantedBug(
+      "line-pruned-too-far", rule: "2", "a document's history is cut one revision too short",
+      in: Place.revisionEdit,
+      find: "digests += record.ancestors.digests.prefix(depth - 2)",
+      plant: "digests += record.ancestors.digests.prefix(PLANTED ? max(0, depth - 3) : depth - 2)",
+      killedBy: .crash("long branches, pruned")),
+    PlantedBug(
+      "branches-not-pruned", rule: "2", "what is far from every leaf is not forgotten",
+      in: Place.treePruning,
+      find: "for index in nodes.indices where stepsToLeaf[index] < depth {",
+      plant: "for index in nodes.indices where PLANTED || stepsToLeaf[index] < depth {",
+      killedBy: .crash("long branches, pruned")),
+    PlantedBug(
       "expiry-not-replayed", rule: "2", "an expiry is forgotten when the log is replayed",
       in: Place.replay,
       find: """

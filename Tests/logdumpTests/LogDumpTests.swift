@@ -1,5 +1,6 @@
 import Divan
 import DivanLog
+import Foundation
 import Testing
 import logdump
 
@@ -100,6 +101,17 @@ struct LogDumpTests {
     #expect(missing.status == .usage)
     #expect(missing.problems.contains("there is no document `nobody`"))
     #expect(store.dump("doc", "m", "--json").lines.count == 1)
+  }
+
+  @Test func `the article about the past shows what doc says`() throws {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let article = try String(
+      contentsOf: root.appending(path: "Sources/Divan/Divan.docc/ReadingThePast.md"),
+      encoding: .utf8)
+    let shown = try DumpedStore.films().dump("doc", "metropolis", "--revs").output
+    #expect(article.contains("```text\n\(shown)```"))
+    #expect(article.contains("swift run logdump Films.divan doc metropolis --revs"))
   }
 
   @Test func `stats counts live and dead bytes`() throws {

@@ -5,7 +5,7 @@ import logdump
 
 @testable import Divan
 
-/// What the tool says of purges, local documents, named snapshots and history.
+/// What the tool says of purges, local documents, named snapshots, history and indexes.
 struct RichStoreTests {
   private let store = DumpedStore()
 
@@ -34,6 +34,9 @@ struct RichStoreTests {
       try transaction.removeLocal("mark")
     }
     try database.removeSnapshot(named: "first")
+    try database.addIndex(DocumentIndex("by text", on: "text", "de", isUnique: true))
+    try database.addIndex(DocumentIndex("by tag", on: "tags", eachElement: true))
+    try database.removeIndex(named: "by tag")
     return database
   }
 
@@ -44,7 +47,8 @@ struct RichStoreTests {
       "local document mark", "local document mark  deleted",
       "snapshot first: sequence 4, commit 1, ",
       "snapshot first: removed", "purged b", "purged c, the record of sequence 3",
-      "moment: sequence 4, commit 1, ",
+      "moment: sequence 4, commit 1, ", "index by text: on text / de, unique, being made",
+      "index by tag: on tags, each element", "index by tag: removed",
     ] {
       #expect(lines.contains { $0.contains(text) }, "\(text)")
     }
@@ -53,6 +57,8 @@ struct RichStoreTests {
       #""local":"mark","deleted":true"#, #""named":"first","removed":true"#,
       #""named":"first","sequence":4,"version":1,"#, #""purged":"b","sequence":null"#,
       #""purged":"c","sequence":3"#, #""moment":true,"sequence":4,"version":1,"#,
+      #""index":"by text","path":["text","de"],"unique":true,"eachElement":false,"ready":true"#,
+      #""index":"by tag","removed":true"#,
     ] {
       #expect(fields.contains { $0.contains(text) }, "\(text)")
     }

@@ -71,6 +71,14 @@ extension RevisionTree.Path {
     try self.init(newest, ancestors: revisions.dropFirst().map(\.digest))
   }
 
+  /// The revision of a generation; nil if the path has none.
+  subscript(_ generation: UInt64) -> RevisionID? {
+    guard generation >= firstGeneration, generation <= revision.generation else { return nil }
+    if generation == revision.generation { return revision }
+    let steps = Int(revision.generation - generation)
+    return RevisionID(generation: generation, digest: ancestors[steps - 1])
+  }
+
   /// The generation of the oldest revision.
   var firstGeneration: UInt64 { revision.generation - UInt64(ancestors.count) }
 

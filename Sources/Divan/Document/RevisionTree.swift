@@ -201,6 +201,40 @@ extension RevisionTree {
   }
 }
 
+extension RevisionTree {
+  /// A revision of which two histories tell different parents.
+  struct Contradiction: Equatable {
+    let revision: RevisionID
+    let knownParent: RevisionID
+    let otherParent: RevisionID
+  }
+
+  /// Where a path names another parent for a revision than the one that is known here; nil if nowhere.
+  ///
+  /// Of a revision that stands on several parents, one must be the path's. Takes time linear in *n*,
+  /// unless there are many such revisions.
+  func contradiction(to path: Path) -> Contradiction? {
+    for index in nodes.indices {
+      guard let found = contradiction(to: path, at: index) else { continue }
+      let isConfirmed = nodes.indices.contains { other in
+        nodes[other].revision == found.revision
+          && parent(of: other).map { nodes[$0].revision } == found.otherParent
+      }
+      if !isConfirmed { return found }
+    }
+    return nil
+  }
+
+  private func contradiction(to path: Path, at index: Int) -> Contradiction? {
+    let revision = nodes[index].revision
+    guard let parent = parent(of: index), path[revision.generation] == revision,
+      let other = path[revision.generation - 1], other != nodes[parent].revision
+    else { return nil }
+    return Contradiction(
+      revision: revision, knownParent: nodes[parent].revision, otherParent: other)
+  }
+}
+
 // MARK: - Bodies
 
 extension RevisionTree {

@@ -48,9 +48,9 @@ extension Model {
   }
 
   /// Makes a reference to another model, which comes into the same context if it is in none.
-  final func reference(to target: Model) -> ModelReference {
+  final func reference(to target: Model, as type: Model.Type) -> ModelReference {
     guard let core else { return ModelReference(id: target.id, target: target) }
-    if target.core == nil { core.insert(target) }
+    core.insert(target, referredToAs: type)
     return ModelReference(id: target.id, target: nil)
   }
 

@@ -24,6 +24,7 @@ extension Model {
   /// Lets every property be what the document says, or the class declares.
   final func takeBackChanges() {
     upgradedFrom = nil
+    let given = state == .new ? extras?.givenAttachments ?? [:] : [:]
     announcing(dirtyPaths + ModelObservation.otherPaths) {
       for place in modelClass.places {
         setFlags(
@@ -35,6 +36,7 @@ extension Model {
       extras = nil
       isChanged = false
     }
+    give(given)
     core?.announceInverses()
   }
 }

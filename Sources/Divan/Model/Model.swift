@@ -156,7 +156,7 @@ nonisolated open class Model {
   ///   declaration; empty for a new model of which nothing was set.
   open func willSave(_ changedProperties: [String]) {}
 
-  /// Called when the model was saved: its transaction was committed, and the model is clean.
+  /// Called when the model was saved and is clean: its transaction was committed or, in a context of a transaction, has it.
   open func didSave() {}
 
   /// Called before the model is saved, after ``willSave(_:)`` of all that are saved: says what is wrong.
@@ -176,7 +176,7 @@ extension Model: Identifiable {
   public final var id: String {
     if documentID.isEmpty {
       documentID =
-        Swift.type(of: self).makeDocumentID() ?? core?.database.newDocumentID()
+        Swift.type(of: self).makeDocumentID() ?? core?.source.newDocumentID()
         ?? DocumentIDGenerator.timeOrdered.next()
     }
     return documentID
@@ -267,7 +267,7 @@ extension Model {
   /// models stays unsaved.
   /// - Throws: ``DatabaseError`` with the codes `conflict` if the document, or one that is deleted with it, was
   ///   changed elsewhere since it was read: refresh the context, and delete again; `stillReferenced` if a rule
-  ///   says no; and whatever reading and writing throw. Then nothing is deleted.
+  ///   says no; `notInContext` if a rule reaches into another context (``ModelContext/setContext(_:for:)``); and whatever reading and writing throw. Then nothing is deleted.
   public final func delete() throws {
     guard state != .deleted else { return }
     try requireCore().delete(self)
@@ -288,7 +288,7 @@ extension Model {
 
   /// Takes back what was changed and not saved.
   ///
-  /// A new model gets the values that its class declares.
+  /// A new model gets the values that its class declares or, if it was made of a document, what that has.
   public final func revert() {
     takeBackChanges()
     if state != .new { core?.noteClean(self) }

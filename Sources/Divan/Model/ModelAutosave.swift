@@ -11,7 +11,7 @@ extension ModelContext {
   /// that fails, models are saved one by one; `onError` is told of each that cannot be, it stays unsaved, and
   /// it is tried again after two seconds or twice the delay, then after twice as long and so on, a minute at
   /// most. When the task is cancelled, what is unsaved is saved at
-  /// once, and it ends. It runs where the context belongs, and keeps the context until then.
+  /// once, and it ends; so it does when something cannot be saved because the database is closed. It runs where the context belongs, and keeps the context until then.
   ///
   /// - Parameters:
   ///   - delay: how long to wait for further changes.
@@ -25,7 +25,7 @@ extension ModelContext {
     while true {
       if core.unsaved.isEmpty { await signal.wait(beyond: core.lastOrder) }
       await saveUnsaved(after: delay, onError: onError)
-      if Task.isCancelled { return }
+      if Task.isCancelled || core.source.isClosed { return }
     }
   }
 
@@ -41,7 +41,7 @@ extension ModelContext {
         let pause = min(max(delay, .seconds(1)) * (1 << min(failureCount, 16)), .seconds(60))
         try? await Task.sleep(for: failureCount == 0 ? delay : pause)
       }
-      if saveEach(onError) || Task.isCancelled || database.store.isClosed { return }
+      if saveEach(onError) || Task.isCancelled || core.source.isClosed { return }
       failureCount += 1
     }
   }

@@ -39,8 +39,8 @@ public final class ModelContext {
   /// it is false cost what models of other classes do.
   public var isObservable = true
 
-  init(_ database: Database, _ registry: ModelRegistry?) {
-    core = ModelContextCore(database, registry)
+  init(_ source: ModelSource, _ registry: ModelRegistry?) {
+    core = ModelContextCore(source, registry)
     core.setHandle(self)
   }
 
@@ -56,16 +56,27 @@ extension Database {
   /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
   /// - Returns: the context, which reads the database as it is now.
   public func makeContext(_ registry: ModelRegistry? = nil) -> sending ModelContext {
-    ModelContext(self, registry)
+    ModelContext(.database(self), registry)
   }
 }
 
 extension ModelContext {
-  /// The database that the models are in.
-  public var database: Database { core.database }
+  /// The database that the models are in; nil for a context of a transaction or of a snapshot.
+  public var database: Database? {
+    if case .database(let database) = core.source { database } else { nil }
+  }
 
   /// The database as the models see it.
-  public var snapshot: Snapshot { get throws { try core.requireSnapshot() } }
+  ///
+  /// - Throws: ``DatabaseError/Code/inTransaction`` for a context of a transaction, which has none; `closed`.
+  public var snapshot: Snapshot {
+    get throws {
+      guard case .transaction = core.source else { return try core.requireSnapshot() }
+      throw DatabaseError(
+        .inTransaction, "the context reads a transaction, and not a snapshot",
+        hint: "Ask the transaction itself")
+    }
+  }
 
   /// The models that are to be saved, in the order in which they were made or first changed.
   public var unsavedModels: [Model] { core.unsavedModels }
@@ -103,7 +114,7 @@ extension ModelContext {
     let model = M()
     model.documentID = document.id
     model.attach(try document.encoded(), state: .new)
-    model.attachments = document.attachments
+    model.give(document.attachments)
     core.insert(model)
     return model
   }
@@ -179,7 +190,10 @@ public struct ModelCursor<M: Model> {
 
   /// The next model; nil at the end.
   public mutating func next() throws -> M? {
-    while let found = try documents.next() {
+    while true {
+      // The context may be over, and with it what is read from.
+      _ = try core.requireSnapshot()
+      guard let found = try documents.next() else { return nil }
       // The context may have moved on since: its models say what its snapshot says.
       guard let document = try core.current(found, in: snapshot),
         core.isDocument(document, of: M.self)
@@ -187,7 +201,6 @@ public struct ModelCursor<M: Model> {
       let model = try core.model(M.self, of: document)
       if !model.isDeleted { return model }
     }
-    return nil
   }
 
   /// All that are left, as an array.

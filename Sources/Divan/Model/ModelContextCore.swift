@@ -8,16 +8,18 @@ import DivanLog
 /// Invariants:
 /// - `live` has at most one model for each ID; models take themselves out when they go.
 /// - `unsaved` has the models that are new or changed and not deleted, as long as `handle` lives.
-/// - Models that are not changed say what `snapshot` says, but for those in `outdated`.
+/// - Models that are not changed say what `snapshot` says, but for those in `outdated`; in a transaction, what that
+///   had made when they were read or refreshed last.
 final class ModelContextCore {
-  let database: Database
+  let source: ModelSource
   let registry: ModelRegistry?
   /// Whether models are told that they are about to be saved.
   var isSaving = false
   private(set) weak var handle: ModelContext?
-  var snapshot: Snapshot?
-  /// Why there is no snapshot.
-  let openingError: (any Error)?
+  /// What the context reads; nil in a transaction, which goes on.
+  private(set) var snapshot: Snapshot?
+  /// Why nothing can be read.
+  private var failure: (any Error)?
   private var live: [DocumentKey: WeakModel] = [:]
   private(set) var unsaved: [UInt64: Model] = [:]
   private(set) var lastOrder: UInt64 = 0
@@ -40,6 +42,8 @@ final class ModelContextCore {
   var missingIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
   var undoHistory = UndoHistory()
+  /// The classes whose models are in other contexts.
+  var elsewhere: [ModelElsewhere] = []
   /// The models whose inverses somebody observes.
   var inverseReaders: [DocumentKey: WeakModel] = [:]
 
@@ -47,24 +51,44 @@ final class ModelContextCore {
     weak var model: Model?
   }
 
-  init(_ database: Database, _ registry: ModelRegistry?) {
-    self.database = database
+  init(_ source: ModelSource, _ registry: ModelRegistry?) {
+    self.source = source
     self.registry = registry
     do {
-      snapshot = try database.snapshot()
-      openingError = nil
+      switch source {
+      case .database(let database): snapshot = try database.snapshot()
+      case .snapshot(let given): snapshot = given
+      case .transaction: break
+      }
     } catch {
-      openingError = error
+      failure = error
     }
   }
 
   func setHandle(_ handle: ModelContext) { self.handle = handle }
 
+  /// What the context reads: in a transaction, what that has made so far.
+  ///
+  /// The latter never leaves the context, since it belongs to the transaction's thread.
   func requireSnapshot() throws -> Snapshot {
-    if let snapshot { return snapshot }
-    if let openingError { throw openingError }
-    throw DatabaseError(.closed, "the context was never opened")
+    if let failure { throw failure }
+    if case .transaction(let transaction) = source {
+      try transaction.check()
+      return Snapshot(transaction.view)
+    }
+    guard let snapshot else { throw DatabaseError(.closed, "the context was never opened") }
+    return snapshot
   }
+
+  /// Ends the use of the context: from now on nothing is read or saved.
+  func end(_ error: DatabaseError) {
+    failure = error
+    snapshot = nil
+    scannedReferences = [:]
+  }
+
+  /// Whether the context reads and saves by a transaction.
+  var isInTransaction: Bool { if case .transaction = source { true } else { false } }
 }
 
 // MARK: - Which models there are
@@ -182,6 +206,8 @@ extension ModelContextCore {
   /// What the context's snapshot has of a document that was found in another; nil if nothing.
   func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
     let newest = try requireSnapshot()
+    // Numbers of changes may come again in a transaction, after others were taken back.
+    if isInTransaction { return try newest.get(document.id) }
     return newest.isSameVersion(as: snapshot) ? document : try newest.get(document.id)
   }
 
@@ -214,9 +240,10 @@ extension ModelContextCore {
 
   /// What a reference refers to; nil if it is not there, or is of another class.
   func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
-    if let known = known(id) { return known.state == .deleted ? nil : known as? M }
     do {
-      return try model(type, id)
+      let home = try home(of: type)
+      if let known = home.known(id) { return known.state == .deleted ? nil : known as? M }
+      return try home.model(type, id)
     } catch {
       handle?.errorHandler?(error)
       return nil
@@ -227,7 +254,7 @@ extension ModelContextCore {
   func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
     try references.compactMap { reference in
       do {
-        return try model(type, reference.id)
+        return try home(of: type).model(type, reference.id)
       } catch let error as DatabaseError where error.code == .otherModelClass {
         return nil
       }
@@ -257,6 +284,7 @@ extension ModelContextCore {
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try telling { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)
+      if isInTransaction { noteAllOutdated() }
       try updateOutdated(settlesConflicts: settlesConflicts, &taken)
     }
   }
@@ -313,6 +341,7 @@ extension ModelContextCore {
   private func advance(
     ownChanges: Int = 0, settlesConflicts: Bool, _ taken: inout ModelUpdate
   ) throws {
+    guard case .database(let database) = source else { return }
     let last = try requireSnapshot()
     let newest = try database.snapshot()
     snapshot = newest
@@ -343,25 +372,33 @@ extension ModelContextCore {
         // One document that cannot be read must not keep the others from being taken over.
         if error.code == .damaged, changes.position > position { continue }
         // Whatever else changed is not known, so the next refresh looks at everything.
-        for model in live.values.compactMap(\.model) where model.state != .new {
-          outdated.insert(DocumentKey(model.id))
-        }
+        noteAllOutdated()
         break
       }
     }
     if let firstError { throw firstError }
   }
 
+  /// Has all models looked at again that have documents.
+  private func noteAllOutdated() {
+    for model in live.values.compactMap(\.model) where model.state != .new {
+      outdated.insert(DocumentKey(model.id))
+    }
+  }
+
   /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
   ///
   /// - Parameters:
-  ///   - ownChanges: how many changes that commit has.
+  ///   - ownChanges: how many changes that commit has of which the models know; 0 if they are to look at all.
   ///   - merged: the models that took something over when they were saved.
   func advance(ownChanges: Int, merged: [Model] = []) {
     do {
       _ = try telling { (taken) throws in
         for model in merged { noteExternalChange(of: model, &taken) }
         try advance(ownChanges: ownChanges, settlesConflicts: false, &taken)
+        guard isInTransaction, ownChanges == 0 else { return }
+        noteAllOutdated()
+        try updateOutdated(settlesConflicts: false, &taken)
       }
     } catch {
       handle?.errorHandler?(error)

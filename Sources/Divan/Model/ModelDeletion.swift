@@ -11,12 +11,28 @@ extension ModelContextCore {
     try commit(deletion)
   }
 
+  /// Throws if a rule reaches into another context, where nothing can be done in the same transaction.
+  fileprivate func requireHere(_ model: Model) throws(DatabaseError) {
+    guard !elsewhere.isEmpty else { return }
+    let inverse = model.modelClass.inverses.first { $0.rule != .none && isElsewhere($0.source) }
+    let property = model.modelClass.properties.first {
+      ($0.place.deleteRule == .cascade || $0.place.deleteRule == .deny)
+        && ($0.target.map(isElsewhere) ?? false)
+    }
+    guard let name = inverse?.name ?? property?.name else { return }
+    throw DatabaseError(
+      .notInContext,
+      "the rule of \(type(of: model)).\(name) reaches into another context, and cannot be followed",
+      hint: "Declare no rule there, and do by yourself what it says", documentID: model.id,
+      propertyPath: name)
+  }
+
   private func commit(_ deletion: ModelDeletion) throws {
     var nullified: [(change: SavedChange, key: String)] = []
     var sequences = 0
     if deletion.changesDocuments {
       var deleted: [SavedChange] = []
-      (nullified, deleted, sequences) = try database.write { transaction in
+      (nullified, deleted, sequences) = try write { transaction in
         try deletion.requireNothingNew(in: transaction)
         let before = transaction.lastSequence
         let nullified = try deletion.nullify(in: transaction)
@@ -25,6 +41,7 @@ extension ModelContextCore {
         }
         return (nullified, deleted, Int(transaction.lastSequence - before))
       }
+      noteReversal(of: deletion.models, nullified.map(\.change))
       undoHistory.note(nullified.map(\.change) + deleted)
     }
     for model in deletion.models {
@@ -115,6 +132,7 @@ private struct ModelDeletion {
         continue
       }
       models.append(model)
+      try core.requireHere(model)
       for relation in model.modelClass.inverses where relation.rule != .none {
         incoming.append(
           Incoming(

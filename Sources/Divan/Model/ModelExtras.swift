@@ -10,6 +10,8 @@ struct ModelExtras {
   var bases: [String: EncodedValue?] = [:]
   /// Attachments that were set, by their names; nil if they are to go.
   var attachments: [String: Document.Attachment?] = [:]
+  /// What a model that is not stored yet was made with.
+  var givenAttachments: [String: Document.Attachment] = [:]
   /// The attachments that the document had when they were first asked for; nil before that.
   var originalAttachments: [String: Document.Attachment]?
 
@@ -42,8 +44,8 @@ extension Model {
   /// Sets what is stored under a key, whether the class declares it or not.
   ///
   /// - Parameters:
-  ///   - value: the value; nil to store nothing. A declared property that cannot be nil then gets the value
-  ///     that was declared.
+  ///   - value: the value; nil to store nothing. A declared property then becomes nil, or gets the value
+  ///     that was declared if it cannot be nil.
   ///   - key: the name of a property in the document.
   /// - Throws: ``DatabaseError`` with the codes `mismatchedType` if the property is declared and cannot have
   ///   this value; `invalidValue` if nothing can be stored under this key, or if the value cannot be.
@@ -133,6 +135,13 @@ extension Model {
       }
       announcing(ModelObservation.attachmentsPath) { change(extras) }
     }
+  }
+
+  /// Gives a new model the attachments of the document that it was made of.
+  final func give(_ given: [String: Document.Attachment]) {
+    guard !given.isEmpty else { return }
+    attachments = given
+    extras?.givenAttachments = given
   }
 
   private func originalAttachments() -> [String: Document.Attachment] {

@@ -24,10 +24,10 @@ extension Database {
     _ registry: ModelRegistry? = nil, autosavingAfter delay: Duration? = .seconds(1),
     isolation actor: isolated (any Actor)?
   ) -> ModelContext {
-    let context = ModelContext(self, registry)
+    let context = ModelContext(.database(self), registry)
     guard let actor else { return context }
     let core = context.core
-    let follower = ModelFollower(context, on: actor)
+    let follower = ModelFollower(context, of: self, on: actor)
     core.tasks.append(Task.detached { await follower.follow() })
     if let delay {
       core.startSaving(on: actor)
@@ -48,10 +48,10 @@ private final class ModelFollower: @unchecked Sendable {
   /// The last change that the context shows when it is made.
   private let firstSequence: UInt64?
 
-  init(_ context: ModelContext, on actor: any Actor) {
+  init(_ context: ModelContext, of database: Database, on actor: any Actor) {
     self.context = context
     self.actor = actor
-    changes = context.database.store.commits.changes
+    changes = database.store.commits.changes
     unsaved = context.core.signalUnsaved()
     firstSequence = context.core.snapshot?.sequence
   }
@@ -73,7 +73,7 @@ private final class ModelFollower: @unchecked Sendable {
     do {
       try core.refresh(settlesConflicts: false)
     } catch {
-      if core.database.store.isClosed { return nil }
+      if core.source.isClosed { return nil }
       context.errorHandler?(error)
       // Where it did not come further, it would not the next time either.
       if core.snapshot?.sequence == last { return nil }
@@ -99,7 +99,7 @@ private final class ModelFollower: @unchecked Sendable {
     if !core.unsaved.isEmpty {
       await context.saveUnsaved(after: delay) { context.errorHandler?($0) }
     }
-    guard !core.database.store.isClosed else {
+    guard !core.source.isClosed else {
       core.stopSaving()
       return nil
     }

@@ -56,7 +56,7 @@ extension PersistableOptional where Self: Model {
     copy.documentID = id
     guard state != .new, let body else {
       copy.attach(try ModelCoder.properties(of: self), state: .new)
-      copy.attachments = attachments
+      copy.give(attachments)
       return copy
     }
     copy.attach(body, state: .stored)

@@ -47,7 +47,9 @@ extension Model {
     }
     if observers != nil { core.noteInverseRead(by: self) }
     do {
-      return try core.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
+      let home = try core.home(of: relation.source)
+      if observers != nil, home !== core { home.noteInverseRead(by: self) }
+      return try home.models(referringTo: self, by: relation) { core.handle?.errorHandler?($0) }
         .compactMap { $0 as? Source }
     } catch {
       core.handle?.errorHandler?(error)
@@ -95,7 +97,7 @@ extension ModelContextCore {
       var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
       return try ids.rest()
     }
-    missingIndexes.insert(index)
+    if case .database = source { missingIndexes.insert(index) }
     return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
   }
 
@@ -122,7 +124,8 @@ extension ModelContextCore {
           ids[target, default: []].append(source)
         }
       })
-    if isWhole { scannedReferences[index] = (snapshot, ids) }
+    // A transaction goes on, and may hold on to nothing that it has changed since.
+    if isWhole, !isInTransaction { scannedReferences[index] = (snapshot, ids) }
     return ids
   }
 
@@ -137,7 +140,7 @@ extension ModelContextCore {
 
   /// Makes the indexes that were missed, after something was saved.
   func addMissingIndexes() {
-    guard !missingIndexes.isEmpty else { return }
+    guard case .database(let database) = source, !missingIndexes.isEmpty else { return }
     let missing = missingIndexes
     missingIndexes = []
     scannedReferences = [:]

@@ -83,6 +83,8 @@ protocol ModelProperty: AnyObject, Sendable {
   func insertTargets(of model: Model, into core: ModelContextCore)
   /// Forgets what the property referred to; the document says it again.
   func forgetTargets(of model: Model)
+  /// The class that the property is declared to refer to; nil if it is no reference.
+  var target: Model.Type? { get }
   /// What the property refers to; nothing if it is no reference.
   func references(in model: Model) -> [ModelReference]
   /// The models that the property refers to, those that are not there left out.
@@ -99,6 +101,7 @@ protocol ModelProperty: AnyObject, Sendable {
 extension ModelProperty {
   func insertTargets(of model: Model, into core: ModelContextCore) {}
   func forgetTargets(of model: Model) {}
+  var target: Model.Type? { nil }
   func references(in model: Model) -> [ModelReference] { [] }
   func targets(in model: Model) throws -> [Model] { [] }
   func removeReferences(to target: DocumentKey, in model: Model) {}

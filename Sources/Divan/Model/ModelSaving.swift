@@ -19,6 +19,7 @@ extension ModelContextCore {
         .nestedWrite, "a hook of a model that is being saved saves",
         hint: "Save in `didSave`, or let `saveAllModels` save what `willSave` changes")
     }
+    try source.requireWritable()
     let chosen = try prepare(Array(models), isEverything: isEverything)
     guard !chosen.isEmpty else { return }
     try store(chosen)
@@ -75,7 +76,7 @@ extension ModelContextCore {
   private func store(_ chosen: [Model]) throws {
     var saved: [SavedModel] = []
     saved.reserveCapacity(chosen.count)
-    let changes = try database.write { transaction in
+    let changes = try write { transaction in
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
       let before = try ids.map { try transaction.get($0) }
       var coder = ModelCoder()
@@ -95,6 +96,7 @@ extension ModelContextCore {
         SavedChange(id: id, before: before, after: try transaction.get(id))
       }
     }
+    noteReversal(of: saved)
     undoHistory.note(changes)
     for result in saved { finish(result) }
     if saved.contains(where: \.isMerged) { announceInverses() }

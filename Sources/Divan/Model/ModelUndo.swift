@@ -91,11 +91,12 @@ extension ModelContextCore {
   private func make(
     _ changes: [SavedChange], _ note: (inout UndoHistory) -> Void
   ) throws {
-    try database.write { transaction in
+    try write { transaction in
       for change in changes {
         try change.make(known(change.id)?.tombstoneProperties ?? [:], in: transaction)
       }
     }
+    noteReversal()
     // Before the models hear of it: their hooks may save.
     note(&undoHistory)
     advance(ownChanges: 0)

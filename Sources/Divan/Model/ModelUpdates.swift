@@ -59,7 +59,9 @@ public struct ModelUpdates: AsyncSequence {
       isolation actor: isolated (any Actor)?
     ) async throws(any Error) -> ModelUpdate? {
       let core = follower.core
-      let signal = core.database.store.commits.changes
+      // What reads a transaction or a snapshot is not moved on by anybody.
+      guard case .database(let database) = core.source else { return nil }
+      let signal = database.store.commits.changes
       while !Task.isCancelled, core.handle != nil {
         if let update = follower.missed.take() { return update }
         let sequence = try core.requireSnapshot().sequence

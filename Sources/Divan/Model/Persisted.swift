@@ -21,8 +21,9 @@
 /// the property costs what any stored property does. Changing a value in place, `todo.tags.append("x")` or
 /// `todo.place.street = "y"`, changes the model; so values should be structures or enumerations.
 ///
-/// A nil is not stored. Where the document has no value or a null, the property has the value that
-/// was declared. Where it has one that is not of this type, or an array or dictionary with one
+/// A nil is not stored, unless another value is declared (`var color: String? = "red"`): then it is stored as null, so that it
+/// comes back as nil. Where the document has no value, the property has the value that was declared; where it has a null, nil if
+/// the type has one, and otherwise the declared value, too. Where it has one that is not of this type, or an array or dictionary with one
 /// element that is not, the property has the declared value too, the context's
 /// ``ModelContext/mismatchHandler`` is told, and the document keeps what it has until the property is
 /// assigned. ``Model/load()``, and every loading in a strict context, throws for that.

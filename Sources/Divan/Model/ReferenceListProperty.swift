@@ -27,6 +27,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   var classFlags: UInt16 { PropertyFlags.reference }
+  var target: Model.Type? { Target.self }
 
   // MARK: The IDs
 
@@ -63,7 +64,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       return current
     }
     if !targets.isEmpty {
-      model.referenceLists[place.index] = targets.map { model.reference(to: $0) }
+      model.referenceLists[place.index] = targets.map { model.reference(to: $0, as: Target.self) }
     }
   }
 
@@ -85,7 +86,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     if let target = reference.target { return (target as? Target, false) }
     guard let core = model.core else { return (nil, false) }
     do {
-      let target = try core.model(Target.self, reference.id)
+      let target = try core.home(of: Target.self).model(Target.self, reference.id)
       return (target, target == nil)
     } catch {
       core.handle?.errorHandler?(error)
@@ -97,7 +98,9 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func assign<T>(_ value: T, to model: Model) {
     prepare(model)
-    set(identical(value, as: [Target].self).map { model.reference(to: $0) }, in: model)
+    set(
+      identical(value, as: [Target].self).map { model.reference(to: $0, as: Target.self) },
+      in: model)
   }
 
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
@@ -163,7 +166,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     let known = (model.referenceLists[place.index] ?? []).map { ($0, find($0, for: model)) }
     let before = known.compactMap { $0.1.model.map { DocumentKey($0.id) } }
     guard targets.map({ DocumentKey($0.id) }) != before else { return }
-    var references = targets.map { model.reference(to: $0) }
+    var references = targets.map { model.reference(to: $0, as: Target.self) }
     // Those that could not be read stay behind those that they followed.
     var previous: DocumentKey?
     for (reference, found) in known where !found.isMissing {
@@ -195,8 +198,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   func insertTargets(of model: Model, into core: ModelContextCore) {
     prepare(model)
     guard let references = model.referenceLists[place.index] else { return }
-    for case let target? in references.map(\.target) where target.core == nil {
-      core.insert(target)
+    for case let target? in references.map(\.target) {
+      core.insert(target, referredToAs: Target.self)
     }
     model.referenceLists[place.index] = references.map { ModelReference(id: $0.id, target: nil) }
   }

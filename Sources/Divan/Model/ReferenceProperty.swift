@@ -14,6 +14,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   var classFlags: UInt16 { PropertyFlags.reference }
+  var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {
     let range = storedRange(in: model)
@@ -44,7 +45,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
       defer { current = nil }
       return current
     }
-    if let target { model.references[place.index] = model.reference(to: target) }
+    if let target { model.references[place.index] = model.reference(to: target, as: Target.self) }
   }
 
   func prepare(_ model: Model) {
@@ -74,7 +75,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   func insertTargets(of model: Model, into core: ModelContextCore) {
     prepare(model)
     guard let reference = model.references[place.index] else { return }
-    if let target = reference.target, target.core == nil { core.insert(target) }
+    if let target = reference.target { core.insert(target, referredToAs: Target.self) }
     model.references[place.index] = ModelReference(id: reference.id, target: nil)
   }
 
@@ -97,7 +98,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   private func set(_ target: Target?, in model: Model) {
-    set(target.map { model.reference(to: $0) }, in: model)
+    set(target.map { model.reference(to: $0, as: Target.self) }, in: model)
   }
 
   private func set(_ reference: ModelReference?, in model: Model) {

@@ -22,6 +22,8 @@ protocol StorableValue: PersistableValue {
   static func areSame(_ a: Self, _ b: Self) -> Bool
   /// Whether assigned values may have to be rounded.
   static var isNormalizing: Bool { get }
+  /// The type's nil, if it has one.
+  static var nilValue: Self? { get }
 }
 
 extension StorableValue {
@@ -35,6 +37,7 @@ extension StorableValue {
 
   var isAbsent: Bool { false }
   static var isNormalizing: Bool { false }
+  static var nilValue: Self? { nil }
 }
 
 extension Bool: StorableValue {
@@ -174,4 +177,5 @@ extension Optional: StorableValue where Wrapped: StorableValue & PersistableOpti
   }
 
   static var isNormalizing: Bool { Wrapped.isNormalizing }
+  static var nilValue: Wrapped?? { .some(nil) }
 }

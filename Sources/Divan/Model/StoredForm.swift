@@ -9,7 +9,7 @@ protocol StoredForm: SendableMetatype {
   static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
   /// Adds a value.
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
-  /// Whether a value is left out of the document.
+  /// Whether a value is left out of the document, unless another is declared.
   static func isAbsent(_ value: Value) -> Bool
   /// Whether both have the same stored form.
   static func areSame(_ a: Value, _ b: Value) -> Bool
@@ -17,6 +17,8 @@ protocol StoredForm: SendableMetatype {
   static func normalized(_ value: Value) -> Value
   /// Whether assigned values may have to be rounded.
   static var isNormalizing: Bool { get }
+  /// The type's nil, if it has one.
+  static var nilValue: Value? { get }
   /// Whether a value that was saved is read again, because it may have become another.
   static var isReadAfterSaving: Bool { get }
 }
@@ -40,6 +42,7 @@ enum OwnForm<Value: StorableValue>: StoredForm {
   static func areSame(_ a: Value, _ b: Value) -> Bool { Value.areSame(a, b) }
   static func normalized(_ value: Value) -> Value { Value._normalized(value) }
   static var isNormalizing: Bool { Value.isNormalizing }
+  static var nilValue: Value? { Value.nilValue }
   static var isReadAfterSaving: Bool { false }
 }
 
@@ -111,16 +114,19 @@ enum CodedForm<Value: Codable>: StoredForm {
 
   static func normalized(_ value: Value) -> Value { value }
   static var isNormalizing: Bool { false }
+  static var nilValue: Value? { (Value.self as? any MayBeNil.Type)?.makeNil(as: Value.self) }
   static var isReadAfterSaving: Bool { DirectType(Value.self) == nil }
 }
 
 /// An optional of whatever type.
 private protocol MayBeNil {
   var isNil: Bool { get }
+  static func makeNil<V>(as _: V.Type) -> V?
 }
 
 extension Optional: MayBeNil {
   fileprivate var isNil: Bool { self == nil }
+  fileprivate static func makeNil<V>(as type: V.Type) -> V? { same(Self.none, as: type) }
 }
 
 // MARK: - Which form a type has

@@ -1,5 +1,6 @@
 import DivanLog
 import Observation
+import Synchronization
 
 /// A property whose value is kept in its wrapper.
 final class TypedProperty<Form: StoredForm>: ModelProperty {
@@ -7,6 +8,8 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   let place: PropertyPlace
   let keyBytes: SharedBytes
+  /// Whether nil is stored as null: 0 as long as nobody asked, 1 for no, 2 for yes.
+  private let nullRule = Atomic<UInt8>(0)
 
   init(place: PropertyPlace) {
     self.place = place
@@ -24,6 +27,15 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
     if let range, let bytes = model.body?.bytes,
       model.withValue(at: place.offset, of: V.self, { Form.read(bytes, range, into: &$0) })
     {
+      model.setFlags(
+        (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
+        at: place)
+      return
+    }
+    if let range, storesNull(in: model), model.body?.bytes.isNull(range) == true,
+      let none = Form.nilValue
+    {
+      model.withValue(at: place.offset, of: V.self) { $0 = none }
       model.setFlags(
         (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
         at: place)
@@ -88,12 +100,25 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
     var value = declaredValue(in: model)
-    guard Form.read(bytes, 0..<bytes.count, into: &value) else { return false }
+    if bytes.isNull(0..<bytes.count), storesNull(in: model), let none = Form.nilValue {
+      value = none
+    } else if !Form.read(bytes, 0..<bytes.count, into: &value) {
+      return false
+    }
     assign(value, to: model)
     return true
   }
 
-  func reset(in model: Model) { assign(declaredValue(in: model), to: model) }
+  func reset(in model: Model) { assign(Form.nilValue ?? declaredValue(in: model), to: model) }
+
+  /// Whether nil is stored as null: where something else is declared, a missing value would be read as that.
+  private func storesNull(in model: Model) -> Bool {
+    let known = nullRule.load(ordering: .relaxed)
+    guard known == 0 else { return known == 2 }
+    let storesNull = Form.nilValue != nil && !Form.isAbsent(declaredValue(in: model))
+    nullRule.store(storesNull ? 2 : 1, ordering: .relaxed)
+    return storesNull
+  }
 
   private func declaredValue(in model: Model) -> V {
     model.modelClass.defaults.withValue(at: place.offset, of: V.self) { $0 }
@@ -113,6 +138,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   func isAbsent(in model: Model) -> Bool {
     prepareToRead(model)
     return model.withValue(at: place.offset, of: V.self) { Form.isAbsent($0) }
+      && !storesNull(in: model)
   }
 
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError) {

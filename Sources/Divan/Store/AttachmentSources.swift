@@ -99,9 +99,8 @@ extension StoreView {
 
   /// What is attached to a revision of a document whose content is held; nothing if it is not.
   fileprivate func attachmentEntries(
-    of revision: RevisionID, _ id: String, _ current: DocumentEntry?
+    of revision: RevisionID, _ id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [AttachmentEntry] {
-    guard let current else { return [] }
     if current.revision == revision, current.traits.isDisjoint(with: [.tree, .attachments]) {
       return []
     }
@@ -287,7 +286,7 @@ extension WriteTransaction {
     case .child(let parent, let current):
       let generation = (parent?.generation ?? 0) + 1
       var known: [String: AttachmentEntry] = [:]
-      if let parent {
+      if let parent, let current {
         for entry in try view.attachmentEntries(of: parent, id, current) {
           known[entry.name] = entry
         }

@@ -278,7 +278,7 @@ extension Checkpoint {
     do throws(PageError) {
       // The one thing in the pages that must be known before anything is asked for. If the page that says it is
       // damaged, the checkpoint is of no use, since leaves are rebuilt only when there is a store.
-      let (indexes, damage) = try state.readIndexes()
+      let (indexes, damage) = try state.readIndexes(file.path)
       state.indexes = indexes
       return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
     } catch .unreadable(_, let error) {

@@ -134,7 +134,7 @@ extension HeldHistory {
 
 extension UInt64 {
   /// Adds a number of bytes, which may come from a forged file: the sum ends at the highest number.
-  mutating func add(_ size: UInt64) { self = self > .max - size ? .max : self + size }
+  mutating func add(_ size: UInt64) { self += Swift.min(size, .max - self) }
 }
 
 extension StoreView {

@@ -125,31 +125,34 @@ package struct InspectedAttachment: Sendable {
 extension InspectedIndex {
   /// Every content that a store has, in the order of the digests, also what nothing refers to any more and was not
   /// cleaned away yet.
-  package func attachments() throws(LogError) -> [InspectedAttachment] {
+  package func attachments() throws -> [InspectedAttachment] {
     let state = replay.state
     var found: [InspectedAttachment] = []
     var scan = state.catalog.scan(
       from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
       to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
-    // All of the index is in memory, so nothing but reading records can fail.
-    while let item = try? scan.next() {
-      guard let locator = RecordLocator(indexed: item.value),
+    while let item = try scan.next() {
+      // The record was read when the index was led to it.
+      if let locator = RecordLocator(indexed: item.value),
         let segment = state.segments[locator.fileID]
-      else { continue }
-      let payload = try segment.record(at: locator).payload
-      guard let record = try? AttachmentRecord.decode(payload) else { continue }
-      var ids: Set<String> = []
-      for reference in (try? state.attachmentReferences(record.digest)) ?? []
-      where (try? state.holds(reference.sequence, of: reference.id)) == true {
-        if let id = reference.id.text { ids.insert(id) }
+      {
+        found.append(try attachment(try segment.record(at: locator).payload))
       }
-      let isFile = if case .file = record.content { true } else { false }
-      found.append(
-        InspectedAttachment(
-          digest: "\(record.digest)", length: record.length, isFile: isFile,
-          documentIDs: ids.sorted { compareUTF8($0, $1) < 0 }))
     }
     return found
+  }
+
+  private func attachment(_ payload: SharedBytes) throws -> InspectedAttachment {
+    let record = try AttachmentRecord.decode(payload)
+    var ids: Set<String> = []
+    for reference in try replay.state.attachmentReferences(record.digest)
+    where try replay.state.holds(reference.sequence, of: reference.id) {
+      if let id = reference.id.text { ids.insert(id) }
+    }
+    let isFile = if case .file = record.content { true } else { false }
+    return InspectedAttachment(
+      digest: "\(record.digest)", length: record.length, isFile: isFile,
+      documentIDs: ids.sorted { compareUTF8($0, $1) < 0 })
   }
 }
 

@@ -109,10 +109,9 @@ extension MergeJudge {
 
   private func findForgettable() throws(DatabaseError) -> Set<RemovalKey> {
     let first = inputs[0].header.numbers.lowerBound
-    let isAnyInDoubt = awaitingDeletion.contains {
-      if case .segment(let numbers) = $0, numbers.lowerBound < first { true } else { false }
+    for case .segment(let numbers) in awaitingDeletion where numbers.lowerBound < first {
+      return []
     }
-    guard !isAnyInDoubt else { return [] }
     var keys: Set<RemovalKey> = []
     var size: UInt64 = 0
     try forEachRecord(of: inputs) { item in

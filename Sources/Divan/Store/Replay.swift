@@ -131,9 +131,9 @@ extension Replay {
     changedIDs.insert(id.array)
   }
 
-  /// Brings the indexes up to what the log says of documents, once all of it is read.
+  /// Brings the indexes up to what the log says of documents, once all of it is read and ``indexProblem`` did not
+  /// turn up.
   mutating func finish() {
-    guard indexProblem == nil else { return }
     let ids = changedIDs
     apply { (replay) throws(PageError) in
       try replay.state.catchUpIndexes(since: replay.base, changed: ids)

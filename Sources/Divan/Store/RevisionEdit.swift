@@ -134,9 +134,19 @@ extension WriteTransaction {
     let depth = store.configuration.revisionDepth
     switch edit.lineage {
     case .history(let digests):
+      let path = try RevisionTree.Path(edit.revision, ancestors: digests)
+      if let found = tree.contradiction(to: path) {
+        throw DatabaseError(
+          .invalidRevisionID,
+          "\(found.revision) was made from \(found.knownParent), and this history says from "
+            + "\(found.otherParent)",
+          hint:
+            "A revision has one parent: one of the stores that it came from has made up its history",
+          documentID: id)
+      }
       return tree.insert(
-        try RevisionTree.Path(edit.revision, ancestors: digests), isDeleted: edit.isDeleted,
-        isForeignEdit: edit.isForeignEdit, sequence: sequence, depth: depth)
+        path, isDeleted: edit.isDeleted, isForeignEdit: edit.isForeignEdit, sequence: sequence,
+        depth: depth)
     case .child(let parent):
       // A document that is there has revisions, of which this one's parent is one.
       guard let parent, let index = tree.index(of: parent) else {

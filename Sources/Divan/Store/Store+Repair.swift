@@ -43,8 +43,10 @@ struct LeafRepair {
   var state: StoreState { view.state }
   var path: String { view.store.path }
 
+  /// What to tell of a page that cannot be rebuilt, or that the system does not read just now.
   static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
-    DatabaseError(
+    if case .unreadable(_, let error) = error { return DatabaseError(error) }
+    return DatabaseError(
       .damaged, "a page of the index is damaged: \(error)",
       hint:
         "No document is lost: close the store, remove its checkpoints, and open it again, which "
@@ -96,8 +98,9 @@ extension LeafRepair {
       let written = try replay(through: run.commit)
       found = entries(of: written, coverage)
       if tree == \.catalog, !state.indexes.isEmpty {
-        found.merge(
-          try indexEntries(of: run, above: below - 1, coverage, written), uniquingKeysWith: { $1 })
+        for (key, value) in try indexEntries(of: run, above: below - 1, coverage, written) {
+          found[key] = value
+        }
       }
     }
     var lower = LayeredTree(runs: Array(runs[below...]))

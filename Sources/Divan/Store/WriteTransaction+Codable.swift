@@ -129,7 +129,8 @@ extension WriteTransaction {
 
   /// Sets the marked properties of an object, until what is done here is taken back.
   private func assign(_ document: Document, to encoded: EncodedProperties) {
-    assigned.append(encoded.assign(document))
+    let marks = encoded.assign(document)
+    reversals.append { marks.takeBack() }
   }
 
   /// The document that is to be put for a value.

@@ -14,8 +14,9 @@ extension WriteTransaction {
   ///   - isDeleted: whether the revision deletes the document.
   ///   - origin: where it comes from, as ``Change/origin`` tells it.
   /// - Returns: whether the revision was not known before.
-  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none; `conflict`
-  ///   never; the others as ``put(_:)-(Document)``.
+  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or names
+  ///   another parent for a revision than the one that is known; `conflict` never; the others as
+  ///   ``put(_:)-(Document)``.
   @discardableResult
   public func insert(
     _ document: Document, history: [RevisionID], isDeleted: Bool = false, origin: String? = nil

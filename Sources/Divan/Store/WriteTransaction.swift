@@ -22,8 +22,10 @@ public final class WriteTransaction {
   var stored: [SHA256.Digest: StoredSource] = [:]
   /// How long the attachments are to which documents stopped referring here.
   var releasedSize = 0
-  /// What was set in objects whose documents were stored, the last one last.
-  var assigned: [AssignedMarks] = []
+  /// What takes back what was set in objects whose documents were stored, the last one last.
+  var reversals: [() -> Void] = []
+  /// What layers above keep for as long as the transaction lives.
+  var companion: AnyObject?
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
@@ -185,16 +187,17 @@ extension WriteTransaction {
     try check()
     let state = state
     let stored = stored
-    let assignedCount = assigned.count
+    let reversalCount = reversals.count
     let savepoint = buffer.savepoint
     do {
       return try body()
     } catch {
       if !isOver {
         self.state = state
-        takeBackMarks(after: assignedCount)
         self.stored = stored
         buffer.rollback(to: savepoint)
+        // When all else is as it was: this may run anybody's code.
+        takeBack(after: reversalCount)
       }
       throw error
     }
@@ -258,11 +261,13 @@ extension WriteTransaction {
   /// Ends the transaction's life; what it set in objects is taken back if it was not committed.
   func end(isCommitted: Bool) {
     isOver = true
-    if !isCommitted { takeBackMarks(after: 0) }
+    if !isCommitted { takeBack(after: 0) }
+    reversals = []
+    companion = nil
   }
 
-  private func takeBackMarks(after count: Int) {
-    while assigned.count > count { assigned.removeLast().takeBack() }
+  private func takeBack(after count: Int) {
+    while reversals.count > count { reversals.removeLast()() }
   }
 
   /// Lends the buffer to the one who appends it to the log.

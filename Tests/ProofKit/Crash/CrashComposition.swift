@@ -29,9 +29,10 @@ extension CrashWorkload {
         // What is still open is not closed: nobody looks at that.
         bench.watch(nil)
         bench.fileSystem.losePower(atCall: 0)
-      }, history: start.history, isHeavy: operations.contains(where: \.isHeavy),
+      }, history: start.history, revisionDepth: start.revisionDepth,
+      isHeavy: operations.contains(where: \.isHeavy),
       isOneOfMany: operations.count > 1)
-    workload.isRich = CrashStart.rich.contains { $0.name == start.name }
+    workload.isRich = (CrashStart.rich + [.pruned]).contains { $0.name == start.name }
     return workload
   }
 
@@ -50,6 +51,9 @@ extension CrashWorkload {
         budget == .ci ? [all[number % all.count], all[(number * 3 + 2) % all.count]] : all
       workloads += chosen.map { composed($0, [operation]) }
     }
+    // Those that have to do with revisions; all of them where there is time.
+    let pruning = budget == .ci ? CrashOperation.branching : operations
+    workloads += [composed(.pruned, [])] + pruning.map { composed(.pruned, [$0]) }
     if budget == .test {
       return workloads.enumerated().filter { $0.offset % 32 == 5 }.map(\.element)
     }

@@ -18,7 +18,7 @@ extension CrashExplorer {
     let fork = disk.restarted(.processEnd)
     // Closing costs time, and nobody looks at what it leaves.
     defer { disk.losePower(atCall: 0) }
-    let database = try bench(disk, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
+    let database = try bench(disk, stranger).open { $0.maintenance = .manual }
     let path = disk.traceHash
     try check(database)
     let promised = keepsAll ? oracle.securedByProcessEnd : oracle
@@ -53,8 +53,12 @@ extension CrashExplorer {
     }
   }
 
+  /// Someone who knows how the store is configured and nothing of what it holds.
+  var stranger: CrashWriter {
+    CrashWriter(seed: 0, history: workload.history, revisionDepth: workload.revisionDepth)
+  }
+
   func bench(_ disk: SimulatedFileSystem, _ writer: CrashWriter) -> CrashBench {
-    writer.oracle.withLock { $0.history = workload.history }
     return CrashBench(
       disk, writer, isMapped: isMapped, life: lives.wrappingAdd(1, ordering: .relaxed).newValue)
   }
@@ -95,7 +99,7 @@ extension CrashExplorer {
     at path: String, _ disk: SimulatedFileSystem, _ oracle: CrashOracle, _ version: Int
   ) throws {
     defer { disk.losePower(atCall: 0) }
-    var configuration = bench(disk, CrashWriter(seed: 0)).configuration()
+    var configuration = bench(disk, stranger).configuration()
     configuration.maintenance = .manual
     let database = try Database(at: path, configuration: configuration)
     try check(database)
@@ -112,7 +116,7 @@ extension CrashExplorer {
   ) throws {
     counts.withLock { $0.readings += 1 }
     let copy = disk.restarted(.processEnd)
-    let reader = try bench(copy, CrashWriter(seed: 0)).open { $0.isReadOnly = true }
+    let reader = try bench(copy, stranger).open { $0.isReadOnly = true }
     try check(reader)
     let found = try oracle.identify(reader)
     guard found == version else {

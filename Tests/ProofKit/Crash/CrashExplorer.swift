@@ -50,7 +50,8 @@ package final class CrashExplorer: Sendable {
 
 extension CrashExplorer {
   package func explore() throws {
-    let writer = CrashWriter(seed: seed &+ 1, history: workload.history)
+    let writer = CrashWriter(
+      seed: seed &+ 1, history: workload.history, revisionDepth: workload.revisionDepth)
     let bench = CrashBench(SimulatedFileSystem(seed: seed &+ 1), writer, isMapped: isMapped)
     try workload.prepare(bench)
     if bench.fileSystem.hasLostPower { bench.lose(.processEnd) }

@@ -8,7 +8,7 @@ extension CrashOperation {
   /// All that there are of these.
   package static let rich = branching + attaching + keepingHistory + indexing + besides
 
-  private static let branching = [
+  static let branching = [
     CrashOperation("put a conflicting revision") { session in
       try session.commit(.put("rich-1", size: 20), .put("doc-1", size: 10))
       try session.commit(.branch("rich-1", size: 30), .put("doc-1", size: 11))

@@ -22,7 +22,7 @@ extension CrashExplorer {
     defer { twin.losePower(atCall: 0) }
     let isDurable = disk.unflushedChangeCount == 0
     let trial = Trial()
-    let bench = bench(twin, CrashWriter(seed: 0))
+    let bench = bench(twin, stranger)
     let look: @Sendable (CallSite?) -> Void = { [self] site in
       trial.call += 1
       counts.withLock { counts in if let site { counts.recoverySites[site, default: 0] += 1 } }
@@ -53,7 +53,7 @@ extension CrashExplorer {
     // What was served once survives the loss of power, though only the process had ended before.
     let later = twin.restarted(.strict)
     defer { later.losePower(atCall: 0) }
-    let reopened = try self.bench(later, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
+    let reopened = try self.bench(later, stranger).open { $0.maintenance = .manual }
     try check(reopened)
     let found = try oracle.identify(reopened)
     guard found == version else {
@@ -72,7 +72,7 @@ extension CrashExplorer {
     counts.withLock { $0.recoveryCrashes[depth] += 1 }
     let fork = left.restarted(.processEnd)
     defer { left.losePower(atCall: 0) }
-    let database = try bench(left, CrashWriter(seed: 0)).open { $0.maintenance = .manual }
+    let database = try bench(left, stranger).open { $0.maintenance = .manual }
     try check(database)
     let found = try oracle.identify(database)
     guard found == version || (!isDurable && found < version) else {

@@ -10,14 +10,18 @@ package struct CrashStart: Sendable {
   let enter: @Sendable (CrashSession) throws -> Void
   /// What the store keeps of what is replaced.
   let history: HistoryRetention
+  /// How many revisions of each branch it knows by their IDs.
+  let revisionDepth: Int
 
   init(
     _ name: String, history: HistoryRetention = .none,
+    revisionDepth: Int = Configuration().revisionDepth,
     prepare: @escaping @Sendable (CrashSession) throws -> Void,
     enter: @escaping @Sendable (CrashSession) throws -> Void = { _ = try $0.database() }
   ) {
     self.name = name
     self.history = history
+    self.revisionDepth = revisionDepth
     self.prepare = prepare
     self.enter = enter
   }
@@ -123,9 +127,44 @@ extension CrashStart {
         try session.close()
       }),
   ]
+
+  /// One in which branches are longer than what is known of them.
+  ///
+  /// It is none of the others, so that what is composed of those stays what it was.
+  package static let pruned = CrashStart(
+    "long branches, pruned", revisionDepth: 3,
+    prepare: { session in
+      try session.lengthen()
+      try session.bench.checkpoint(session.database())
+      try session.lengthen()
+      try session.close()
+    }, enter: { try $0.lengthen(durability: .none) })
 }
 
 extension CrashSession {
+  /// Makes branches longer: of a document that has one, of one that forks, and of one whose branches have
+  /// nothing in common.
+  func lengthen(durability: Durability = .full) throws {
+    try bench.commit(
+      database(), [.put("doc-1", size: 10), .put("rich-1", size: 20), .put("rich-3", size: 5)],
+      durability: durability)
+    try bench.commit(
+      database(),
+      [
+        .put("doc-1", size: 11), .put("rich-1", size: 21), .branch("rich-1", size: 22),
+        .insert("rich-3", size: 30, isOnto: false, isDeleted: false),
+      ], durability: durability)
+    for round in 0..<4 {
+      try bench.commit(
+        database(),
+        [
+          .put("doc-1", size: round), .put("rich-1", size: 30 + round),
+          .grow("rich-1", size: round), .grow("rich-3", size: 40 + round),
+          .insert("doc-2", size: round, isOnto: round > 0, isDeleted: round == 2),
+        ], durability: durability)
+    }
+  }
+
   /// Conflicts, attachments in the log and in files, an expiry and a local document.
   func enrich(durability: Durability = .full, closing: Bool = true) throws {
     for steps in [

@@ -13,6 +13,8 @@ package struct CrashWorkload: Sendable {
   package let work: @Sendable (CrashBench) throws -> Void
   /// What the store keeps of what is replaced.
   package var history = HistoryRetention.none
+  /// How many revisions of each branch it knows by their IDs.
+  package var revisionDepth = Configuration().revisionDepth
   /// Whether its files are so large that less of it is tried.
   package var isHeavy = false
   /// Whether its documents have so much that looking at one state takes long.
@@ -26,7 +28,7 @@ extension CrashWorkload {
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
-    indexes,
+    indexes, longBranches,
   ]
   /// What is tried with losses of power only: faults have copies of their own, and fill disks themselves.
   package static let alsoForCrashes = [copies, fullDisk]
@@ -257,6 +259,20 @@ extension CrashWorkload {
   package static let indexes = composed(
     "indexes, made, followed and taken away",
     ["make an index, and write on", "make an index, merge, take it away and make another"])
+  package static let longBranches = CrashWorkload(
+    name: "long branches, pruned", prepare: { try CrashSession($0).lengthen() },
+    work: { bench in
+      let session = CrashSession(bench)
+      try session.lengthen(durability: .none)
+      try session.bench.checkpoint(session.database())
+      try session.commit(.purgeLeaf("rich-1", 1), .resolve("rich-3"), .delete("doc-1"))
+      try session.lengthen()
+      try session.bench.merge(session.database())
+      try session.close()
+      try session.commit(.put("doc-1", size: 50), .deleteAll("rich-1"), .branch("doc-2", size: 7))
+      try session.bench.compact(session.database())
+      try session.close()
+    }, revisionDepth: 3)
 
   private static func operation(of name: String) -> CrashOperation {
     guard let found = (CrashOperation.all + CrashOperation.rich).first(where: { $0.name == name })

@@ -31,16 +31,21 @@ package struct FaultStart: Sendable {
 
   init(_ workload: CrashWorkload, isMapped: Bool) throws {
     let bench = CrashBench(
-      SimulatedFileSystem(), CrashWriter(seed: 1, history: workload.history), isMapped: isMapped)
+      SimulatedFileSystem(),
+      CrashWriter(seed: 1, history: workload.history, revisionDepth: workload.revisionDepth),
+      isMapped: isMapped)
     try workload.prepare(bench)
     disk = bench.fileSystem
     oracle = bench.writer.oracle.withLock { $0 }
   }
 
   /// The store on a disk of its own.
+  ///
+  /// Its writer draws other numbers than the one that prepared the store: what is made elsewhere would have the
+  /// same names, and be known, otherwise.
   func bench(isMapped: Bool) -> CrashBench {
     CrashBench(
-      disk.restarted(.processEnd), CrashWriter(oracle, seed: 1), isMapped: isMapped, life: 20)
+      disk.restarted(.processEnd), CrashWriter(oracle, seed: 2), isMapped: isMapped, life: 20)
   }
 }
 

@@ -28,7 +28,7 @@ package struct LyingProof: Proof {
       zip(workloads.map(\.name), starts), uniquingKeysWith: { first, _ in first })
     var trials = plan.lies
     if run.only == nil {
-      let share = run.budget.choose(test: 60, ci: 1, night: 1, release: 1)
+      let share = run.budget.choose(test: 200, ci: 1, night: 1, release: 1)
       trials = trials.enumerated().filter { $0.offset % share == 0 }.map(\.element)
     }
     let counts = Mutex<[Key: (count: Int, missing: Int)]>([:])

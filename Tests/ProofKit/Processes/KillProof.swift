@@ -22,12 +22,16 @@ package struct KillProof: Proof {
         run.count("kills")
         run.count("of them \(killCase.moment.rawValue)", life.wasInTime ? 1 : 0)
         run.count("of them noticed when the store was opened", life.wasNoticed ? 1 : 0)
+        run.count("of them that left a part of an attachment", life.leftPart ? 1 : 0)
       }
       run.count("rounds acknowledged", loop.acknowledged.values.reduce(0, +))
     }
     run.require("kills", atLeast: KillCase.all.count * kills)
     run.require(
       "of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
+    // The process waits for these, so that none of them comes too late.
+    run.require("of them \(KillCase.Moment.attaching.rawValue)", atLeast: kills)
+    run.require("of them that left a part of an attachment", atLeast: 1)
     // Of a few kills on a busy machine, each of some moment may come too late.
     guard run.budget != .test else { return }
     for moment in KillCase.Moment.allCases { run.require("of them \(moment.rawValue)", atLeast: 1) }
@@ -41,6 +45,7 @@ struct KillCase: Sendable {
     case stopped = "while stopped, or soon after it went on"
     case opening = "while opening"
     case closing = "while closing, or soon before"
+    case attaching = "in the middle of an attachment"
   }
 
   var threads = 1
@@ -63,6 +68,8 @@ struct KillCase: Sendable {
     KillCase(threads: 2, durability: "mixed", isCompacting: true, moment: .closing),
     KillCase(threads: 2, isAttaching: true),
     KillCase(threads: 2, durability: "mixed", isCompacting: true, isAttaching: true),
+    KillCase(isAttaching: true, moment: .attaching),
+    KillCase(durability: "none", isCompacting: true, isAttaching: true, moment: .attaching),
   ]
 }
 
@@ -82,18 +89,27 @@ struct KillLoop {
   }
 
   /// Starts a process, kills it, and sees what it left.
-  mutating func runLife() throws -> (wasInTime: Bool, wasNoticed: Bool) {
+  mutating func runLife() throws -> (wasInTime: Bool, wasNoticed: Bool, leftPart: Bool) {
     life += 1
     let isShort = killCase.moment == .closing
-    let child = try ChildProcess([
-      "write", path, "threads=\(killCase.threads)", "durability=\(killCase.durability)",
-      killCase.isCompacting ? "compact" : "", killCase.isAttaching ? "attach" : "",
-      isShort ? "rounds=40" : "",
-    ])
+    let child = try ChildProcess(
+      [
+        "write", path, "threads=\(killCase.threads)", "durability=\(killCase.durability)",
+        killCase.isCompacting ? "compact" : "", killCase.isAttaching ? "attach" : "",
+        isShort ? "rounds=40" : "",
+      ] + (killCase.moment == .attaching ? middleOfAttachment() : []))
     let wasInTime = try kill(child)
     for (thread, round) in child.acknowledged { acknowledged[thread] = round }
     guard child.errors.isEmpty else { throw CrashOracle.Mismatch("\(child.errors)") }
-    return (wasInTime, try verify())
+    let leftPart = names(in: "tmp").contains { $0.hasPrefix("attachment-") }
+    return (wasInTime, try verify(), leftPart)
+  }
+
+  /// Some piece of an attachment that is neither the first one nor the last, in one of the first rounds; every
+  /// other time so late that more came before it than is held in memory.
+  private mutating func middleOfAttachment() -> [String] {
+    let piece = random.next() % 2 == 0 ? 17 + random.next() % 2 : 1 + random.next() % 16
+    return ["pausepiece=\(piece)", "pauserounds=\(random.next() % 4)"]
   }
 
   private mutating func kill(_ child: ChildProcess) throws -> Bool {
@@ -138,6 +154,11 @@ struct KillLoop {
       }
       child.kill()
       wasInTime = !child.lines.contains("closed")
+    case .attaching:
+      guard child.line(beginning: "attaching") != nil else {
+        throw CrashOracle.Mismatch("it attached nothing")
+      }
+      pause(upToMicroseconds: 2000)
     }
     return wasInTime
   }
@@ -162,7 +183,7 @@ struct KillLoop {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
     // Every other time the next process finds what this one left, and has to recover it.
-    configuration.isReadOnly = random.next() % 2 == 0
+    configuration.isReadOnly = random.next() % 2 == 0 && killCase.moment != .attaching
     if configuration.isReadOnly, !Database.exists(at: path) { return true }
     let database = try Database(at: path, configuration: configuration)
     let report = database.openingReport

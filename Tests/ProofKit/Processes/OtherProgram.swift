@@ -80,7 +80,10 @@ extension OtherProgram {
             let durability = durability(thread: thread, round: round)
             try ledger.write(
               round, thread: thread, in: database, durability: durability,
-              attaching: options["attach"] != nil)
+              attaching: options["attach"] != nil
+            ) { piece in
+              pause(beforePiece: piece, afterRounds: round - first)
+            }
           } catch {
             OtherProgram.say(OtherProgram.text(of: error))
             return
@@ -94,6 +97,16 @@ extension OtherProgram {
     OtherProgram.say("closing")
     try database.close()
     OtherProgram.say("closed")
+  }
+
+  /// Stands still in the middle of an attachment, if it was asked to: after how many rounds, and before which
+  /// piece.
+  private func pause(beforePiece piece: Int, afterRounds rounds: Int) {
+    guard piece == number("pausepiece", default: -1), rounds == number("pauserounds", default: -1)
+    else { return }
+    OtherProgram.say("attaching")
+    // Whoever asked for it kills the process meanwhile.
+    Thread.sleep(forTimeInterval: 30)
   }
 
   private static func compact(_ database: Database) -> Bool {

@@ -14,12 +14,15 @@ package struct TwinLedger: Sendable {
   package init() {}
 
   /// Runs one round in one transaction.
+  ///
+  /// `beforePiece` is called before each piece of an attachment is handed over, with its number; there are
+  /// eighteen or more.
   package func write(
     _ round: Int, thread: Int, in database: Database, durability: Durability,
-    attaching: Bool = false
+    attaching: Bool = false, beforePiece: (Int) -> Void = { _ in }
   ) throws {
     let number = Value.int(Int64(round))
-    let attachment = try attaching ? store(contentOf: round, in: database) : nil
+    let attachment = try attaching ? store(contentOf: round, in: database, beforePiece) : nil
     // Of changing size, so that documents do not take each other's places exactly.
     let text = Value.string(String(repeating: "x", count: round &* 7919 % 400))
     let pair = round % TwinLedger.pairs
@@ -39,10 +42,13 @@ package struct TwinLedger: Sendable {
 
   /// Stores an attachment in pieces, so that the process may be killed in its midst.
   private func store(
-    contentOf round: Int, in database: Database
+    contentOf round: Int, in database: Database, _ beforePiece: (Int) -> Void
   ) throws -> Document.Attachment {
     var rest = TwinLedger.content(of: round)[...]
+    var number = 0
     return try database.storeAttachment(contentType: "text/plain") {
+      beforePiece(number)
+      number += 1
       let piece = rest.prefix(16_384)
       rest = rest.dropFirst(piece.count)
       return piece.isEmpty ? nil : piece

@@ -34,6 +34,7 @@ final class RandomRun {
   init(_ setting: RandomSetting, seed: UInt64, listener: Recorder<String>? = nil) {
     self.setting = setting
     self.listener = listener
+    versions[0].revisionDepth = setting.revisionDepth
     random = SeededGenerator(seed: seed)
   }
 }

@@ -17,9 +17,16 @@ struct RandomSetting: Sendable {
   let isRich: Bool
   /// What the store keeps of what is replaced.
   var history = HistoryRetention.none
+  /// How many revisions of each branch it knows by their IDs.
+  let revisionDepth: Int
 
   init(_ random: inout SeededGenerator, isRich: Bool) {
     self.isRich = isRich
+    // From a generator of its own, so that the operations that a seed means stay what they were.
+    var same = random
+    var ownRandom = SeededGenerator(seed: ~same.next())
+    // With one alone, nothing could be made from a revision that has a successor.
+    revisionDepth = [20, 20, 2, 3, 4, 7, isRich ? 5 : 1].randomElement(using: &ownRandom) ?? 20
     segmentSize = [1 << 10, 4 << 10, 16 << 10].randomElement(using: &random) ?? 4096
     mergedSize = segmentSize * Int.random(in: 1...6, using: &random)
     checkpointInterval = [1 << 10, 6 << 10, 30 << 10].randomElement(using: &random) ?? 4096
@@ -48,6 +55,7 @@ struct RandomSetting: Sendable {
     configuration.reads = isMapped ? .mapped : .buffered
     configuration.maintenance = isInline ? .inline : .manual
     configuration.history = history
+    configuration.revisionDepth = revisionDepth
     configuration.now = { clock.now }
     return configuration
   }
@@ -58,7 +66,7 @@ extension RandomSetting: CustomStringConvertible {
     "segments of \(segmentSize), merged up to \(mergedSize), a checkpoint every "
       + "\(checkpointInterval), nodes of \(nodeSize), \(sequenceReserve) numbers reserved, "
       + "reserve \(reserveSize), \(isMapped ? "mapped" : "buffered"), "
-      + "maintenance \(isInline ? "inline" : "manual")"
+      + "maintenance \(isInline ? "inline" : "manual"), revisions to a depth of \(revisionDepth)"
       + (isRich ? ", documents with everything, history \(history)" : "")
   }
 }

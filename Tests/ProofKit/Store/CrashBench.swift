@@ -32,7 +32,9 @@ package final class CrashBench: Sendable {
     let life = lives.wrappingAdd(1, ordering: .relaxed).newValue
     var configuration = Configuration.crashing(on: fileSystem, life: life)
     configuration.reads = isMapped ? .mapped : .buffered
-    configuration.history = writer.oracle.withLock { $0.history }
+    (configuration.history, configuration.revisionDepth) = writer.oracle.withLock {
+      ($0.history, $0.revisionDepth)
+    }
     configuration.now = { [clock] in clock.now }
     return configuration
   }

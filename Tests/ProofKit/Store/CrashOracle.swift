@@ -18,6 +18,8 @@ package struct CrashOracle: Sendable {
   package private(set) var versions = [Version()]
   /// What the store keeps of what is replaced, in all its sessions.
   package var history = HistoryRetention.none
+  /// How many revisions of each branch it knows by their IDs, in all its sessions.
+  package let revisionDepth: Int
   /// The newest version that must not be lost.
   package var secured = 0
   /// The newest version whose commit returned, however durable it was asked to be: the end of the
@@ -34,6 +36,12 @@ package struct CrashOracle: Sendable {
     package let version: Int
     /// Whether its maker was told that it is there, durably.
     package var isDone = false
+  }
+
+  /// Begins with an empty store.
+  package init(revisionDepth: Int = Configuration().revisionDepth) {
+    self.revisionDepth = revisionDepth
+    versions[0].revisionDepth = revisionDepth
   }
 
   /// Takes up the copy that is about to be made of the newest version.

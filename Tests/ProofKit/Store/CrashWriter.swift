@@ -16,9 +16,11 @@ package final class CrashWriter: Sendable {
     random = Mutex(SeededGenerator(seed: seed))
   }
 
-  /// Begins with a store that keeps some of what is replaced.
-  package convenience init(seed: UInt64, history: HistoryRetention) {
-    var oracle = CrashOracle()
+  /// Begins with a store that keeps some of what is replaced, and some revisions of each branch by their IDs.
+  package convenience init(
+    seed: UInt64, history: HistoryRetention, revisionDepth: Int = Configuration().revisionDepth
+  ) {
+    var oracle = CrashOracle(revisionDepth: revisionDepth)
     oracle.history = history
     self.init(oracle, seed: seed)
   }

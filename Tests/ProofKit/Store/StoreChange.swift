@@ -15,6 +15,8 @@ package indirect enum StoreChange: Sendable {
   case deleteAll(String)
   /// Stores another successor of a revision that has one.
   case branch(String, size: Int)
+  /// Stores a successor of the leaf that wins least.
+  case grow(String, size: Int)
   /// Stores a revision that was made elsewhere: upon the winner, or upon what is not known here.
   case insert(String, size: Int, isOnto: Bool, isDeleted: Bool)
   /// Ends all branches of a document but the winning one.
@@ -72,6 +74,11 @@ extension StoreModel {
     case .deleteAll(let id): while try delete(id, transaction) {}
     case .branch(let id, let size):
       try branch(id, properties(number, size), transaction)
+    case .grow(let id, let size):
+      guard let leaf = documents[id]?.leaves.last?.revision else { return }
+      let content = EncodedValue(try ValueCoding.encode(.object(properties(number, size))))
+      let document = Document(id: id, revision: leaf, content)
+      try add(Entry(transaction.put(document)), to: id, inPlaceOf: leaf)
     case .insert(let id, let size, let isOnto, let isDeleted):
       try insert(
         Document(id: id, properties(number, size)), isOnto: isOnto, isDeleted: isDeleted,
@@ -134,7 +141,9 @@ extension StoreModel {
     let branch = Document(
       id: id, revision: parent.revision,
       EncodedValue(try ValueCoding.encode(.object(properties))))
-    try add(Entry(transaction.put(branch, allowingConflict: true)), to: id, inPlaceOf: nil)
+    try add(
+      Entry(transaction.put(branch, allowingConflict: true)), to: id, inPlaceOf: nil,
+      after: parent.revision.map { [$0] } ?? [])
   }
 
   private mutating func insert(
@@ -171,7 +180,7 @@ extension StoreModel {
     entry.revision = history[0]
     entry.sequence = transaction.lastSequence
     entry.isDeleted = isDeleted
-    try add(entry, to: id, inPlaceOf: old)
+    try add(entry, to: id, inPlaceOf: old, after: Array(history.dropFirst()))
   }
 
   private mutating func resolve(_ id: String, _ transaction: WriteTransaction) throws {

@@ -4,7 +4,7 @@ import Foundation
 
 extension StoreModel {
   /// Throws unless a snapshot holds just this: by its feed, by its documents, each with all its leaves and
-  /// the content of what is attached, and by its local documents.
+  /// the content of what is attached and the IDs of the revisions before it, and by its local documents.
   ///
   /// Nothing is said of some documents. Of a past version nothing is said of expiries, and it has no local
   /// documents.
@@ -63,14 +63,28 @@ extension StoreModel {
         expiry == document.expiry,
         "\(id) expires \(expiry ?? 0) and not \(document.expiry ?? 0)")
     }
-    let isPlain = document.isChain && document.winner.attachments.isEmpty
-    // One of the plain ones, that nothing has become of them unnoticed.
-    if isPlain, document.newest % 8 != lastSequence % 8 { return }
+    guard isLookedAt(document) else { return }
     let leaves = try snapshot.leaves(of: id)
     try expect(
       leaves.map(Entry.init) == document.leaves,
       "the leaves of \(id) are \(leaves.map(Entry.init)) and not \(document.leaves)")
     for leaf in leaves { try AttachedContent.check(leaf) }
+    for (index, leaf) in leaves.compactMap(\.revision).enumerated() {
+      let expected = document.revisions(leadingTo: leaf)
+      let found = try snapshot.revisions(leadingTo: leaf, of: id)
+      try expect(found == expected, "to \(id) \(leaf) lead \(found) and not \(expected)")
+      guard index == 0 else { continue }
+      let winning = try snapshot.revisions(of: id)
+      try expect(winning == expected, "the revisions of \(id) are \(winning) and not \(expected)")
+    }
+  }
+
+  /// Whether all of a document is compared: of the plain ones one in eight is, that nothing has become of
+  /// them unnoticed.
+  private func isLookedAt(_ document: Lineage) -> Bool {
+    let isPlain =
+      document.isChain && !document.isPruned && document.winner.attachments.isEmpty
+    return !isPlain || document.newest % 8 == lastSequence % 8
   }
 
   private func compareLocals(_ snapshot: Snapshot, isPast: Bool) throws {
@@ -91,6 +105,7 @@ extension StoreModel {
     try compareIndexes(database, snapshot)
     for (id, document) in inOrder where !document.past.isEmpty {
       try comparePast(document, id, snapshot, retention)
+      if isLookedAt(document) { try compareHistory(document, id, snapshot, retention) }
     }
   }
 
@@ -155,20 +170,44 @@ extension StoreModel {
   private func comparePast(
     _ document: Lineage, _ id: String, _ snapshot: Snapshot, _ retention: HistoryRetention
   ) throws {
-    // Beyond a certain depth even their IDs are forgotten.
     let sure = document.past.suffix(from: document.firstSurePast).suffix(10)
     for (index, entry) in sure.reversed().enumerated() {
       guard let revision = entry.revision else { continue }
       if let found = try snapshot.revision(revision, of: id) {
+        // Beyond a certain depth even their IDs are forgotten.
+        try expect(document.knows(revision), "revision \(revision) of \(id) was pruned")
         var entry = entry
         // Where a leaf was purged, another was written again, with another number.
         if !document.isChain { entry.sequence = found.sequence }
         try expect(Entry(found) == entry, "revision \(revision) of \(id) is \(Entry(found))")
         try AttachedContent.check(found)
       } else {
-        let isKept = retention.promises(index, isChain: document.isChain)
+        let isKept =
+          document.knows(revision) && retention.promises(index, isChain: document.isChain)
         try expect(!isKept, "revision \(revision) of \(id) is not held")
       }
+    }
+  }
+
+  /// The winning revision with those before it, and which of them still have bodies: the first, and others
+  /// only where somebody asked for them.
+  private func compareHistory(
+    _ document: Lineage, _ id: String, _ snapshot: Snapshot, _ retention: HistoryRetention
+  ) throws {
+    let history = try snapshot.history(of: id)
+    let expected = document.winner.revision.map(document.revisions(leadingTo:)) ?? []
+    try expect(
+      history.map(\.id) == expected, "the history of \(id) is \(history.map(\.id))")
+    let held = history.filter { $0.document != nil }.map(\.id)
+    try expect(held.first == expected.first, "of the history of \(id) only \(held) are held")
+    if retention == .none, !hasHadNames {
+      try expect(
+        held.count == 1, "of the history of \(id), \(held) are held and not the first alone")
+    }
+    for revision in history {
+      guard let body = revision.document else { continue }
+      try expect(
+        body.revision == revision.id, "\(revision.id) of \(id) has the body of another revision")
     }
   }
 }

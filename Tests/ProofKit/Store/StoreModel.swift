@@ -40,6 +40,10 @@ package struct StoreModel: Equatable, Sendable {
     package fileprivate(set) var firstSurePast = 0
     /// Whether there never was a second leaf.
     package fileprivate(set) var isChain = true
+    /// The parents of revisions, as far as both are known by their IDs.
+    private var parents: [RevisionID: RevisionID] = [:]
+    /// Whether revisions were forgotten because they are far from every leaf.
+    package private(set) var isPruned = false
 
     package var winner: Entry { leaves[0] }
     package var hasConflicts: Bool { leaves.count { !$0.isDeleted } > 1 }
@@ -68,6 +72,10 @@ package struct StoreModel: Equatable, Sendable {
   private var purgedThrough: [String: UInt64] = [:]
   /// Of documents that lost a leaf: a sequence number below which it is not said here what they were.
   private var disturbedBelow: [String: UInt64] = [:]
+  /// How many revisions of each branch the store knows by their IDs, in all its sessions.
+  package var revisionDepth = Configuration().revisionDepth
+  /// Whether any version ever had a name, so that revisions may be held for it still.
+  package private(set) var hasHadNames = false
 
   package init() {}
 }
@@ -106,8 +114,11 @@ extension StoreModel {
 // MARK: Changes
 
 extension StoreModel.Lineage {
-  /// Puts a revision in the place of a leaf, or beside all of them.
-  fileprivate mutating func add(_ entry: StoreModel.Entry, inPlaceOf old: RevisionID?) {
+  /// Puts a revision in the place of a leaf, or beside all of them, and forgets what is then further from
+  /// every leaf than `depth` says.
+  fileprivate mutating func add(
+    _ entry: StoreModel.Entry, inPlaceOf old: RevisionID?, after ancestors: [RevisionID], depth: Int
+  ) {
     if let index = leaves.firstIndex(where: { $0.revision == old && old != nil }) {
       past.append(leaves.remove(at: index))
       // What is long ago and has left nothing behind need not be remembered.
@@ -120,6 +131,41 @@ extension StoreModel.Lineage {
     if leaves.count > 1 { isChain = false }
     newest = entry.sequence
     sort()
+    var child = entry.revision
+    for ancestor in ancestors {
+      if let child { parents[child] = ancestor }
+      child = ancestor
+    }
+    prune(toDepth: depth)
+  }
+
+  private mutating func prune(toDepth depth: Int) {
+    // Usually there are not so many.
+    guard parents.count >= depth else { return }
+    let kept = Set(
+      leaves.compactMap(\.revision).flatMap { revisions(leadingTo: $0).prefix(depth) })
+    let countBefore = parents.count
+    parents = parents.filter { kept.contains($0.key) && kept.contains($0.value) }
+    if parents.count < countBefore { isPruned = true }
+  }
+
+  /// The revision and those before it, newest first, as far as they are known.
+  package func revisions(leadingTo revision: RevisionID) -> [RevisionID] {
+    Array(sequence(first: revision) { parents[$0] })
+  }
+
+  /// Whether a revision is known by its ID.
+  package func knows(_ revision: RevisionID) -> Bool {
+    leaves.contains { $0.revision == revision } || parents.values.contains(revision)
+  }
+
+  /// Forgets a leaf, and what came before it alone.
+  fileprivate mutating func remove(_ leaf: RevisionID) {
+    leaves.removeAll { $0.revision == leaf }
+    var revision = leaf
+    while let parent = parents.removeValue(forKey: revision), !parents.values.contains(parent) {
+      revision = parent
+    }
   }
 
   fileprivate mutating func sort() {
@@ -133,11 +179,16 @@ extension StoreModel.Lineage {
 
 extension StoreModel {
   /// Notes a revision that was stored.
-  mutating func add(_ entry: Entry, to id: String, inPlaceOf old: RevisionID?) throws {
+  ///
+  /// Unless `ancestors` says otherwise, it was made from the one in whose place it is.
+  mutating func add(
+    _ entry: Entry, to id: String, inPlaceOf old: RevisionID?, after ancestors: [RevisionID]? = nil
+  ) throws {
     try expect(
       entry.sequence > lastSequence,
       "\(id) has sequence \(entry.sequence), not above \(lastSequence)")
-    documents[id, default: Lineage()].add(entry, inPlaceOf: old)
+    documents[id, default: Lineage()].add(
+      entry, inPlaceOf: old, after: ancestors ?? (old.map { [$0] } ?? []), depth: revisionDepth)
     lastSequence = entry.sequence
   }
 
@@ -149,8 +200,8 @@ extension StoreModel {
 
   /// Notes that a leaf is gone, and that its document has another sequence number.
   mutating func purgeLeaf(_ revision: RevisionID?, of id: String, sequence: UInt64) {
-    guard var document = documents[id] else { return }
-    document.leaves.removeAll { $0.revision == revision }
+    guard var document = documents[id], let revision else { return }
+    document.remove(revision)
     document.leaves[0].sequence = sequence
     document.newest = sequence
     document.firstSurePast = document.past.count
@@ -167,6 +218,7 @@ extension StoreModel {
   /// Gives this version a name; the store says how far it counted.
   package mutating func name(_ name: String, sequence: UInt64) {
     named[name] = Named(sequence: sequence, documents: documents)
+    hasHadNames = true
   }
 
   package mutating func removeName(_ name: String) { named[name] = nil }

@@ -19,7 +19,8 @@
 /// Texts, truth values, whole numbers within `Int64` and `UInt64`, finite floating-point numbers, arrays and
 /// nested objects are stored as what they are. Types beyond JSON have one form: a `Date` is a text in
 /// ISO 8601, in UTC, rounded to milliseconds (`2026-03-01T12:00:00.000Z`); `Data` is a text in base64;
-/// `Decimal`, `UUID` and `URL` are texts. ``Value`` is whatever it holds.
+/// `Decimal`, `UUID` and `URL` are texts. ``Value`` is whatever it holds. A `Set`, and a `Dictionary` whose keys are
+/// no names, is an array in an order that is the same in every process.
 ///
 /// The stored form is written as the value encodes itself, without JSON text or a tree of values between.
 public struct DocumentEncoder {

@@ -154,8 +154,8 @@ extension EncodingPart {
   }
 
   /// Has a value encode itself, and closes what it opened; if it fails, nothing is left of it.
-  private func encode(
-    _ value: some Encodable, into slot: Slot, _ before: EncodingPage.Before
+  private func encode<T: Encodable>(
+    _ value: T, into slot: Slot, _ before: EncodingPage.Before
   ) throws {
     do {
       guard slot.callDepth <= EncodingSession.callLimit else {
@@ -165,7 +165,12 @@ extension EncodingPart {
             "values encode each other more than \(EncodingSession.callLimit) deep"),
           codingPath(of: slot))
       }
-      try value.encode(to: SlotEncoder(part: self, slot: slot))
+      let encoder = SlotEncoder(part: self, slot: slot)
+      if let ordered = inStableOrder(value, session) {
+        try ordered.encode(to: encoder)
+      } else {
+        try value.encode(to: encoder)
+      }
       try close(slot, before)
     } catch {
       page.takeBack(slot, to: before)

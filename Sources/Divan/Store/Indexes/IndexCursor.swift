@@ -221,7 +221,7 @@ private struct IndexEntryCursor {
     kept = try view.index(named: name)
     if view.past != nil {
       let computed = try view.computedEntries(of: kept, range)
-      source = .computed(descending ? ArraySlice(computed.reversed()) : computed[...])
+      source = .computed(ArraySlice(descending ? computed.reversed() : computed))
     } else if let bounds = range.bounds(IndexEntries.prefix(kept.number)) {
       source = .scan(
         view.state.catalog.scan(from: bounds.lower, to: bounds.upper, descending: descending))

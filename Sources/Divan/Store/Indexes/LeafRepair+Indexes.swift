@@ -40,8 +40,8 @@ extension LeafRepair {
     do throws(PageError) {
       return try state.catalog.knows(key.span, above: index)
     } catch {
-      guard case .unreadable(_, let error) = error else { return false }
-      throw DatabaseError(error)
+      guard case .unreadable = error else { return false }
+      throw Self.cannotHelp(error, path)
     }
   }
 
@@ -49,8 +49,7 @@ extension LeafRepair {
     do throws(PageError) {
       return try body()
     } catch {
-      guard case .unreadable(_, let error) = error else { throw Self.cannotHelp(error, path) }
-      throw DatabaseError(error)
+      throw Self.cannotHelp(error, path)
     }
   }
 }

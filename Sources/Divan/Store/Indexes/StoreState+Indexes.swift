@@ -6,8 +6,11 @@ import DivanLog
 extension StoreState {
   /// The indexes that the catalog names, and which of them are ready; and the records that cannot be read.
   ///
-  /// Without these it is not known what must be unique, so that nothing may be written.
-  func readIndexes() throws(PageError) -> (indexes: [KeptIndex], damage: [Damage]) {
+  /// Without these it is not known what must be unique, so that nothing may be written. Where the pages lead
+  /// nowhere, what is damaged is `checkpointPath`.
+  func readIndexes(
+    _ checkpointPath: String
+  ) throws(PageError) -> (indexes: [KeptIndex], damage: [Damage]) {
     var scan = catalog.scan(
       from: .inclusive([CatalogKey.Kind.index.rawValue]),
       to: .exclusive([CatalogKey.Kind.index.rawValue + 1]))
@@ -23,7 +26,7 @@ extension StoreState {
       } else {
         damage.append(
           Damage(
-            path: locator.flatMap { segments[$0.fileID]?.file.path } ?? "",
+            path: locator.flatMap { segments[$0.fileID]?.file.path } ?? checkpointPath,
             offset: Int(clamping: locator?.offset ?? 0),
             reason: "the record of an index of documents cannot be read"))
       }

@@ -106,9 +106,8 @@ extension StoreView {
   /// Throws if more than one document has an entry that begins with an index's number and a value.
   func requireUnique(_ prefix: [UInt8], of name: String) throws(DatabaseError) {
     // Any number of documents may have null.
-    guard prefix.dropFirst(IndexEntries.prefixSize) != IndexedValue(.null).bytes[...] else {
-      return
-    }
+    let value = prefix.dropFirst(IndexEntries.prefixSize)
+    guard !value.elementsEqual(IndexedValue(.null).bytes) else { return }
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
     var first: String?
     while let item = try step(&scan) {

@@ -1,0 +1,193 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Leaves of the catalog that prove bad, where checkpoints rest on each other: what is rebuilt, what other layers
+/// say, and what cannot be read meanwhile.
+///
+/// Openings read the first and the last leaf of each layer, where it says what indexes there are, and what is left
+/// of those that are gone; if one of these is damaged, they go without the checkpoint.
+struct CatalogRepairTests {
+  private let store = IndexBench()
+
+  /// Where the leaves of the catalog stand, each layer of it by itself, the newest first.
+  private func leaves(of database: Database) throws -> [(path: String, pages: [UInt32])] {
+    let checkpoint = try #require(
+      database.store.maintenance.state.withLock { $0.checkpoint })
+    let runs = database.store.newest.catalog.runs
+    #expect(runs.count == checkpoint.trees[3].count)
+    return try zip(checkpoint.trees[3], runs).map { place, run in
+      let path = database.store.directory.path(of: .checkpoint(place.checkpoint))
+      let count = try CheckpointFile.open(
+        place.checkpoint, in: database.store.directory, isMapped: false
+      ).header.pageCount
+      let pages = try (0..<UInt32(count)).filter { try run.coverage(ofPage: $0)?.level == 0 }
+      return (path, pages)
+    }
+  }
+
+  /// The store as it is after pages were damaged.
+  private func reopened(
+    damaging pages: [(path: String, page: UInt32)]
+  ) throws -> (database: Database, disk: SimulatedFileSystem) {
+    let disk = store.reopened(70).fileSystem
+    for (path, page) in pages {
+      try disk.corrupt(path, atOffset: CheckpointHeader.offset(ofPage: page) + 1000, mask: 4)
+    }
+    let bench = CrashBench(disk, CrashWriter(seed: 1), isMapped: false, life: 70)
+    return (try store.open(bench), disk)
+  }
+
+  // MARK: Local documents
+
+  private func id(_ number: Int) -> String {
+    "local-\(1000 + number)-\(String(repeating: "x", count: 60))"
+  }
+
+  private func put(
+    _ database: Database, _ numbers: some Sequence<Int>, _ round: Int64
+  ) throws {
+    try database.write { transaction in
+      for number in numbers { try transaction.putLocal(id(number), ["n": .int(round)]) }
+    }
+  }
+
+  /// A store of 600 local documents, of which a second checkpoint has every fifth anew and lacks one.
+  private func storeOfLocalDocuments() throws -> Database {
+    let database = try store.open()
+    try put(database, 0..<600, 0)
+    try database.writeCheckpoint()
+    try put(database, stride(from: 0, to: 600, by: 5), 1)
+    try database.write { _ = try $0.removeLocal(id(599)) }
+    try database.writeCheckpoint()
+    return database
+  }
+
+  private func expectAll(_ database: Database, _ place: Comment) throws {
+    let snapshot = try database.snapshot()
+    for number in 0..<599 {
+      let found = try snapshot.localDocument(id(number))
+      #expect(found?["n"] == (number % 5 == 0 ? 1 : 0), place)
+    }
+    #expect(try snapshot.localDocument(id(599)) == nil, place)
+    #expect(try snapshot.localDocumentIDs().count == 599, place)
+  }
+
+  /// It would not fit a page with what the layer below says as well.
+  @Test func `a leaf that rests on another checkpoint is rebuilt without what that one says`()
+    throws
+  {
+    let database = try storeOfLocalDocuments()
+    let layers = try leaves(of: database)
+    #expect(layers.count == 2)
+    try database.close()
+    for (path, pages) in layers {
+      #expect(pages.count > 2)
+      for page in pages {
+        let (again, _) = try reopened(damaging: [(path, page)])
+        let isInner = page != pages.first && page != pages.last
+        #expect(again.openingReport.notes.isEmpty == isInner, "\(page) of \(path)")
+        try expectAll(again, "\(page) of \(path)")
+        #expect(try again.check().isSound)
+      }
+    }
+  }
+
+  @Test func `a leaf of the catalog is not rebuilt from a log that is damaged`() throws {
+    let database = try storeOfLocalDocuments()
+    let newest = try #require(try leaves(of: database).first)
+    let key = CatalogKey.local(SharedBytes(utf8: id(0)))
+    let view = try database.store.view()
+    let place = try #require(try view.locator(in: \.catalog, key))
+    let log = try #require(view.state.segments[place.fileID]).file.path
+    try database.close()
+    let (again, disk) = try reopened(damaging: [(newest.path, newest.pages[1])])
+    try disk.corrupt(log, atOffset: Int(place.offset) + 12, mask: 1)
+    #expect(again.openingReport.damage.isEmpty)
+    // It is another record that is damaged, and stands in another leaf.
+    let error = #expect(throws: DatabaseError.self) {
+      try again.snapshot().localDocument(id(300))
+    }
+    #expect(error?.code == .damaged && error?.path == log)
+    try disk.corrupt(log, atOffset: Int(place.offset) + 12, mask: 1)
+    try expectAll(again, "sound again")
+  }
+
+  // MARK: Indexes
+
+  /// An index in three layers, since whose first one some documents were changed, and merged.
+  private func storeOfIndex() throws -> Database {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    func put(_ numbers: some Sequence<Int>, _ change: Double) throws {
+      try database.write { transaction in
+        for number in numbers {
+          let year = Value.double(1500 + Double(number) + change)
+          _ = try transaction.overwrite(id(number), with: ["year": year])
+        }
+      }
+    }
+    try put(0..<600, 0)
+    try database.writeCheckpoint()
+    try put(stride(from: 0, to: 600, by: 10), 0.5)
+    try database.writeCheckpoint()
+    try database.compact()
+    return database
+  }
+
+  @Test func `a leaf of an index is rebuilt though one above it is damaged, too`() throws {
+    let database = try storeOfIndex()
+    let layers = try leaves(of: database)
+    #expect(layers.count == 3)
+    try database.close()
+    let (above, base) = (layers[1], layers[2])
+    #expect(above.pages.count > 2)
+    for lower in base.pages.dropFirst().dropLast() {
+      let (again, _) = try reopened(damaging: [(above.path, above.pages[1]), (base.path, lower)])
+      #expect(again.openingReport.notes.isEmpty)
+      try store.expectAll(again.snapshot(), "page \(lower)", nil, [.all, .from(1600, upTo: 1850)])
+      #expect(try again.check().isSound, "page \(lower)")
+    }
+  }
+
+  @Test func `a leaf of an index is not rebuilt while what it follows from cannot be read`() throws
+  {
+    let database = try storeOfIndex()
+    let layers = try leaves(of: database)
+    try database.close()
+    let (above, base) = (layers[1].path, layers[2])
+    var failures: [String: Int] = [:]
+    for page in base.pages.dropFirst().dropLast() {
+      let (again, disk) = try reopened(damaging: [(base.path, page)])
+      let repair = LeafRepair(try again.store.view(), \.catalog)
+      // A page above, the first part of the log, and the record of a document.
+      for (file, number) in [(above, 1), (".segment", 1), (".segment", 200)] {
+        let count = Atomic(0)
+        disk.observeCalls { call in
+          guard call.verb == .read, call.path.hasSuffix(file) else { return }
+          if count.wrappingAdd(1, ordering: .relaxed).newValue == number {
+            disk.fail(.read, with: .inputOutput)
+          }
+        }
+        do throws(DatabaseError) {
+          _ = try repair.rebuild(page)
+          // It was not asked for.
+          let calls = count.load(ordering: .relaxed)
+          #expect(calls < number)
+        } catch {
+          #expect(error.code == .inputOutput)
+          failures["\(file) \(number)", default: 0] += 1
+        }
+        disk.observeCalls(nil)
+        disk.stopFailing()
+      }
+      try store.expectAll(again.snapshot(), "page \(page)", nil, [.from(1600, upTo: 1850)])
+    }
+    #expect(failures.count == 3, "\(failures)")
+  }
+}

@@ -1,0 +1,132 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Models of which something cannot be read: it reads as declared, is told, is thrown when that is asked for, and never
+/// saved back.
+struct ModelDamageTests {
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("t", #"{"text": "x", "priority": 1}"#)
+    try database.put("l", #"{"title": "L", "first": "t"}"#)
+    try database.put("p", #"{"todos": ["t"]}"#)
+    context = database.makeContext()
+  }
+
+  private final class Pair: Model {
+    @Persisted var todos: [Todo]
+    @Persisted var note = ""
+  }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do { try body() } catch let error as DatabaseError { return error.code } catch {}
+    return nil
+  }
+
+  /// Has the codes of the errors that a context is told of gathered.
+  private func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
+    let told = Recorder<DatabaseError.Code>()
+    context.errorHandler = { error in
+      if let error = error as? DatabaseError { told.append(error.code) }
+    }
+    return told
+  }
+
+  /// Lets the index lead to bytes that are not the document.
+  private func damage(_ id: String) throws {
+    var entry = try database.entry(of: id)
+    entry.locator.offset += 8
+    var scratch = ByteWriter()
+    database.tamper { $0.index(entry, SharedBytes(utf8: id), scratch: &scratch) }
+  }
+
+  @Test func `a damaged document is no model, and references to it read as nil and stay`() throws {
+    try damage("t")
+    let context = database.makeContext()
+    let told = errors(of: context)
+    #expect(code { _ = try context.model(Todo.self, "t") } == .damaged)
+    let list = try #require(try context.model(TodoList.self, "l"))
+    let pair = try #require(try context.model(Pair.self, "p"))
+    #expect(list.first == nil && pair.todos.isEmpty)
+    #expect(told.all == [.damaged, .damaged])
+    list.title = "M"
+    pair.note = "n"
+    try context.saveAllModels()
+    #expect(try database.snapshot().get("l")?["first"] == "t")
+    #expect(try database.snapshot().get("p")?["todos"] == ["t"])
+  }
+
+  @Test func `a cursor throws for a damaged document, and goes on behind it`() throws {
+    try damage("p")
+    var all = try database.makeContext().models(Model.self)
+    #expect(try all.next()?.id == "l")
+    #expect(code { _ = try all.next() } == .damaged)
+    #expect(try all.rest().map(\.id) == ["t"])
+  }
+
+  @Test func `a property whose bytes make no sense reads as declared, and is never saved back`()
+    throws
+  {
+    let told = errors(of: context)
+    let todo = try #require(try context.model(Todo.self, "t"))
+    let whole = try #require(todo.body?.bytes.array)
+    todo.attach(EncodedValue(SharedBytes(copying: Array(whole.dropLast(2)))), state: .stored)
+    // What stands before the damage is whole.
+    #expect(todo.text == "" && todo.priority == 1 && !todo.needsSave)
+    #expect(told.all == [.damaged])
+    #expect(code { try todo.load() } == .damaged)
+    #expect(code { _ = try todo.value(for: "text") } == .damaged)
+    todo.done = true
+    #expect(throws: DatabaseError.self) { try todo.save() }
+    #expect(todo.changedProperties == ["done"])
+    #expect(try database.snapshot().get("t")?["text"] == "x")
+    #expect(try database.snapshot().get("t")?["done"] == nil)
+  }
+
+  @Test func `of a closed database a model shows what it has, and keeps what was changed`() throws {
+    let told = errors(of: context)
+    let list = try #require(try context.model(TodoList.self, "l"))
+    list.title = "M"
+    try database.close()
+    #expect(list.title == "M" && list.first == nil && list.attachments.isEmpty)
+    #expect(told.all == [.closed, .closed])
+    #expect(code { try list.save() } == .closed)
+    #expect(code { try list.delete() } == .closed)
+    #expect(code { try context.saveAllModels() } == .closed)
+    #expect(code { try context.refresh() } == .closed)
+    #expect(code { _ = try context.model(Todo.self, "t") } == .closed)
+    #expect(list.needsSave && !list.isDeleted)
+    list.revert()
+    #expect(list.title == "L" && !list.needsSave)
+    try list.load()
+    let late = database.makeContext()
+    #expect(code { _ = try late.model(Todo.self, "t") } == .closed)
+    #expect(code { try Todo(in: late).save() } == .closed)
+  }
+
+  @Test func `what could not be read for a while is read when it can be`() throws {
+    let disk = SimulatedFileSystem()
+    let bench = CrashBench(disk, CrashWriter(seed: 1))
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.reads = .buffered
+    }
+    try database.put("t", #"{"text": "x"}"#)
+    try database.put("l", #"{"first": "t"}"#)
+    let context = database.makeContext()
+    let told = errors(of: context)
+    let list = try #require(try context.model(TodoList.self, "l"))
+    disk.fail(.read, with: .inputOutput, isLasting: true)
+    #expect(list.first == nil && told.all == [.inputOutput])
+    #expect(code { _ = try context.model(Todo.self, "t") } == .inputOutput)
+    disk.stopFailing()
+    #expect(list.first?.text == "x" && !list.needsSave)
+  }
+}

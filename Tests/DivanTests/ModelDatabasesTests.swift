@@ -1,0 +1,175 @@
+import Divan
+import Observation
+import ProofKit
+import TestSupport
+import Testing
+
+/// Models that refer to models of another database.
+struct ModelDatabasesTests {
+  private let peopleDatabase: Database
+  private let filmDatabase: Database
+  private let people: ModelContext
+  private let films: ModelContext
+
+  init() throws {
+    peopleDatabase = try Database.inMemory()
+    filmDatabase = try Database.inMemory()
+    people = peopleDatabase.makeContext()
+    films = filmDatabase.makeContext()
+    films.setContext(people, for: Human.self)
+    people.setContext(films, for: Picture.self)
+  }
+
+  private class Human: Model {
+    @Persisted var name: String
+    @Inverse(\Picture.cast) var pictures: [Picture]
+  }
+
+  private final class Actor: Human {}
+
+  private final class Picture: Model, Observable {
+    @Persisted var director: Human?
+    @Persisted var star: Actor?
+    @Persisted var cast: [Human]
+    @Persisted var sequel: Picture?
+  }
+
+  private final class Keeper: Model {
+    @Persisted(onDelete: .cascade) var kept: Human?
+  }
+
+  private final class Denier: Model {
+    @Inverse(\Picture.director, onDelete: .deny) var pictures: [Picture]
+  }
+
+  private func human(_ id: String) throws -> Human {
+    let human = Human(in: people, id: id)
+    human.name = id
+    try human.save()
+    return human
+  }
+
+  @Test func `a reference to a model of another database is its ID, and gives that object`() throws
+  {
+    let lang = try human("lang")
+    // Of the same ID as a film, which is something else.
+    let m = Picture(in: films, id: "m")
+    let other = try human("m")
+    (m.director, m.cast, m.sequel) = (other, [lang, other], m)
+    try films.saveAllModels()
+    #expect(m.director === other && m.cast == [lang, other] && m.sequel === m)
+    #expect(try filmDatabase.json("m") == #"{"cast":["lang","m"],"director":"m","sequel":"m"}"#)
+    #expect(try peopleDatabase.snapshot().count == 2 && filmDatabase.snapshot().count == 1)
+    m.cast.removeFirst()
+    #expect(m.cast == [other] && m.changedProperties == ["cast"])
+
+    let elsewhere = filmDatabase.makeContext()
+    #expect(try elsewhere.model(Picture.self, "m")?.director == nil)
+    let again = peopleDatabase.makeContext()
+    elsewhere.setContext(again, for: Human.self)
+    #expect(try elsewhere.model(Picture.self, "m")?.director?.name == "m")
+    #expect(try elsewhere.model(Picture.self, "m")?.director === again.model(Human.self, "m"))
+  }
+
+  @Test func `a subclass is where its superclass is, unless something else was said of it`() throws
+  {
+    let m = Picture(in: films)
+    m.star = Actor(in: people, id: "a")
+    #expect(m.star?.context === people)
+    let stars = peopleDatabase.makeContext()
+    films.setContext(stars, for: Actor.self)
+    #expect(m.star == nil)
+    try people.saveAllModels()
+    try stars.refresh()
+    #expect(m.star?.context === stars)
+    films.setContext(nil, for: Actor.self)
+    #expect(m.star?.context === people)
+  }
+
+  @Test func `a model in no context comes where those of its class are, and is saved there`() throws
+  {
+    let m = Picture()
+    m.director = Human()
+    try films.insert(m)
+    m.cast = [Human()]
+    #expect(m.director?.context === people && m.cast.allSatisfy { $0.context === people })
+    try films.saveAllModels()
+    #expect(try peopleDatabase.snapshot().count == 0 && filmDatabase.snapshot().count == 1)
+    #expect(people.unsavedModels.count == 2 && m.director?.isNew == true)
+    try people.saveAllModels()
+    #expect(try peopleDatabase.snapshot().count == 2)
+  }
+
+  @Test(arguments: [false, true])
+  func `an inverse finds models of another database, and is told of them`(withIndex: Bool) throws {
+    if withIndex { try filmDatabase.addIndexes(for: Human.self) }
+    let lang = try human("lang")
+    let m = Picture(in: films, id: "m")
+    #expect(lang.pictures.isEmpty)
+    m.cast = [lang]
+    #expect(lang.pictures == [m])
+    try films.saveAllModels()
+    #expect(lang.pictures == [m])
+    m.cast = []
+    #expect(lang.pictures.isEmpty)
+  }
+
+  @Test func `a rule that reaches into another database is refused, and nothing is deleted`() throws
+  {
+    let keeper = Keeper(in: films, id: "k")
+    keeper.kept = try human("lang")
+    let denier = Denier(in: people, id: "d")
+    try films.saveAllModels()
+    try people.saveAllModels()
+    for model in [keeper, denier] {
+      let error = #expect(throws: DatabaseError.self) { try model.delete() }
+      #expect(error?.code == .notInContext && !model.isDeleted)
+    }
+    #expect(try filmDatabase.snapshot().exists("k") && peopleDatabase.snapshot().exists("lang"))
+    // Where no rule is declared, each database minds its own.
+    let human = try human("h")
+    let m = Picture(in: films)
+    m.director = human
+    try human.delete()
+    #expect(m.director == nil)
+  }
+
+  @Test func `when the other context is gone its models are missing, which is told, and stay`()
+    throws
+  {
+    var other: ModelContext? = peopleDatabase.makeContext()
+    films.setContext(other, for: Human.self)
+    let lang = try human("lang")
+    let m = Picture(in: films, id: "m")
+    (m.director, m.cast) = (lang, [lang])
+    try films.saveAllModels()
+    other = nil
+    let told = Recorder<DatabaseError.Code>()
+    films.errorHandler = { error in
+      if let error = error as? DatabaseError { told.append(error.code) }
+    }
+    #expect(m.director == nil && m.cast.isEmpty)
+    #expect(told.all == [.closed, .closed])
+    m.sequel = m
+    try films.saveAllModels()
+    #expect(
+      try filmDatabase.json("m") == #"{"cast":["lang"],"director":"lang","sequel":"m"}"#)
+  }
+
+  @Test func `contexts that refer to each other hold nothing`() throws {
+    weak var first: ModelContext?
+    weak var second: ModelContext?
+    weak var model: Human?
+    do {
+      let (one, two) = (peopleDatabase.makeContext(), filmDatabase.makeContext())
+      two.setContext(one, for: Human.self)
+      one.setContext(two, for: Picture.self)
+      let human = Human(in: one)
+      let picture = Picture(in: two)
+      (picture.director, picture.cast) = (human, [human])
+      #expect(human.pictures == [picture])
+      (first, second, model) = (one, two, human)
+    }
+    #expect(first == nil && second == nil && model == nil)
+  }
+}

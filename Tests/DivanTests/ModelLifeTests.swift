@@ -1,0 +1,102 @@
+import Divan
+import Observation
+import Synchronization
+import Testing
+
+/// Models that nobody holds any more: they go, however they were made, saved, loaded and connected.
+///
+/// `Benchmarks --only memory-models --count 1000000` does the same a million times, with a limit to memory.
+@Suite(.serialized)
+struct ModelLifeTests {
+  private final class Counted: Model, Observable {
+    static let count = Atomic<Int>(0)
+    @Persisted var number = 0
+    @Persisted var next: Counted?
+    @Persisted var others: [Counted]
+    @Inverse(\Counted.next) var previous: [Counted]
+
+    required init() {
+      super.init()
+      Counted.count.add(1, ordering: .relaxed)
+    }
+
+    deinit { Counted.count.subtract(1, ordering: .relaxed) }
+  }
+
+  private let database: Database
+  private let ids = (0..<20).map { "model \($0)" }
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.addIndexes(for: Counted.self)
+    // One stays for as long as the program runs: declared values are taken from it.
+    _ = Counted()
+  }
+
+  private var count: Int { Counted.count.load(ordering: .relaxed) }
+
+  private func make(in context: ModelContext) -> [Counted] {
+    let models = ids.map { Counted(in: context, id: $0) }
+    for (index, model) in models.enumerated() {
+      model.number = index
+      model.next = models[(index + 1) % models.count]
+      model.others = [model, models[0]]
+    }
+    return models
+  }
+
+  @Test func `thousands of models that were made, saved, loaded, changed and dropped are gone`()
+    throws
+  {
+    for round in 0..<100 {
+      do {
+        let context = database.makeContext()
+        context.undoLimit = 3
+        _ = make(in: context)
+        try context.saveAllModels()
+        try context.undo()
+        try context.redo()
+      }
+      try database.write { transaction in
+        let model = try transaction.models.model(Counted.self, ids[round % ids.count])
+        model?.number = -1
+        try model?.save()
+        model?.number = -2
+      }
+      do {
+        let context = database.makeContext()
+        let models = try ids.map { try #require(try context.model(Counted.self, $0)) }
+        #expect(models[1].previous == [models[0]] && models[0].others.count == 2)
+        models[0].others = []
+        models[1].revert()
+        try models[2].delete()
+        _ = try models[3].detachedCopy()
+        // What is unsaved goes with its context.
+        models[4].next = Counted(in: context)
+      }
+      try database.read { snapshot in
+        try snapshot.models { context in
+          let model = try context.model(Counted.self, ids[5])
+          #expect(model?.next?.id == ids[6])
+        }
+      }
+      try database.write { transaction in
+        for id in ids { try transaction.purge(id) }
+      }
+    }
+    #expect(count <= 1)
+  }
+
+  @Test func `a context lets go of clean models that nobody holds`() throws {
+    let context = database.makeContext()
+    _ = make(in: context)
+    #expect(count >= ids.count)
+    try context.saveAllModels()
+    #expect(count <= 1)
+    var all = try context.models(Counted.self)
+    var held = try all.rest()
+    #expect(held.count == ids.count && count >= ids.count)
+    held = []
+    #expect(count <= 1)
+  }
+}

@@ -1,0 +1,162 @@
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// What happens to those who use models otherwise than was meant: they are told, and nothing is lost.
+///
+/// What the compiler refuses, and classes without metadata of their fields, are in `ModelBoundaryTests`; damaged and closed
+/// databases in `ModelDamageTests`; transactions that are over in `ModelScopeTests`.
+struct ModelMisuseTests {
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("t", #"{"text": "x"}"#)
+    try database.put("l", #"{"title": "L", "first": "t"}"#)
+    context = database.makeContext()
+  }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do { try body() } catch let error as DatabaseError { return error.code } catch {}
+    return nil
+  }
+
+  /// Has the codes of the errors that a context is told of gathered.
+  private func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
+    let told = Recorder<DatabaseError.Code>()
+    context.errorHandler = { error in
+      if let error = error as? DatabaseError { told.append(error.code) }
+    }
+    return told
+  }
+
+  // MARK: Objects and documents
+
+  @Test func `a second object for one document is refused when it is put in or saved`() throws {
+    let todo = try #require(try context.model(Todo.self, "t"))
+    #expect(code { try context.insert(try todo.detachedCopy()) } == .alreadyExists)
+    let second = Todo(in: context, id: "t")
+    let third = try context.insert(Todo.self, document: Document(id: "t"))
+    #expect(code { try second.save() } == .conflict && second.isNew)
+    #expect(code { try third.save() } == .conflict && third.isNew)
+    #expect(try context.model(Todo.self, "t") === todo)
+    #expect(try database.json("t") == #"{"text":"x"}"#)
+  }
+
+  @Test func `two new models of one ID are not saved together, and the first can be alone`() throws
+  {
+    let (first, second) = (Todo(in: context, id: "new"), Todo(in: context, id: "new"))
+    #expect(code { try context.saveAllModels() } == .conflict)
+    #expect(first.isNew && second.isNew && (try? database.snapshot().exists("new")) == false)
+    try first.save()
+    #expect(try context.model(Todo.self, "new") === first)
+    #expect(code { try second.save() } == .conflict)
+  }
+
+  @Test func `a document whose model is of another class is refused, or left out of references`()
+    throws
+  {
+    let told = errors(of: context)
+    let other = try #require(try context.model(Person.self, "t"))
+    #expect(code { _ = try context.model(Todo.self, "t") } == .otherModelClass)
+    let list = try #require(try context.model(TodoList.self, "l"))
+    #expect(list.first == nil)
+    list.title = "M"
+    try list.save()
+    #expect(try database.snapshot().get("l")?["first"] == "t" && !other.isDeleted)
+    #expect(told.all.isEmpty)
+  }
+
+  @Test func `a reference to a document of a class that nobody registered is as it is declared`()
+    throws
+  {
+    try database.put("u", #"{"type": "unheard-of", "text": "u"}"#)
+    try database.put("l", #"{"first": "u"}"#)
+    let context = database.makeContext(try ModelRegistry(Person.self))
+    #expect(try context.model(TodoList.self, "l")?.first?.text == "u")
+  }
+
+  @Test func `a reference to a document that is registered as another class is nil, and told`()
+    throws
+  {
+    try database.put("p", #"{"type": "person"}"#)
+    try database.put("l", #"{"first": "p"}"#)
+    let context = database.makeContext(try ModelRegistry(Person.self))
+    let told = errors(of: context)
+    let list = try #require(try context.model(TodoList.self, "l"))
+    #expect(list.first == nil && told.all == [.otherModelClass])
+  }
+
+  // MARK: Contexts
+
+  @Test func `a model in no context cannot be saved or deleted, and stays as it is`() throws {
+    let todo = Todo()
+    todo.text = "y"
+    #expect(code { try todo.save() } == .notInContext)
+    #expect(code { try todo.delete() } == .notInContext)
+    #expect(code { try context.saveModels([todo]) } == .notInContext)
+    #expect(todo.isNew && todo.text == "y")
+  }
+
+  @Test func `a model of another context is not saved here, and a reference to it is its ID`()
+    throws
+  {
+    let other = database.makeContext()
+    let todo = try #require(try other.model(Todo.self, "t"))
+    todo.text = "y"
+    #expect(code { try context.saveModels([todo]) } == .notInContext)
+    #expect(code { try context.insert(todo) } == .notInContext)
+    let list = TodoList(in: context)
+    list.first = todo
+    #expect(list.first !== todo && list.first?.id == "t" && list.first?.text == "x")
+    #expect(todo.needsSave && todo.context === other)
+  }
+
+  @Test func `a model whose context is gone can be read and saved as before`() throws {
+    var context: ModelContext? = database.makeContext()
+    let list = try #require(try context?.model(TodoList.self, "l"))
+    context = nil
+    #expect(list.context == nil && list.title == "L" && list.first?.text == "x")
+    list.title = "M"
+    try list.save()
+    #expect(try database.snapshot().get("l")?["title"] == "M")
+    try list.delete()
+    #expect(try !database.snapshot().exists("l"))
+  }
+
+  @Test func `a model is not saved within a transaction that is open already`() throws {
+    let todo = try #require(try context.model(Todo.self, "t"))
+    todo.text = "y"
+    try database.write { _ in
+      #expect(code { try todo.save() } == .nestedWrite)
+    }
+    #expect(todo.changedProperties == ["text"])
+    try todo.save()
+  }
+
+  // MARK: Deleted models
+
+  @Test func `a deleted model that is changed is not saved, and can be deleted again`() throws {
+    let todo = try #require(try context.model(Todo.self, "t"))
+    try todo.delete()
+    todo.text = "y"
+    #expect(code { try todo.save() } == .notFound)
+    try todo.delete()
+    #expect(todo.text == "y" && todo.isDeleted && !todo.needsSave)
+    #expect(try !database.snapshot().exists("t"))
+  }
+
+  private final class SelfDeleting: Model {
+    @Persisted var text: String
+    override func willSave(_ changedProperties: [String]) { try? delete() }
+  }
+
+  @Test func `a model that deletes itself before it is saved is not saved`() throws {
+    let model = try #require(try context.model(SelfDeleting.self, "t"))
+    model.text = "y"
+    try context.saveAllModels()
+    #expect(model.isDeleted && (try? database.snapshot().exists("t")) == false)
+  }
+}

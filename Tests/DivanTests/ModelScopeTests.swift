@@ -1,0 +1,324 @@
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// Models in a transaction, and in a look at a snapshot.
+struct ModelScopeTests {
+  let database: Database
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("t", #"{"text": "x", "done": false, "priority": 1}"#)
+  }
+
+  private struct Failure: Error {}
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do { try body() } catch let error as DatabaseError { return error.code } catch {}
+    return nil
+  }
+
+  // MARK: In a transaction
+
+  @Test func `models of a transaction are saved with it, and not before`() throws {
+    let before = try database.snapshot()
+    try database.write { transaction in
+      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      #expect(try transaction.models.model(Todo.self, "t") === todo)
+      #expect(todo.context === transaction.models && todo.context?.database == nil)
+      todo.text = "y"
+      let list = TodoList(in: transaction.models, id: "l")
+      list.first = todo
+      try transaction.models.saveAllModels()
+      #expect(!todo.needsSave && !list.isNew)
+      #expect(try transaction.get("t")?["text"] == "y")
+      #expect(try database.read { try $0.get("t")?["text"] } == "x")
+      try transaction.put(Document(id: "log"))
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "y")
+    #expect(try database.read { try $0.get("l")?["first"] } == "t")
+    #expect(try database.read { $0.count } == 3)
+    #expect(try before.get("t")?["text"] == "x")
+  }
+
+  @Test func `when the transaction is taken back nothing of its models is stored`() throws {
+    var kept: Todo?
+    #expect(throws: Failure.self) {
+      try database.write { transaction in
+        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        todo.text = "y"
+        try todo.save()
+        kept = todo
+        throw Failure()
+      }
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(kept?.needsSave == true && kept?.text == "y")
+  }
+
+  @Test func `what is not saved when a transaction ends is not stored`() throws {
+    try database.write { transaction in
+      try transaction.models.model(Todo.self, "t")?.text = "y"
+      _ = Todo(in: transaction.models, id: "new")
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+    #expect(try database.read { $0.count } == 1)
+  }
+
+  @Test func `models find what the transaction has made, in the order of IDs and by indexes`()
+    throws
+  {
+    try database.addIndexes(for: Owner.self)
+    try database.write { transaction in
+      let context = transaction.models
+      let owner = Owner(in: context, id: "o")
+      let things = ["b", "a", "c"].map { Thing(in: context, id: $0) }
+      for thing in things { thing.owner = owner }
+      try context.saveAllModels()
+      try transaction.put(Document(id: "d", ["owner": "o", "type": "thing"]))
+      var all = try context.models(Thing.self)
+      #expect(try all.rest().map(\.id) == ["a", "b", "c", "d"])
+      #expect(owner.things.map(\.id) == ["a", "b", "c", "d"])
+      try things[0].delete()
+      #expect(owner.things.map(\.id) == ["a", "c", "d"])
+      try owner.delete()
+      #expect(things[1].owner == nil && !things[1].needsSave)
+    }
+    #expect(try database.read { try $0.get("a")?["owner"] } == nil)
+    #expect(try database.read { try $0.exists("b") } == false)
+  }
+
+  final class Owner: Model {
+    @Inverse(\Thing.owner, onDelete: .nullify) var things: [Thing]
+    override class var documentType: String? { "owner" }
+  }
+
+  final class Thing: Model {
+    @Persisted var owner: Owner?
+    override class var documentType: String? { "thing" }
+  }
+
+  @Test func `without an index an inverse shows what the transaction has, too`() throws {
+    try database.write { transaction in
+      let owner = Owner(in: transaction.models, id: "o")
+      Thing(in: transaction.models, id: "a").owner = owner
+      try transaction.models.saveAllModels()
+      #expect(owner.things.map(\.id) == ["a"])
+      try transaction.put(Document(id: "b", ["owner": "o", "type": "thing"]))
+      #expect(owner.things.map(\.id) == ["a", "b"])
+    }
+    #expect(try database.indexes().isEmpty)
+  }
+
+  @Test func `documents that are changed beside their models are merged, and shown when asked for`()
+    throws
+  {
+    try database.write { transaction in
+      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      #expect(todo.text == "x")
+      try transaction.update("t") { $0["text"] = "y" }
+      todo.done = true
+      try todo.save()
+      #expect(todo.text == "y")
+      try transaction.update("t") { $0["text"] = "z" }
+      #expect(todo.text == "y")
+      todo.text = "mine"
+      #expect(code { try todo.save() } == .conflict)
+      todo.revert()
+      #expect(try transaction.models.refresh().changed == [todo])
+      #expect(todo.text == "z" && todo.done)
+      try transaction.delete(id: "t")
+      #expect(try transaction.models.refresh().deleted == [todo])
+      #expect(todo.isDeleted)
+    }
+  }
+
+  @Test func `what nested changes take back is unsaved again, with its values`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let todo = try #require(try context.model(Todo.self, "t"))
+      let new = Todo(in: context, id: "new")
+      (new.text, new.due, new.tags) = ("n", Date(timeIntervalSince1970: 1), ["a"])
+      new.list = TodoList(in: context, id: "l")
+      (todo.text, todo.priority) = ("y", 2)
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try context.saveAllModels()
+          #expect(!todo.needsSave && !new.isNew)
+          todo.done = true
+          todo.text = "later"
+          throw Failure()
+        }
+      }
+      #expect(try transaction.get("t")?["text"] == "x")
+      #expect(try !transaction.exists("new"))
+      #expect(todo.changedProperties == ["text", "done", "priority"])
+      #expect(todo.text == "later" && todo.priority == 2 && todo.done)
+      #expect(new.isNew && new.text == "n" && new.due == Date(timeIntervalSince1970: 1))
+      #expect(new.tags == ["a"] && new.list?.id == "l" && new.list?.isNew == true)
+      #expect(context.unsavedModels.count == 3)
+      try context.saveAllModels()
+    }
+    let stored = try database.read { try $0.get("t")?.properties }
+    #expect(stored?["text"] == "later" && stored?["priority"] == 2 && stored?["done"] == true)
+    #expect(try database.read { try $0.get("new")?["list"] } == "l")
+  }
+
+  @Test func `a deletion that nested changes take back leaves the models as they were`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let owner = Owner(in: context, id: "o")
+      let thing = Thing(in: context, id: "a")
+      thing.owner = owner
+      try context.saveAllModels()
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try owner.delete()
+          #expect(thing.owner == nil)
+          throw Failure()
+        }
+      }
+      #expect(!owner.isDeleted && thing.owner === owner && !thing.needsSave)
+      #expect(try context.model(Owner.self, "o") === owner)
+    }
+    #expect(try database.read { try $0.get("a")?["owner"] } == "o")
+  }
+
+  @Test
+  func `undo works within a transaction, and is forgotten with what nested changes take back`()
+    throws
+  {
+    try database.write { transaction in
+      let context = transaction.models
+      context.undoLimit = 10
+      let todo = try #require(try context.model(Todo.self, "t"))
+      todo.text = "y"
+      try todo.save()
+      #expect(try context.undo())
+      #expect(todo.text == "x" && context.canRedo)
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try context.redo()
+          #expect(todo.text == "y" && !context.canRedo)
+          throw Failure()
+        }
+      }
+      #expect(todo.text == "x" && context.canRedo && !context.canUndo)
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+  }
+
+  @Test func `saving several models in a transaction is all or nothing`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let good = Todo(in: context, id: "good")
+      let taken = Todo(in: context, id: "t")
+      #expect(code { try context.saveModels([good, taken]) } == .conflict)
+      let isThere = try transaction.exists("good")
+      #expect(!isThere)
+      #expect(good.isNew)
+    }
+  }
+
+  @Test func `a registry chooses classes in a transaction's further contexts`() throws {
+    let registry = try ModelRegistry(Owner.self, Thing.self)
+    try database.put("o", #"{"type": "owner"}"#)
+    try database.write { transaction in
+      let context = transaction.makeContext(registry)
+      let owner = try context.model(Model.self, "o")
+      #expect(owner is Owner)
+      #expect(transaction.models !== context)
+    }
+  }
+
+  @Test func `a context of a transaction has no snapshot, and waits for nothing`() async throws {
+    var updates = try updatesOfATransaction()
+    #expect(try await updates?.next() == nil)
+  }
+
+  private func updatesOfATransaction() throws -> ModelUpdates.Iterator? {
+    var updates: ModelUpdates.Iterator?
+    try database.write { transaction in
+      #expect(code { _ = try transaction.models.snapshot } == .inTransaction)
+      updates = transaction.models.updates.makeAsyncIterator()
+    }
+    return updates
+  }
+
+  @Test func `whoever takes a model out of its transaction can read it, and nothing else`() throws {
+    var todo: Todo?
+    var cursor: ModelCursor<Todo>?
+    try database.write { transaction in
+      todo = try transaction.models.model(Todo.self, "t")
+      cursor = try transaction.models.models(Todo.self)
+    }
+    #expect(todo?.text == "x")
+    todo?.text = "y"
+    #expect(code { try todo?.save() } == .closed)
+    #expect(code { try todo?.delete() } == .closed)
+    #expect(code { _ = try cursor?.next() } == .closed)
+    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+  }
+
+  @Test func `a transaction that is over holds no models`() throws {
+    weak var todo: Todo?
+    weak var context: ModelContext?
+    try database.write { transaction in
+      let made = Todo(in: transaction.models, id: "new")
+      try made.save()
+      made.text = "y"
+      (todo, context) = (made, transaction.models)
+    }
+    #expect(todo == nil && context == nil)
+  }
+
+  // MARK: In a snapshot
+
+  @Test func `a snapshot lends its models, which cannot be saved`() throws {
+    let snapshot = try database.snapshot()
+    try database.put("t", #"{"text": "y"}"#)
+    try snapshot.models { context in
+      let todo = try #require(try context.model(Todo.self, "t"))
+      #expect(try context.refresh().isEmpty)
+      #expect(todo.text == "x")
+      todo.text = "z"
+      #expect(code { try todo.save() } == .readOnly)
+      #expect(code { try todo.delete() } == .readOnly)
+      #expect(todo.text == "z" && todo.needsSave && !todo.isDeleted)
+      #expect(code { try Todo(in: context).save() } == .readOnly)
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "y")
+  }
+
+  @Test func `past versions have models, too`() throws {
+    var configuration = Configuration()
+    configuration.history = .everything
+    let database = try Database.inMemory(configuration: configuration)
+    try database.put("o", #"{"type": "owner"}"#)
+    try database.put("a", #"{"type": "thing", "owner": "o"}"#)
+    let sequence = try database.read { $0.sequence }
+    try database.put("a", #"{"type": "thing"}"#)
+    let things = try database.snapshot(at: sequence).models(ModelRegistry(Owner.self)) { context in
+      try context.model(Owner.self, "o")?.things.map(\.id)
+    }
+    #expect(things == ["a"])
+  }
+
+  @Test func `whoever takes a model out of a lent snapshot can read it, and nothing else`() throws {
+    var list: TodoList?
+    var kept: ModelContext?
+    var errors: [DatabaseError.Code] = []
+    try database.put("l", #"{"title": "L", "first": "t"}"#)
+    try database.read { snapshot in
+      try snapshot.models { context in
+        context.errorHandler = { errors.append(($0 as? DatabaseError)?.code ?? .conflict) }
+        list = try context.model(TodoList.self, "l")
+        kept = context
+      }
+    }
+    #expect(list?.title == "L" && list?.first == nil)
+    #expect(errors == [.closed])
+    #expect(code { _ = try kept?.model(Todo.self, "t") } == .closed)
+  }
+}
