@@ -208,7 +208,9 @@ struct QueryTests {
 
   @Test func `properties of Codable types are found under the keys that they are stored by`() throws
   {
-    let snapshot = try recipes().snapshot()
+    let database = try recipes()
+    let snapshot = try database.snapshot()
+    defer { withExtendedLifetime(database) {} }
     func ids(_ filter: (QuerySubject<Recipe>) -> Filter) throws -> [String] {
       try snapshot.find(Query<Recipe>().filter(filter)).map { $0.id ?? "" }
     }
@@ -380,10 +382,11 @@ struct QueryTests {
     #expect(try ids(#Predicate { $0.place?.name == "Paris" }) == ["e3", "e4", "e5"])
     #expect(try ids(#Predicate { $0.id == "e4" }) == ["e4"])
     #expect(try ids(#Predicate { $0.done ? $0.priority > 6 : $0.priority < 2 }) == ["e1", "e8"])
-    let hot = try recipes().snapshot().ids(
+    let recipes = try recipes()
+    let hot = try recipes.snapshot().ids(
       Query<Recipe>().filter(#Predicate { $0.minutes > 20 && $0.author.name == "A1" }))
     #expect(hot == ["r3", "r5"])
-    let own = try recipes().snapshot().ids(Query<Recipe>().filter(#Predicate { $0.id == "r2" }))
+    let own = try recipes.snapshot().ids(Query<Recipe>().filter(#Predicate { $0.id == "r2" }))
     #expect(own == ["r2"])
   }
 
@@ -404,7 +407,9 @@ struct QueryTests {
   // MARK: Numbers, groups, and changes
 
   @Test func `numbers and groups are made without documents`() throws {
-    let snapshot = try recipes().snapshot()
+    let database = try recipes()
+    let snapshot = try database.snapshot()
+    defer { withExtendedLifetime(database) {} }
     let query = Query<Recipe>()
     #expect(try snapshot.sum(query) { $0.minutes } == 150)
     #expect(try snapshot.average(query.filter { $0.isHot == true }) { $0.minutes } == 40)

@@ -40,6 +40,15 @@ struct CollationTable: Sendable {
       while used < 32, marks >> UInt32(used) & 0xFF != 0 { used += 8 }
       if used < 32 { marks |= more << UInt32(used) }
     }
+
+    /// The same with the marks in the order of their numbers, in which texts are compared.
+    var withSortedMarks: Entry {
+      var sorted = self
+      sorted.marks = 0
+      let bytes = (0..<4).map { marks >> UInt32($0 * 8) & 0xFF }.filter { $0 != 0 }
+      for mark in bytes.sorted() { sorted.add(marks: mark) }
+      return sorted
+    }
   }
 
   private var low: [Entry] = []
@@ -158,9 +167,12 @@ extension CollationTable {
     var maker = maker
     low = (0..<CollationTable.lowEnd).map { maker.entry(of: $0) }
     high = CollationTable.highRange.map { maker.entry(of: $0) }
+    // ǖ and ṻ have the same marks, one in either order.
     var seen: Set<Entry> = []
-    for index in low.indices where !seen.insert(low[index]).inserted { low[index].isAlone = false }
-    for index in high.indices where !seen.insert(high[index]).inserted {
+    for index in low.indices where !seen.insert(low[index].withSortedMarks).inserted {
+      low[index].isAlone = false
+    }
+    for index in high.indices where !seen.insert(high[index].withSortedMarks).inserted {
       high[index].isAlone = false
     }
   }
