@@ -171,8 +171,8 @@ extension PlantedBug {
     PlantedBug(
       "depth-limit-ignored", rule: "promise 8", "values are nested as deeply as one likes",
       in: Place.document + "ValueWalk.swift",
-      find: "guard checks == .none || open.count < DocumentLimits.depth else {",
-      plant: "guard PLANTED || checks == .none || open.count < DocumentLimits.depth else {",
+      find: "guard checks != .stored || open.count < DocumentLimits.depth else {",
+      plant: "guard PLANTED || checks != .stored || open.count < DocumentLimits.depth else {",
       killedBy: .rules("limits are kept")),
     PlantedBug(
       "deletion-not-in-digest", rule: "revisions", "an edit and a deletion have the same ID",
