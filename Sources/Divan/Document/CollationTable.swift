@@ -30,15 +30,22 @@ struct CollationTable: Sendable {
     /// The second letter, if it stands for two.
     var secondPlace: Place = 0
     var secondForm = Form.small
-    /// The marks on the last letter, eight bits each, the first one in the lowest.
+    /// The marks on the last letter, eight bits each, in their order, the least one in the lowest.
     var marks: UInt32 = 0
     /// Whether no other scalar has these letters, forms and marks.
     var isAlone = true
 
     mutating func add(marks more: UInt32) {
-      var used = 0
-      while used < 32, marks >> UInt32(used) & 0xFF != 0 { used += 8 }
-      if used < 32 { marks |= more << UInt32(used) }
+      // In order, so that two scalars with the same marks are found to be alike.
+      var all: [UInt32] = []
+      for shift in [0, 8, 16, 24] as [UInt32] {
+        for mark in [(marks >> shift) & 0xFF, (more >> shift) & 0xFF] where mark != 0 {
+          all.append(mark)
+        }
+      }
+      all.sort()
+      marks = 0
+      for mark in all.prefix(4).reversed() { marks = (marks << 8) | mark }
     }
   }
 
