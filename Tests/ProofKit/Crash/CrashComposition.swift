@@ -60,7 +60,7 @@ extension CrashWorkload {
     var random = SeededGenerator(seed: seed &+ 4)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     let others = operations + CrashOperation.all.filter { !$0.isHeavy }
-    let count = budget.choose(test: 0, ci: 16, night: 4000, release: 16_000)
+    let count = budget.choose(test: 0, ci: 8, night: 4000, release: 16_000)
     for number in 0..<count {
       let last = number % 3 > 0 ? choose(operations) : choose(others)
       let before = (0...(budget == .ci ? 0 : number % 2)).map { _ in choose(others) }
@@ -85,7 +85,7 @@ extension CrashWorkload {
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<60 {
+      for _ in 0..<36 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads
