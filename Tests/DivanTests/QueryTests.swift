@@ -28,6 +28,9 @@ struct QueryTests {
     var isSelected = false
     var shout: String { title.uppercased() }
     var drinksOrSo: Int { priority * 2 }
+    var low: String { title.lowercased() }
+    var isOver: Bool { done || priority > 9 }
+    var firstTag: String? { tags.first }
     override class var documentType: String? { "event" }
   }
 
@@ -227,6 +230,87 @@ struct QueryTests {
       let error = #expect(throws: DatabaseError.self) { try snapshot.find(query) }
       #expect(error?.code == .invalidQuery)
     }
+  }
+
+  /// A type that may hold values of its own, and has an ID that is its own, too.
+  struct Remark: Codable {
+    var id: String
+    var replies: [Remark] = []
+    var parent: [String: Remark]?
+    var text: String
+    var nickname: String?
+    var isRead = false
+    var isOld = false
+    var shown: String { nickname ?? text }
+    var small: String { text.lowercased() }
+    var isDone: Bool { isRead || isOld }
+    var isOpen: Bool { !isRead && isOld }
+    var first: String? { replies.first?.text }
+  }
+
+  @Test func `what is computed from several properties, or changed, is refused`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      _ = try transaction.put(
+        contentsOf: (0..<3).map { Remark(id: "own \($0)", text: "T\($0)") })
+    }
+    let snapshot = try database.snapshot()
+    let all = Query<Remark>()
+    #expect(try snapshot.find(all.filter { $0.text == "T1" }).map(\.id) == ["own 1"])
+    #expect(try snapshot.find(all.filter { $0.id == "own 2" }).map(\.text) == ["T2"])
+    #expect(try snapshot.count(all.filter { $0.replies.isEmpty }) == 3)
+    for query in [
+      all.filter { $0.shown == "T1" }, all.filter { $0.small == "t1" },
+      all.filter { $0.isDone == true }, all.filter { $0.isOpen == true },
+      all.filter { $0.first == "T1" }, all.sort(\.shown),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try snapshot.count(query) }
+      #expect(error?.code == .invalidQuery)
+    }
+    for query in [
+      Query<Event>().filter { $0.low == "zoo" }, Query<Event>().filter { $0.isOver == true },
+      Query<Event>().filter { $0.firstTag == "home" }, Query<Event>().sort(\.tags[0]),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try context.count(query) }
+      #expect(error?.code == .invalidQuery)
+    }
+  }
+
+  @Test func `a condition on elements asks for elements only`() throws {
+    for query in [
+      Query<Event>().filter { event in
+        event.tags.contains { $0 == "home" && event.done == true }
+      },
+      Query<Event>().filter { event in !event.tags.allSatisfy { _ in event.priority > 3 } },
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try context.find(query) }
+      #expect(error?.code == .invalidQuery && error?.message.contains("tags") == true)
+    }
+    #expect(
+      try ids { event in event.tags.contains { $0 == "home" } && event.done == true }.count == 3)
+  }
+
+  @Test func `a filter that is made in a loop is as long as it likes`() throws {
+    let many = (0..<3000).map { number in
+      { (event: QuerySubject<Event>) in event.priority == number }
+    }
+    #expect(
+      try ids { event in many.reduce(Filter.none) { $0 || $1(event) } }.count == 10)
+    #expect(
+      try ids { event in many.reduce(Filter.all) { $0 && !$1(event) } }.isEmpty)
+  }
+
+  @Test func `an index answers for its own property, whose name is written like another`() throws {
+    let database = try Database.inMemory()
+    let (composed, apart) = ("caf\u{E9}", "cafe\u{301}")
+    try database.addIndex(DocumentIndex("by", on: composed))
+    try database.write { transaction in
+      _ = try transaction.put(Document(id: "one", Value.Object([(composed, Value.int(1))])))
+      _ = try transaction.put(Document(id: "other", Value.Object([(apart, Value.int(1))])))
+    }
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.ids(Query<Document>().filter { $0[composed] == 1 }) == ["one"])
+    #expect(try snapshot.ids(Query<Document>().filter { $0[apart] == 1 }) == ["other"])
   }
 
   // MARK: Documents

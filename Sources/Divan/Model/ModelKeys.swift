@@ -6,48 +6,85 @@ enum ModelKeys {
   /// The key under which the property at a key path is stored; nil for the model's ID.
   ///
   /// The key path is applied to a model that nobody sees, which notes what is read. To tell a computed property, which
-  /// reads others, it must then give what is set in the one that was read.
+  /// reads others, only one may be read, of the same type, and what is read must be what that one has: another value
+  /// than the declared one, and the declared one, while all others have other values, and while they have theirs.
   ///
   /// - Throws: `invalidQuery` if it is no ``Persisted`` property.
   static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
     let model = root.init()
     model.documentID = "the ID of a sample"
     model.stopObservation()
+    let properties = model.modelClass.properties
+    for property in properties { _ = alter(property, in: model) }
+    let (found, read) = recording(path, in: model)
+    if read.isEmpty, found as? String == model.documentID { return nil }
+    guard read.count == 1, let index = read.first else { throw refusal(root, path) }
+    let property = properties[index]
+    guard property.valueType == type(of: path).valueType else { throw refusal(root, path) }
+    for othersAreAltered in [true, false] {
+      for other in properties where other.place.index != index {
+        if othersAreAltered { _ = alter(other, in: model) } else { other.reset(in: model) }
+      }
+      property.reset(in: model)
+      try require(property, at: path, in: model, isEqual: nil)
+      // Of a type of which no other value is known, the declared one must do.
+      if let sample = alter(property, in: model) {
+        try require(property, at: path, in: model, isEqual: sample)
+      }
+    }
+    return property.key
+  }
+  /// What a property was set to.
+  private enum Sample {
+    case model(Model)
+    case value(Value)
+  }
+
+  /// Gives a property another value than the declared one; nil if none is known.
+  private static func alter(_ property: any ModelProperty, in model: Model) -> Sample? {
+    if let probe = property.setProbe(in: model) { return .model(probe) }
+    guard let type = property.valueType as? any Codable.Type,
+      let sample = CodableKeys.sample(of: type), let stored = try? ValueCoding.encode(sample),
+      property.assign(stored: stored, to: model)
+    else { return nil }
+    return .value(sample)
+  }
+
+  /// What a key path gives, and the numbers of the properties that are read for it.
+  private static func recording(
+    _ path: AnyKeyPath, in model: Model
+  ) -> (found: Any?, read: Set<Int>) {
     for place in model.modelClass.places {
       model.setFlags(model.flags(at: place) | PropertyFlags.recording, at: place)
     }
     let recorder = PropertyRecorder()
-    PropertyRecorder.current.withValue(recorder) { _ = model[keyPath: path] }
+    let found = PropertyRecorder.current.withValue(recorder) { model[keyPath: path] }
     for place in model.modelClass.places {
       model.setFlags(model.flags(at: place) & ~PropertyFlags.recording, at: place)
     }
-    guard let index = recorder.index else {
-      if model[keyPath: path] as? String == model.documentID { return nil }
-      throw refusal(root, path)
-    }
-    let property = model.modelClass.properties[index]
-    guard try isValue(of: property, at: path, in: model) else { throw refusal(root, path) }
-    return property.key
+    return (found, recorder.indexes)
   }
 
-  /// Whether a key path gives what is set in a property.
-  private static func isValue(
-    of property: any ModelProperty, at path: AnyKeyPath, in model: Model
-  ) throws(DatabaseError) -> Bool {
-    if let probe = property.setProbe(in: model) {
-      let found = model[keyPath: path]
-      return (found as? Model ?? (found as? [Model])?.first) === probe
+  /// Throws if a key path reads anything but a property, or gives anything but what that has: a sample, or the declared
+  /// value if that is nil.
+  private static func require(
+    _ property: any ModelProperty, at path: AnyKeyPath, in model: Model, isEqual sample: Sample?
+  ) throws(DatabaseError) {
+    let (found, read) = recording(path, in: model)
+    let models = (found as? Model).map { [$0] } ?? found as? [Model] ?? []
+    let value = (found as? any Encodable).map { try? Value(queryConstant: $0) } ?? .null
+    let isEqual: Bool
+    switch sample {
+    case .model(let probe): isEqual = models.count == 1 && models[0] === probe
+    case .value(let sample): isEqual = value == sample
+    case nil where property.target != nil: isEqual = models.isEmpty
+    case nil:
+      let declared = (try? model.value(for: property.key)) ?? nil
+      isEqual = value == declared ?? .null
     }
-    guard let type = type(of: path).valueType as? any Codable.Type,
-      let sample = CodableKeys.sample(of: type), let stored = try? ValueCoding.encode(sample)
-    else {
-      // No other value than the declared one is known, which must do.
-      return true
+    guard isEqual, read == [property.place.index] else {
+      throw refusal(Swift.type(of: model), path)
     }
-    guard property.assign(stored: stored, to: model),
-      let found = model[keyPath: path] as? any Encodable
-    else { return false }
-    return try Value(queryConstant: found) == sample
   }
 
   private static func refusal(_ type: Model.Type, _ path: AnyKeyPath) -> DatabaseError {
@@ -65,13 +102,13 @@ extension Model: QueryKeyed {
   }
 }
 
-/// Notes which property of a model is read.
+/// Notes which properties of a model are read.
 final class PropertyRecorder: Sendable {
   static let current = TaskLocal<PropertyRecorder?>(wrappedValue: nil)
-  private let noted = Mutex<Int?>(nil)
+  private let noted = Mutex<Set<Int>>([])
 
-  /// The first property that was read.
-  var index: Int? { noted.withLock { $0 } }
+  /// The numbers of the properties that were read.
+  var indexes: Set<Int> { noted.withLock { $0 } }
 
-  func note(_ index: Int) { noted.withLock { $0 = $0 ?? index } }
+  func note(_ index: Int) { noted.withLock { _ = $0.insert(index) } }
 }

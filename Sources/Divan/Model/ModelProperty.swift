@@ -55,6 +55,8 @@ extension Persisted: PersistedWrapper {
 /// A property of a class of models: what can be done with it, whatever its type.
 protocol ModelProperty: AnyObject, Sendable {
   var place: PropertyPlace { get }
+  /// The type that the property is declared with.
+  var valueType: Any.Type { get }
   var keyBytes: SharedBytes { get }
   /// The flags that the property has in every model.
   var classFlags: UInt16 { get }

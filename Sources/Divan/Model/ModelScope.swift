@@ -23,7 +23,8 @@ extension WriteTransaction {
   public var models: ModelContext {
     if let known = companion as? ModelContext { return known }
     let context = makeContext()
-    companion = context
+    // Afterwards nobody would let go of it.
+    if !isOver { companion = context }
     return context
   }
 

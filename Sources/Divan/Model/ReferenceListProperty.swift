@@ -26,6 +26,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     keyBytes = SharedBytes(copying: Array(place.key.utf8))
   }
 
+  var valueType: Any.Type { [Target].self }
   var classFlags: UInt16 { PropertyFlags.reference }
   var target: Model.Type? { Target.self }
 

@@ -16,6 +16,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
     keyBytes = SharedBytes(copying: Array(place.key.utf8))
   }
 
+  var valueType: Any.Type { V.self }
   var classFlags: UInt16 {
     (Form.isNormalizing ? PropertyFlags.normalizing : 0)
       | (Form.isReadAfterSaving ? PropertyFlags.readAfterSaving : 0)

@@ -6,8 +6,9 @@
 
 /// Finds out under which key a property of a `Codable` type is stored.
 ///
-/// Nothing in Swift says that. So a sample of the type is decoded from nothing, for each key with another value under that
-/// key: the property that then has this value is the one.
+/// Nothing in Swift says that. So samples of the type are decoded from nothing, with one of two values under each key: the
+/// property that has what was given for a key, whatever was given for that and for the others, is the one. A computed
+/// property is found out, unless it gives both values back as they are.
 enum CodableKeys {
   /// The key under which the property at a key path is stored.
   ///
@@ -38,25 +39,50 @@ enum CodableKeys {
   ) throws(DatabaseError) -> (key: String, given: Any) {
     let session = SampleSession()
     do {
-      _ = try Root(from: SampleDecoder(session: session, isOutermost: true, isAltered: false))
+      _ = try Root(from: SampleDecoder(session: session))
     } catch {
-      throw refusal(Root.self, "no sample of it can be decoded", error)
+      let last = session.keys.last.map { ", since none of \"\($0)\" can" } ?? ""
+      throw refusal(Root.self, "no sample of it can be decoded\(last)", error)
     }
     for key in session.keys {
-      let altered = SampleSession(altering: key)
-      // What a key cannot have is found when its property is asked about.
-      guard
-        let sample = try? Root(
-          from: SampleDecoder(session: altered, isOutermost: true, isAltered: false)),
-        let given = altered.given as? any Encodable,
-        let found = sample[keyPath: path] as? any Encodable,
-        let first = try? Value(queryConstant: given),
-        let second = try? Value(queryConstant: found), first == second, !first.isNull
-      else { continue }
-      return (key, given)
+      if let given = given(for: key, as: path, in: Root.self) { return (key, given) }
     }
     throw refusal(
       Root.self, "the property is computed, or no two values of its type can be made up", nil)
+  }
+
+  /// The other value for a key, if the property at a key path has what is given for that key; else nil.
+  private static func given<Root: Decodable>(
+    for key: String, as path: AnyKeyPath, in _: Root.Type
+  ) -> Any? {
+    var given: Any?
+    // What the property has where nothing is given for it.
+    var absent: Value?
+    // First all are altered, so that no path leads into what is empty.
+    let states: [@Sendable (String) -> Bool] = [
+      { _ in true }, { $0 != key }, { $0 == key }, { _ in false },
+    ]
+    for (number, alters) in states.enumerated() {
+      let session = SampleSession(watching: key, altering: alters)
+      guard let sample = try? Root(from: SampleDecoder(session: session)) else {
+        // Of others there may be no second value.
+        if number == 2 { return nil }
+        continue
+      }
+      guard let property = sample[keyPath: path] as? any Encodable,
+        let found = try? Value(queryConstant: property)
+      else { return nil }
+      guard let value = session.given as? any Encodable,
+        let expected = try? Value(queryConstant: value)
+      else {
+        if alters(key) || (absent.map { $0 != found } ?? false) { return nil }
+        absent = found
+        continue
+      }
+      guard expected == found, !alters(key) || !expected.isNull else { return nil }
+      if number == 2 { given = value }
+    }
+    return given
   }
 
   /// One of two values of a type; nil if none can be made up.
@@ -91,44 +117,54 @@ enum CodableKeys {
 
 /// What happened while a sample was decoded.
 private final class SampleSession {
-  /// The key under which there is another value than elsewhere.
-  let altered: String?
+  /// The key of which it is noted what is given.
+  private let watched: String?
+  /// Under which keys there is the other value.
+  let alters: (String) -> Bool
   /// The keys that were asked for.
-  var keys: [String] = []
-  /// What was given for the altered one.
-  var given: Any?
+  private(set) var keys: [String] = []
+  /// What was given for the watched one.
+  private(set) var given: Any?
 
-  init(altering key: String? = nil) { altered = key }
+  init(watching key: String? = nil, altering alters: @escaping (String) -> Bool = { _ in false }) {
+    watched = key
+    self.alters = alters
+  }
+
+  func noteAsked(_ key: String) { if !keys.contains(key) { keys.append(key) } }
+  func noteGiven(_ value: Any, for key: String) { if key == watched { given = value } }
 }
 
 private struct NoSample: Error {}
 
 /// Types of which samples are made without decoding them.
 private protocol SampleType {
-  static func sample(_ isAltered: Bool) throws -> Self
+  /// How many values this one is in is the `depth`.
+  static func sample(_ isAltered: Bool, depth: Int) throws -> Self
 }
 
 extension Array: SampleType where Element: Decodable {
-  static func sample(_ isAltered: Bool) throws -> Self {
-    isAltered ? [try SampleDecoder.sample(Element.self, isAltered: true)] : []
+  static func sample(_ isAltered: Bool, depth: Int) throws -> Self {
+    isAltered ? [try SampleDecoder.sample(Element.self, isAltered: true, depth: depth)] : []
   }
 }
 
 extension Set: SampleType where Element: Decodable {
-  static func sample(_ isAltered: Bool) throws -> Self {
-    isAltered ? [try SampleDecoder.sample(Element.self, isAltered: true)] : []
+  static func sample(_ isAltered: Bool, depth: Int) throws -> Self {
+    isAltered ? [try SampleDecoder.sample(Element.self, isAltered: true, depth: depth)] : []
   }
 }
 
 extension Dictionary: SampleType where Key == String, Value: Decodable {
-  static func sample(_ isAltered: Bool) throws -> Self {
-    isAltered ? ["sample": try SampleDecoder.sample(Value.self, isAltered: true)] : [:]
+  static func sample(_ isAltered: Bool, depth: Int) throws -> Self {
+    isAltered
+      ? ["sample": try SampleDecoder.sample(Value.self, isAltered: true, depth: depth)] : [:]
   }
 }
 
 extension Optional: SampleType where Wrapped: Decodable {
-  static func sample(_ isAltered: Bool) throws -> Self {
-    isAltered ? try SampleDecoder.sample(Wrapped.self, isAltered: true) : nil
+  static func sample(_ isAltered: Bool, depth: Int) throws -> Self {
+    isAltered ? try SampleDecoder.sample(Wrapped.self, isAltered: true, depth: depth) : nil
   }
 }
 
@@ -147,55 +183,64 @@ extension CaseIterable {
 
 private struct SampleDecoder: Decoder {
   let session: SampleSession
-  let isOutermost: Bool
-  let isAltered: Bool
+  /// How many values this one is in: 0 for the sample itself, whose keys are looked at.
+  var depth = 0
+  /// Whether all of it has the other value, if it is in another one.
+  var isAltered = false
+
+  /// From here on nothing is altered, and before twice as deep everything ends, so that a type may have values of its own.
+  private static let alteredDepth = 8
 
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy _: Key.Type) -> KeyedDecodingContainer<Key> {
-    KeyedDecodingContainer(
-      SampleObject<Key>(session: session, isOutermost: isOutermost, isAltered: isAltered))
+    KeyedDecodingContainer(SampleObject<Key>(session: session, depth: depth, isAltered: isAltered))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NoSample() }
 
   func singleValueContainer() -> any SingleValueDecodingContainer {
-    SampleScalar(isAltered: isAltered)
+    SampleScalar(depth: depth, isAltered: isAltered)
   }
 
-  static func sample<T: Decodable>(_ type: T.Type, isAltered: Bool) throws -> T {
+  static func sample<T: Decodable>(
+    _ type: T.Type, isAltered: Bool, depth: Int = 0
+  ) throws -> T {
+    guard depth < 2 * alteredDepth else { throw NoSample() }
+    let isAltered = isAltered && depth < alteredDepth
     let found: Any? =
       switch type {
       case is Bool.Type: isAltered
-      case is String.Type: isAltered ? "divan" : ""
-      case is Double.Type: isAltered ? 73.25 : 0.0
-      case is Float.Type: isAltered ? Float(73.25) : Float(0)
-      case is Decimal.Type: isAltered ? Decimal(73) : Decimal(0)
+      // What changes with capitals, accents, or spaces at the ends, or is not below zero, is found out.
+      case is String.Type: isAltered ? " Dívan 73 " : ""
+      case is Double.Type: isAltered ? -73.25 : 0.0
+      case is Float.Type: isAltered ? Float(-73.25) : Float(0)
+      case is Decimal.Type: isAltered ? Decimal(-73) : Decimal(0)
       case is Date.Type: Date(timeIntervalSince1970: isAltered ? 73 : 0)
       case is Data.Type: isAltered ? Data([73]) : Data()
       case is UUID.Type:
         UUID(uuid: (isAltered ? 73 : 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
       case is URL.Type: URL(string: isAltered ? "divan:73" : "divan:0")
-      case is Value.Type: isAltered ? Value.int(73) : Value.null
+      case is Value.Type: isAltered ? Value.int(-73) : Value.null
       case let type as any FixedWidthInteger.Type: integer(type, isAltered)
-      case let type as any SampleType.Type: try type.sample(isAltered)
+      case let type as any SampleType.Type: try type.sample(isAltered, depth: depth)
       case let type as any CaseIterable.Type: try type.sample(isAltered)
       default: nil
       }
     if let found = found as? T { return found }
     return try T(
-      from: SampleDecoder(session: SampleSession(), isOutermost: false, isAltered: isAltered))
+      from: SampleDecoder(session: SampleSession(), depth: depth + 1, isAltered: isAltered))
   }
 
   private static func integer<I: FixedWidthInteger>(_: I.Type, _ isAltered: Bool) -> I {
-    isAltered ? 73 : 0
+    isAltered ? (I.isSigned ? -73 : 73) : 0
   }
 }
 
 private struct SampleObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let session: SampleSession
-  let isOutermost: Bool
+  let depth: Int
   let isAltered: Bool
 
   var codingPath: [any CodingKey] { [] }
@@ -204,15 +249,14 @@ private struct SampleObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
   func decodeNil(forKey key: Key) -> Bool { !isAltered(key) }
 
   private func isAltered(_ key: Key) -> Bool {
-    if !isOutermost { return isAltered }
-    if !session.keys.contains(key.stringValue) { session.keys.append(key.stringValue) }
-    return key.stringValue == session.altered
+    if depth > 0 { return isAltered }
+    session.noteAsked(key.stringValue)
+    return session.alters(key.stringValue)
   }
 
   func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T {
-    let isAltered = isAltered(key)
-    let sample = try SampleDecoder.sample(type, isAltered: isAltered)
-    if isOutermost, isAltered { session.given = sample }
+    let sample = try SampleDecoder.sample(type, isAltered: isAltered(key), depth: depth)
+    if depth == 0 { session.noteGiven(sample, for: key.stringValue) }
     return sample
   }
 
@@ -246,13 +290,14 @@ private struct SampleObject<Key: CodingKey>: KeyedDecodingContainerProtocol {
 }
 
 private struct SampleScalar: SingleValueDecodingContainer {
+  let depth: Int
   let isAltered: Bool
 
   var codingPath: [any CodingKey] { [] }
   func decodeNil() -> Bool { !isAltered }
 
   func decode<T: Decodable>(_ type: T.Type) throws -> T {
-    try SampleDecoder.sample(type, isAltered: isAltered)
+    try SampleDecoder.sample(type, isAltered: isAltered, depth: depth)
   }
 
   func decode(_ type: Bool.Type) throws -> Bool { try value() }

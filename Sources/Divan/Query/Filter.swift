@@ -22,12 +22,13 @@ extension Filter {
 
   /// What fulfils both.
   public static func && (a: Filter, b: Filter) -> Filter {
-    Filter(.and([a.expression, b.expression]))
+    // As long as it is, and not as deep: filters are made in loops.
+    Filter(.and(a.expression.andParts + b.expression.andParts))
   }
 
   /// What fulfils one of them, or both.
   public static func || (a: Filter, b: Filter) -> Filter {
-    Filter(.or([a.expression, b.expression]))
+    Filter(.or(a.expression.orParts + b.expression.orParts))
   }
 
   /// What does not fulfil it.

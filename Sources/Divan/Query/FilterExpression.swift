@@ -38,6 +38,42 @@ enum FilterTest: Sendable {
 }
 
 extension FilterExpression {
+  /// A condition on the elements of an array, whose paths begin at the element; refused if it asks for anything else.
+  init(ofElementsAt array: QueryPath, _ condition: (QueryPath) -> Filter) {
+    let element = QueryPath.newElement()
+    self = condition(element).expression.beginning(at: element.origin, array)
+  }
+
+  /// The same with paths that begin at 0, if all of them begin at `origin`, or are those of conditions within it.
+  private func beginning(at origin: Int, _ array: QueryPath) -> FilterExpression {
+    func own(_ path: QueryPath, _ make: (QueryPath) -> FilterExpression) -> FilterExpression {
+      guard path.origin == origin || path.isDocumentID else {
+        return .refused(
+          DatabaseError(
+            .invalidQuery,
+            "a condition on the elements of \"\(array)\" asks for something else: \"\(path)\"",
+            hint: "Ask for it beside the condition, joined with &&"))
+      }
+      var path = path
+      path.origin = 0
+      return make(path)
+    }
+    switch self {
+    case .all, .nothing, .custom, .refused: return self
+    case .not(let part): return .not(part.beginning(at: origin, array))
+    case .and(let parts): return .and(parts.map { $0.beginning(at: origin, array) })
+    case .or(let parts): return .or(parts.map { $0.beginning(at: origin, array) })
+    case .test(let path, let test): return own(path) { .test($0, test) }
+    case .anyElement(let path, let part): return own(path) { .anyElement($0, part) }
+    case .everyElement(let path, let part): return own(path) { .everyElement($0, part) }
+    }
+  }
+
+  /// The parts that this is made of with `&&`.
+  var andParts: [FilterExpression] { if case .and(let parts) = self { parts } else { [self] } }
+  /// The parts that this is made of with `||`.
+  var orParts: [FilterExpression] { if case .or(let parts) = self { parts } else { [self] } }
+
   /// The parts that must all be true.
   var conjuncts: [FilterExpression] {
     switch self {

@@ -1,3 +1,6 @@
+import DivanLog
+import Synchronization
+
 /// The way to what a query looks at in a document.
 struct QueryPath: Sendable, Hashable {
   enum Step: Sendable, Hashable {
@@ -7,6 +10,24 @@ struct QueryPath: Sendable, Hashable {
     case element(Int)
     /// From a text to the document that has it as its ID.
     case reference
+
+    // Names are told apart by their bytes, as in documents.
+    static func == (a: Step, b: Step) -> Bool {
+      switch (a, b) {
+      case (.key(let a), .key(let b)): haveSameUTF8(a, b)
+      case (.element(let a), .element(let b)): a == b
+      case (.reference, .reference): true
+      default: false
+      }
+    }
+
+    func hash(into hasher: inout Hasher) {
+      switch self {
+      case .key(let key): for byte in key.utf8 { hasher.combine(byte) }
+      case .element(let index): hasher.combine(index)
+      case .reference: hasher.combine(-1)
+      }
+    }
   }
 
   /// What is looked at once the way was gone.
@@ -21,7 +42,17 @@ struct QueryPath: Sendable, Hashable {
   /// Whether the document's ID is meant, and not a property; then there are no steps.
   var isDocumentID = false
 
+  /// Where the way begins: 0 for the document, or else the element that a condition on elements is made for.
+  var origin = 0
+
   static let documentID = QueryPath(isDocumentID: true)
+
+  private static let lastElement = Atomic(0)
+
+  /// The way that ends where it begins, at the elements of an array, as a condition on them sees it.
+  static func newElement() -> QueryPath {
+    QueryPath(origin: lastElement.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
 
   func appending(_ step: Step) -> QueryPath {
     precondition(!isDocumentID, "A document's ID has no properties")
@@ -41,6 +72,12 @@ extension QueryPath {
       keys.append(key)
     }
     return keys
+  }
+
+  /// Whether this is the way to the property that an index is on.
+  func leads(to indexPath: [String]) -> Bool {
+    guard let keys, keys.count == indexPath.count else { return false }
+    return zip(keys, indexPath).allSatisfy { haveSameUTF8($0, $1) }
   }
 
   /// Whether other documents have a say in what is found.

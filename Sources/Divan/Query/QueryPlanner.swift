@@ -107,14 +107,16 @@ struct QueryPlanner {
     guard kept.index.eachElement else {
       var conditions = IndexConditions()
       for (number, part) in parts.enumerated() {
-        guard case .test(let path, let test) = part, path.keys == kept.index.path else { continue }
+        guard case .test(let path, let test) = part, path.leads(to: kept.index.path) else {
+          continue
+        }
         _ = conditions.add(test, part: number)
       }
       return try conditions.isEmpty ? [] : [choice(kept, conditions)]
     }
     var choices: [Choice] = []
     for (number, part) in parts.enumerated() {
-      guard case .anyElement(let path, let condition) = part, path.keys == kept.index.path else {
+      guard case .anyElement(let path, let condition) = part, path.leads(to: kept.index.path) else {
         continue
       }
       // Conditions on one element: each answers its part of it.
@@ -191,8 +193,8 @@ struct QueryPlanner {
   private func useOrder(
     of query: QueryCore, _ parts: [FilterExpression], _ total: Int, _ plan: inout QueryPlan
   ) throws(DatabaseError) {
-    guard let sort = query.sorts.first, let keys = sort.path.keys else { return }
-    if case .index(let access) = plan.access, access.kept.index.path == keys,
+    guard let sort = query.sorts.first, sort.path.keys != nil else { return }
+    if case .index(let access) = plan.access, sort.path.leads(to: access.kept.index.path),
       !access.kept.index.eachElement, access.ranges.count == 1,
       access.ranges[0].hasOrder(byBytes: sort.byBytes)
     {
@@ -200,7 +202,9 @@ struct QueryPlanner {
       return
     }
     guard let limit = query.limit,
-      let kept = indexes.first(where: { $0.index.path == keys && !$0.index.eachElement })
+      let kept = indexes.first(where: {
+        sort.path.leads(to: $0.index.path) && !$0.index.eachElement
+      })
     else { return }
     // What the filter says of the property itself bounds the walk.
     var conditions = IndexConditions()

@@ -227,14 +227,14 @@ extension QueryProperty where PropertyValue: QueryElements {
   public func contains(where condition: (Element) -> Filter) -> Filter {
     Filter(
       refusal.map { .refused($0) }
-        ?? .anyElement(path, condition(Element(QueryPath())).expression))
+        ?? .anyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 
   /// Whether all elements fulfil a condition, which those of an empty or missing array do.
   public func allSatisfy(_ condition: (Element) -> Filter) -> Filter {
     Filter(
       refusal.map { .refused($0) }
-        ?? .everyElement(path, condition(Element(QueryPath())).expression))
+        ?? .everyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 
   /// How many elements there are: none where the property is null or missing, and one of a value that is no array.

@@ -9,19 +9,12 @@ public struct QuerySubject<Subject>: Sendable {
     self.refusal = refusal
   }
 
-  /// The document's ID.
-  public var id: QueryProperty<String> {
-    guard path.steps.isEmpty else {
-      // The ID of what a reference leads to is what refers.
-      var path = path
-      if path.steps.last == .reference { path.steps.removeLast() }
-      return QueryProperty(path, refusal: refusal)
-    }
-    return QueryProperty(.documentID, refusal: refusal)
-  }
 }
 
 extension QuerySubject where Subject == Document {
+  /// The document's ID.
+  public var id: QueryProperty<String> { QueryProperty(.documentID, refusal: refusal) }
+
   /// The property of this name.
   public subscript(name: String) -> QueryProperty<Value> {
     QueryProperty(path.appending(.key(name)), refusal: refusal)

@@ -267,7 +267,10 @@ extension WriteTransaction {
   }
 
   private func takeBack(after count: Int) {
-    while reversals.count > count { reversals.removeLast()() }
+    // One of them may run a hook that saves, which is not to be taken back.
+    let due = Array(reversals[count...])
+    reversals.removeSubrange(count...)
+    for reversal in due.reversed() { reversal() }
   }
 
   /// Lends the buffer to the one who appends it to the log.

@@ -1,3 +1,5 @@
+import DivanLog
+
 /// Documents arranged by keys that a function of yours finds in them: a *map* from each document to rows, in the
 /// order of the rows' keys, and perhaps a *reduction* of many rows to one value.
 ///
@@ -18,7 +20,7 @@
 /// when they are first asked for: that costs one call of the map function for each document. So a map function is to
 /// give the same rows for the same document whenever it is called; when it is changed, so must be its version.
 public struct MapReduceView: Sendable {
-  /// Finds the rows of a document; on any thread, and never of two documents at once.
+  /// Finds the rows of a document; on any thread, and on several at once.
   public typealias Map =
     @Sendable (_ document: MappedDocument, _ emit: inout Emitter) throws -> Void
 
@@ -118,10 +120,14 @@ extension MapReduceView {
   func rows(
     of document: Document, conflicts: () throws -> [Document]
   ) throws -> [ViewContents.Row] {
-    if let documentType, document["type"]?.stringValue != documentType { return [] }
+    if let documentType {
+      guard let type = document["type"]?.stringValue, haveSameUTF8(type, documentType) else {
+        return []
+      }
+    }
     var emitter = Emitter()
+    let mapped = MappedDocument(document: document, conflicts: try conflicts())
     do {
-      let mapped = MappedDocument(document: document, conflicts: try conflicts())
       try ViewContents.mapping.withValue(name) { try map(mapped, &emitter) }
       if let failure = emitter.failure { throw failure }
     } catch {

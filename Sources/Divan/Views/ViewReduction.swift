@@ -179,6 +179,7 @@ private struct MiddleNumber: ViewAccumulator {
     let upper = numbers[numbers.count / 2]
     guard numbers.count % 2 == 0 else { return upper }
     let lower = numbers[numbers.count / 2 - 1]
+    if Collation.compare(lower, upper) == 0 { return upper }
     guard let one = lower.doubleValue, let other = upper.doubleValue else { return .null }
     // Halved first, so that it is never beyond all doubles.
     return .double(one / 2 + other / 2)
