@@ -9,7 +9,7 @@
 /// named: `Query<Document>().filter { $0["year"] > 1920 }`. A query is a value, which can be kept, sent anywhere, and asked
 /// of any ``Snapshot``, ``WriteTransaction`` or ``ModelContext``.
 ///
-/// What a query cannot be made to run does not compile. What only shows when it is made, such as a property that is not
+/// Comparisons that make no sense do not compile. What only shows when it is made, such as a property that is not
 /// stored, or a number that is not finite, makes every run of it throw ``DatabaseError/Code/invalidQuery``.
 public struct Query<Subject>: Sendable {
   var core = QueryCore()
