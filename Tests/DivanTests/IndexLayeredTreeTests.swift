@@ -86,6 +86,41 @@ extension LayeredTree {
     #expect(try tree.keys().isEmpty)
   }
 
+  @Test(arguments: [100, 20_000]) func `an estimate is near to the count, whatever the bounds`(
+    count: Int
+  ) throws {
+    func key(_ number: Int) -> [UInt8] {
+      [UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)]
+    }
+    var overlay = LayeredTree(pageSize: 512)
+    for number in 0..<count { overlay.set(key(number).span, [1].span) }
+    var frozen = overlay
+    frozen.freeze()
+    let packed = try PackedRun(frozen.entriesToWrite(mergingNewestRuns: 0), pageSize: 512)
+    var written = frozen
+    written.replaceFrozen(with: [try packed.open()])
+    let bounds: [(KeyBound, at: Int, isAfter: Int)] =
+      [0, 1, count / 3, count / 2, count - 1].flatMap { number in
+        [(.inclusive(key(number)), number, 0), (.exclusive(key(number)), number, 1)]
+      }
+    for tree in [overlay, frozen, written] {
+      func estimate(_ lower: KeyBound, _ upper: KeyBound, _ expected: Int) throws {
+        let estimate = try tree.estimatedCount(from: lower, to: upper)
+        // A neighbouring leaf may be half full, and so may the nodes above it.
+        #expect(abs(estimate - expected) <= count / 10, "\(lower) to \(upper)")
+      }
+      #expect(try tree.estimatedCount(from: .unbounded, to: .unbounded) == count)
+      for (lower, first, isAfter) in bounds {
+        try estimate(lower, .unbounded, count - first - isAfter)
+        for (upper, last, isBefore) in bounds {
+          try estimate(lower, upper, max(0, last + 1 - isBefore - first - isAfter))
+        }
+        try estimate(.unbounded, lower, isAfter == 1 ? first : first + 1)
+      }
+    }
+    #expect(try LayeredTree().estimatedCount(from: .unbounded, to: .unbounded) == 0)
+  }
+
   @Test func `where nothing lies below, a removal leaves nothing`() throws {
     var tree = LayeredTree()
     tree.set([1].span, [1].span)

@@ -19,14 +19,12 @@ struct LimitTests {
     for number in [counterLimit + 1, .max] { #expect(!isRead(number), "number \(index)") }
   }
 
-  /// Once, it was acknowledged and could not be read, or was too large for any frame and trapped.
-  @Test(arguments: [9, 15]) func `what no record can hold is refused, and nothing is lost`(
-    mebibytes: Int
-  ) throws {
+  /// Once, it was acknowledged and could not be read; more still was too large for any frame, and trapped.
+  @Test func `what no record can hold is refused, and nothing is lost`() throws {
     let database = try Database.inMemory()
     try database.put("m", #"{"title": "M"}"#)
     var document = try #require(try database.snapshot().get("m"))
-    document["text"] = .string(String(repeating: "x", count: mebibytes << 20))
+    document["text"] = .string(String(repeating: "x", count: 9 << 20))
     let one = Document.Attachment(contentType: String(repeating: "t", count: 1000), [1])
     for number in 0..<9000 {
       document.attachments["\(number) \(String(repeating: "n", count: 1000))"] = one

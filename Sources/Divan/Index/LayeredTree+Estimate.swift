@@ -22,15 +22,17 @@ extension LayeredTree {
 }
 
 extension NodePage {
-  /// How many entries of a leaf come before a bound.
-  fileprivate func position(of bound: KeyBound, isUpper: Bool) -> Int {
-    switch bound {
-    case .unbounded: isUpper ? count : 0
-    case .inclusive(let key):
-      key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
-    case .exclusive(let key):
-      key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
-    }
+  /// The share of a leaf's entries that comes before a bound.
+  fileprivate func share(before bound: KeyBound, isUpper: Bool) -> Double {
+    let position =
+      switch bound {
+      case .unbounded: isUpper ? count : 0
+      case .inclusive(let key):
+        key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+      case .exclusive(let key):
+        key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+      }
+    return Double(position) / Double(max(1, count))
   }
 
   /// Which child a bound leads to.
@@ -52,10 +54,7 @@ extension BTree {
       share += weight * Double(index)
       node = node.child(index)
     }
-    let count = node.page.count
-    return count == 0
-      ? share
-      : share + weight * Double(node.page.position(of: bound, isUpper: isUpper)) / Double(count)
+    return share + weight * node.page.share(before: bound, isUpper: isUpper)
   }
 }
 
@@ -80,10 +79,7 @@ extension Run {
       page = try self.page(number, level: level, mergeCount: mergeCount)
     }
     return withExtendedLifetime(page) {
-      let count = page.view.count
-      return count == 0
-        ? share
-        : share + weight * Double(page.view.position(of: bound, isUpper: isUpper)) / Double(count)
+      share + weight * page.view.share(before: bound, isUpper: isUpper)
     }
   }
 }

@@ -55,7 +55,7 @@ extension CrashWorkload {
     let pruning = budget == .ci ? CrashOperation.branching : operations
     workloads += [composed(.pruned, [])] + pruning.map { composed(.pruned, [$0]) }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 32 == 5 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 48 == 5 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 4)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
@@ -80,12 +80,12 @@ extension CrashWorkload {
       workloads += operations.map { composed(start, [$0]) }
     }
     if budget == .test {
-      return workloads.enumerated().filter { $0.offset % 16 == 3 }.map(\.element)
+      return workloads.enumerated().filter { $0.offset % 24 == 3 }.map(\.element)
     }
     var random = SeededGenerator(seed: seed &+ 3)
     func choose<T>(_ all: [T]) -> T { all[Int(random.next() % UInt64(all.count))] }
     if budget == .ci {
-      for _ in 0..<36 {
+      for _ in 0..<24 {
         workloads.append(composed(choose(starts), [choose(operations), choose(operations)]))
       }
       return workloads

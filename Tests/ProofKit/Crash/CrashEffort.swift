@@ -36,8 +36,8 @@ package struct CrashEffort: Sendable {
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
     stride = budget.choose(test: isPicked ? 1 : 10, ci: 1, night: 1, release: 1)
     // With so many states, some of them will do.
-    goingOnStride = budget.choose(test: 3, ci: 3, night: 10, release: 10)
-    recoveryStride = budget.choose(test: 150, ci: 440, night: 400, release: 100)
+    goingOnStride = budget.choose(test: 3, ci: 4, night: 10, release: 10)
+    recoveryStride = budget.choose(test: 150, ci: 600, night: 400, release: 100)
     secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 25, release: 8)
     if isOneOfMany, budget == .night || budget == .release {
       self = CrashEffort(.ci)
