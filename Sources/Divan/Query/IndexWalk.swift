@@ -1,0 +1,98 @@
+import DivanLog
+
+/// How far the order of an index is that of the results.
+struct IndexOrder: Sendable {
+  /// How many values each entry has.
+  let valueCount: Int
+  /// How many of the first ones are the same in all entries.
+  let equalCount: Int
+  /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
+  let byBytes: [Bool]
+  let descending: Bool
+
+  /// What entries have in common of which the index does not know in which order they are sorted.
+  ///
+  /// It has the texts in the order of their bytes, and of what is cut it does not know the rest.
+  func groupKey(_ entry: SharedBytes) -> [UInt8] {
+    var key: [UInt8] = []
+    let values = IndexedValue.split(entry, valueCount)
+    for (value, byBytes) in zip(values.dropFirst(equalCount), byBytes) {
+      let type = value[0] & 0xF0
+      let text = IndexedValue.type(of: .string(""))
+      if type > text || type == text && !byBytes { return key + [type] }
+      // What follows is in order only where all before it is known to be the same.
+      if value.count >= IndexedValue.sizeLimit {
+        return key + value.prefix(IndexedValue.cutSize).array
+      }
+      key += value.array
+    }
+    return key
+  }
+}
+
+extension QueryRun {
+  /// Calls `emit` with the results along an index, until it returns false.
+  ///
+  /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
+  /// before they are handed out.
+  func forEach(
+    along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
+  ) throws {
+    var group: (key: [UInt8], ids: [String])?
+    var left = wanted
+
+    func finishGroup() throws -> Bool {
+      guard let (_, ids) = group else { return true }
+      group = nil
+      var rows = SortedRows(limit: left)
+      for id in ids {
+        guard let hit = try accept(id, nil, filter) else { continue }
+        // Alone it needs no order.
+        if ids.count == 1 {
+          left = left.map { $0 - 1 }
+          return try emit(hit)
+        }
+        rows.add(try sortedRow(hit))
+      }
+      return try rows.forEach { row in
+        left = left.map { $0 - 1 }
+        return try emit(row.hit)
+      }
+    }
+
+    for range in access.ranges {
+      var entries = try IndexEntryCursor(
+        view, access.kept, IndexRange(range), descending: order.descending)
+      while let (id, value) = try entries.nextEntry() {
+        tally.entriesRead += 1
+        // Those come at the end, with those that have no entry.
+        if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }
+        let key = order.groupKey(value)
+        if group?.key == key {
+          group?.ids.append(id)
+        } else {
+          guard try finishGroup() else { return }
+          group = (key, [id])
+        }
+      }
+    }
+    guard try finishGroup(), access.isFollowedByNone, let sort = query.sorts.first else { return }
+    try forEachWithout(sort.path, limit: left, emit)
+  }
+
+  /// Calls `emit` with the results that have null at a path, or nothing.
+  private func forEachWithout(
+    _ path: QueryPath, limit: Int?, _ emit: (Hit) throws -> Bool
+  ) throws {
+    // The index has answered nothing for what it does not have.
+    let filter = CompiledFilter(query.whole)
+    let isNothing = CompiledFilter(.test(path, .equal(.null)))
+    var rows = SortedRows(limit: limit)
+    try scan(.all) { id, entry in
+      guard let hit = try accept(id, entry, filter) else { return true }
+      if try isNothing.accepts(row(try record(of: hit))) { rows.add(try sortedRow(hit)) }
+      return true
+    }
+    _ = try rows.forEach { try emit($0.hit) }
+  }
+}
