@@ -50,9 +50,14 @@ struct IndexAccess: Sendable {
 }
 
 extension IndexRange: CustomStringConvertible {
-  /// The range in words.
-  public var description: String {
-    switch kind {
+  /// The range in words; what is asked of further properties behind a comma.
+  public var description: String { parts.map(\.description).joined(separator: ", ") }
+}
+
+extension IndexRange.Kind: CustomStringConvertible {
+  /// What is asked of one property, in words.
+  var description: String {
+    switch self {
     case .all: return "everything"
     case .equal(let value): return "= \(value.json)"
     case .prefix(let text): return "begins with \(Value.string(text).json)"

@@ -22,7 +22,11 @@ struct QueryPlanner {
   init(_ view: StoreView) {
     self.view = view
     // A past version has no indexes of its own.
-    indexes = view.past == nil ? view.state.indexes.filter(\.isReady) : []
+    // Those of several properties, and of some documents only, are for those who ask them by name.
+    let plain = view.state.indexes.filter {
+      $0.isReady && $0.index.paths.count == 1 && $0.index.conditions.isEmpty
+    }
+    indexes = view.past == nil ? plain : []
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
