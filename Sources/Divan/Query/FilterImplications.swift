@@ -82,25 +82,6 @@ extension IndexCondition.Test {
     }
   }
 
-  /// Whether a value fulfils the condition.
-  fileprivate func accepts(_ value: Value) -> Bool {
-    switch self {
-    case .equal(let other):
-      return !other.isNotANumber && IndexedValue.whole(other) == IndexedValue.whole(value)
-    case .isPresent: return !value.isNull
-    case .hasPrefix(let prefix):
-      return value.stringValue.map { $0.utf8.starts(with: prefix.utf8) } ?? false
-    case .less, .lessOrEqual, .greater, .greaterOrEqual:
-      guard let bound, !value.isNull, let order = compared(value, bound.value) else { return false }
-      return switch bound.order {
-      case .less: order < 0
-      case .lessOrEqual: order <= 0
-      case .greater: order > 0
-      case .greaterOrEqual: order >= 0
-      }
-    }
-  }
-
   /// Whether the condition holds of every value that is in this order to another one.
   fileprivate func holds(_ order: FilterTest.Order, _ value: Value) -> Bool {
     if value.isNotANumber || value.isNull { return true }

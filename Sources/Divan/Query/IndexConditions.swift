@@ -1,12 +1,4 @@
-/// Which values of one property are looked up in an index.
-enum PropertyRange: Sendable, Hashable {
-  case equal(Value)
-  case prefix(String)
-  /// Values of one type; at least one end is there.
-  case between(IndexRange.End?, IndexRange.End?)
-
-  var isEqual: Bool { if case .equal = self { true } else { false } }
-
+extension IndexRange.Kind {
   /// Whether the entries of this range are in the order in which results are sorted.
   func hasOrder(byBytes: Bool) -> Bool {
     func isOrdered(_ value: Value) -> Bool {
@@ -17,11 +9,21 @@ enum PropertyRange: Sendable, Hashable {
       }
     }
     return switch self {
+    case .all: false
     case .equal: true
     case .prefix: byBytes
     case .between(let lower, let upper):
       [lower, upper].compactMap { $0 }.allSatisfy { isOrdered($0.value) }
     }
+  }
+}
+
+extension IndexRange {
+  /// What is asked of the first properties of an index, one after the other; all but the last are equalities.
+  init(_ parts: [Kind]) {
+    var values: [Value] = []
+    for case .equal(let value) in parts.dropLast() { values.append(value) }
+    self.init(after: values, parts.last ?? .all)
   }
 }
 
@@ -66,7 +68,7 @@ struct PropertyConditions {
   }
 
   /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
-  var lookup: (ranges: [PropertyRange], answered: Set<Int>)? {
+  var lookup: (ranges: [IndexRange.Kind], answered: Set<Int>)? {
     if let equals {
       var seen: Set<[UInt8]> = []
       // Nothing is equal to what is no number.

@@ -7,7 +7,7 @@
 ///   fulfils the `answered` parts.
 struct IndexMatch {
   let kept: KeptIndex
-  private(set) var ranges: [[PropertyRange]] = [[]]
+  private(set) var ranges: [[IndexRange.Kind]] = [[]]
   /// The parts of the filter that need not be asked again.
   private(set) var answered: Set<Int>
   /// Whether documents that have no entry cannot fulfil the filter.
@@ -15,7 +15,7 @@ struct IndexMatch {
 
   /// How many of the first properties have one value.
   var equalCount: Int {
-    ranges.count == 1 ? ranges[0].prefix { $0.isEqual }.count : 0
+    ranges.count == 1 ? ranges[0].prefix { $0.isOneValue }.count : 0
   }
 
   /// Sets of values for several properties are not multiplied to more ranges than that.
@@ -103,7 +103,7 @@ extension IndexMatch {
       self.answered.formUnion(answered)
       // Null is in none of these ranges, and what is missing in none of an index's first property.
       isWhole = true
-      guard found.allSatisfy(\.isEqual) else { return }
+      guard found.allSatisfy(\.isOneValue) else { return }
     }
   }
 
@@ -121,7 +121,7 @@ extension IndexMatch {
     guard let (found, answered) = conditions.lookup else { return false }
     ranges = found.map { [$0] }
     if answered.count == inner.count { self.answered.insert(part) }
-    if found.allSatisfy(\.isEqual) { extend(from: 1, parts) }
+    if found.allSatisfy(\.isOneValue) { extend(from: 1, parts) }
     return true
   }
 }

@@ -2,31 +2,55 @@ import DivanLog
 
 /// How far the order of an index is that of the results.
 struct IndexOrder: Sendable {
-  /// How many values each entry has.
-  let valueCount: Int
-  /// How many of the first ones are the same in all entries.
-  let equalCount: Int
+  /// How many bytes the values take that are the same in all entries, and come first.
+  let constantSize: Int
   /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
   let byBytes: [Bool]
   let descending: Bool
 
-  /// What entries have in common of which the index does not know in which order they are sorted.
+  /// What entries have in common of which the index does not know in which order they are sorted, by the bytes of their
+  /// values.
   ///
-  /// It has the texts in the order of their bytes, and of what is cut it does not know the rest.
+  /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
+  /// value is in order only where all before it is known to be the same.
   func groupKey(_ entry: SharedBytes) -> [UInt8] {
-    var key: [UInt8] = []
-    let values = IndexedValue.split(entry, valueCount)
-    for (value, byBytes) in zip(values.dropFirst(equalCount), byBytes) {
-      let type = value[0] & 0xF0
-      let text = IndexedValue.type(of: .string(""))
-      if type > text || type == text && !byBytes { return key + [type] }
-      // What follows is in order only where all before it is known to be the same.
-      if value.count >= IndexedValue.sizeLimit {
-        return key + value.prefix(IndexedValue.cutSize).array
+    let end = entry.count < IndexedValue.sizeLimit ? entry.count : IndexedValue.cutSize
+    var position = min(constantSize, end)
+    let text = IndexedValue.type(of: .string(""))
+    for byBytes in byBytes {
+      guard position < end else { break }
+      let type = entry[position] & 0xF0
+      if type > text || type == text && !byBytes {
+        return entry.prefix(position).array + [type]
       }
-      key += value.array
+      position = CollationKey.end(ofValueAt: position, in: entry) ?? end
+      if position >= end { return entry.prefix(end).array }
     }
-    return key
+    return entry.prefix(position).array
+  }
+}
+
+extension CollationKey {
+  /// Where the bytes of a value end, with texts in the order of their bytes; nil if they do not, or the value is an array or an
+  /// object.
+  fileprivate static func end(ofValueAt start: Int, in bytes: SharedBytes) -> Int? {
+    switch bytes[start] {
+    case Tag.null, Tag.no, Tag.yes: return start + 1
+    case Tag.number: return start + 11
+    case Tag.text:
+      // A zero in a text is followed by FF.
+      var position = start + 1
+      while position + 1 < bytes.count {
+        guard bytes[position] == 0 else {
+          position += 1
+          continue
+        }
+        if bytes[position + 1] == 0 { return position + 2 }
+        position += 2
+      }
+      return nil
+    default: return nil
+    }
   }
 }
 

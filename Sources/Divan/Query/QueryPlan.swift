@@ -49,7 +49,7 @@ indirect enum QueryAccess: Sendable {
 struct IndexAccess: Sendable {
   let kept: KeptIndex
   /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
-  let ranges: [[PropertyRange]]
+  let ranges: [[IndexRange.Kind]]
   /// About how many entries they have.
   let estimate: Double
   /// Whether documents that have no entry, or null, belong behind all others.
@@ -58,7 +58,7 @@ struct IndexAccess: Sendable {
   /// Whether all that is found has the same values, so that it comes in the order of IDs.
   var isOneValue: Bool {
     ranges.count == 1 && ranges[0].count == kept.index.paths.count
-      && ranges[0].allSatisfy(\.isEqual)
+      && ranges[0].allSatisfy(\.isOneValue)
   }
 
   /// Whether walking over the ranges meets each document once.
@@ -78,9 +78,16 @@ extension QueryAccess {
 
 // MARK: - In words
 
-extension PropertyRange: CustomStringConvertible {
+extension IndexRange: CustomStringConvertible {
+  /// The range in words; what is asked of further properties behind a comma.
+  public var description: String { parts.map(\.description).joined(separator: ", ") }
+}
+
+extension IndexRange.Kind: CustomStringConvertible {
+  /// What is asked of one property, in words.
   var description: String {
     switch self {
+    case .all: return "everything"
     case .equal(let value): return "= \(value.json)"
     case .prefix(let text): return "begins with \(Value.string(text).json)"
     case .between(let lower, let upper):
@@ -122,7 +129,7 @@ extension IndexAccess: CustomStringConvertible {
   }
 
   /// One range in words; of an index of several properties with their names.
-  private func words(_ range: [PropertyRange]) -> String {
+  private func words(_ range: [IndexRange.Kind]) -> String {
     if range.isEmpty { return "everything" }
     guard kept.index.paths.count > 1 else { return range[0].description }
     return zip(kept.index.paths, range)

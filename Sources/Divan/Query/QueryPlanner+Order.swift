@@ -46,11 +46,18 @@ extension QueryPlanner {
       access: choice.access, rest: filter.rest(without: match.answered),
       order: .fromIndex(
         IndexOrder(
-          valueCount: index.paths.count, equalCount: equalCount,
+          constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
           byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending)),
       estimatedRows: max(unordered, choice.found * share),
       estimatedResults: choice.found * outlook.share(without: match.answered),
       effort: outlook.effortInOrder(
         choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone))
+  }
+}
+
+extension IndexRange.Kind {
+  /// How many bytes the value takes in entries, if it is one.
+  fileprivate var size: Int {
+    if case .equal(let value) = self { IndexedValue.whole(value).count } else { 0 }
   }
 }

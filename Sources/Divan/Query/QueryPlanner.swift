@@ -104,7 +104,7 @@ struct QueryPlanner {
   private static let estimatedRangeLimit = 32
 
   /// The same of one range.
-  func entries(_ kept: KeptIndex, _ range: [PropertyRange]) throws(DatabaseError) -> Double {
+  func entries(_ kept: KeptIndex, _ range: [IndexRange.Kind]) throws(DatabaseError) -> Double {
     let isOne =
       kept.index.isUnique && range.count == kept.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
