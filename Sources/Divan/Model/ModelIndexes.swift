@@ -94,7 +94,9 @@ struct ModelIndexes: Sendable {
         throw DatabaseError(
           .invalidModelClass,
           "two indexes of different meaning are called \(index.name.debugDescription)",
-          hint: "Give one of them another name with `named:`, or one of the classes another document type")
+          hint:
+            "Give one of them another name with `named:`, or one of the classes another document type"
+        )
       }
     }
   }

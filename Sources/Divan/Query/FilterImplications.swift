@@ -1,3 +1,5 @@
+import DivanLog
+
 // Whether a filter leaves out all that an index leaves out that has conditions of its own.
 
 extension FilterExpression {

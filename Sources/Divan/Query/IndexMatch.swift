@@ -47,7 +47,7 @@ struct FilterParts {
   private func implyProperty(_ path: [String]) -> Bool {
     (parts + given).contains { part in
       if case .not(.test(let other, .isMissing)) = part { return other.leads(to: path) }
-      return part.implies(IndexCondition(path: path, test: .isPresent))
+      return part.implies(IndexCondition(path: path, .isPresent))
     }
   }
 

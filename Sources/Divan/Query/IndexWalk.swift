@@ -2,31 +2,37 @@ import DivanLog
 
 /// How far the order of an index is that of the results.
 struct IndexOrder: Sendable {
+  /// The first thing that results are sorted by, unless it is the same in all of them.
+  let path: QueryPath
   /// How many bytes the values take that are the same in all entries, and come first.
   let constantSize: Int
   /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
   let byBytes: [Bool]
   let descending: Bool
+  /// Whether results are sorted by nothing else, so that where these values are equal their IDs decide, as in the index.
+  let isWhole: Bool
 
   /// What entries have in common of which the index does not know in which order they are sorted, by the bytes of their
   /// values.
   ///
   /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
-  /// value is in order only where all before it is known to be the same.
-  func groupKey(_ entry: SharedBytes) -> [UInt8] {
+  /// value is in order only where all before it is known to be the same. If the values are the same in a whole group,
+  /// `isEqual` says so.
+  func group(of entry: SharedBytes) -> (key: [UInt8], isEqual: Bool) {
     let end = entry.count < IndexedValue.sizeLimit ? entry.count : IndexedValue.cutSize
     var position = min(constantSize, end)
     let text = IndexedValue.type(of: .string(""))
     for byBytes in byBytes {
-      guard position < end else { break }
+      guard position < end else { return (entry.prefix(end).array, false) }
       let type = entry[position] & 0xF0
       if type > text || type == text && !byBytes {
-        return entry.prefix(position).array + [type]
+        return (entry.prefix(position).array + [type], false)
       }
-      position = CollationKey.end(ofValueAt: position, in: entry) ?? end
-      if position >= end { return entry.prefix(end).array }
+      position = CollationKey.end(ofValueAt: position, in: entry) ?? .max
+      // What is cut goes on behind the end.
+      if position > end { return (entry.prefix(end).array, false) }
     }
-    return entry.prefix(position).array
+    return (entry.prefix(position).array, true)
   }
 }
 
@@ -58,30 +64,34 @@ extension QueryRun {
   /// Calls `emit` with the results along an index, until it returns false.
   ///
   /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
-  /// before they are handed out.
+  /// before they are handed out, unless their IDs decide.
   func forEach(
     along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
   ) throws {
-    var group: (key: [UInt8], ids: [String])?
+    var group: (key: [UInt8], isByID: Bool, ids: [String])?
     var left = wanted
 
+    func emitNext(_ hit: Hit) throws -> Bool {
+      left = left.map { $0 - 1 }
+      return try emit(hit)
+    }
+
     func finishGroup() throws -> Bool {
-      guard let (_, ids) = group else { return true }
+      guard let (_, isByID, ids) = group else { return true }
       group = nil
+      if isByID || ids.count == 1 {
+        // Only a walk backwards has collected them.
+        for id in ids.reversed() {
+          guard let hit = try accept(id, nil, filter) else { continue }
+          guard try emitNext(hit) else { return false }
+        }
+        return true
+      }
       var rows = SortedRows(limit: left)
       for id in ids {
-        guard let hit = try accept(id, nil, filter) else { continue }
-        // Alone it needs no order.
-        if ids.count == 1 {
-          left = left.map { $0 - 1 }
-          return try emit(hit)
-        }
-        rows.add(try sortedRow(hit))
+        if let hit = try accept(id, nil, filter) { rows.add(try sortedRow(hit)) }
       }
-      return try rows.forEach { row in
-        left = left.map { $0 - 1 }
-        return try emit(row.hit)
-      }
+      return try rows.forEach { try emitNext($0.hit) }
     }
 
     for range in access.ranges {
@@ -91,17 +101,24 @@ extension QueryRun {
         tally.entriesRead += 1
         // Those come at the end, with those that have no entry.
         if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }
-        let key = order.groupKey(value)
+        let (key, isEqual) = order.group(of: value)
+        let isByID = isEqual && order.isWhole
         if group?.key == key {
           group?.ids.append(id)
-        } else {
-          guard try finishGroup() else { return }
-          group = (key, [id])
+          continue
+        }
+        guard try finishGroup() else { return }
+        guard isByID, !order.descending else {
+          group = (key, isByID, [id])
+          continue
+        }
+        if let hit = try accept(id, nil, filter) {
+          guard try emitNext(hit) else { return }
         }
       }
     }
-    guard try finishGroup(), access.isFollowedByNone, let sort = query.sorts.first else { return }
-    try forEachWithout(sort.path, limit: left, emit)
+    guard try finishGroup(), access.isFollowedByNone else { return }
+    try forEachWithout(order.path, limit: left, emit)
   }
 
   /// Calls `emit` with the results that have null at a path, or nothing.

@@ -21,7 +21,13 @@ extension QueryRun {
         guard try body(id, nil) else { return }
       }
     case .index(let index) where index.isOneValue || !isOrdered && index.hasEachOnce:
-      try forEachEntry(of: index) { id in try body(id, nil) }
+      for range in index.ranges {
+        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+        while let id = try entries.next() {
+          tally.entriesRead += 1
+          guard try body(id, nil) else { return }
+        }
+      }
     case .index, .intersection, .union:
       for id in QueryRun.sorted(try ids(of: access)) {
         guard try body(id, nil) else { return }
@@ -39,15 +45,15 @@ extension QueryRun {
     }
   }
 
-  /// Calls `body` with the ID of each entry in ranges of an index, one range after the other.
-  private func forEachEntry(of index: IndexAccess, _ body: (String) throws -> Bool) throws {
+  /// How many entries ranges of an index have.
+  func countEntries(of index: IndexAccess) throws -> Int {
+    var count = 0
     for range in index.ranges {
       var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
-      while let id = try entries.next() {
-        tally.entriesRead += 1
-        guard try body(id) else { return }
-      }
+      count += try entries.countRest()
     }
+    tally.entriesRead += count
+    return count
   }
 
   /// The IDs that an access finds.
@@ -63,9 +69,12 @@ extension QueryRun {
     case .union(let accesses):
       for access in accesses { found.formUnion(try ids(of: access)) }
     case .index(let index):
-      try forEachEntry(of: index) { id in
-        found.insert(Array(id.utf8))
-        return true
+      for range in index.ranges {
+        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+        while let id = try entries.nextID() {
+          tally.entriesRead += 1
+          found.insert(id.array)
+        }
       }
     case .nothing, .everything, .ids, .named:
       try forEachCandidate(access, isOrdered: false) { id, _ in

@@ -31,7 +31,8 @@ struct QueryEffort: Sendable, Hashable {
 
   static func + (a: QueryEffort, b: QueryEffort) -> QueryEffort {
     QueryEffort(
-      walked: a.walked + b.walked, searches: a.searches + b.searches, entries: a.entries + b.entries,
+      walked: a.walked + b.walked, searches: a.searches + b.searches,
+      entries: a.entries + b.entries,
       collected: a.collected + b.collected, lookups: a.lookups + b.lookups,
       sorted: a.sorted + b.sorted)
   }
@@ -88,6 +89,9 @@ struct QueryOutlook {
   func share(without answered: Set<Int>) -> Double {
     shares.enumerated().reduce(1) { answered.contains($1.offset) ? $0 : $0 * $1.element }
   }
+
+  /// The share of documents that fulfil some parts.
+  func share(of parts: Set<Int>) -> Double { parts.sorted().reduce(1) { $0 * shares[$1] } }
 
   /// The share of candidates that must be looked at until enough results are found.
   func shareToWalk(_ choice: AccessChoice) -> Double {

@@ -3,10 +3,14 @@
 extension QueryPlanner {
   /// Of how many parts of a filter the alternatives are planned, so that planning a long filter takes no time.
   private static let unionLimit = 8
+  /// Sets of more values are not taken apart.
+  private static let setLimit = 16
 
   /// All ways to find what fulfils a filter, a walk over everything last.
+  ///
+  /// Of the first `ownCount` parts only alternatives are planned one by one.
   func choices(
-    _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook
+    _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook, ownCount: Int
   ) throws(DatabaseError) -> [AccessChoice] {
     let lookups = matches.filter(\.match.isWhole)
     var choices = lookups.map(\.choice)
@@ -14,11 +18,11 @@ extension QueryPlanner {
     if let named = named(filter.parts) { choices.append(named) }
     if let range = try idRange(filter.parts) { choices.append(range) }
     var unions = 0
-    for (number, part) in filter.parts.enumerated() where unions < QueryPlanner.unionLimit {
-      guard case .or(let alternatives) = part else { continue }
+    for (number, part) in filter.parts.prefix(ownCount).enumerated()
+    where unions < QueryPlanner.unionLimit {
+      guard let alternatives = alternatives(part) else { continue }
       unions += 1
-      let union = try union(alternatives, number, given: filter.given + filter.parts)
-      if let union { choices.append(union) }
+      if let union = try union(alternatives, number, of: filter) { choices.append(union) }
     }
     choices.append(
       AccessChoice(
@@ -62,21 +66,44 @@ extension QueryPlanner {
     return nil
   }
 
-  /// Alternatives each of which an index can find; nil if for one of them all documents must be read.
+  /// What a part of a filter says as alternatives; nil if it is none, or a set that is looked up as such.
+  ///
+  /// A set is taken apart for indexes that have the documents of one of its values: those of one class among several.
+  private func alternatives(_ part: FilterExpression) -> [FilterExpression]? {
+    switch part {
+    case .or(let alternatives): return alternatives
+    case .test(let path, .oneOf(let values))
+    where values.count > 1 && values.count <= QueryPlanner.setLimit:
+      let isCondition = indexes.contains {
+        $0.index.conditions.contains { path.leads(to: $0.path) }
+      }
+      return isCondition ? values.map { .test(path, .equal($0)) } : nil
+    default: return nil
+    }
+  }
+
+  /// Alternatives each of which an index can find, together with what else the filter asks; nil if for one of them all
+  /// documents must be read.
   private func union(
-    _ alternatives: [FilterExpression], _ part: Int, given: [FilterExpression]
+    _ alternatives: [FilterExpression], _ number: Int, of filter: FilterParts
   ) throws(DatabaseError) -> AccessChoice? {
-    var union = AccessChoice(access: .nothing, found: 0, effort: QueryEffort(), answered: [part])
+    var given = filter.given
+    var common: [(number: Int, part: FilterExpression)] = []
+    for (other, part) in filter.parts.enumerated() where other != number {
+      if case .or = part { given.append(part) } else { common.append((other, part)) }
+    }
+    var union = AccessChoice(
+      access: .nothing, found: 0, effort: QueryEffort(),
+      answered: Set(common.map(\.number)).union([number]))
     var accesses: [QueryAccess] = []
     for alternative in alternatives {
       if case .nothing = alternative { continue }
-      let filter = FilterParts(alternative.conjuncts, given: given)
-      let matches = try estimated(filter)
-      let outlook = QueryOutlook(
-        total: total, fullWalk: fullWalk, wanted: nil, isSorted: false,
-        shares: filter.parts.map { _ in QueryGuess.share })
+      let own = alternative.conjuncts
+      let parts = FilterParts(own + common.map(\.part), given: given)
+      let matches = try estimated(parts, sorts: [])
+      let outlook = outlook(of: QueryCore(), parts, matches)
       var best: AccessChoice?
-      for choice in try choices(filter, matches, outlook) {
+      for choice in try choices(parts, matches, outlook, ownCount: own.count) {
         if let known = best, outlook.effort(known).cost <= outlook.effort(choice).cost { continue }
         best = choice
       }
@@ -86,7 +113,12 @@ extension QueryPlanner {
       union.found += best.found
       union.effort = union.effort + best.effort
       union.effort.collected += best.found
-      if best.answered.count < filter.parts.count { union.answered = [] }
+      // What each of them answers is answered.
+      if !best.answered.isSuperset(of: own.indices) { union.answered.remove(number) }
+      for (offset, other) in common.enumerated()
+      where !best.answered.contains(own.count + offset) {
+        union.answered.remove(other.number)
+      }
       // More would not make it any better.
       if union.effort.cost > fullWalk.cost { return nil }
     }
@@ -109,7 +141,8 @@ extension QueryPlanner {
       }
       var both = best
       both.answered.formUnion(other.match.answered)
-      both.found = best.found * min(1, other.entries / total)
+      let added = other.match.answered.subtracting(best.answered)
+      both.found *= added.isEmpty ? min(1, other.entries / total) : outlook.share(of: added)
       both.effort = both.effort + other.choice.effort
       both.effort.collected += accesses.count == 1 ? first.entries + other.entries : other.entries
       guard outlook.effort(both).cost < outlook.effort(best).cost else { continue }

@@ -3,8 +3,8 @@
 extension QueryPlanner {
   /// A walk over an index in the order of the results; nil if it has none of them in order.
   ///
-  /// Its first properties have one value, as the filter says, and the next ones are what is sorted by. What else is sorted by
-  /// is sorted within each group of documents that the index has as equal.
+  /// Its first properties have one value, as the filter says, and the next ones are what is sorted by. What the index does not
+  /// have of the order is sorted within each group of documents that it has as equal.
   func ordered(
     _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: FilterParts, _ outlook: QueryOutlook
   ) throws(DatabaseError) -> QueryPlan? {
@@ -25,6 +25,10 @@ extension QueryPlanner {
       depth += 1
     }
     guard depth > equalCount else { return nil }
+    let order = IndexOrder(
+      path: first.path, constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
+      byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending,
+      isWhole: depth - equalCount == sorts.count)
     var unordered = 0.0
     if equalCount < range.count {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
@@ -35,6 +39,10 @@ extension QueryPlanner {
       let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
     }
+    if !order.isWhole {
+      unordered = max(
+        unordered, outlook.wanted == nil ? found.entries : try firstGroup(found.access, order))
+    }
     // Null and what is missing come last here, or not at all; first, they would have to be searched for.
     guard match.isWhole || first.descending else { return nil }
     var access = found.access
@@ -44,14 +52,24 @@ extension QueryPlanner {
     let share = outlook.shareToWalk(choice)
     return QueryPlan(
       access: choice.access, rest: filter.rest(without: match.answered),
-      order: .fromIndex(
-        IndexOrder(
-          constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
-          byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending)),
+      order: .fromIndex(order),
       estimatedRows: max(unordered, choice.found * share),
       estimatedResults: choice.found * outlook.share(without: match.answered),
       effort: outlook.effortInOrder(
         choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone))
+  }
+
+  /// About how many entries come first of which the index does not know the order.
+  private func firstGroup(
+    _ access: IndexAccess, _ order: IndexOrder
+  ) throws(DatabaseError) -> Double {
+    var entries = try IndexEntryCursor(
+      view, access.kept, IndexRange(access.ranges[0]), descending: order.descending)
+    guard let entry = try entries.nextEntry() else { return 0 }
+    let key = IndexEntries.prefix(access.kept.number) + order.group(of: entry.value).key
+    return try view.repairing { (state) throws(PageError) in
+      Double(try state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key)))
+    }
   }
 }
 

@@ -28,18 +28,19 @@ struct QueryPlanner {
         access: .nothing, rest: .all, order: .byID, estimatedRows: 0, estimatedResults: 0,
         effort: QueryEffort())
     }
-    let matches = try estimated(filter)
+    let matches = try estimated(filter, sorts: query.sorts)
     let outlook = outlook(of: query, filter, matches)
-    var plans = try choices(filter, matches, outlook).map { choice in
-      QueryPlan(
+    let found = try choices(filter, matches, outlook, ownCount: filter.parts.count)
+    var plans = found.map { choice in
+      let stops = choice.isByID && !outlook.isSorted
+      return QueryPlan(
         access: choice.access, rest: filter.rest(without: choice.answered),
-        order: query.sorts.isEmpty ? .byID : .sorted,
-        estimatedRows: choice.isByID && query.sorts.isEmpty
-          ? choice.found * outlook.shareToWalk(choice) : choice.found,
+        order: outlook.isSorted ? .sorted : .byID,
+        estimatedRows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
         estimatedResults: choice.found * outlook.share(without: choice.answered),
         effort: outlook.effort(choice))
     }
-    if !query.sorts.isEmpty {
+    if outlook.isSorted {
       for match in matches {
         guard let plan = try ordered(match, by: query.sorts, filter, outlook) else { continue }
         plans.append(plan)
@@ -53,10 +54,16 @@ struct QueryPlanner {
   }
 
   /// What indexes can look up for a filter, and about how many entries that has; the fewest first.
-  func estimated(_ filter: FilterParts) throws(DatabaseError) -> [EstimatedMatch] {
+  ///
+  /// With what some of them have in an order in which documents without entries come last.
+  func estimated(
+    _ filter: FilterParts, sorts: [QuerySort]
+  ) throws(DatabaseError) -> [EstimatedMatch] {
     var found: [EstimatedMatch] = []
     for kept in indexes {
       for match in filter.matches(kept) {
+        let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
+        guard match.isWhole || hasOrder else { continue }
         found.append(EstimatedMatch(match: match, entries: try entries(match)))
       }
     }
@@ -66,19 +73,31 @@ struct QueryPlanner {
     }
   }
 
-  /// What is known of a query from the matches of single parts of its filter.
-  private func outlook(
+  /// What is known of a query from the matches of the parts of its filter.
+  func outlook(
     of query: QueryCore, _ filter: FilterParts, _ matches: [EstimatedMatch]
   ) -> QueryOutlook {
     var shares = filter.parts.map { part in
       if case .not = part { QueryGuess.shareOfNot } else { QueryGuess.share }
     }
-    for found in matches.reversed() where found.match.isWhole && found.match.answered.count == 1 {
-      for part in found.match.answered { shares[part] = min(1, found.entries / total) }
+    // What an index answers of several parts together is put down to those that no index answers with fewer.
+    var known: Set<Int> = []
+    let byParts = matches.filter(\.match.isWhole)
+      .sorted { $0.match.answered.count < $1.match.answered.count }
+    for found in byParts {
+      let unknown = found.match.answered.subtracting(known).sorted()
+      guard let last = unknown.last else { continue }
+      for part in unknown { shares[part] = 1 }
+      var share = found.entries / total
+      for part in found.match.answered.sorted() where known.contains(part) { share /= shares[part] }
+      // Never nothing: it is divided by.
+      shares[last] = min(1, max(share, 0.5 / total))
+      known.formUnion(unknown)
     }
     return QueryOutlook(
-      total: total, fullWalk: fullWalk, wanted: query.limit.map { Double($0) + Double(query.offset) },
-      isSorted: !query.sorts.isEmpty, shares: shares)
+      total: total, fullWalk: fullWalk,
+      wanted: query.limit.map { Double($0) + Double(query.offset) },
+      isSorted: query.sorts.contains { filter.constant($0.path) == nil }, shares: shares)
   }
 
   // MARK: Estimates

@@ -95,6 +95,10 @@ extension QueryRun {
     var all = 0
     if filter == nil, case .everything = plan.access, view.past == nil {
       all = Int(clamping: view.state.documentCount)
+    } else if filter == nil, query.limit == nil, case .index(let access) = plan.access,
+      access.hasEachOnce
+    {
+      all = try countEntries(of: access)
     } else {
       let isKnown = filter == nil && plan.access.isKnownToExist
       try forEachCandidate(plan.access, isOrdered: false) { id, entry in
