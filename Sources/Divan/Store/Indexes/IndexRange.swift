@@ -100,6 +100,7 @@ public struct IndexRange: Sendable, Hashable {
   /// more properties than the index has, is refused with ``DatabaseError/Code/invalidQuery`` when an index is asked for it.
   ///
   /// - Parameter next: which values of the next property are meant; what a document lacks counts as null.
+  /// - Returns: a range of that many properties more.
   public func then(_ next: IndexRange) -> IndexRange { IndexRange(parts: parts + next.parts) }
 }
 
