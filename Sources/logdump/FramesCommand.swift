@@ -182,6 +182,35 @@ extension LogDump {
     try say(options, fields, text)
   }
 
+  /// An index for programs.
+  private func describe(_ index: DocumentIndex) -> [(String, JSONNode)] {
+    func list(_ path: [String]) -> JSONNode { .list(path.map { .text($0) }) }
+    var fields = [("path", list(index.path))]
+    if index.paths.count > 1 {
+      fields.append(("further", .list(index.paths.dropFirst().map(list))))
+    }
+    fields += [("unique", .flag(index.isUnique)), ("eachElement", .flag(index.eachElement))]
+    if !index.conditions.isEmpty {
+      fields.append(("conditions", .list(index.conditions.map { .text($0.description) })))
+    }
+    return fields
+  }
+
+  /// An index for people.
+  private func words(for index: DocumentIndex) -> String {
+    let paths = index.paths.map { $0.map { printable($0) }.joined(separator: " / ") }
+    var text = "on \(paths.joined(separator: ", then "))"
+    if index.isUnique { text += ", unique" }
+    if index.eachElement { text += ", each element" }
+    if !index.conditions.isEmpty {
+      text +=
+        ", where "
+        + index.conditions.map { printable($0.description) }
+        .joined(separator: " and ")
+    }
+    return text
+  }
+
   /// What a record that is not a document's says: for programs, and for people.
   private func describe(_ record: InspectedRecord) -> (fields: [(String, JSONNode)], text: String) {
     func fields(_ version: InspectedRecord.Version) -> [(String, JSONNode)] {
@@ -211,20 +240,11 @@ extension LogDump {
         "snapshot \(printable(name)): " + (version.map(text) ?? "removed")
       )
     case .index(let name, let index, let isReady):
-      let path = index?.path.map { printable($0) }.joined(separator: " / ") ?? ""
       return (
         [("index", .text(name))]
-          + (index.map { index in
-            [
-              ("path", .list(index.path.map { .text($0) })), ("unique", .flag(index.isUnique)),
-              ("eachElement", .flag(index.eachElement)), ("ready", .flag(isReady)),
-            ]
-          } ?? [("removed", .flag(true))]),
+          + (index.map { describe($0) + [("ready", .flag(isReady))] } ?? [("removed", .flag(true))]),
         "index \(printable(name)): "
-          + (index.map {
-            "on \(path)\($0.isUnique ? ", unique" : "")\($0.eachElement ? ", each element" : "")"
-              + (isReady ? "" : ", being made")
-          } ?? "removed")
+          + (index.map { words(for: $0) + (isReady ? "" : ", being made") } ?? "removed")
       )
     case .moment(let version):
       return ([("moment", .flag(true))] + fields(version), "moment: \(text(version))")

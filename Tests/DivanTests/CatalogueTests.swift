@@ -256,6 +256,29 @@ struct CatalogueTests {
     #expect(taken != nil)
   }
 
+  @Test func `documents are found by several properties, and some documents only`() throws {
+    let database = try open()
+    try database.write { transaction in
+      try transaction.put(
+        Document(id: "gifts", ["list": "home", "due": "2026-12-20", "done": false]))
+      try transaction.put(
+        Document(id: "cake", ["list": "home", "due": "2026-12-01", "done": true]))
+      try transaction.put(Document(id: "party", ["list": "home", "due": "2026-12-31"]))
+    }
+    try database.addIndex(DocumentIndex("by list and date", on: ["list"], ["due"]))
+    let snapshot = try database.snapshot()
+    var due = try snapshot.ids(
+      by: "by list and date", .equal(to: "home").then(.less(than: "2026-12-24")))
+    let next = try due.next()
+    #expect(next == "cake")
+    #expect(try due.rest() == ["gifts"])
+
+    try database.addIndex(
+      DocumentIndex("open by date", on: "due", where: [.equal("done", false), .isPresent("due")]))
+    let count = try database.snapshot().count(by: "open by date")
+    #expect(count == 1)
+  }
+
   @Test func `lines are exported and imported`() throws {
     let database = try open()
     let copy = try open("/Copy.divan")
@@ -623,6 +646,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 56)
+    #expect(count == 58)
   }
 }

@@ -20,7 +20,9 @@ struct DocumentIndexTests {
     let database = try store.open()
     try store.fill(database, 0..<40)
     for index in store.all { try database.addIndex(index) }
-    #expect(try database.indexes() == [store.byCity, store.byTag, store.byYear])
+    #expect(
+      try database.indexes()
+        == [store.byCity, store.byCityAndYear, store.byTag, store.byYear, store.lateByCity])
     try store.expectAll(database.snapshot(), "made over documents")
     try store.fill(database, 20..<60)
     try store.expectAll(database.snapshot(), "written since")

@@ -63,5 +63,7 @@ enum Place {
   static let indexMaking = store + "Indexes/Database+Indexes.swift"
   static let indexing = store + "Indexes/StoreState+Indexes.swift"
   static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
+  static let indexEntries = store + "Indexes/IndexEntries.swift"
+  static let indexWalking = store + "Indexes/IndexEntryCursor.swift"
   static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"
 }

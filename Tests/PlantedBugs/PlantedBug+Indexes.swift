@@ -82,9 +82,47 @@ extension PlantedBug {
     PlantedBug(
       "unique-not-while-made", rule: "indexes",
       "a unique index that is being made lets everything pass",
-      in: Place.indexedWriting,
-      find: "for kept in state.indexes where kept.index.isUnique {",
-      plant: "for kept in state.indexes where kept.index.isUnique && (!PLANTED || kept.isReady) {",
+      in: Place.indexEntries,
+      find: "guard kept.index.isUnique else { continue }",
+      plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { continue }",
       killedBy: .rules("a unique index that is being made")),
+    PlantedBug(
+      "unique-null", rule: "indexes", "two documents may not both lack a unique property",
+      in: Place.indexEntries,
+      find: "if !values.contains(where: \\.isNull) { keys.unique[start] = kept.index.name }",
+      plant: """
+        if PLANTED || !values.contains(where: \\.isNull) { keys.unique[start] = kept.index.name }
+        """, killedBy: .rules("a unique index has each value once")),
+    PlantedBug(
+      "index-of-first-property", rule: "indexes",
+      "the second property of an index is left out of its keys",
+      in: Place.indexEntries,
+      find: "let start = prefix + IndexedValue(joining: values).bytes",
+      plant: """
+        let start = prefix + IndexedValue(joining: PLANTED ? Array(values.prefix(1)) : values).bytes
+        """, killedBy: .rules("an index of several properties")),
+    PlantedBug(
+      "index-lacks-missing", rule: "indexes",
+      "a document that lacks the second property is not in the index",
+      in: Place.indexEntries,
+      find: "case .missing: further.append(.null)",
+      plant: "case .missing: if PLANTED { return [] } else { further.append(.null) }",
+      killedBy: .rules("an index of several properties")),
+    PlantedBug(
+      "index-believes-cut-values", rule: "indexes",
+      "what begins like a bound of a range for long is taken to be in it",
+      in: Place.indexWalking,
+      find: "guard let keys, keys.mustAskDocument(about: found.value) else { return found }",
+      plant: """
+        guard let keys, !PLANTED, keys.mustAskDocument(about: found.value) else { return found }
+        """, killedBy: .rules("an index of several properties")),
+    PlantedBug(
+      "index-condition-forgotten", rule: "indexes",
+      "a document stays in a partial index when it fulfils one of two conditions",
+      in: Place.indexEntries,
+      find: "guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }),",
+      plant: """
+        guard index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy({ $0.isFulfilled(by: body) }),
+        """, killedBy: .rules("a document is in a partial index")),
   ]
 }

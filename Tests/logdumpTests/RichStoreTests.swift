@@ -37,6 +37,9 @@ struct RichStoreTests {
     try database.addIndex(DocumentIndex("by text", on: "text", "de", isUnique: true))
     try database.addIndex(DocumentIndex("by tag", on: "tags", eachElement: true))
     try database.removeIndex(named: "by tag")
+    try database.addIndex(
+      DocumentIndex(
+        "open", on: ["list"], ["made", "due"], where: [.equal("done", false), .isPresent("due")]))
     return database
   }
 
@@ -49,6 +52,7 @@ struct RichStoreTests {
       "snapshot first: removed", "purged b", "purged c, the record of sequence 3",
       "moment: sequence 4, commit 1, ", "index by text: on text / de, unique, being made",
       "index by tag: on tags, each element", "index by tag: removed",
+      "index open: on list, then made / due, where done = false and due is there",
     ] {
       #expect(lines.contains { $0.contains(text) }, "\(text)")
     }
@@ -59,6 +63,8 @@ struct RichStoreTests {
       #""purged":"c","sequence":3"#, #""moment":true,"sequence":4,"version":1,"#,
       #""index":"by text","path":["text","de"],"unique":true,"eachElement":false,"ready":true"#,
       #""index":"by tag","removed":true"#,
+      #""index":"open","path":["list"],"further":[["made","due"]],"unique":false"#,
+      #""eachElement":false,"conditions":["done = false","due is there"],"ready":true"#,
     ] {
       #expect(fields.contains { $0.contains(text) }, "\(text)")
     }

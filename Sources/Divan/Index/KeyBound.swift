@@ -19,6 +19,13 @@ extension KeyBound {
     return .exclusive(end)
   }
 
+  /// The lower bound of the keys that come after all that begin with `prefix`, in which a byte must be less than 255.
+  static func start(afterPrefix prefix: [UInt8]) -> KeyBound {
+    let end = KeyBound.end(ofPrefix: prefix)
+    precondition(end.key != nil, "Nothing comes after the keys that begin so")
+    return end.key.map { .inclusive($0) } ?? .unbounded
+  }
+
   /// The key, if there is one.
   var key: [UInt8]? {
     switch self {

@@ -110,6 +110,17 @@ nonisolated open class Model {
   /// Where documents have the ``modelVersion`` of the class that stored them.
   open class var modelVersionKey: String { "modelVersion" }
 
+  /// Indexes of the class beside those of single properties: of several ones together, or of some documents only.
+  ///
+  /// ```swift
+  /// override class var indexes: [ModelIndex] {
+  ///   super.indexes + [ModelIndex(of: Todo.self, on: \.list, \.due, where: { $0.done == false })]
+  /// }
+  /// ```
+  ///
+  /// None, unless this is overridden; ``Database/addIndexes(for:progress:)`` makes them.
+  open class var indexes: [ModelIndex] { [] }
+
   // MARK: What subclasses may override
 
   /// Called when the model was made of a document that an earlier version of its class has stored, before

@@ -21,6 +21,8 @@ final class ModelClass: Sendable {
   /// What stands for each property where models are observed; empty if they cannot be.
   let observationPaths: [ModelObservation.Path]
   private let prototype = Mutex<ModelPrototype?>(nil)
+  /// What is said of its indexes, once somebody has asked.
+  private let knownIndexes = Mutex<ModelIndexes?>(nil)
 
   private init(
     _ type: Model.Type, _ properties: [any ModelProperty], _ inverses: [InverseRelation] = []
@@ -98,6 +100,15 @@ extension ModelClass {
     }
   }
 
+  /// The indexes that the class declares.
+  var indexes: ModelIndexes {
+    if let known = knownIndexes.withLock({ $0 }) { return known }
+    // Not made under the lock: it runs the client's code.
+    let made = ModelIndexes(of: self)
+    knownIndexes.withLock { $0 = made }
+    return made
+  }
+
   private static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
     let fields = PersistedField.all(of: type)
     precondition(
@@ -112,16 +123,17 @@ extension ModelClass {
       let flags = model.flags(at: place)
       if flags & PropertyFlags.cascading != 0 { place.deleteRule = .cascade }
       if flags & PropertyFlags.denying != 0 { place.deleteRule = .deny }
-      if flags & PropertyFlags.keyed != 0 {
-        guard let key = PropertyKeys.key(model.index(at: place)) else {
-          // The keys are known only to wrappers that are made while somebody looks.
+      if flags & (PropertyFlags.keyed | PropertyFlags.indexed) != 0 {
+        guard let declaration = PropertyKeys.declaration(model.index(at: place)) else {
+          // The declarations are known only to wrappers that are made while somebody looks.
           PropertyKeys.whileLooking { _ = type.init() }
           guard let info = ModelClassTable.find(type) else {
             preconditionFailure("\(type).init() made no \(type)")
           }
           return info
         }
-        place.key = key
+        place.key = declaration.key ?? field.name
+        place.indexKind = declaration.index
       }
       properties.append(field.type.makeProperty(place))
     }

@@ -41,6 +41,8 @@ final class ModelContextCore {
   /// The indexes that inverses were looked for in and that there were not; and what is known without them.
   var missingIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
+  /// The classes whose declared indexes were looked for.
+  var indexedClasses: Set<ObjectIdentifier> = []
   var undoHistory = UndoHistory()
   /// The classes whose models are in other contexts.
   var elsewhere: [ModelElsewhere] = []

@@ -2,19 +2,6 @@ import DivanLog
 
 // How the models are found that refer to another one.
 
-extension Database {
-  /// Makes the indexes that the ``Inverse`` properties of a class look into, unless they are there.
-  ///
-  /// To be called when the database was opened; see ``addIndex(_:progress:)`` for what it costs. Their names are
-  /// `reference:` and the key of the property that refers.
-  ///
-  /// - Parameter type: a class of models with inverse properties.
-  /// - Throws: what ``addIndex(_:progress:)`` throws.
-  public func addIndexes(for type: Model.Type) throws {
-    for relation in ModelClass.of(type).inverses { try addIndex(relation.index) }
-  }
-}
-
 extension InverseRelation {
   /// The index of all documents by what they refer to.
   var index: DocumentIndex {

@@ -17,6 +17,8 @@ struct PropertyPlace: Sendable {
   var initialFlags: UInt16
   /// What becomes of the models that the property refers to when its own is deleted.
   var deleteRule = DeleteRule.none
+  /// The index that is declared with the property; nil if there is none.
+  var indexKind: PropertyIndexKind?
 }
 
 /// A wrapper of any type.

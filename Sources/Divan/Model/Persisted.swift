@@ -7,6 +7,7 @@
 ///   @Persisted var tags = ["new"]                // with a value of its own at first
 ///   @Persisted var list: TodoList?               // a reference to another model
 ///   @Persisted var watchers: [Person]            // references to several
+///   @Persisted(index: .value) var priority = 3   // found and sorted by it without reading all others
 /// }
 /// ```
 ///
@@ -194,6 +195,26 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
   }
 
+  /// Makes a property that refers to other models, to none at first, of which there is an index, and says what becomes of
+  /// them.
+  @inlinable
+  public init<Target: Model>(
+    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
+  ) where Value == [Target] {
+    self.init(_indexed: [], key, index._kind)
+    _flags |= rule._flags
+  }
+
+  /// Makes a property that refers to another model, to none at first, of which there is an index, and says what becomes of
+  /// it.
+  @inlinable
+  public init<Target: Model>(
+    onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
+  ) where Value == Target? {
+    self.init(_indexed: nil, key, index._kind)
+    _flags |= rule._flags
+  }
+
   /// Makes a property that is false, zero, empty or nil at first.
   @inlinable
   public init() where Value: EmptyPersistableValue {
@@ -209,6 +230,76 @@ public struct Persisted<Value> {
     _value = Value._empty
     _index = PropertyKeys._number(of: key)
     _flags = PropertyFlags.unbound | PropertyFlags.keyed
+  }
+}
+
+// MARK: - With an index
+
+extension Persisted {
+  @inlinable
+  init(_indexed value: Value, _ key: String?, _ index: PropertyIndexKind) {
+    _value = value
+    _index = PropertyKeys._number(of: key, index)
+    _flags =
+      PropertyFlags.unbound | PropertyFlags.indexed | (key == nil ? 0 : PropertyFlags.keyed)
+  }
+
+  /// Makes a property that has a value at first, and of which there is an index.
+  ///
+  /// - Parameters:
+  ///   - wrappedValue: the value.
+  ///   - key: another name in the document; nil for the property's own.
+  ///   - index: what the index has of the property: see ``Database/addIndexes(for:progress:)``.
+  @inlinable
+  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
+  where Value: PersistableValue {
+    self.init(_indexed: Value._normalized(wrappedValue), key, index._kind)
+  }
+
+  /// Makes a property that has a value at first, of which there is an index, and that is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
+  where Value: Codable {
+    self.init(_indexed: wrappedValue, key, index._kind)
+  }
+
+  /// Makes a property that refers to other models, in their order, and of which there is an index.
+  @inlinable
+  public init<Target: Model>(
+    wrappedValue: [Target], key: String? = nil, index: PropertyIndex<Value>
+  ) where Value == [Target] {
+    self.init(_indexed: wrappedValue, key, index._kind)
+  }
+
+  /// Makes a property that is false, zero, empty or nil at first, and of which there is an index.
+  ///
+  /// - Parameters:
+  ///   - key: another name in the document; nil for the property's own.
+  ///   - index: what the index has of the property: see ``Database/addIndexes(for:progress:)``.
+  @inlinable
+  public init(key: String? = nil, index: PropertyIndex<Value>) where Value: EmptyPersistableValue {
+    self.init(_indexed: Value._empty, key, index._kind)
+  }
+
+  /// Makes a property that is nil at first, of which there is an index, and that is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Wrapped: Codable>(key: String? = nil, index: PropertyIndex<Value>)
+  where Value == Wrapped? {
+    self.init(_indexed: nil, key, index._kind)
+  }
+
+  /// Makes a property that is an empty array at first, of which there is an index, and that is stored as it encodes itself.
+  @inlinable @_disfavoredOverload
+  public init<Element: Codable>(key: String? = nil, index: PropertyIndex<Value>)
+  where Value == [Element] {
+    self.init(_indexed: [], key, index._kind)
+  }
+
+  /// Makes a property that refers to other models, to none at first, and of which there is an index.
+  @inlinable
+  public init<Target: Model>(key: String? = nil, index: PropertyIndex<Value>)
+  where Value == [Target] {
+    self.init(_indexed: [], key, index._kind)
   }
 }
 

@@ -33,6 +33,8 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var cascading: UInt16 { 1 << 13 }
   /// The model is not deleted while the property refers to anything.
   @inlinable @inline(__always) static var denying: UInt16 { 1 << 14 }
+  /// There is an index of the property.
+  @inlinable @inline(__always) static var indexed: UInt16 { 1 << 15 }
   /// The model did not find the property yet.
   @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
 
@@ -46,44 +48,53 @@ enum PropertyFlags {
   }
 }
 
-/// The keys that `@Persisted(key:)` gives.
+/// What `@Persisted(key:index:)` says of a property beside its value.
+struct PropertyDeclaration: Sendable, Hashable {
+  /// The name in the document; nil for the property's own.
+  var key: String?
+  /// The index of the property; nil if there is none.
+  var index: PropertyIndexKind?
+}
+
+/// The declarations that `@Persisted(key:index:)` gives.
 ///
 /// They are needed once per class. While a class is being looked at, wrappers get a number for their
-/// key in place of their own number; at any other time asking costs one relaxed load.
+/// declaration in place of their own number; at any other time asking costs one relaxed load.
 @usableFromInline
 enum PropertyKeys {
   private static let lookers = Atomic<Int>(0)
-  private static let keys = Mutex<[String]>([])
+  private static let declarations = Mutex<[PropertyDeclaration]>([])
 
-  /// What stands for no key; no property has this number either.
+  /// What stands for no declaration; no property has this number either.
   @inlinable @inline(__always) static var none: UInt16 { .max }
 
-  /// The number of a key, counted down from the greatest; `none` if nobody is looking.
+  /// The number of a declaration, counted down from the greatest; `none` if nobody is looking.
   @usableFromInline
-  static func _number(of key: String) -> UInt16 {
+  static func _number(of key: String?, _ index: PropertyIndexKind? = nil) -> UInt16 {
     guard lookers.load(ordering: .relaxed) > 0 else { return none }
-    return keys.withLock { keys in
-      let index = keys.firstIndex(of: key) ?? keys.count
-      if index == keys.count { keys.append(key) }
-      precondition(index < propertyLimit, "Too many keys of @Persisted properties")
-      return none - 1 - UInt16(index)
+    let declaration = PropertyDeclaration(key: key, index: index)
+    return declarations.withLock { declarations in
+      let number = declarations.firstIndex(of: declaration) ?? declarations.count
+      if number == declarations.count { declarations.append(declaration) }
+      precondition(number < propertyLimit, "Too many keys of @Persisted properties")
+      return none - 1 - UInt16(number)
     }
   }
 
-  /// The key that has this number.
-  static func key(_ number: UInt16) -> String? {
+  /// The declaration that has this number.
+  static func declaration(_ number: UInt16) -> PropertyDeclaration? {
     guard number != none else { return nil }
     let index = Int(none - 1 - number)
-    return keys.withLock { $0.indices.contains(index) ? $0[index] : nil }
+    return declarations.withLock { $0.indices.contains(index) ? $0[index] : nil }
   }
 
-  /// Runs `body` while wrappers get numbers for their keys.
+  /// Runs `body` while wrappers get numbers for their declarations.
   static func whileLooking(_ body: () -> Void) {
     lookers.add(1, ordering: .relaxed)
     body()
     lookers.subtract(1, ordering: .relaxed)
   }
 
-  /// A class has fewer properties, and all classes together fewer keys that are not names.
+  /// A class has fewer properties, and all classes together fewer declarations.
   static let propertyLimit = 32_000
 }

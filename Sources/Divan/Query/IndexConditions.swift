@@ -1,61 +1,99 @@
-/// What parts of a filter ask of the values of one index, brought together in one range.
-struct IndexConditions {
-  /// Which parts of the filter these are, by their numbers.
-  private(set) var parts: Set<Int> = []
+extension IndexRange.Kind {
+  /// Whether the entries of this range are in the order in which results are sorted.
+  func hasOrder(byBytes: Bool) -> Bool {
+    func isOrdered(_ value: Value) -> Bool {
+      switch value {
+      case .null, .bool, .int, .unsigned, .double: true
+      case .string: byBytes
+      case .array, .object: false
+      }
+    }
+    return switch self {
+    case .all: false
+    case .equal: true
+    case .prefix: byBytes
+    case .between(let lower, let upper):
+      [lower, upper].compactMap { $0 }.allSatisfy { isOrdered($0.value) }
+    }
+  }
+}
+
+extension IndexRange {
+  /// What is asked of the first properties of an index, one after the other; all but the last are equalities.
+  init(_ parts: [Kind]) {
+    var values: [Value] = []
+    for case .equal(let value) in parts.dropLast() { values.append(value) }
+    self.init(after: values, parts.last ?? .all)
+  }
+}
+
+/// What parts of a filter ask of one property, brought together so that an index can look it up.
+struct PropertyConditions {
+  /// Whether entries with null stand for documents without the property, too: so they do for all properties of an index
+  /// but the first, without which a document has no entry.
+  let nullIsMissing: Bool
   private var equals: (part: Int, values: [Value])?
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
   private var upper: IndexRange.End?
   private var bounds: Set<Int> = []
+  /// Whether no value can be within the bounds.
+  private var isNothing = false
 
-  /// Takes a test over; returns false if no index can answer it.
-  mutating func add(_ test: FilterTest, part: Int) -> Bool {
+  init(nullIsMissing: Bool) { self.nullIsMissing = nullIsMissing }
+
+  /// Takes a test over, if an index can answer it.
+  mutating func add(_ test: FilterTest, part: Int) {
     switch test {
-    case .equal(let value) where !value.isNull:
+    case .equal(let value) where nullIsMissing || !value.isNull:
       if equals == nil || equals.map({ $0.values.count > 1 }) ?? false { equals = (part, [value]) }
-    case .oneOf(let values) where !values.contains(where: \.isNull):
+    case .oneOf(let values) where nullIsMissing || !values.contains(where: \.isNull):
       if equals == nil { equals = (part, values) }
     case .text(.beginning, let text, []): if prefix == nil { prefix = (part, text) }
     case .order(let order, let value) where !value.isNull:
       bounds.insert(part)
       let isIncluded = order == .lessOrEqual || order == .greaterOrEqual
       let end = IndexRange.End(value: value, isIncluded: isIncluded)
-      if order == .less || order == .lessOrEqual {
-        upper = IndexConditions.narrower(upper, end, isUpper: true)
-      } else {
-        lower = IndexConditions.narrower(lower, end, isUpper: false)
+      for other in [lower, upper].compactMap({ $0?.value }) + [value]
+      where other.isNotANumber || IndexedValue.type(of: other) != IndexedValue.type(of: value) {
+        isNothing = true
       }
-    default: return false
+      if order == .less || order == .lessOrEqual {
+        upper = PropertyConditions.narrower(upper, end, isUpper: true)
+      } else {
+        lower = PropertyConditions.narrower(lower, end, isUpper: false)
+      }
+    default: break
     }
-    return true
   }
 
-  /// The ranges in which the values are, and the parts of the filter that these answer.
-  var ranges: (ranges: [IndexRange], answered: Set<Int>) {
+  /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
+  var lookup: (ranges: [IndexRange.Kind], answered: Set<Int>)? {
     if let equals {
       var seen: Set<[UInt8]> = []
-      let distinct = equals.values.filter { seen.insert(IndexedValue($0).bytes).inserted }
-      return (distinct.map { .equal(to: $0) }, [equals.part])
+      // Nothing is equal to what is no number.
+      let distinct = equals.values.filter {
+        !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
+      }
+      return (distinct.map { .equal($0) }, [equals.part])
     }
     if let prefix { return ([.prefix(prefix.text)], [prefix.part]) }
-    return ([IndexRange(kind: .between(lower, upper))], bounds)
+    if bounds.isEmpty { return nil }
+    return (isNothing ? [] : [.between(lower, upper)], bounds)
   }
 
-  var isEmpty: Bool { equals == nil && prefix == nil && bounds.isEmpty }
-
-  /// The end that leaves less of a range; of two types, any of them together with the other leaves nothing.
+  /// The end that leaves less of a range.
   private static func narrower(
     _ old: IndexRange.End?, _ new: IndexRange.End, isUpper: Bool
   ) -> IndexRange.End {
     guard let old else { return new }
-    if IndexedValue.type(of: old.value) != IndexedValue.type(of: new.value) {
-      // Nothing is less than what is no number.
-      return IndexRange.End(value: .double(.nan), isIncluded: false)
-    }
     let (a, b) = (IndexedValue.whole(old.value), IndexedValue.whole(new.value))
-    if case .double(let number) = old.value, number.isNaN { return old }
-    if case .double(let number) = new.value, number.isNaN { return new }
     if a == b { return old.isIncluded ? new : old }
     return a.lexicographicallyPrecedes(b) == isUpper ? old : new
   }
+}
+
+extension Value {
+  /// Whether this is what no number is, to which nothing is equal, and than which nothing is less or greater.
+  var isNotANumber: Bool { if case .double(let number) = self { number.isNaN } else { false } }
 }

@@ -1,4 +1,4 @@
-/// What was done to answer a query.
+/// What was done to answer a query, and what was expected.
 public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// Where candidates came from, in words: every document, indexes, or IDs.
   public let access: String
@@ -8,22 +8,31 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   public let rest: String?
   /// How results came into their order, in words.
   public let order: String
-  /// About how many candidates there would be, as it was known before.
+  /// About how many candidates would have to be looked at, as it was known before.
   public let estimatedRows: Int
+  /// How many candidates were looked at.
+  public let rows: Int
+  /// About how many results there would be.
+  public let estimatedResults: Int
+  /// How many results there are.
+  public let results: Int
+  /// What the way that was chosen was taken to cost: the one with the least is chosen. The unit is what it costs to read the next
+  /// document of a walk over all of them, and to ask it something.
+  public let estimatedCost: Double
   /// How many entries of indexes were read.
   public let entriesRead: Int
   /// How many documents were read.
   public let documentsRead: Int
-  /// How many results there are.
-  public let results: Int
 
   /// All of it in some lines.
   public var description: String {
-    var lines = ["From \(access), about \(estimatedRows)"]
+    var lines = ["From \(access)"]
     if let rest { lines.append("Each document is asked: \(rest)") }
     lines.append("Order: \(order)")
+    lines.append("Expected about \(estimatedRows) rows and \(estimatedResults) results")
     lines.append(
-      "Read \(entriesRead) entries of indexes and \(documentsRead) documents; \(results) results")
+      "Looked at \(rows) rows, read \(entriesRead) entries of indexes and \(documentsRead) documents; "
+        + "\(results) results")
     return lines.joined(separator: "\n")
   }
 }
@@ -34,8 +43,10 @@ extension QueryRun {
     let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
-      order: orderInWords, estimatedRows: plan.estimate, entriesRead: tally.entriesRead,
-      documentsRead: tally.documentsRead, results: tally.results)
+      order: orderInWords, estimatedRows: Int(rounding: plan.estimatedRows),
+      rows: tally.candidates, estimatedResults: Int(rounding: plan.estimatedResults),
+      results: tally.results, estimatedCost: plan.effort.cost, entriesRead: tally.entriesRead,
+      documentsRead: tally.documentsRead)
   }
 
   private var orderInWords: String {
@@ -46,6 +57,13 @@ extension QueryRun {
       let limit = query.limit.map { ", of which \($0) are kept" } ?? ""
       return "the results are sorted" + limit
     }
+  }
+}
+
+extension Int {
+  /// A number that was estimated, rounded up.
+  fileprivate init(rounding estimate: Double) {
+    self = estimate >= 1e18 ? .max : Int(estimate.rounded(.up))
   }
 }
 

@@ -6,16 +6,26 @@ struct QueryPlan: Sendable {
   var rest: FilterExpression
   /// How results come into their order.
   var order: Order
-  /// About how many candidates there are.
-  var estimate: Int
+  /// About how many candidates must be looked at.
+  var estimatedRows: Double
+  /// About how many results there are.
+  var estimatedResults: Double
+  /// What all of it takes, about.
+  var effort: QueryEffort
 
   enum Order: Sendable {
     /// By the bytes of the IDs: nothing is said to sort by.
     case byID
     /// The candidates are sorted.
     case sorted
-    /// They come in the order of the first thing to sort by, and those of one value are sorted by the others.
-    case fromIndex
+    /// They come in the order of an index, and those that it has as equal are sorted.
+    case fromIndex(IndexOrder)
+  }
+
+  /// Leaves out of the estimate what the query's offset and limit leave out.
+  mutating func limitResults(_ query: QueryCore) {
+    let left = max(0, estimatedResults - Double(query.offset))
+    estimatedResults = query.limit.map { min(Double($0), left) } ?? left
   }
 }
 
@@ -38,21 +48,45 @@ indirect enum QueryAccess: Sendable {
 /// What is looked up in an index.
 struct IndexAccess: Sendable {
   let kept: KeptIndex
-  /// The ranges, of which no two have a value in common.
-  let ranges: [IndexRange]
+  /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
+  let ranges: [[IndexRange.Kind]]
   /// About how many entries they have.
-  let estimate: Int
+  let estimate: Double
   /// Whether documents that have no entry, or null, belong behind all others.
   var isFollowedByNone = false
 
-  /// Whether all that is found has one value.
-  var isOneValue: Bool { ranges.count == 1 && ranges[0].isOneValue }
+  /// Whether all that is found has the same values, so that it comes in the order of IDs.
+  var isOneValue: Bool {
+    ranges.count == 1 && ranges[0].count == kept.index.paths.count
+      && ranges[0].allSatisfy(\.isOneValue)
+  }
+
+  /// Whether walking over the ranges meets each document once.
+  var hasEachOnce: Bool { !kept.index.eachElement || ranges.count == 1 }
 }
 
+extension QueryAccess {
+  /// Whether what is found is there; an ID that somebody names may be nobody's.
+  var isKnownToExist: Bool {
+    switch self {
+    case .named: false
+    case .union(let accesses): accesses.allSatisfy(\.isKnownToExist)
+    case .everything, .ids, .index, .intersection, .nothing: true
+    }
+  }
+}
+
+// MARK: - In words
+
 extension IndexRange: CustomStringConvertible {
-  /// The range in words.
-  public var description: String {
-    switch kind {
+  /// The range in words; what is asked of further properties behind a comma.
+  public var description: String { parts.map(\.description).joined(separator: ", ") }
+}
+
+extension IndexRange.Kind: CustomStringConvertible {
+  /// What is asked of one property, in words.
+  var description: String {
+    switch self {
     case .all: return "everything"
     case .equal(let value): return "= \(value.json)"
     case .prefix(let text): return "begins with \(Value.string(text).json)"
@@ -86,11 +120,19 @@ extension IndexAccess: CustomStringConvertible {
   var description: String {
     var text = "index \(kept.index.name.debugDescription)"
     if ranges.count <= 3 {
-      text += " " + ranges.map(\.description).joined(separator: " or ")
+      text += " " + ranges.map(words).joined(separator: " or ")
     } else {
       text += " for \(ranges.count) values"
     }
     if isFollowedByNone { text += ", then documents without the property" }
     return text
+  }
+
+  /// One range in words; of an index of several properties with their names.
+  private func words(_ range: [IndexRange.Kind]) -> String {
+    if range.isEmpty { return "everything" }
+    guard kept.index.paths.count > 1 else { return range[0].description }
+    return zip(kept.index.paths, range)
+      .map { path, part in path.joined(separator: ".") + " \(part)" }.joined(separator: ", ")
   }
 }

@@ -1,271 +1,151 @@
 /// Chooses how a query is answered, by what the indexes of a version of the store can do, and about how many entries
 /// they have.
+///
+/// Every way to find candidates (QueryPlanner+Access.swift) is a choice, and so is every index that has the order of the
+/// results (QueryPlanner+Order.swift); the least ``QueryEffort`` wins.
 struct QueryPlanner {
-  private let view: StoreView
-  private let indexes: [KeptIndex]
-
-  /// What reading a document by its ID costs, where reading the next one of a walk costs 1.
-  private static let lookupCost = 4
-  /// What an entry of an index costs on the same scale, in quarters.
-  private static let entriesPerDocument = 4
-  /// More than so many values of a set are not looked up one by one without need.
-  private static let unionLimit = 64
-
-  /// One way to find candidates.
-  private struct Choice {
-    var access: QueryAccess
-    var estimate: Int
-    /// The parts of the filter that need not be asked again.
-    var answered: Set<Int>
-  }
+  let view: StoreView
+  let indexes: [KeptIndex]
+  /// How many documents there are.
+  let total: Double
+  /// What it takes to walk over all of them.
+  let fullWalk: QueryEffort
 
   init(_ view: StoreView) {
     self.view = view
     // A past version has no indexes of its own.
     indexes = view.past == nil ? view.state.indexes.filter(\.isReady) : []
+    total = max(1, Double(Int(clamping: view.state.documentCount)))
+    fullWalk = QueryEffort(walked: max(total, QueryGuess.leastWalk))
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
     let whole = query.whole
     if let refusal = whole.refusal { throw refusal }
-    let parts = whole.conjuncts
-    if parts.contains(where: { if case .nothing = $0 { true } else { false } }) {
-      return QueryPlan(access: .nothing, rest: .all, order: .byID, estimate: 0)
+    let filter = FilterParts(whole.conjuncts)
+    if filter.parts.contains(where: { if case .nothing = $0 { true } else { false } }) {
+      return QueryPlan(
+        access: .nothing, rest: .all, order: .byID, estimatedRows: 0, estimatedResults: 0,
+        effort: QueryEffort())
     }
-    let total = Int(clamping: view.state.documentCount)
-    var plan = QueryPlan(
-      access: .everything, rest: whole, order: query.sorts.isEmpty ? .byID : .sorted,
-      estimate: total)
-    if let choice = try best(parts, total) {
-      plan.access = choice.access
-      plan.estimate = choice.estimate
-      plan.rest = .joining(
-        parts.enumerated().filter { !choice.answered.contains($0.offset) }.map(\.element))
+    let matches = try estimated(filter, sorts: query.sorts)
+    let outlook = outlook(of: query, filter, matches)
+    let found = try choices(filter, matches, outlook, ownCount: filter.parts.count)
+    var plans = found.map { choice in
+      let stops = choice.isByID && !outlook.isSorted
+      return QueryPlan(
+        access: choice.access, rest: filter.rest(without: choice.answered),
+        order: outlook.isSorted ? .sorted : .byID,
+        estimatedRows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
+        estimatedResults: choice.found * outlook.share(without: choice.answered),
+        effort: outlook.effort(choice))
     }
-    try useOrder(of: query, parts, total, &plan)
-    return plan
-  }
-
-  // MARK: Finding
-
-  private func best(_ parts: [FilterExpression], _ total: Int) throws(DatabaseError) -> Choice? {
-    if let named = named(parts) { return named }
-    var choices: [Choice] = []
-    for kept in indexes { choices += try self.choices(kept, parts) }
-    if let range = try idRange(parts) { choices.append(range) }
-    for part in parts {
-      guard case .or(let alternatives) = part, let union = try union(alternatives, total) else {
-        continue
-      }
-      choices.append(Choice(access: union.access, estimate: union.estimate, answered: []))
-    }
-    // Of two that have as few the one that answers more.
-    choices.sort { ($0.estimate, -$0.answered.count) < ($1.estimate, -$1.answered.count) }
-    guard var best = choices.first else { return nil }
-    intersect(&best, with: choices.dropFirst(), parts.count, total)
-    let isAnswered = best.answered.count == parts.count
-    let cost = isAnswered ? best.estimate : best.estimate * QueryPlanner.lookupCost
-    return cost <= max(total, 1000) ? best : nil
-  }
-
-  /// Documents that the filter names by their IDs.
-  private func named(_ parts: [FilterExpression]) -> Choice? {
-    for (number, part) in parts.enumerated() {
-      guard case .test(.documentID, let test) = part else { continue }
-      switch test {
-      case .equal(.string(let id)):
-        return Choice(access: .named([id]), estimate: 1, answered: [number])
-      case .oneOf(let values):
-        // IDs are texts; nothing else is equal to one.
-        let ids = values.compactMap(\.stringValue)
-        return Choice(access: .named(ids), estimate: ids.count, answered: [number])
-      default: break
+    if outlook.isSorted {
+      for match in matches {
+        guard let plan = try ordered(match, by: query.sorts, filter, outlook) else { continue }
+        plans.append(plan)
       }
     }
-    return nil
+    // Of two that cost as much the first: with fewer candidates, and an index rather than none.
+    var best = plans[0]
+    for plan in plans.dropFirst() where plan.effort.cost < best.effort.cost { best = plan }
+    best.limitResults(query)
+    return best
   }
 
-  /// Documents whose IDs begin as the filter says.
-  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> Choice? {
-    for (number, part) in parts.enumerated() {
-      guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
-        continue
+  /// What indexes can look up for a filter, and about how many entries that has; the fewest first.
+  ///
+  /// With what some of them have in an order in which documents without entries come last.
+  func estimated(
+    _ filter: FilterParts, sorts: [QuerySort]
+  ) throws(DatabaseError) -> [EstimatedMatch] {
+    var found: [EstimatedMatch] = []
+    for kept in indexes {
+      for match in filter.matches(kept) {
+        let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
+        guard match.isWhole || hasOrder else { continue }
+        found.append(EstimatedMatch(match: match, entries: try entries(match)))
       }
-      let range = IDRange.prefix(text)
-      let estimate = try view.estimatedCount(of: range)
-      // It is a walk like that over all documents, only shorter.
-      return Choice(
-        access: .ids(range), estimate: estimate / QueryPlanner.lookupCost, answered: [number])
     }
-    return nil
+    // Where there are as many, the one that answers more.
+    return found.sorted {
+      ($0.entries, -$0.match.answered.count) < ($1.entries, -$1.match.answered.count)
+    }
   }
 
-  /// What one index can do.
-  private func choices(
-    _ kept: KeptIndex, _ parts: [FilterExpression]
-  ) throws(DatabaseError) -> [Choice] {
-    guard kept.index.eachElement else {
-      var conditions = IndexConditions()
-      for (number, part) in parts.enumerated() {
-        guard case .test(let path, let test) = part, path.leads(to: kept.index.path) else {
-          continue
-        }
-        _ = conditions.add(test, part: number)
-      }
-      return try conditions.isEmpty ? [] : [choice(kept, conditions)]
+  /// What is known of a query from the matches of the parts of its filter.
+  func outlook(
+    of query: QueryCore, _ filter: FilterParts, _ matches: [EstimatedMatch]
+  ) -> QueryOutlook {
+    var shares = filter.parts.map { part in
+      if case .not = part { QueryGuess.shareOfNot } else { QueryGuess.share }
     }
-    var choices: [Choice] = []
-    for (number, part) in parts.enumerated() {
-      guard case .anyElement(let path, let condition) = part, path.leads(to: kept.index.path) else {
-        continue
-      }
-      // Conditions on one element: each answers its part of it.
-      let inner = condition.conjuncts
-      var conditions = IndexConditions()
-      for (innerNumber, test) in inner.enumerated() {
-        guard case .test(let path, let test) = test, path == QueryPath() else { continue }
-        _ = conditions.add(test, part: innerNumber)
-      }
-      guard !conditions.isEmpty else { continue }
-      var choice = try choice(kept, conditions)
-      choice.answered = choice.answered.count == inner.count ? [number] : []
-      choices.append(choice)
+    // What an index answers of several parts together is put down to those that no index answers with fewer.
+    var known: Set<Int> = []
+    let byParts = matches.filter(\.match.isWhole)
+      .sorted { $0.match.answered.count < $1.match.answered.count }
+    for found in byParts {
+      let unknown = found.match.answered.subtracting(known).sorted()
+      guard let last = unknown.last else { continue }
+      for part in unknown { shares[part] = 1 }
+      var share = found.entries / total
+      for part in found.match.answered.sorted() where known.contains(part) { share /= shares[part] }
+      // Never nothing: it is divided by.
+      shares[last] = min(1, max(share, 0.5 / total))
+      known.formUnion(unknown)
     }
-    return choices
+    return QueryOutlook(
+      total: total, fullWalk: fullWalk,
+      wanted: query.limit.map { Double($0) + Double(query.offset) },
+      isSorted: query.sorts.contains { filter.constant($0.path) == nil }, shares: shares)
   }
 
-  private func choice(
-    _ kept: KeptIndex, _ conditions: IndexConditions
-  ) throws(DatabaseError) -> Choice {
-    let (ranges, answered) = conditions.ranges
-    var estimate = 0
-    for range in ranges { estimate += try view.estimatedCount(of: kept, range) }
-    return Choice(
-      access: .index(IndexAccess(kept: kept, ranges: ranges, estimate: estimate)),
-      estimate: estimate, answered: answered)
+  // MARK: Estimates
+
+  /// About how many entries an index has in the ranges of a match.
+  ///
+  /// Of many ranges only some are looked at.
+  private func entries(_ match: IndexMatch) throws(DatabaseError) -> Double {
+    let ranges = match.ranges
+    guard ranges.count > QueryPlanner.estimatedRangeLimit else {
+      var entries = 0.0
+      for range in ranges { entries += try self.entries(match.kept, range) }
+      return entries
+    }
+    var entries = 0.0
+    for number in 0..<QueryPlanner.estimatedRangeLimit {
+      let range = ranges[number * ranges.count / QueryPlanner.estimatedRangeLimit]
+      entries += try self.entries(match.kept, range)
+    }
+    return entries * Double(ranges.count) / Double(QueryPlanner.estimatedRangeLimit)
   }
 
-  /// Alternatives each of which an index can find.
-  private func union(
-    _ alternatives: [FilterExpression], _ total: Int
-  ) throws(DatabaseError) -> (access: QueryAccess, estimate: Int)? {
-    guard alternatives.count <= QueryPlanner.unionLimit else { return nil }
-    var accesses: [QueryAccess] = []
-    var estimate = 0
-    for alternative in alternatives {
-      if case .nothing = alternative { continue }
-      guard let choice = try best(alternative.conjuncts, total) else { return nil }
-      accesses.append(choice.access)
-      estimate += choice.estimate
-    }
-    return (accesses.isEmpty ? .nothing : .union(accesses), estimate)
-  }
+  private static let estimatedRangeLimit = 32
 
-  /// Looks into further indexes, too, as long as that leaves out documents that would cost more to read.
-  private func intersect(
-    _ best: inout Choice, with others: ArraySlice<Choice>, _ partCount: Int, _ total: Int
-  ) {
-    guard case .index(let first) = best.access, total > 0 else { return }
-    var accesses = [first]
-    for other in others {
-      guard case .index(let access) = other.access,
-        !other.answered.isSubset(of: best.answered) || other.answered.isEmpty
-      else { continue }
-      // The same index a second time says nothing new, but for elements of arrays.
-      guard access.kept != first.kept || access.kept.index.eachElement else { continue }
-      let answered = best.answered.union(other.answered)
-      let left = Int(Double(best.estimate) * min(1, Double(other.estimate) / Double(total)))
-      let readBefore = best.estimate * QueryPlanner.lookupCost
-      let readAfter = answered.count == partCount ? 0 : left * QueryPlanner.lookupCost
-      guard readBefore - readAfter > other.estimate / QueryPlanner.entriesPerDocument + 16 else {
-        continue
-      }
-      accesses.append(access)
-      best.answered = answered
-      best.estimate = left
-    }
-    if accesses.count > 1 { best.access = .intersection(accesses) }
-  }
-
-  // MARK: Order
-
-  /// Lets an index give the order, where that is less work than sorting.
-  private func useOrder(
-    of query: QueryCore, _ parts: [FilterExpression], _ total: Int, _ plan: inout QueryPlan
-  ) throws(DatabaseError) {
-    guard let sort = query.sorts.first, sort.path.keys != nil else { return }
-    if case .index(let access) = plan.access, sort.path.leads(to: access.kept.index.path),
-      !access.kept.index.eachElement, access.ranges.count == 1,
-      access.ranges[0].hasOrder(byBytes: sort.byBytes)
-    {
-      plan.order = .fromIndex
-      return
-    }
-    guard let limit = query.limit,
-      let kept = indexes.first(where: {
-        sort.path.leads(to: $0.index.path) && !$0.index.eachElement
-      })
-    else { return }
-    // What the filter says of the property itself bounds the walk.
-    var conditions = IndexConditions()
-    var isPresent = false
-    var others = parts.count
-    for (number, part) in parts.enumerated() {
-      if case .test(sort.path, let test) = part { _ = conditions.add(test, part: number) }
-      if case .not(.test(sort.path, .equal(.null))) = part {
-        isPresent = true
-        others -= 1
-      }
-    }
-    var range = IndexRange.all
-    var answered: Set<Int> = []
-    if !conditions.isEmpty {
-      let own = conditions.ranges
-      guard own.ranges.count == 1, own.ranges[0].hasOrder(byBytes: sort.byBytes) else { return }
-      (range, answered) = (own.ranges[0], own.answered)
-      isPresent = true
-      others -= answered.count
-    }
-    // Null and what is missing come last here, or not at all; first, they would have to be searched for.
-    guard sort.descending || isPresent else { return }
-    let entries = try view.estimatedCount(of: kept, range)
-    // How many of them fulfil the rest is known from other indexes, or is a guess.
-    var matching = Double(entries)
-    if others > 0 {
-      if case .everything = plan.access { matching /= 10 } else { matching = Double(plan.estimate) }
-    }
-    let walked = min(
-      Double(entries), (Double(limit) + Double(query.offset)) * Double(entries) / max(1, matching))
-    let cost = walked * Double(QueryPlanner.lookupCost)
-    var other = Double(plan.estimate * QueryPlanner.lookupCost)
-    if case .everything = plan.access { other = Double(total) * 2 }
-    guard cost < other else { return }
-    plan = QueryPlan(
-      access: .index(
-        IndexAccess(
-          kept: kept, ranges: [range], estimate: entries, isFollowedByNone: !isPresent)),
-      rest: .joining(
-        parts.enumerated().filter { !answered.contains($0.offset) }.map(\.element)),
-      order: .fromIndex, estimate: Int(walked))
+  /// The same of one range.
+  func entries(_ kept: KeptIndex, _ range: [IndexRange.Kind]) throws(DatabaseError) -> Double {
+    let isOne =
+      kept.index.isUnique && range.count == kept.index.paths.count
+      && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
+    let count = Double(try view.estimatedCount(of: kept, IndexRange(range)))
+    return isOne ? min(1, count) : count
   }
 }
 
-extension IndexRange {
-  /// Whether the entries of this range are in the order in which results are sorted.
-  fileprivate func hasOrder(byBytes: Bool) -> Bool {
-    func isOrdered(_ value: Value) -> Bool {
-      switch value {
-      case .null, .bool, .int, .unsigned, .double: true
-      case .string: byBytes
-      case .array, .object: false
-      }
-    }
-    return switch kind {
-    case .all: false
-    case .equal: true
-    case .prefix: byBytes
-    case .between(let lower, let upper):
-      [lower, upper].compactMap { $0 }.allSatisfy { isOrdered($0.value) }
-    }
+/// What an index can look up, and about how many entries that has.
+struct EstimatedMatch {
+  let match: IndexMatch
+  let entries: Double
+
+  var access: IndexAccess {
+    IndexAccess(kept: match.kept, ranges: match.ranges, estimate: entries)
+  }
+
+  /// The entries as candidates.
+  var choice: AccessChoice {
+    AccessChoice(
+      access: .index(access), found: entries,
+      effort: QueryEffort(searches: Double(match.ranges.count), entries: entries),
+      answered: match.answered, isByID: access.isOneValue)
   }
 }

@@ -95,8 +95,8 @@ extension CrashOperation {
 
   private static let indexing = [
     CrashOperation("make an index, and write on") { session in
-      try session.bench.addIndex(session.database(), "by number")
-      try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 9))
+      try session.bench.addIndex(session.database(), "short by number")
+      try session.commit(.put("doc-1", size: 3), .delete("rich-2"), .put("rich-3", size: 90))
       try session.bench.checkpoint(session.database())
       try session.commit(.put("doc-2", size: 3), .purge("rich-3"), durability: .none)
     },
@@ -104,7 +104,7 @@ extension CrashOperation {
       try session.bench.addIndex(session.database(), "by number")
       try session.bench.compact(session.database())
       try session.bench.removeIndex(session.database(), "by number")
-      try session.bench.addIndex(session.database(), "each number")
+      try session.bench.addIndex(session.database(), "number, text")
       try session.commit(.put("rich-1", size: 5), durability: .none)
     },
   ]

@@ -47,6 +47,11 @@ extension RandomOperation {
 
   static func prefix(_ number: Int) -> String { ["doc-", "ärger/", "z", "doc-1"][abs(number) % 4] }
 
+  /// The names of the indexes that are made.
+  private static let indexNames = [
+    "by number", "each number", "number, text", "short by number",
+  ]
+
   /// A list that follows from the seed.
   ///
   /// A rich one has operations for all that documents and stores have besides properties.
@@ -63,8 +68,8 @@ extension RandomOperation {
         switch below(8) {
         case 0..<2: .name(below(4))
         case 2..<4: .removeName(below(4))
-        case 4: .addIndex(["by number", "each number"][below(2)])
-        case 5: .removeIndex(["by number", "each number"][below(2)])
+        case 4: .addIndex(RandomOperation.indexNames[below(4)])
+        case 5: .removeIndex(RandomOperation.indexNames[below(4)])
         default: .purgeExpired(seconds: UInt64(below(100)))
         }
       return

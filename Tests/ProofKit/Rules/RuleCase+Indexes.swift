@@ -18,6 +18,8 @@ extension RuleCase {
         [.insert("rich-5", size: 4, isOnto: false, isDeleted: true), .delete("new")],
         [.purge("rich-2"), .purgeLeaf("rich-3", 0), .deleteAll("rich-1")],
         [.expire("rich-4", seconds: 10), .put("new", size: 2)],
+        [.put("new", size: 200), .put("rich-5", size: 2)],
+        [.put("new", size: 3), .put("rich-5", size: 20)],
       ]
       for steps in changes {
         try session.bench.commit(session.database(), steps)
@@ -141,6 +143,52 @@ extension RuleCase {
       try put(["c": .null, "d": .null])
       try expect(database.snapshot().count(by: "by name") == 4, "not all are there")
     },
+    RuleCase(name: "an index of several properties tells apart what differs in any") {
+      let database = try CrashBench.fresh().openQuiet()
+      let index = DocumentIndex("by list and date", on: ["list"], ["due"], isUnique: true)
+      try database.addIndex(index)
+      let long = String(repeating: "x", count: 300)
+      func put(_ list: Value, _ dues: [String: Value]) throws {
+        try database.write { transaction in
+          for (id, due) in dues.sorted(by: { $0.key < $1.key }) {
+            let properties: Value.Object = due.isNull ? ["list": list] : ["list": list, "due": due]
+            _ = try transaction.overwrite(id, with: properties)
+          }
+        }
+      }
+      func expectIDs(_ range: IndexRange, _ expected: [String]) throws {
+        var found = try database.snapshot().ids(by: index.name, range)
+        let ids = try found.rest()
+        try expect(ids == expected, "\(range): \(ids) and not \(expected)")
+        let count = try database.snapshot().count(by: index.name, range)
+        try expect(count == expected.count, "\(range): \(count) and not \(expected.count)")
+      }
+      try put("home", ["a": 3, "b": 1, "c": .null, "d": .null, "e": .string(long + "1")])
+      try put("work", ["f": 3, "g": 1, "h": .string(long + "2")])
+      try put("play", ["i": .string(long + "2")])
+      try expectCode(.notUnique) { try put("home", ["j": 3]) }
+      try expectIDs(.equal(to: "home"), ["c", "d", "b", "a", "e"])
+      try expectIDs(.equal(to: "home").then(.from(1, upTo: 3)), ["b"])
+      try expectIDs(.equal(to: "work").then(.equal(to: 3)), ["f"])
+      try expectIDs(.equal(to: "home").then(.greater(than: .string(long + "1"))), [])
+      try expectIDs(.equal(to: "work").then(.greater(than: .string(long + "1"))), ["h"])
+    },
+    RuleCase(name: "a document is in a partial index while it fulfils the conditions") {
+      let database = try CrashBench.fresh().openQuiet()
+      try database.addIndex(
+        DocumentIndex("open", on: "due", where: [.isPresent("due"), .equal("done", false)]))
+      let steps: [(Value.Object, Bool)] = [
+        (["due": 3, "done": false], true), (["due": 3, "done": true], false),
+        (["due": 4, "done": false], true), (["due": .null, "done": false], false),
+        (["due": 5, "done": false], true), (["due": 5], false),
+      ]
+      for (properties, isThere) in steps {
+        try database.write { _ = try $0.overwrite("a", with: properties) }
+        let count = try database.snapshot().count(by: "open")
+        try expect(count == (isThere ? 1 : 0), "\(properties): there are \(count)")
+        if let problem = try database.check().problems.first { throw problem }
+      }
+    },
     RuleCase(name: "a unique index that is being made refuses what it must not have") {
       let database = try CrashBench.fresh().openQuiet()
       try database.write { transaction in
@@ -166,7 +214,9 @@ extension RuleCase {
 extension CrashSession {
   /// Makes the indexes that the oracle knows.
   fileprivate func addIndexes() throws {
-    for name in ["by number", "each number"] { try bench.addIndex(database(), name) }
+    for name in ["by number", "each number", "number, text", "short by number"] {
+      try bench.addIndex(database(), name)
+    }
   }
 
   /// Throws unless the store is the newest version, its indexes agree with the documents, and the check finds nothing.

@@ -50,7 +50,7 @@ extension StoreModel {
   private struct Stop: Error {}
 
   private func properties(_ number: Int64, _ size: Int) -> Value.Object {
-    ["number": .int(number), "text": .string(String(repeating: "x", count: size))]
+    ["number": .int(number), "text": .string(StoreModel.text(size))]
   }
 
   /// Makes a change in a transaction and here, and compares what the transaction says of it.

@@ -121,13 +121,17 @@ extension StoreModel {
     let found = try database.indexes().map(\.name)
     try expect(Set(found) == indexes, "the indexes are \(found) and not \(indexes.sorted())")
     guard !found.isEmpty else { return }
-    let expected = documents.filter { id, document in
+    let all = documents.filter { id, document in
       !document.winner.isDeleted && id != CrashOracle.clock && document.winner.number >= 0
-    }.map { (id: $0.key, number: $0.value.winner.number) }.sorted { one, other in
-      one.number != other.number
-        ? one.number < other.number : one.id.utf8.lexicographicallyPrecedes(other.id.utf8)
-    }
+    }.map { (id: $0.key, number: $0.value.winner.number, size: $0.value.winner.size) }
+      .sorted { one, other in
+        one.number != other.number
+          ? one.number < other.number : one.id.utf8.lexicographicallyPrecedes(other.id.utf8)
+      }
     for name in found {
+      let expected = all.filter {
+        !StoreModel.isOfShort(name) || $0.size < StoreModel.shortSize
+      }
       var ids = try snapshot.ids(by: name)
       let ordered = try ids.rest()
       try expect(
@@ -138,6 +142,22 @@ extension StoreModel {
       let wanted = expected.filter { $0.number >= middle }.map(\.id)
       try expect(
         found == wanted.reversed(), "the index \(name) has \(found) from \(middle), not \(wanted)")
+      if StoreModel.index(name).paths.count > 1 { try compareTexts(snapshot, name, expected) }
+    }
+  }
+
+  /// Asks an index for each number, and texts from its document's own on, and beyond that.
+  private func compareTexts(
+    _ snapshot: Snapshot, _ name: String, _ expected: [(id: String, number: Int64, size: Int)]
+  ) throws {
+    for (id, number, size) in expected.prefix(8) {
+      let text = Value.string(StoreModel.text(size))
+      for (range, isIncluded) in [(IndexRange.from(text), true), (.greater(than: text), false)] {
+        var ids = try snapshot.ids(by: name, .equal(to: .int(number)).then(range))
+        let found = try ids.rest().contains(id)
+        try expect(
+          found == isIncluded, "the index \(name) has \(id) from its text on: \(found)")
+      }
     }
   }
 

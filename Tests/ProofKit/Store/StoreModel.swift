@@ -64,7 +64,7 @@ package struct StoreModel: Equatable, Sendable {
   package private(set) var locals: [String: Value.Object] = [:]
   /// The named snapshots.
   package private(set) var named: [String: Named] = [:]
-  /// The names of the indexes, all of which are by the documents' numbers.
+  /// The names of the indexes, all of which are by the documents' numbers first.
   package private(set) var indexes: Set<String> = []
   /// The highest sequence number of a change.
   package private(set) var lastSequence: UInt64 = 0
@@ -226,10 +226,22 @@ extension StoreModel {
   package mutating func addIndex(_ name: String) { indexes.insert(name) }
   package mutating func removeIndex(_ name: String) { indexes.remove(name) }
 
-  /// The index of a name.
+  /// The index of a name: some are by number and text, and some have only documents with a short text.
   package static func index(_ name: String) -> DocumentIndex {
-    DocumentIndex(name, on: "number", eachElement: name.hasPrefix("each"))
+    if name.hasPrefix("number, text") { return DocumentIndex(name, on: ["number"], ["text"]) }
+    return DocumentIndex(
+      name, on: "number", eachElement: name.hasPrefix("each"),
+      where: isOfShort(name) ? [.less("text", .string(text(shortSize)))] : [])
   }
+
+  /// Whether an index has only documents with a short text.
+  static func isOfShort(_ name: String) -> Bool { name.hasPrefix("short") }
+
+  /// From how many bytes on a text is not short.
+  static let shortSize = 20
+
+  /// The text of a document, by its size.
+  static func text(_ size: Int) -> String { String(repeating: "x", count: size) }
 
   /// Takes the documents away that have expired; returns whether there were any.
   package mutating func purgeExpired(at time: UInt64, lastSequence: UInt64) -> Bool {

@@ -52,7 +52,7 @@ extension Database {
   /// The same; with a number, only if it is the index of that number.
   private func removeIndex(named name: String, number: UInt64?) throws -> Bool {
     let removed: (Bool, number: UInt64?) = try write { transaction in
-      let kept = transaction.state.indexes.first { $0.index.name == name }
+      let kept = transaction.state.indexes.first { haveSameUTF8($0.index.name, name) }
       // One that an earlier process did not finish has a record, and is kept by nobody.
       guard let locator = try transaction.locator(of: name),
         number == nil || kept?.number == number
@@ -67,26 +67,6 @@ extension Database {
   }
 }
 
-extension DocumentIndex {
-  fileprivate func validate(_ storePath: String) throws(DatabaseError) {
-    func refuse(_ what: String) -> DatabaseError {
-      DatabaseError(.invalidIndex, what, path: storePath)
-    }
-    let size = name.utf8.count
-    guard size > 0, size <= IndexRecord.nameSizeLimit else {
-      throw refuse(
-        "the name of an index has 1 to \(IndexRecord.nameSizeLimit) bytes, and this one \(size)")
-    }
-    guard !path.isEmpty, path.count <= IndexRecord.pathLimit else {
-      throw refuse(
-        "the path of an index has 1 to \(IndexRecord.pathLimit) names, and this one \(path.count)")
-    }
-    guard path.allSatisfy({ $0.utf8.count <= IndexRecord.pathNameSizeLimit }) else {
-      throw refuse("a name in the path of an index is too long")
-    }
-  }
-}
-
 extension WriteTransaction {
   /// Where the record of an index stands.
   fileprivate func locator(of name: String) throws(DatabaseError) -> RecordLocator? {
@@ -95,7 +75,7 @@ extension WriteTransaction {
 
   /// Lets an index follow what is written from now on; nil if it is there already.
   fileprivate func begin(_ index: DocumentIndex) throws(DatabaseError) -> KeptIndex? {
-    if let found = state.indexes.first(where: { $0.index.name == index.name }) {
+    if let found = state.indexes.first(where: { haveSameUTF8($0.index.name, index.name) }) {
       if found.index == index, found.isReady { return nil }
       throw DatabaseError(
         .alreadyExists,
@@ -161,12 +141,10 @@ extension Store {
           let bytes = SharedBytes(utf8: id)
           let body = try view.winningRecord(of: entry, id).body
           size += body.count
-          let keys = IndexEntries.keys([kept], of: EncodedValue(body), id: bytes)
-          newest.changeIndexEntries(from: [], to: keys, of: bytes)
-          guard kept.index.isUnique else { continue }
-          for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            try StoreView(state: newest, store: self)
-              .requireUnique(Array(key.dropLast(bytes.count)), of: kept.index.name)
+          let keys = IndexEntries.entries([kept], of: EncodedValue(body), id: bytes)
+          newest.changeIndexEntries(from: [], to: keys.all, of: bytes)
+          for start in keys.unique.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            try StoreView(state: newest, store: self).requireUnique(start, of: kept.index.name)
           }
         }
         commits.replaceNewest(with: newest)

@@ -1,7 +1,7 @@
 import DivanLog
 
-/// An order of documents by one of their properties, which is kept with every commit, so that documents
-/// are found by it without reading the others.
+/// An order of documents by one or several of their properties, which is kept with every commit, so that documents
+/// are found by them without reading the others.
 ///
 /// ```swift
 /// try database.addIndex(DocumentIndex("by year", on: "year"))
@@ -13,43 +13,111 @@ import DivanLog
 /// none, and deleted documents have none. With ``eachElement`` an array has an entry for each of its elements
 /// that is different from the others, so that a film is found by any of its actors.
 ///
+/// An index of several properties is in the order of the first, where that is equal of the second, and so on. A document
+/// that has the first one has an entry; of the others, what is missing counts as null.
+///
+/// A partial index has only documents that fulfil all of its ``conditions``. It is smaller, and costs nothing when
+/// others are written.
+///
 /// Values are in the order null, false, true, numbers, texts by the bytes of their UTF-8, arrays, objects. Equal
-/// numbers are equal however they are written. Of texts and arrays some 160 bytes decide about the order;
-/// those that begin alike for so long come in no particular order, and are told apart all the same.
-public struct DocumentIndex: Sendable, Hashable {
+/// numbers are equal however they are written. Of texts and arrays some 160 bytes decide about the order, of
+/// several properties together as many; those that begin alike for so long come in no particular order, and are told
+/// apart all the same.
+public struct DocumentIndex: Sendable {
   /// What the index is called.
   public let name: String
-  /// The way to the property: its name, or the names of the objects around it before that.
-  public let path: [String]
-  /// Whether no two documents may have the same value, other than null.
+  /// The ways to the properties by which documents are ordered, the first one first: of each its name, or the names of
+  /// the objects around it before that.
+  public let paths: [[String]]
+  /// Whether no two documents may have the same value, other than null; of several properties, the same values in all
+  /// of them, unless one of these is null or missing.
   public let isUnique: Bool
-  /// Whether each element of an array has an entry.
+  /// Whether each element of an array has an entry, if the first property is one.
   public let eachElement: Bool
+  /// What documents must fulfil to be in the index; empty if all are meant.
+  public let conditions: [IndexCondition]
 
-  /// Describes an index, which ``Database/addIndex(_:progress:)`` makes.
+  /// The way to the first property: its name, or the names of the objects around it before that.
+  public var path: [String] { paths.first ?? [] }
+
+  /// Describes an index of one property, which ``Database/addIndex(_:progress:)`` makes.
   ///
   /// - Parameters:
   ///   - name: what it is called: 1 to 240 bytes of UTF-8.
   ///   - path: the property's name; for one within objects, their names before it.
   ///   - isUnique: whether no two documents may have the same value, other than null. A transaction at whose
   ///     end two have it is refused with ``DatabaseError/Code/notUnique``, also if it inserts revisions that were
-  ///     made elsewhere, or purges one so that another one wins.
+  ///     made elsewhere, or purges one so that another one wins. In a partial index that is asked of documents that
+  ///     fulfil the conditions.
   ///   - eachElement: whether each element of an array has an entry, instead of the array as a whole.
+  ///   - conditions: what documents must fulfil to be in the index, all of it; at most 16 conditions.
   public init(
-    _ name: String, on path: String..., isUnique: Bool = false, eachElement: Bool = false
+    _ name: String, on path: String..., isUnique: Bool = false, eachElement: Bool = false,
+    where conditions: [IndexCondition] = []
   ) {
-    self.init(name, path: path, isUnique: isUnique, eachElement: eachElement)
+    self.init(
+      name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: conditions)
   }
 
-  /// The same with the names of the path in an array.
+  /// Describes an index of several properties: `DocumentIndex("by list and date", on: ["list"], ["due"])`.
+  ///
+  /// - Parameters:
+  ///   - name: what it is called: 1 to 240 bytes of UTF-8.
+  ///   - paths: the ways to 1 to 8 properties, the one that decides about the order first.
+  ///   - isUnique: whether no two documents may have the same values in all properties, unless one is null or missing.
+  ///   - eachElement: whether each element of an array has an entry, if the first property is one.
+  ///   - conditions: what documents must fulfil to be in the index, all of it; at most 16 conditions.
   public init(
-    _ name: String, path: [String], isUnique: Bool = false, eachElement: Bool = false
+    _ name: String, on paths: [String]..., isUnique: Bool = false, eachElement: Bool = false,
+    where conditions: [IndexCondition] = []
+  ) {
+    self.init(name, paths: paths, isUnique: isUnique, eachElement: eachElement, where: conditions)
+  }
+
+  /// Describes an index of one property, with the names of the way to it in an array.
+  public init(
+    _ name: String, path: [String], isUnique: Bool = false, eachElement: Bool = false,
+    where conditions: [IndexCondition] = []
+  ) {
+    self.init(name, paths: [path], isUnique: isUnique, eachElement: eachElement, where: conditions)
+  }
+
+  /// Describes an index of several properties, with the ways to them in an array.
+  public init(
+    _ name: String, paths: [[String]], isUnique: Bool = false, eachElement: Bool = false,
+    where conditions: [IndexCondition] = []
   ) {
     self.name = name
-    self.path = path
+    self.paths = paths
     self.isUnique = isUnique
     self.eachElement = eachElement
+    self.conditions = conditions
   }
+}
+
+extension DocumentIndex: Hashable {
+  /// Whether both are the same index of the same documents; names are told apart by their bytes, as in documents.
+  public static func == (a: DocumentIndex, b: DocumentIndex) -> Bool {
+    haveSameUTF8(a.name, b.name) && a.isUnique == b.isUnique && a.eachElement == b.eachElement
+      && a.paths.count == b.paths.count
+      && zip(a.paths, b.paths).allSatisfy { haveSameNames($0, $1) }
+      && a.conditions == b.conditions
+  }
+
+  /// Feeds what `==` compares into the hasher.
+  public func hash(into hasher: inout Hasher) {
+    // Texts of the same bytes have the same hash.
+    hasher.combine(name)
+    hasher.combine(paths)
+    hasher.combine(isUnique)
+    hasher.combine(eachElement)
+    hasher.combine(conditions)
+  }
+}
+
+/// Whether two ways to a property have the same names, byte by byte.
+func haveSameNames(_ a: [String], _ b: [String]) -> Bool {
+  a.count == b.count && zip(a, b).allSatisfy { haveSameUTF8($0, $1) }
 }
 
 /// An index as a version of the store has it.
@@ -60,88 +128,4 @@ struct KeptIndex: Sendable, Equatable {
   var number: UInt64
   /// Whether every document has its entries.
   var isReady: Bool
-}
-
-/// Says that there is an index, and how far it is; or that there is none of that name any more.
-///
-/// Entries are not logged: they follow from the documents. FILE_FORMAT.md §10
-struct IndexRecord: Sendable, Equatable {
-  var name: SharedBytes
-  /// Where the record stands that this one takes the place of.
-  var superseded: RecordLocator?
-  /// Nil if there is no such index any more.
-  var kept: KeptIndex?
-
-  /// The greatest size of a name in bytes of UTF-8.
-  static let nameSizeLimit = 240
-  /// The greatest number of names in a path, and the greatest size of one in bytes.
-  static let pathLimit = 16
-  static let pathNameSizeLimit = 1000
-
-  private struct Flags: OptionSet {
-    let rawValue: UInt8
-    static let removed = Flags(rawValue: 1)
-    static let superseding = Flags(rawValue: 2)
-    static let ready = Flags(rawValue: 4)
-    static let unique = Flags(rawValue: 8)
-    static let eachElement = Flags(rawValue: 16)
-    static let known: Flags = [.removed, .superseding, .ready, .unique, .eachElement]
-  }
-
-  func encode(to writer: inout ByteWriter) {
-    var flags: Flags = []
-    if superseded != nil { flags.insert(.superseding) }
-    if let kept {
-      if kept.isReady { flags.insert(.ready) }
-      if kept.index.isUnique { flags.insert(.unique) }
-      if kept.index.eachElement { flags.insert(.eachElement) }
-    } else {
-      flags.insert(.removed)
-    }
-    writer.append(flags.rawValue)
-    writer.append(UInt8(name.count))
-    writer.append(name)
-    superseded?.encode(to: &writer)
-    guard let kept else { return }
-    writer.appendVarint(kept.number)
-    writer.appendVarint(kept.index.path.count)
-    for part in kept.index.path {
-      let bytes = SharedBytes(utf8: part)
-      writer.appendVarint(bytes.count)
-      writer.append(bytes)
-    }
-  }
-
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> IndexRecord {
-    var reader = ByteReader(payload)
-    let flags = Flags(rawValue: try reader.read(UInt8.self))
-    guard Flags.known.isSuperset(of: flags) else {
-      throw ByteError(offset: 0, reason: "an index with unknown flags")
-    }
-    var record = IndexRecord(name: try reader.readID())
-    guard let name = record.name.text else {
-      throw ByteError(offset: 1, reason: "the name of an index that is no text")
-    }
-    if flags.contains(.superseding) { record.superseded = try RecordLocator.decode(&reader) }
-    if !flags.contains(.removed) {
-      let number = try reader.readVarint()
-      var path: [String] = []
-      for _ in 0..<(try reader.readCount(limit: pathLimit)) {
-        let bytes = try reader.readBytes(try reader.readCount(limit: pathNameSizeLimit))
-        guard let part = bytes.text else {
-          throw ByteError(offset: reader.offset, reason: "the path of an index that is no text")
-        }
-        path.append(part)
-      }
-      guard !path.isEmpty else {
-        throw ByteError(offset: reader.offset, reason: "an index on nothing")
-      }
-      record.kept = KeptIndex(
-        index: DocumentIndex(
-          name, path: path, isUnique: flags.contains(.unique),
-          eachElement: flags.contains(.eachElement)),
-        number: number, isReady: flags.contains(.ready))
-    }
-    return try reader.finishing(record)
-  }
 }

@@ -53,7 +53,8 @@ extension Snapshot {
     view.state.indexes.contains { $0.index == index && $0.isReady }
   }
 
-  /// Calls `body` with each value that an index of this version would have, and the document's ID.
+  /// Calls `body` with each value of its first property that an index of this version would have, and the document's
+  /// ID.
   ///
   /// In the order of the IDs; every document is read. `orDamaged` is given the errors of those that are damaged.
   func forEachValue(
@@ -65,7 +66,7 @@ extension Snapshot {
       do {
         guard let document = try documents.next() else { return }
         let values = IndexEntries.values(index, of: try document.encoded())
-        for value in values { body(value, document.id) }
+        for values in values { body(values[0], document.id) }
       } catch let error as DatabaseError where error.code == .damaged {
         try orDamaged(error)
       }
@@ -76,14 +77,16 @@ extension Snapshot {
   ///
   /// Each document comes once, also if several elements of an array are meant. Costs one search, and then
   /// one step, one search and one read for each document; in a past version, which has no indexes, a read of
-  /// every document.
+  /// every document. A partial index has only the documents that fulfil its conditions.
   ///
   /// - Parameters:
   ///   - index: the name of an index.
   ///   - range: which values.
   ///   - descending: whether in the opposite order, also of the IDs of documents whose values are equal.
   /// - Returns: a cursor that reads each document when it is asked for.
-  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it was not whole yet.
+  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it was not whole yet;
+  ///   ``DatabaseError/Code/invalidQuery`` if the range asks for more properties than the index has, or for one after
+  ///   a property that may have several values.
   public func documents(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {
@@ -100,14 +103,15 @@ extension Snapshot {
 
   /// How many documents there are whose values in an index are in a range.
   ///
-  /// Costs as much as to walk over ``ids(by:_:descending:)``.
+  /// Costs a step for each, and reads no document, unless long values begin alike.
   public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
     try view.count(by: index, range)
   }
 }
 
 extension WriteTransaction {
-  /// The IDs of the documents that have a value in an index, or would have if there were such an index.
+  /// The IDs of the documents that have a value of the first property in an index, or would have if there were such an
+  /// index.
   func ids(of index: DocumentIndex, equalTo value: Value) throws -> [String] {
     try check()
     if state.indexes.contains(where: { $0.index == index && $0.isReady }) {
@@ -117,7 +121,8 @@ extension WriteTransaction {
     var ids: [String] = []
     var documents = try documents()
     while let document = try documents.next() {
-      if IndexEntries.values(index, of: try document.encoded()).contains(value) {
+      if IndexEntries.values(index, of: try document.encoded()).contains(where: { $0[0] == value })
+      {
         ids.append(document.id)
       }
     }
@@ -145,139 +150,5 @@ extension WriteTransaction {
   public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
     try check()
     return try view.count(by: index, range)
-  }
-}
-
-extension StoreView {
-  fileprivate func count(by index: String, _ range: IndexRange) throws(DatabaseError) -> Int {
-    var entries = try IndexEntryCursor(self, index, range, descending: false)
-    var count = 0
-    while try entries.next() != nil { count += 1 }
-    return count
-  }
-
-  /// An index that can be used.
-  fileprivate func index(named name: String) throws(DatabaseError) -> KeptIndex {
-    guard let kept = state.indexes.first(where: { $0.index.name == name }), kept.isReady else {
-      if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
-        // It throws if its record cannot be read, which is another thing than that there is none.
-        _ = try keptIndex(at: locator)
-      }
-      throw DatabaseError(
-        .notFound, "there is no index \(name.debugDescription)",
-        hint: "Make it with `addIndex` after the database was opened", path: store.path)
-    }
-    return kept
-  }
-
-  /// What the record of an index says; nil if there is no such index any more.
-  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> KeptIndex? {
-    let payload = try payload(of: .index, at: locator)
-    do throws(ByteError) {
-      return try IndexRecord.decode(payload).kept
-    } catch {
-      throw damage(at: locator, error.reason)
-    }
-  }
-
-  /// What an index would hold of a version that has none, in its order.
-  fileprivate func computedEntries(
-    of kept: KeptIndex, _ range: IndexRange
-  ) throws(DatabaseError) -> [[UInt8]] {
-    var keys: [(key: [UInt8], id: [UInt8])] = []
-    var documents = EntryCursor(self, .all, descending: false)
-    while let (id, entry) = try documents.next() {
-      let body = EncodedValue(try winningRecord(of: entry, id).body)
-      var found: Set<[UInt8]> = []
-      for value in IndexEntries.values(kept.index, of: body) where range.contains(value) {
-        found.insert(IndexedValue(value).bytes)
-      }
-      let bytes = Array(id.utf8)
-      keys += found.map { ($0 + bytes, bytes) }
-    }
-    return keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.id)
-  }
-}
-
-/// The IDs of the documents of an index that are in a range, each once.
-struct IndexEntryCursor {
-  private enum Source {
-    case scan(LayeredScan)
-    case computed(ArraySlice<[UInt8]>)
-  }
-
-  private let view: StoreView
-  private let kept: KeptIndex
-  private let range: IndexRange
-  private var source: Source
-  /// Those that were given, where a document may have several entries.
-  private var seen: Set<[UInt8]>?
-
-  init(
-    _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
-  ) throws(DatabaseError) {
-    try self.init(view, try view.index(named: name), range, descending: descending)
-  }
-
-  /// The same of an index that can be used.
-  init(
-    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
-  ) throws(DatabaseError) {
-    self.view = view
-    self.range = range
-    self.kept = kept
-    if view.past != nil {
-      let computed = try view.computedEntries(of: kept, range)
-      source = .computed(ArraySlice(descending ? computed.reversed() : computed))
-    } else if let bounds = range.bounds(IndexEntries.prefix(kept.number)) {
-      source = .scan(
-        view.state.catalog.scan(from: bounds.lower, to: bounds.upper, descending: descending))
-    } else {
-      source = .computed([])
-    }
-    seen = kept.index.eachElement && !range.isOneValue ? [] : nil
-  }
-
-  mutating func next() throws(DatabaseError) -> String? { try nextEntry()?.id }
-
-  /// The next ID with the bytes of its value; those are empty where the version has no index of its own.
-  mutating func nextEntry() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
-    while let found = try nextOfAll() {
-      // By bytes: IDs that look alike are different ones.
-      if seen?.insert(Array(found.id.utf8)).inserted ?? true { return found }
-    }
-    return nil
-  }
-
-  private mutating func nextOfAll() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
-    switch source {
-    case .computed(var ids):
-      guard let id = ids.popFirst() else { return nil }
-      source = .computed(ids)
-      return (String(decoding: id, as: UTF8.self), .empty)
-    case .scan(var scan):
-      defer { source = .scan(scan) }
-      while let item = try view.step(&scan) {
-        guard let (value, bytes) = IndexEntries.read(item), let id = bytes.text else {
-          throw DatabaseError(
-            Damage(path: view.store.path, offset: 0, reason: "an entry of an index that is none"))
-        }
-        guard let isMeant = range.contains(value) else {
-          if try self.isMeant(id, value) { return (id, value) }
-          continue
-        }
-        if isMeant { return (id, value) }
-      }
-      return nil
-    }
-  }
-
-  /// Asks the document about a value that is cut.
-  private func isMeant(_ id: String, _ bytes: SharedBytes) throws(DatabaseError) -> Bool {
-    guard let entry = try view.entry(id), !entry.isDeleted else { return false }
-    let body = EncodedValue(try view.winningRecord(of: entry, id).body)
-    return IndexEntries.values(kept.index, of: body).contains {
-      range.contains($0) && IndexedValue($0).bytes == bytes.array
-    }
   }
 }

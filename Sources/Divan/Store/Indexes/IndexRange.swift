@@ -4,6 +4,9 @@ import DivanLog
 ///
 /// A range holds values of one type only: no text is greater than a number, and null is in no range but
 /// ``all`` and ``equal(to:)``.
+///
+/// Of an index of several properties a range asks for the first one, and for the others what ``then(_:)`` adds:
+/// `.equal(to: "home").then(.less(than: date))`. What nothing is asked of may be anything.
 public struct IndexRange: Sendable, Hashable {
   /// One end of a range.
   struct End: Sendable, Hashable {
@@ -11,29 +14,33 @@ public struct IndexRange: Sendable, Hashable {
     var isIncluded: Bool
   }
 
-  enum Kind: Sendable, Hashable {
+  /// What is asked of one property.
+  enum Kind: Sendable {
     case all
     case equal(Value)
     case between(End?, End?)
     case prefix(String)
   }
 
-  let kind: Kind
+  /// What is asked of the first property of the index, of the second, and so on; there is one part at least.
+  ///
+  /// Only the last one can be more than one value, or the entries would not lie together; what breaks that is refused
+  /// when it is asked.
+  let parts: [Kind]
 
-  /// Whether a bound is no number, to which nothing is equal, and than which nothing is less or greater.
-  private var isNothing: Bool {
-    func isNaN(_ value: Value?) -> Bool {
-      if case .double(let number) = value { number.isNaN } else { false }
-    }
-    return switch kind {
-    case .all, .prefix: false
-    case .equal(let value): isNaN(value)
-    case .between(let lower, let upper): isNaN(lower?.value) || isNaN(upper?.value)
-    }
-  }
+  /// Asks something of the first property.
+  init(kind: Kind) { parts = [kind] }
 
-  /// Whether no document can have two entries in it.
-  var isOneValue: Bool { if case .equal = kind { true } else { false } }
+  /// Asks for values of the first properties, and something of the next one.
+  init(after values: [Value], _ last: Kind) { parts = values.map { .equal($0) } + [last] }
+
+  private init(parts: [Kind]) { self.parts = parts }
+
+  /// What is asked of the last property of which anything is asked.
+  var kind: Kind { parts[parts.count - 1] }
+
+  /// Whether there is one value of each property of which something is asked.
+  var isOneValue: Bool { parts.allSatisfy(\.isOneValue) }
 
   /// Every document that has the property.
   public static let all = IndexRange(kind: .all)
@@ -81,78 +88,101 @@ public struct IndexRange: Sendable, Hashable {
   public static func prefix(_ prefix: String) -> IndexRange {
     IndexRange(kind: .prefix(prefix))
   }
+
+  /// What this range means, if the next property of the index is in another one.
+  ///
+  /// ```swift
+  /// let range = IndexRange.equal(to: "home").then(.from("2026-01-01", upTo: "2027-01-01"))
+  /// ```
+  ///
+  /// Costs no more than a range of one property: the entries lie together. Therefore this one must be
+  /// ``equal(to:)``, and whatever `next` is made of but for its end; a range of which that is not true, or that asks for
+  /// more properties than the index has, is refused with ``DatabaseError/Code/invalidQuery`` when an index is asked for it.
+  ///
+  /// - Parameter next: which values of the next property are meant; what a document lacks counts as null.
+  /// - Returns: a range of that many properties more.
+  public func then(_ next: IndexRange) -> IndexRange { IndexRange(parts: parts + next.parts) }
 }
 
-extension IndexRange {
-  /// The keys between which the entries lie, behind what all entries of the index begin with; nil if there
-  /// can be none.
-  ///
-  /// Values that are cut may lie there and not be meant: see ``contains(_:)``.
-  func bounds(_ prefix: [UInt8]) -> (lower: KeyBound, upper: KeyBound)? {
-    guard !isNothing else { return nil }
-    switch kind {
-    case .all: return (.inclusive(prefix), .end(ofPrefix: prefix))
-    case .equal(let value):
-      let key = prefix + IndexedValue(value).bytes
-      return (.inclusive(key), .end(ofPrefix: key))
-    case .prefix(let text):
-      let key = prefix + IndexedValue.prefix(ofTexts: text)
-      return (.inclusive(key), .end(ofPrefix: key))
-    case .between(let lower, let upper):
-      let types = [lower, upper].compactMap { $0.map { IndexedValue.type(of: $0.value) } }
-      guard let type = types.first, types.allSatisfy({ $0 == type }),
-        type != IndexedValue.type(of: .null)
-      else { return nil }
-      // All that begins like a value that is cut must be looked at.
-      func key(_ end: End) -> [UInt8] {
-        prefix + IndexedValue.whole(end.value).prefix(IndexedValue.cutSize)
-      }
-      return (
-        lower.map { .inclusive(key($0)) } ?? .inclusive(prefix + [type]),
-        upper.map { .end(ofPrefix: key($0)) } ?? .exclusive(prefix + [type + 0x10])
-      )
+extension IndexRange.Kind: Hashable {
+  // Texts are told apart by their bytes, as in documents.
+  static func == (a: Self, b: Self) -> Bool {
+    switch (a, b) {
+    case (.all, .all): true
+    case (.equal(let a), .equal(let b)): a == b
+    case (.between(let a, let b), .between(let c, let d)): a == c && b == d
+    case (.prefix(let a), .prefix(let b)): haveSameUTF8(a, b)
+    default: false
     }
   }
 
-  /// Whether a value with these bytes is meant; nil if that cannot be told, since something was cut off.
-  func contains(_ bytes: SharedBytes) -> Bool? {
-    func order(_ end: End) -> Int? {
-      let whole = IndexedValue.whole(end.value)
-      let value = bytes.array
-      if value.count == IndexedValue.sizeLimit,
-        value.prefix(IndexedValue.cutSize) == whole.prefix(IndexedValue.cutSize)
-      {
-        return nil
-      }
-      return value == whole ? 0 : value.lexicographicallyPrecedes(whole) ? -1 : 1
-    }
-    switch kind {
-    case .all: return true
-    // The bytes are those of this value, or the walk would not have come here.
-    case .equal(let value): return bytes.array == IndexedValue(value).bytes
-    case .prefix(let text):
-      return IndexedValue.prefixSize(ofTexts: text) > IndexedValue.cutSize ? nil : true
+  func hash(into hasher: inout Hasher) {
+    switch self {
+    case .all: hasher.combine(0)
+    case .equal(let value): hasher.combine(value)
     case .between(let lower, let upper):
-      if let lower {
-        guard let order = order(lower) else { return nil }
-        if order < 0 || order == 0 && !lower.isIncluded { return false }
-      }
-      if let upper {
-        guard let order = order(upper) else { return nil }
-        if order > 0 || order == 0 && !upper.isIncluded { return false }
-      }
-      return true
+      hasher.combine(lower)
+      hasher.combine(upper)
+    case .prefix(let text): hasher.combine(text)
+    }
+  }
+}
+
+// MARK: - Asking values
+
+extension IndexRange {
+  /// Throws if an index cannot be asked for this range.
+  func check(against index: DocumentIndex) throws(DatabaseError) {
+    guard parts.count <= index.paths.count else {
+      throw DatabaseError(
+        .invalidQuery,
+        "the range asks for \(parts.count) properties, and the index \(index.name.debugDescription) has "
+          + "\(index.paths.count)")
+    }
+    guard parts.dropLast().allSatisfy(\.isOneValue) else {
+      throw DatabaseError(
+        .invalidQuery,
+        "the range asks for more than one value of a property and for values of the next one",
+        hint: "Put `equal(to:)` before each `then`")
+    }
+  }
+
+  /// Whether no value is in it, since a bound is no number.
+  var isNothing: Bool { parts.contains(where: \.isNothing) }
+
+  /// Whether the values of an entry are meant: of each property one.
+  func contains(_ values: [Value]) -> Bool {
+    values.count >= parts.count && zip(parts, values).allSatisfy { $0.contains($1) }
+  }
+
+  /// Whether a value of the first property is meant, if nothing is asked of others.
+  func contains(_ value: Value) -> Bool { contains([value]) }
+}
+
+extension IndexRange.Kind {
+  /// Whether it is one value.
+  var isOneValue: Bool { if case .equal = self { true } else { false } }
+
+  /// Whether a bound is no number, to which nothing is equal, and than which nothing is less or greater.
+  fileprivate var isNothing: Bool {
+    func isNaN(_ value: Value?) -> Bool {
+      if case .double(let number) = value { number.isNaN } else { false }
+    }
+    return switch self {
+    case .all, .prefix: false
+    case .equal(let value): isNaN(value)
+    case .between(let lower, let upper): isNaN(lower?.value) || isNaN(upper?.value)
     }
   }
 
   /// Whether a value is meant.
-  func contains(_ value: Value) -> Bool {
+  fileprivate func contains(_ value: Value) -> Bool {
     guard !isNothing else { return false }
-    func order(_ end: End) -> Int {
+    func order(_ end: IndexRange.End) -> Int {
       let (one, other) = (IndexedValue.whole(value), IndexedValue.whole(end.value))
       return one == other ? 0 : one.lexicographicallyPrecedes(other) ? -1 : 1
     }
-    switch kind {
+    switch self {
     case .all: return true
     case .equal(let other): return IndexedValue.whole(value) == IndexedValue.whole(other)
     case .prefix(let prefix):

@@ -3,9 +3,9 @@
 extension StoreView {
   /// About how many entries an index has in a range; as many as the newest version has.
   func estimatedCount(of kept: KeptIndex, _ range: IndexRange) throws(DatabaseError) -> Int {
-    guard let bounds = range.bounds(IndexEntries.prefix(kept.number)) else { return 0 }
+    guard let keys = try IndexKeyRange(range, of: kept) else { return 0 }
     return try repairing { (state) throws(PageError) in
-      try state.catalog.estimatedCount(from: bounds.lower, to: bounds.upper)
+      try state.catalog.estimatedCount(from: keys.lower, to: keys.upper)
     }
   }
 

@@ -4,7 +4,7 @@ import DivanLog
 struct IndexChange {
   let id: SharedBytes
   let old: Set<[UInt8]>
-  let new: Set<[UInt8]>
+  let new: IndexedKeys
 }
 
 extension WriteTransaction {
@@ -18,7 +18,7 @@ extension WriteTransaction {
     let old = try indexKeys(of: current, id)
     // Where it stands makes no difference.
     let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
-    var new: Set<[UInt8]> = []
+    var new = IndexedKeys()
     if !entry.isDeleted {
       var body: SharedBytes? = record.body
       if let sequence = entry.winningSequence {
@@ -32,7 +32,7 @@ extension WriteTransaction {
           }
       }
       if let body {
-        new = IndexEntries.keys(state.indexes, of: EncodedValue(body), id: record.idBytes)
+        new = IndexEntries.entries(state.indexes, of: EncodedValue(body), id: record.idBytes)
       }
     }
     return IndexChange(id: record.idBytes, old: old, new: new)
@@ -43,17 +43,14 @@ extension WriteTransaction {
     purging id: SharedBytes, _ text: String, _ current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
-    return IndexChange(id: id, old: try indexKeys(of: current, text), new: [])
+    return IndexChange(id: id, old: try indexKeys(of: current, text), new: IndexedKeys())
   }
 
   /// Makes a change of the indexes, and remembers which values must turn out to be unique.
   func make(_ change: IndexChange) {
-    state.changeIndexEntries(from: change.old, to: change.new, of: change.id)
-    for kept in state.indexes where kept.index.isUnique {
-      let prefix = IndexEntries.prefix(kept.number)
-      for key in change.new where key.starts(with: prefix) && !change.old.contains(key) {
-        valuesToCheck[Array(key.dropLast(change.id.count))] = kept.index.name
-      }
+    state.changeIndexEntries(from: change.old, to: change.new.all, of: change.id)
+    for (start, name) in change.new.unique where !change.old.contains(start + change.id.array) {
+      valuesToCheck[start] = name
     }
   }
 
@@ -103,11 +100,8 @@ extension WriteTransaction {
 }
 
 extension StoreView {
-  /// Throws if more than one document has an entry that begins with an index's number and a value.
+  /// Throws if more than one document has an entry that begins with an index's number and values.
   func requireUnique(_ prefix: [UInt8], of name: String) throws(DatabaseError) {
-    // Any number of documents may have null.
-    let value = prefix.dropFirst(IndexEntries.prefixSize)
-    guard !value.elementsEqual(IndexedValue(.null).bytes) else { return }
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
     var first: String?
     while let item = try step(&scan) {

@@ -1,0 +1,110 @@
+import DivanLog
+
+// Whether a filter leaves out all that an index leaves out that has conditions of its own.
+
+extension FilterExpression {
+  /// Whether every document that fulfils this fulfils the condition, as far as that can be told from the two alone.
+  func implies(_ condition: IndexCondition) -> Bool {
+    switch self {
+    case .nothing: true
+    case .and(let parts): parts.contains { $0.implies(condition) }
+    case .or(let parts): parts.allSatisfy { $0.implies(condition) }
+    case .test(let path, let test):
+      path.leads(to: condition.path) && test.implies(condition.test)
+    case .not(.test(let path, .equal(.null))):
+      path.leads(to: condition.path) && condition.test == .isPresent
+    case .not(.or(let parts)):
+      parts.contains { FilterExpression.not($0).implies(condition) }
+    case .not(.not(let part)): part.implies(condition)
+    // An array with such an element is there.
+    case .anyElement(let path, _):
+      path.leads(to: condition.path) && condition.test == .isPresent
+    case .all, .not, .everyElement, .custom, .refused: false
+    }
+  }
+
+  /// Whether this asks exactly what the condition says.
+  func isSame(as condition: IndexCondition) -> Bool {
+    switch self {
+    case .test(let path, let test):
+      path.leads(to: condition.path) && test.isSame(as: condition.test)
+    case .not(.test(let path, .equal(.null))):
+      path.leads(to: condition.path) && condition.test == .isPresent
+    default: false
+    }
+  }
+}
+
+extension FilterTest {
+  /// Whether a value that passes this fulfils a condition.
+  fileprivate func implies(_ condition: IndexCondition.Test) -> Bool {
+    switch self {
+    case .equal(let value): value.isNotANumber || condition.accepts(value)
+    case .oneOf(let values):
+      values.allSatisfy { $0.isNotANumber || condition.accepts($0) }
+    case .order(let order, let value): condition.holds(order, value)
+    case .text(let place, let text, let ignored):
+      switch condition {
+      // Nothing but texts passes.
+      case .isPresent: true
+      case .hasPrefix(let prefix):
+        place == .beginning && ignored == [] && text.utf8.starts(with: prefix.utf8)
+      default: false
+      }
+    case .isMissing: false
+    }
+  }
+
+  fileprivate func isSame(as condition: IndexCondition.Test) -> Bool {
+    func areSame(_ a: Value, _ b: Value) -> Bool {
+      !a.isNotANumber && IndexedValue.whole(a) == IndexedValue.whole(b)
+    }
+    return switch (self, condition) {
+    case (.equal(let a), .equal(let b)): areSame(a, b)
+    case (.order(.less, let a), .less(let b)),
+      (.order(.lessOrEqual, let a), .lessOrEqual(let b)),
+      (.order(.greater, let a), .greater(let b)),
+      (.order(.greaterOrEqual, let a), .greaterOrEqual(let b)):
+      areSame(a, b)
+    case (.text(.beginning, let a, []), .hasPrefix(let b)): haveSameUTF8(a, b)
+    default: false
+    }
+  }
+}
+
+extension IndexCondition.Test {
+  /// The end of the values that a condition on their order allows.
+  private var bound: (order: FilterTest.Order, value: Value)? {
+    switch self {
+    case .less(let value): (.less, value)
+    case .lessOrEqual(let value): (.lessOrEqual, value)
+    case .greater(let value): (.greater, value)
+    case .greaterOrEqual(let value): (.greaterOrEqual, value)
+    case .equal, .isPresent, .hasPrefix: nil
+    }
+  }
+
+  /// Whether the condition holds of every value that is in this order to another one.
+  fileprivate func holds(_ order: FilterTest.Order, _ value: Value) -> Bool {
+    if value.isNotANumber || value.isNull { return true }
+    if self == .isPresent { return true }
+    guard let bound, let found = compared(value, bound.value) else { return false }
+    return switch (order, bound.order) {
+    case (.less, .less), (.less, .lessOrEqual), (.lessOrEqual, .lessOrEqual): found <= 0
+    case (.lessOrEqual, .less): found < 0
+    case (.greater, .greater), (.greater, .greaterOrEqual), (.greaterOrEqual, .greaterOrEqual):
+      found >= 0
+    case (.greaterOrEqual, .greater): found > 0
+    default: false
+    }
+  }
+
+  /// How a value is ordered to another one; nil if they are of two types.
+  private func compared(_ value: Value, _ other: Value) -> Int? {
+    guard IndexedValue.type(of: value) == IndexedValue.type(of: other), !other.isNotANumber,
+      !other.isNull
+    else { return nil }
+    let (one, two) = (IndexedValue.whole(value), IndexedValue.whole(other))
+    return one == two ? 0 : one.lexicographicallyPrecedes(two) ? -1 : 1
+  }
+}

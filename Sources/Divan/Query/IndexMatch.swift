@@ -1,0 +1,127 @@
+/// What one index can look up for a filter.
+///
+/// Invariants:
+/// - No two of `ranges` have an entry in common; each says something of the first properties of the index, in their order,
+///   and only the last of these may be no equality.
+/// - Every document that fulfils the filter is among the entries of `ranges`, if `isWhole`; and each document among them
+///   fulfils the `answered` parts.
+struct IndexMatch {
+  let kept: KeptIndex
+  private(set) var ranges: [[IndexRange.Kind]] = [[]]
+  /// The parts of the filter that need not be asked again.
+  private(set) var answered: Set<Int>
+  /// Whether documents that have no entry cannot fulfil the filter.
+  private(set) var isWhole: Bool
+
+  /// How many of the first properties have one value.
+  var equalCount: Int {
+    ranges.count == 1 ? ranges[0].prefix { $0.isOneValue }.count : 0
+  }
+
+  /// Sets of values for several properties are not multiplied to more ranges than that.
+  private static let productLimit = 256
+}
+
+/// The parts of a filter that must all be true, as indexes are matched with them.
+struct FilterParts {
+  let parts: [FilterExpression]
+  /// What is true of every document that is looked for, besides, and asked by somebody else.
+  let given: [FilterExpression]
+
+  init(_ parts: [FilterExpression], given: [FilterExpression] = []) {
+    self.parts = parts
+    self.given = given
+  }
+
+  /// What is left to be asked.
+  func rest(without answered: Set<Int>) -> FilterExpression {
+    .joining(parts.enumerated().filter { !answered.contains($0.offset) }.map(\.element))
+  }
+
+  /// Whether what fulfils all parts fulfils a condition.
+  func imply(_ condition: IndexCondition) -> Bool {
+    parts.contains { $0.implies(condition) } || given.contains { $0.implies(condition) }
+  }
+
+  /// Whether what fulfils all parts has a property, which may be null.
+  private func implyProperty(_ path: [String]) -> Bool {
+    (parts + given).contains { part in
+      if case .not(.test(let other, .isMissing)) = part { return other.leads(to: path) }
+      return part.implies(IndexCondition(path: path, .isPresent))
+    }
+  }
+
+  /// The values that a property is said to have, if it is one.
+  func constant(_ path: QueryPath) -> Value? {
+    for part in parts + given {
+      if case .test(path, .equal(let value)) = part, !value.isNotANumber { return value }
+    }
+    return nil
+  }
+
+  /// What an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the elements of
+  /// arrays and several parts ask for any of these.
+  func matches(_ kept: KeptIndex) -> [IndexMatch] {
+    let index = kept.index
+    var answered: Set<Int> = []
+    for condition in index.conditions {
+      guard imply(condition) else { return [] }
+      for (number, part) in parts.enumerated() where part.isSame(as: condition) {
+        answered.insert(number)
+      }
+    }
+    guard index.eachElement else {
+      var match = IndexMatch(kept: kept, answered: answered, isWhole: implyProperty(index.paths[0]))
+      match.extend(from: 0, parts)
+      return [match]
+    }
+    return parts.enumerated().compactMap { number, part in
+      guard case .anyElement(let path, let condition) = part, path.leads(to: index.paths[0]) else {
+        return nil
+      }
+      var match = IndexMatch(kept: kept, answered: answered, isWhole: true)
+      return match.extend(byElement: condition, number, parts) ? match : nil
+    }
+  }
+}
+
+extension IndexMatch {
+  /// Adds what is asked of the properties from one on, as far as they can be looked up one behind the other.
+  fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
+    for number in first..<kept.index.paths.count {
+      var conditions = PropertyConditions(nullIsMissing: number > 0)
+      for (part, expression) in parts.enumerated() {
+        guard case .test(let path, let test) = expression,
+          path.leads(to: kept.index.paths[number])
+        else { continue }
+        conditions.add(test, part: part)
+      }
+      guard let (found, answered) = conditions.lookup,
+        ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
+      else { return }
+      ranges = ranges.flatMap { range in found.map { range + [$0] } }
+      self.answered.formUnion(answered)
+      // Null is in none of these ranges, and what is missing in none of an index's first property.
+      isWhole = true
+      guard found.allSatisfy(\.isOneValue) else { return }
+    }
+  }
+
+  /// Adds what a part of the filter asks of one element of an array, and then what is asked of the other properties;
+  /// returns whether an index can look that up.
+  fileprivate mutating func extend(
+    byElement condition: FilterExpression, _ part: Int, _ parts: [FilterExpression]
+  ) -> Bool {
+    let inner = condition.conjuncts
+    var conditions = PropertyConditions(nullIsMissing: false)
+    for (number, test) in inner.enumerated() {
+      guard case .test(let path, let test) = test, path == QueryPath() else { continue }
+      conditions.add(test, part: number)
+    }
+    guard let (found, answered) = conditions.lookup else { return false }
+    ranges = found.map { [$0] }
+    if answered.count == inner.count { self.answered.insert(part) }
+    if found.allSatisfy(\.isOneValue) { extend(from: 1, parts) }
+    return true
+  }
+}

@@ -1,0 +1,139 @@
+import DivanLog
+
+/// How far the order of an index is that of the results.
+struct IndexOrder: Sendable {
+  /// The first thing that results are sorted by, unless it is the same in all of them.
+  let path: QueryPath
+  /// How many bytes the values take that are the same in all entries, and come first.
+  let constantSize: Int
+  /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
+  let byBytes: [Bool]
+  let descending: Bool
+  /// Whether results are sorted by nothing else, so that where these values are equal their IDs decide, as in the index.
+  let isWhole: Bool
+
+  /// What entries have in common of which the index does not know in which order they are sorted, by the bytes of their
+  /// values.
+  ///
+  /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
+  /// value is in order only where all before it is known to be the same. If the values are the same in a whole group,
+  /// `isEqual` says so.
+  func group(of entry: SharedBytes) -> (key: [UInt8], isEqual: Bool) {
+    let end = entry.count < IndexedValue.sizeLimit ? entry.count : IndexedValue.cutSize
+    var position = min(constantSize, end)
+    let text = IndexedValue.type(of: .string(""))
+    for byBytes in byBytes {
+      guard position < end else { return (entry.prefix(end).array, false) }
+      let type = entry[position] & 0xF0
+      if type > text || type == text && !byBytes {
+        return (entry.prefix(position).array + [type], false)
+      }
+      position = CollationKey.end(ofValueAt: position, in: entry) ?? .max
+      // What is cut goes on behind the end.
+      if position > end { return (entry.prefix(end).array, false) }
+    }
+    return (entry.prefix(position).array, true)
+  }
+}
+
+extension CollationKey {
+  /// Where the bytes of a value end, with texts in the order of their bytes; nil if they do not, or the value is an array or an
+  /// object.
+  fileprivate static func end(ofValueAt start: Int, in bytes: SharedBytes) -> Int? {
+    switch bytes[start] {
+    case Tag.null, Tag.no, Tag.yes: return start + 1
+    case Tag.number: return start + 11
+    case Tag.text:
+      // A zero in a text is followed by FF.
+      var position = start + 1
+      while position + 1 < bytes.count {
+        guard bytes[position] == 0 else {
+          position += 1
+          continue
+        }
+        if bytes[position + 1] == 0 { return position + 2 }
+        position += 2
+      }
+      return nil
+    default: return nil
+    }
+  }
+}
+
+extension QueryRun {
+  /// Calls `emit` with the results along an index, until it returns false.
+  ///
+  /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
+  /// before they are handed out, unless their IDs decide.
+  func forEach(
+    along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
+  ) throws {
+    var group: (key: [UInt8], isByID: Bool, ids: [String])?
+    var left = wanted
+
+    func emitNext(_ hit: Hit) throws -> Bool {
+      left = left.map { $0 - 1 }
+      return try emit(hit)
+    }
+
+    func finishGroup() throws -> Bool {
+      guard let (_, isByID, ids) = group else { return true }
+      group = nil
+      if isByID || ids.count == 1 {
+        // Only a walk backwards has collected them.
+        for id in ids.reversed() {
+          guard let hit = try accept(id, nil, filter) else { continue }
+          guard try emitNext(hit) else { return false }
+        }
+        return true
+      }
+      var rows = SortedRows(limit: left)
+      for id in ids {
+        if let hit = try accept(id, nil, filter) { rows.add(try sortedRow(hit)) }
+      }
+      return try rows.forEach { try emitNext($0.hit) }
+    }
+
+    for range in access.ranges {
+      var entries = try IndexEntryCursor(
+        view, access.kept, IndexRange(range), descending: order.descending)
+      while let (id, value) = try entries.nextEntry() {
+        tally.entriesRead += 1
+        // Those come at the end, with those that have no entry.
+        if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }
+        let (key, isEqual) = order.group(of: value)
+        let isByID = isEqual && order.isWhole
+        if group?.key == key {
+          group?.ids.append(id)
+          continue
+        }
+        guard try finishGroup() else { return }
+        guard isByID, !order.descending else {
+          group = (key, isByID, [id])
+          continue
+        }
+        if let hit = try accept(id, nil, filter) {
+          guard try emitNext(hit) else { return }
+        }
+      }
+    }
+    guard try finishGroup(), access.isFollowedByNone else { return }
+    try forEachWithout(order.path, limit: left, emit)
+  }
+
+  /// Calls `emit` with the results that have null at a path, or nothing.
+  private func forEachWithout(
+    _ path: QueryPath, limit: Int?, _ emit: (Hit) throws -> Bool
+  ) throws {
+    // The index has answered nothing for what it does not have.
+    let filter = CompiledFilter(query.whole)
+    let isNothing = CompiledFilter(.test(path, .equal(.null)))
+    var rows = SortedRows(limit: limit)
+    try scan(.all) { id, entry in
+      guard let hit = try accept(id, entry, filter) else { return true }
+      if try isNothing.accepts(row(try record(of: hit))) { rows.add(try sortedRow(hit)) }
+      return true
+    }
+    _ = try rows.forEach { try emit($0.hit) }
+  }
+}

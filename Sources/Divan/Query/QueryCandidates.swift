@@ -1,0 +1,91 @@
+import DivanLog
+
+// Finding the candidates of a query.
+
+extension QueryRun {
+  /// Calls `body` with each candidate once, until it returns false.
+  ///
+  /// - Parameters:
+  ///   - access: where candidates come from.
+  ///   - isOrdered: whether they are to come in the order of their IDs.
+  ///   - body: given an ID, and what the store has of it, if that is known already.
+  func forEachCandidate(
+    _ access: QueryAccess, isOrdered: Bool, _ body: (String, DocumentEntry?) throws -> Bool
+  ) throws {
+    switch access {
+    case .nothing: return
+    case .everything: try scan(.all, body)
+    case .ids(let range): try scan(range, body)
+    case .named(let ids):
+      for id in QueryRun.sorted(Set(ids.map { Array($0.utf8) })) {
+        guard try body(id, nil) else { return }
+      }
+    case .index(let index) where index.isOneValue || !isOrdered && index.hasEachOnce:
+      for range in index.ranges {
+        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+        while let id = try entries.next() {
+          tally.entriesRead += 1
+          guard try body(id, nil) else { return }
+        }
+      }
+    case .index, .intersection, .union:
+      for id in QueryRun.sorted(try ids(of: access)) {
+        guard try body(id, nil) else { return }
+      }
+    }
+  }
+
+  /// Calls `body` with each document of a range of IDs, in their order.
+  func scan(
+    _ range: IDRange, _ body: (String, DocumentEntry?) throws -> Bool
+  ) throws {
+    var entries = EntryCursor(view, range, descending: false)
+    while let (id, entry) = try entries.next() {
+      guard try body(id, entry) else { return }
+    }
+  }
+
+  /// How many entries ranges of an index have.
+  func countEntries(of index: IndexAccess) throws -> Int {
+    var count = 0
+    for range in index.ranges {
+      var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+      count += try entries.countRest()
+    }
+    tally.entriesRead += count
+    return count
+  }
+
+  /// The IDs that an access finds.
+  private func ids(of access: QueryAccess) throws -> Set<[UInt8]> {
+    var found: Set<[UInt8]> = []
+    switch access {
+    case .intersection(let accesses):
+      for (number, access) in accesses.enumerated() {
+        let ids = try self.ids(of: .index(access))
+        found = number == 0 ? ids : found.intersection(ids)
+        if found.isEmpty { break }
+      }
+    case .union(let accesses):
+      for access in accesses { found.formUnion(try ids(of: access)) }
+    case .index(let index):
+      for range in index.ranges {
+        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+        while let id = try entries.nextID() {
+          tally.entriesRead += 1
+          found.insert(id.array)
+        }
+      }
+    case .nothing, .everything, .ids, .named:
+      try forEachCandidate(access, isOrdered: false) { id, _ in
+        found.insert(Array(id.utf8))
+        return true
+      }
+    }
+    return found
+  }
+
+  private static func sorted(_ ids: Set<[UInt8]>) -> [String] {
+    ids.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
+  }
+}

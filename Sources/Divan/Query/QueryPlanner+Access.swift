@@ -1,0 +1,156 @@
+// The ways to find the candidates of a filter.
+
+extension QueryPlanner {
+  /// Of how many parts of a filter the alternatives are planned, so that planning a long filter takes no time.
+  private static let unionLimit = 8
+  /// Sets of more values are not taken apart.
+  private static let setLimit = 16
+
+  /// All ways to find what fulfils a filter, a walk over everything last.
+  ///
+  /// Of the first `ownCount` parts only alternatives are planned one by one.
+  func choices(
+    _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook, ownCount: Int
+  ) throws(DatabaseError) -> [AccessChoice] {
+    let lookups = matches.filter(\.match.isWhole)
+    var choices = lookups.map(\.choice)
+    if let both = intersection(lookups, outlook) { choices.append(both) }
+    if let named = named(filter.parts) { choices.append(named) }
+    if let range = try idRange(filter.parts) { choices.append(range) }
+    var unions = 0
+    for (number, part) in filter.parts.prefix(ownCount).enumerated()
+    where unions < QueryPlanner.unionLimit {
+      guard let alternatives = alternatives(part) else { continue }
+      unions += 1
+      if let union = try union(alternatives, number, of: filter) { choices.append(union) }
+    }
+    choices.append(
+      AccessChoice(
+        access: .everything, found: total, effort: fullWalk, isWalk: true, isByID: true))
+    return choices
+  }
+
+  /// Documents that the filter names by their IDs.
+  private func named(_ parts: [FilterExpression]) -> AccessChoice? {
+    func choice(_ ids: [String], _ part: Int) -> AccessChoice {
+      // Whether they are there must be looked up anyhow.
+      AccessChoice(
+        access: .named(ids), found: Double(ids.count),
+        effort: QueryEffort(lookups: Double(ids.count)), answered: [part], isWalk: true,
+        isByID: true)
+    }
+    for (number, part) in parts.enumerated() {
+      guard case .test(.documentID, let test) = part else { continue }
+      switch test {
+      case .equal(.string(let id)): return choice([id], number)
+      // IDs are texts; nothing else is equal to one.
+      case .oneOf(let values): return choice(values.compactMap(\.stringValue), number)
+      default: break
+      }
+    }
+    return nil
+  }
+
+  /// Documents whose IDs begin as the filter says.
+  private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessChoice? {
+    for (number, part) in parts.enumerated() {
+      guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
+        continue
+      }
+      let range = IDRange.prefix(text)
+      let count = Double(try view.estimatedCount(of: range))
+      return AccessChoice(
+        access: .ids(range), found: count, effort: QueryEffort(walked: count, searches: 1),
+        answered: [number], isWalk: true, isByID: true)
+    }
+    return nil
+  }
+
+  /// What a part of a filter says as alternatives; nil if it is none, or a set that is looked up as such.
+  ///
+  /// A set is taken apart for indexes that have the documents of one of its values: those of one class among several.
+  private func alternatives(_ part: FilterExpression) -> [FilterExpression]? {
+    switch part {
+    case .or(let alternatives): return alternatives
+    case .test(let path, .oneOf(let values))
+    where values.count > 1 && values.count <= QueryPlanner.setLimit:
+      let isCondition = indexes.contains {
+        $0.index.conditions.contains { path.leads(to: $0.path) }
+      }
+      return isCondition ? values.map { .test(path, .equal($0)) } : nil
+    default: return nil
+    }
+  }
+
+  /// Alternatives each of which an index can find, together with what else the filter asks; nil if for one of them all
+  /// documents must be read.
+  private func union(
+    _ alternatives: [FilterExpression], _ number: Int, of filter: FilterParts
+  ) throws(DatabaseError) -> AccessChoice? {
+    var given = filter.given
+    var common: [(number: Int, part: FilterExpression)] = []
+    for (other, part) in filter.parts.enumerated() where other != number {
+      if case .or = part { given.append(part) } else { common.append((other, part)) }
+    }
+    var union = AccessChoice(
+      access: .nothing, found: 0, effort: QueryEffort(),
+      answered: Set(common.map(\.number)).union([number]))
+    var accesses: [QueryAccess] = []
+    for alternative in alternatives {
+      if case .nothing = alternative { continue }
+      let own = alternative.conjuncts
+      let parts = FilterParts(own + common.map(\.part), given: given)
+      let matches = try estimated(parts, sorts: [])
+      let outlook = outlook(of: QueryCore(), parts, matches)
+      var best: AccessChoice?
+      for choice in try choices(parts, matches, outlook, ownCount: own.count) {
+        if let known = best, outlook.effort(known).cost <= outlook.effort(choice).cost { continue }
+        best = choice
+      }
+      guard let best else { return nil }
+      if case .everything = best.access { return nil }
+      accesses.append(best.access)
+      union.found += best.found
+      union.effort = union.effort + best.effort
+      union.effort.collected += best.found
+      // What each of them answers is answered.
+      if !best.answered.isSuperset(of: own.indices) { union.answered.remove(number) }
+      for (offset, other) in common.enumerated()
+      where !best.answered.contains(own.count + offset) {
+        union.answered.remove(other.number)
+      }
+      // More would not make it any better.
+      if union.effort.cost > fullWalk.cost { return nil }
+    }
+    if !accesses.isEmpty { union.access = .union(accesses) }
+    return union
+  }
+
+  /// The candidates of several indexes that all of them have, as long as that leaves out documents that would cost more
+  /// to read.
+  private func intersection(_ lookups: [EstimatedMatch], _ outlook: QueryOutlook) -> AccessChoice? {
+    guard let first = lookups.first else { return nil }
+    var best = first.choice
+    best.isByID = false
+    var accesses = [first.access]
+    for other in lookups.dropFirst() {
+      let isNew = !other.match.answered.isSubset(of: best.answered) || other.match.answered.isEmpty
+      // The same index a second time says nothing new, but for elements of arrays.
+      guard isNew, other.match.kept != first.match.kept || first.match.kept.index.eachElement else {
+        continue
+      }
+      var both = best
+      both.answered.formUnion(other.match.answered)
+      let added = other.match.answered.subtracting(best.answered)
+      both.found *= added.isEmpty ? min(1, other.entries / total) : outlook.share(of: added)
+      both.effort = both.effort + other.choice.effort
+      both.effort.collected += accesses.count == 1 ? first.entries + other.entries : other.entries
+      guard outlook.effort(both).cost < outlook.effort(best).cost else { continue }
+      best = both
+      accesses.append(other.access)
+    }
+    guard accesses.count > 1 else { return nil }
+    best.access = .intersection(accesses)
+    return best
+  }
+}

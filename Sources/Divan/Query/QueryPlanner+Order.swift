@@ -1,0 +1,81 @@
+// Letting an index give the order of the results.
+
+extension QueryPlanner {
+  /// A walk over an index in the order of the results; nil if it has none of them in order.
+  ///
+  /// Its first properties have one value, as the filter says, and the next ones are what is sorted by. What the index does not
+  /// have of the order is sorted within each group of documents that it has as equal.
+  func ordered(
+    _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: FilterParts, _ outlook: QueryOutlook
+  ) throws(DatabaseError) -> QueryPlan? {
+    let match = found.match
+    let index = match.kept.index
+    // What has one value in all results makes no order.
+    let sorts = sorts.filter { filter.constant($0.path) == nil }
+    guard let first = sorts.first, match.ranges.count == 1 else { return nil }
+    let range = match.ranges[0]
+    let equalCount = match.equalCount
+    // Of several elements of an array a document would come several times.
+    guard !index.eachElement || equalCount > 0 else { return nil }
+    var depth = equalCount
+    for sort in sorts {
+      guard depth < index.paths.count, sort.path.leads(to: index.paths[depth]),
+        sort.descending == first.descending
+      else { break }
+      depth += 1
+    }
+    guard depth > equalCount else { return nil }
+    let order = IndexOrder(
+      path: first.path, constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
+      byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending,
+      isWhole: depth - equalCount == sorts.count)
+    var unordered = 0.0
+    if equalCount < range.count {
+      guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
+    } else if !first.byBytes {
+      // Texts come in the order of their bytes, so that all of them are one group, which is sorted.
+      let texts = try entries(match.kept, range + [.prefix("")])
+      let before = (found.entries - texts) * outlook.share(without: match.answered)
+      let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
+      if isReached { unordered = texts }
+    }
+    if !order.isWhole {
+      unordered = max(
+        unordered, outlook.wanted == nil ? found.entries : try firstGroup(found.access, order))
+    }
+    // Null and what is missing come last here, or not at all; first, they would have to be searched for.
+    guard match.isWhole || first.descending else { return nil }
+    var access = found.access
+    access.isFollowedByNone = !match.isWhole
+    var choice = found.choice
+    choice.access = .index(access)
+    let share = outlook.shareToWalk(choice)
+    return QueryPlan(
+      access: choice.access, rest: filter.rest(without: match.answered),
+      order: .fromIndex(order),
+      estimatedRows: max(unordered, choice.found * share),
+      estimatedResults: choice.found * outlook.share(without: match.answered),
+      effort: outlook.effortInOrder(
+        choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone))
+  }
+
+  /// About how many entries come first of which the index does not know the order.
+  private func firstGroup(
+    _ access: IndexAccess, _ order: IndexOrder
+  ) throws(DatabaseError) -> Double {
+    var entries = try IndexEntryCursor(
+      view, access.kept, IndexRange(access.ranges[0]), descending: order.descending)
+    guard let entry = try entries.nextEntry() else { return 0 }
+    let key = IndexEntries.prefix(access.kept.number) + order.group(of: entry.value).key
+    return try view.repairing { (state) throws(PageError) in
+      Double(try state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key)))
+    }
+  }
+}
+
+extension IndexRange.Kind {
+  /// How many bytes the value takes in entries, if it is one.
+  fileprivate var size: Int {
+    if case .equal(let value) = self { IndexedValue.whole(value).count } else { 0 }
+  }
+}

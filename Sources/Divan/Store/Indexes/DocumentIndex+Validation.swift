@@ -1,0 +1,49 @@
+import DivanLog
+
+extension DocumentIndex {
+  /// Throws if there can be no such index.
+  func validate(_ storePath: String) throws(DatabaseError) {
+    func refuse(_ what: String) -> DatabaseError {
+      DatabaseError(.invalidIndex, what, path: storePath)
+    }
+    let size = name.utf8.count
+    guard size > 0, size <= IndexRecord.nameSizeLimit else {
+      throw refuse(
+        "the name of an index has 1 to \(IndexRecord.nameSizeLimit) bytes, and this one \(size)")
+    }
+    guard !paths.isEmpty, paths.count <= IndexRecord.propertyLimit else {
+      throw refuse(
+        "an index has 1 to \(IndexRecord.propertyLimit) properties, and this one \(paths.count)")
+    }
+    guard conditions.count <= IndexRecord.conditionLimit else {
+      throw refuse(
+        "an index has at most \(IndexRecord.conditionLimit) conditions, and this one "
+          + "\(conditions.count)")
+    }
+    for path in paths + conditions.map(\.path) {
+      guard !path.isEmpty, path.count <= IndexRecord.pathLimit else {
+        throw refuse(
+          "the path of an index has 1 to \(IndexRecord.pathLimit) names, and this one \(path.count)"
+        )
+      }
+      guard path.allSatisfy({ $0.utf8.count <= IndexRecord.pathNameSizeLimit }) else {
+        throw refuse("a name in the path of an index is too long")
+      }
+    }
+    for condition in conditions {
+      guard let value = condition.test.value else { continue }
+      let path = condition.path.joined(separator: ".")
+      let stored: SharedBytes
+      do throws(DatabaseError) {
+        stored = try ValueCoding.encode(value)
+      } catch {
+        throw refuse("the condition on \(path.debugDescription) cannot be stored: \(error.message)")
+      }
+      guard stored.count <= IndexRecord.conditionSizeLimit else {
+        throw refuse(
+          "the value in a condition has at most \(IndexRecord.conditionSizeLimit) bytes, and the one for "
+            + "\(path.debugDescription) has \(stored.count)")
+      }
+    }
+  }
+}

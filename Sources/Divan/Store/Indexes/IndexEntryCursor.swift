@@ -1,0 +1,162 @@
+import DivanLog
+
+/// The IDs of the documents of an index that are in a range, each once.
+struct IndexEntryCursor {
+  private let view: StoreView
+  private let kept: KeptIndex
+  private let range: IndexRange
+  private let keys: IndexKeyRange?
+  private var scan: LayeredScan
+  /// What is found of a version that has no index of its own; there is nothing to scan then.
+  private var computed: ArraySlice<SharedBytes> = []
+  /// Those that were given, where a document may have several entries.
+  private var seen: Set<[UInt8]>?
+
+  /// - Throws: `notFound` if there is no such index, or it is not whole yet; `invalidQuery` if it cannot be asked for
+  ///   the range.
+  init(
+    _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
+  ) throws(DatabaseError) {
+    try self.init(view, try view.index(named: name), range, descending: descending)
+  }
+
+  /// The same of an index that can be used.
+  init(
+    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
+  ) throws(DatabaseError) {
+    self.view = view
+    self.range = range
+    self.kept = kept
+    keys = try IndexKeyRange(range, of: kept)
+    if view.past != nil {
+      let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
+      computed = ArraySlice(descending ? found.reversed() : found)
+    }
+    if view.past == nil, let keys {
+      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
+    } else {
+      let nowhere = IndexEntries.prefix(kept.number)
+      scan = view.state.catalog.scan(from: .inclusive(nowhere), to: .exclusive(nowhere))
+    }
+    // Only the first property can have several values.
+    seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
+  }
+
+  /// The next ID.
+  mutating func next() throws(DatabaseError) -> String? { try nextEntry()?.id }
+
+  /// The next ID as it stands in the index: for those who only count, or collect.
+  mutating func nextID() throws(DatabaseError) -> SharedBytes? { try nextFound()?.id }
+
+  /// The next ID with the bytes of its values; those are empty where the version has no index of its own.
+  mutating func nextEntry() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
+    guard let found = try nextFound() else { return nil }
+    return (try text(of: found.id), found.value)
+  }
+
+  /// How many are left; no document is looked at, unless long values begin alike.
+  mutating func countRest() throws(DatabaseError) -> Int {
+    var count = 0
+    guard view.past == nil, seen == nil, keys?.isExact == true else {
+      while try nextFound() != nil { count += 1 }
+      return count
+    }
+    while let item = try view.step(&scan) {
+      guard IndexEntries.valueSize(item) != nil else { throw noEntry }
+      count += 1
+    }
+    return count
+  }
+
+  private mutating func nextFound() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
+  {
+    while let found = try nextOfAll() {
+      guard seen != nil else { return found }
+      // By bytes: IDs that look alike are different ones.
+      if seen?.insert(found.id.array).inserted == true { return found }
+    }
+    return nil
+  }
+
+  private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
+  {
+    if let id = computed.popFirst() { return (.empty, id) }
+    while let item = try view.step(&scan) {
+      guard let found = IndexEntries.read(item) else { throw noEntry }
+      guard let keys, keys.mustAskDocument(about: found.value) else { return found }
+      if try isMeant(found.id, found.value) { return found }
+    }
+    return nil
+  }
+
+  /// Asks the document about values that are cut.
+  private func isMeant(_ id: SharedBytes, _ value: SharedBytes) throws(DatabaseError) -> Bool {
+    let text = try text(of: id)
+    guard let entry = try view.entry(text), !entry.isDeleted else { return false }
+    let body = EncodedValue(try view.winningRecord(of: entry, text).body)
+    return IndexEntries.values(kept.index, of: body).contains {
+      range.contains($0) && IndexedValue(joining: $0).bytes == value.array
+    }
+  }
+
+  private func text(of id: SharedBytes) throws(DatabaseError) -> String {
+    guard let text = id.text else { throw noEntry }
+    return text
+  }
+
+  private var noEntry: DatabaseError {
+    DatabaseError(
+      Damage(path: view.store.path, offset: 0, reason: "an entry of an index that is none"))
+  }
+}
+
+extension StoreView {
+  /// How many documents an index has in a range.
+  func count(by index: String, _ range: IndexRange) throws(DatabaseError) -> Int {
+    var entries = try IndexEntryCursor(self, index, range, descending: false)
+    return try entries.countRest()
+  }
+
+  /// An index that can be used.
+  fileprivate func index(named name: String) throws(DatabaseError) -> KeptIndex {
+    guard let kept = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }), kept.isReady
+    else {
+      if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
+        // It throws if its record cannot be read, which is another thing than that there is none.
+        _ = try keptIndex(at: locator)
+      }
+      throw DatabaseError(
+        .notFound, "there is no index \(name.debugDescription)",
+        hint: "Make it with `addIndex` after the database was opened", path: store.path)
+    }
+    return kept
+  }
+
+  /// What the record of an index says; nil if there is no such index any more.
+  func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> KeptIndex? {
+    let payload = try payload(of: .index, at: locator)
+    do throws(ByteError) {
+      return try IndexRecord.decode(payload).kept
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+
+  /// The IDs that an index would hold of a version that has none, in its order.
+  fileprivate func computedEntries(
+    of kept: KeptIndex, _ range: IndexRange
+  ) throws(DatabaseError) -> [SharedBytes] {
+    var keys: [(key: [UInt8], id: SharedBytes)] = []
+    var documents = EntryCursor(self, .all, descending: false)
+    while let (id, entry) = try documents.next() {
+      let body = EncodedValue(try winningRecord(of: entry, id).body)
+      var found: Set<[UInt8]> = []
+      for values in IndexEntries.values(kept.index, of: body) where range.contains(values) {
+        found.insert(IndexedValue(joining: values).bytes)
+      }
+      let bytes = SharedBytes(utf8: id)
+      keys += found.map { ($0 + bytes.array, bytes) }
+    }
+    return keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.id)
+  }
+}
