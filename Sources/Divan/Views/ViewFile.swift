@@ -1,4 +1,4 @@
-import DivanLog
+package import DivanLog
 
 /// A view's file that is open for reading: what is kept of a view from one opening to the next. FILE_FORMAT.md §19
 ///
@@ -201,5 +201,35 @@ extension ViewFileHeader.Origin {
     // The end of it was in doubt, and stands in the next one now.
     let next = segments.first { $0.header.numbers.contains(segmentNumber + 1) }?.header
     return next.map { $0.merge != nil || $0.flushedSize > SegmentHeader.size } ?? false
+  }
+}
+
+/// A view's file as tools look at it.
+package struct InspectedView: Sendable {
+  package let header: ViewFileHeader
+  package let name: String
+  package let version: String
+  package let documentType: String?
+  private let fileName: FileName
+  private let directory: StoreDirectory
+
+  /// Reads which view a file is of, and of which version of the store.
+  package init(_ fileName: FileName, in directory: StoreDirectory) throws(LogError) {
+    let file = try ViewFile(fileName, in: directory)
+    header = file.header
+    (name, version, documentType) = (file.view.name, file.view.version, file.view.documentType)
+    self.fileName = fileName
+    self.directory = directory
+  }
+
+  /// Whether the rows are in the order that this build knows.
+  package var isOfThisOrder: Bool { header.collation == UInt64(Collation.version) }
+
+  /// Reads all rows, and throws if anything is wrong with them; returns of how many documents they are.
+  ///
+  /// Whether a map function would make them of these documents is not known to anybody but the function.
+  package func check() throws(LogError) -> Int {
+    let contents = try ViewFile(fileName, in: directory).contents { false }
+    return contents.documents.count
   }
 }
