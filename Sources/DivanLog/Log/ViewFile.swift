@@ -46,7 +46,8 @@ package struct ViewFileReader {
       UInt64(offset + frame.frameSize) <= header.fileSize
     else { throw damage("no frame of a view's file") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
-    guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
+    guard padded.count == frame.paddedSize else { throw damage("the file ends too early") }
+    guard CRC32C.checksum(padded) == frame.payloadChecksum else {
       throw damage("a frame whose payload does not match its checksum")
     }
     chain = FrameHeader.chain(after: bytes)

@@ -6,7 +6,8 @@ package import DivanTesting
 package struct CallSite: Hashable, Sendable, Codable {
   /// What the user of the store was doing.
   package enum Phase: String, CaseIterable, Sendable, Codable {
-    case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, view, close, other
+    case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, view, close,
+      other
   }
 
   /// What the call is about.
