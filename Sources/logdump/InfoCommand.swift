@@ -46,6 +46,7 @@ extension LogDump {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     for numbers in log.files.segmentRanges { try listSegment(numbers, log, options) }
     for number in log.files.checkpointNumbers { try listCheckpoint(number, log, options) }
+    for name in log.files.views { try listView(name, log, options) }
     for name in [FileName.head, .lock, .reserve, .temporaries, .attachments]
     where log.files.contains(name) {
       let status = try fileSystem.status(log.directory.path(of: name))
@@ -123,6 +124,29 @@ extension LogDump {
         fields.append(("use", .text("rests on files that are gone")))
         text += ", rests on files that are gone"
       }
+    } catch {
+      guard let damage = Damage(of: error) else { throw error }
+      fields.append(("problem", .text(damage.reason)))
+      text += damage.reason
+    }
+    try say(options, fields, text)
+  }
+
+  private func listView(_ name: FileName, _ log: OpenedLog, _ options: Options) throws {
+    let size = try fileSystem.status(log.directory.path(of: name)).size
+    var fields: [(String, JSONNode)] = [
+      ("file", .text("\(name)")), ("kind", .text("view")), ("size", .number(size)),
+    ]
+    var text = "\(column("\(name)", 32)) \(column(size, 12))  "
+    do {
+      let view = try InspectedView(name, in: log.directory)
+      fields += [
+        ("name", .text(view.name)), ("version", .text(view.version)),
+        ("type", view.documentType.map { .text($0) } ?? .null),
+        ("rows", .number(view.header.rowCount)), ("through", .number(view.header.origin.commit)),
+      ]
+      text += "view \(printable(view.name)), version \(printable(view.version)), "
+      text += "\(view.header.rowCount) rows, through commit \(view.header.origin.commit)"
     } catch {
       guard let damage = Damage(of: error) else { throw error }
       fields.append(("problem", .text(damage.reason)))

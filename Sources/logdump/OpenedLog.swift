@@ -141,6 +141,9 @@ extension Set<FileName> {
     compactMap { if case .checkpoint(let number) = $0 { number } else { nil } }.sorted()
   }
 
+  /// The files of views, by name.
+  var views: [FileName] { filter { if case .view = $0 { true } else { false } }.sorted() }
+
   /// The ranges of all segments, in order; of overlapping ones the widest first.
   var segmentRanges: [ClosedRange<UInt64>] {
     compactMap { if case .segment(let numbers) = $0 { numbers } else { nil } }

@@ -21,6 +21,7 @@ extension LogDump {
     for number in log.files.checkpointNumbers {
       try CheckpointCheck(number, log, findings).run()
     }
+    for name in log.files.views { try ViewCheck(name, log, findings).run() }
     if let tail = log.tornTail, let last = log.last {
       try findings.note(
         Damage(
@@ -36,6 +37,7 @@ extension LogDump {
         ("segments", .number(log.segments.count)), ("commits", .number(check.commitCount)),
         ("records", .number(check.recordCount)), ("documents", .number(check.documentCount)),
         ("checkpoints", .number(log.files.checkpointNumbers.count)),
+        ("views", .number(log.files.views.count)),
       ],
       summary(status, log, check, findings))
     return status
@@ -47,6 +49,7 @@ extension LogDump {
     let read =
       "\(log.segments.count) segments, \(check.commitCount) commits, \(check.recordCount) records, "
       + "\(check.documentCount) documents, \(log.files.checkpointNumbers.count) checkpoints"
+      + (log.files.views.isEmpty ? "" : ", \(log.files.views.count) views")
     return switch status {
     case .sound: "Sound: \(read)."
     case .tornTail: "Sound but for a torn tail: \(read)."

@@ -2,7 +2,7 @@ extension PlantedBug {
   /// All that are planted, in the order in which their places are looked for.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
-    + committing + bytes + indexes + revisions + secondaryIndexes
+    + committing + bytes + indexes + revisions + secondaryIndexes + views
 
   /// A simulated disk that never loses anything: with it the proofs are worth nothing.
   static let diskThatNeverLoses = PlantedBug(
@@ -20,6 +20,7 @@ enum Place {
   static let store = "Sources/Divan/Store/"
   static let index = "Sources/Divan/Index/"
   static let document = "Sources/Divan/Document/"
+  static let viewing = "Sources/Divan/Views/"
 
   static let directory = log + "StoreDirectory.swift"
   static let writer = log + "LogWriter.swift"
@@ -57,6 +58,10 @@ enum Place {
   static let maintenance = store + "Maintenance.swift"
   static let attachmentNames = log + "AttachmentFiles+Names.swift"
   static let attachmentWriter = log + "AttachmentWriter.swift"
+  static let viewFrames = log + "ViewFile.swift"
+  static let viewFile = viewing + "ViewFile.swift"
+  static let viewIndex = viewing + "ViewIndex.swift"
+  static let viewContents = viewing + "ViewContents.swift"
   static let treePruning = document + "RevisionTree+Pruning.swift"
   static let view = store + "StoreView.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"

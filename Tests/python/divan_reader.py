@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Reads a Divan store from its segments alone and prints its documents as JSON Lines.
 
+Checkpoints and the files of views are derived from the segments, and left alone.
+
 Written from docs/FILE_FORMAT.md and nothing else, with the standard library only, so that the page
 is known to be complete. Section numbers are those of the page.
 

@@ -1,19 +1,54 @@
 import DivanLog
 import Synchronization
 
-/// What the layers above a store keep beside it for as long as it is open, one thing of each type.
+/// What the layers above keep beside a store for as long as it is open, or beside a version of it for as long as
+/// somebody holds that; one thing of each type.
 ///
-/// So they need no table of their own of stores, and the store needs to know nothing of them.
+/// So they need no table of their own, and the store needs to know nothing of them.
 final class Companions: Sendable {
-  private let things = Guarded<[ObjectIdentifier: any Sendable & AnyObject]>([:])
+  private struct Entry {
+    let type: ObjectIdentifier
+    let thing: any Sendable & AnyObject
+  }
+
+  /// In the order in which they were made.
+  private let entries = Guarded<[Entry]>([])
 
   /// The thing of a type, which is made when it is first asked for.
   func get<T: Sendable & AnyObject>(_ type: T.Type, _ make: () -> T) -> T {
-    things.withLock { things in
-      if let thing = things[ObjectIdentifier(type)] as? T { return thing }
+    entries.withLock { entries in
+      let found = entries.first { $0.type == ObjectIdentifier(type) }
+      if let thing = found?.thing as? T { return thing }
       let thing = make()
-      things[ObjectIdentifier(type)] = thing
+      entries.append(Entry(type: ObjectIdentifier(type), thing: thing))
       return thing
     }
   }
+
+  /// Tells those who want to know that the store is being closed.
+  func noteClosing(of store: Store) {
+    for case let companion as any StoreCompanion in entries.withLock({ $0.map(\.thing) }) {
+      companion.storeIsClosing(store)
+    }
+  }
+
+  /// Lets go of everything, since the store is closed.
+  func end() {
+    let ended = entries.withLock { entries in
+      defer { entries = [] }
+      return entries
+    }
+    for entry in ended { (entry.thing as? any StoreCompanion)?.storeDidClose() }
+  }
+}
+
+/// A thing beside a store that wants to know of its end.
+protocol StoreCompanion: AnyObject, Sendable {
+  /// Everything is durable, and the store's files may be changed for the last time.
+  ///
+  /// What fails is reported, and does not keep the store from being closed.
+  func storeIsClosing(_ store: Store)
+
+  /// Nobody can ask the store for anything any more.
+  func storeDidClose()
 }

@@ -82,6 +82,10 @@ public struct Configuration: Sendable {
   /// Attachments up to this many bytes stand in the log; larger ones get files of their own.
   package var attachmentInlineLimit = AttachmentRecord.inlineSizeLimit
 
+  /// The rows of a view are written to its file when more documents than this were mapped since, and a quarter as many
+  /// as there are rows; at closing, a tenth of this and a sixteenth.
+  package var viewSavingMinimum = 1000
+
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.
     case background

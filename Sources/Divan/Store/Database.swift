@@ -52,6 +52,8 @@ public final class Database: Sendable {
     configuration.fileSystem = configuration.fileSystem ?? MemoryFileSystem()
     // Memory that is set aside helps nobody.
     configuration.reserveSize = 0
+    // So would a file of rows that are in memory.
+    configuration.viewSavingMinimum = .max
     return try Database(at: "/memory.divan", configuration: configuration)
   }
 
@@ -82,7 +84,10 @@ extension Database {
   ///
   /// - Throws: ``DatabaseError``, and the database is closed nevertheless. With the code `outcomeUnknown`, what
   ///   was not durable before may be lost, which is said here also if a call was told so before.
-  public func close() throws { try store.close() }
+  public func close() throws {
+    try RunningMap.refuse("closes a database")
+    try store.close()
+  }
 
   /// Makes changes that are committed together, or not at all, as durable as the configuration says.
   ///

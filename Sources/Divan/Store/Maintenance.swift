@@ -151,6 +151,17 @@ extension Maintenance {
     return isDueAgain
   }
 
+  /// Runs work that nobody waits for: between steps, or on the caller's thread where the configuration asks for that.
+  ///
+  /// Where maintenance runs only when asked for, or the store is being closed, it is not run.
+  func perform(_ store: Store, _ work: @escaping @Sendable () -> Void) {
+    switch store.configuration.maintenance {
+    case .background: queue.async { if !self.isStopped { work() } }
+    case .inline: work()
+    case .manual: break
+    }
+  }
+
   /// Makes a writer wait for maintenance that has fallen far behind, for a second at most.
   func throttle(_ store: Store) {
     let limit = 4 * store.configuration.checkpointInterval

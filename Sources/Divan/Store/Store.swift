@@ -113,6 +113,7 @@ extension Store {
   /// Waits for the turn to write; returns what only the one whose turn it is may use.
   func takeTurn(timeout: Duration?) throws(DatabaseError) -> LogWriter {
     guard !isClosed else { throw Store.closedError }
+    try RunningMap.refuse("writes to a database")
     if let refusal { throw refusal }
     guard !turn.isMine else {
       throw DatabaseError(
@@ -193,6 +194,7 @@ extension Store {
       throw writeFailure(error, writer)
     }
     state.commit = writer.end.commit
+    state.companions = Companions()
     if let active = writer.active { state.segments.update(active) }
     newest = state
     commits.add(state, needsFlush: needsFlush)
@@ -268,6 +270,7 @@ extension Store {
       writer = nil
       lock?.release()
       commits.changes.end()
+      companions.end()
     }
     // What is just being stored has nobody left to refer to it.
     let stored = attachments.close()
@@ -282,5 +285,6 @@ extension Store {
     try translating { () throws(LogError) in
       try writer.noteClosed()
     }
+    companions.noteClosing(of: self)
   }
 }

@@ -36,6 +36,9 @@ struct StoreState: Sendable {
   /// Held by every copy of a version, so that it is noticed when no older one is left.
   var epoch = Epoch()
 
+  /// What the layers above keep of the documents in this version, for as long as it is the newest or somebody holds it.
+  var companions = Companions()
+
   /// See ``epoch``.
   final class Epoch: Sendable {}
 

@@ -16,9 +16,17 @@ import DivanLog
 /// are made again, of one that was deleted they are gone, and all others stay. Deleted documents are not mapped; of
 /// one with conflicts its winning revision is, which ``MappedDocument/conflicts`` says.
 ///
-/// The rows are kept in memory for as long as the database is open, under the view's name and version, and made
-/// when they are first asked for: that costs one call of the map function for each document. So a map function is to
-/// give the same rows for the same document whenever it is called; when it is changed, so must be its version.
+/// The rows are made when they are first asked for, which costs one call of the map function for each document, and
+/// kept in memory while the database is open. From time to time and by ``Database/close()`` they are also written to a
+/// file in the store's directory, if that is worth it, so that the next opening reads them instead. They are found
+/// there by the view's name, and believed if its version and document type are the same: so a map function is to give
+/// the same rows for the same document whenever and by whichever program it is called; when it is changed, so must be
+/// its version.
+///
+/// Names and versions are the same if their UTF-8 bytes are. A map function may read, but neither ask for rows nor
+/// write to a database or close one, which somebody might wait for who waits for its rows: that throws
+/// ``DatabaseError/Code/viewFailed``. From another task or thread it cannot be told from what others do, and may wait
+/// for ever.
 public struct MapReduceView: Sendable {
   /// Finds the rows of a document; on any thread, and on several at once.
   public typealias Map =
@@ -128,7 +136,7 @@ extension MapReduceView {
     var emitter = Emitter()
     let mapped = MappedDocument(document: document, conflicts: try conflicts())
     do {
-      try ViewContents.mapping.withValue(name) { try map(mapped, &emitter) }
+      try RunningMap.view.withValue(name) { try map(mapped, &emitter) }
       if let failure = emitter.failure { throw failure }
     } catch {
       throw DatabaseError(

@@ -4,8 +4,10 @@ extension Snapshot {
   /// The rows of a view, as this snapshot has them.
   ///
   /// Costs a search and a step for each row, after the view was brought to this snapshot: one call of its map function
-  /// for each document that has changed between this snapshot and the last ones that were asked, or for every document if
-  /// there is none of them before this one. Of a past version (``Database/snapshot(at:)-(UInt64)``) that is each time.
+  /// for each document that has changed between this snapshot and the newest one before it that was asked and of which
+  /// rows are kept, or for every document if there is none. After opening it is the one whose rows the view's file has,
+  /// which are then read, about as fast as they could be written; it may be some changes behind. Of a past version
+  /// (``Database/snapshot(at:)-(UInt64)``) every document is mapped each time.
   ///
   /// - Parameters:
   ///   - view: which documents are mapped to which rows.
@@ -36,8 +38,7 @@ extension Snapshot {
     of view: MapReduceView, isCancelled: () -> Bool
   ) throws -> ViewContents {
     guard !self.view.store.isClosed else { throw Store.closedError }
-    return try self.view.store.companions.get(ViewRegistry.self) { ViewRegistry() }
-      .index(of: view).contents(of: view, in: self, isCancelled: isCancelled)
+    return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 
   fileprivate func rows(
@@ -72,12 +73,13 @@ extension Database {
     }
   }
 
-  /// Lets go of what is kept of a view; the next query makes it anew.
+  /// Lets go of what is kept of a view, in memory and in its file; the next query makes it anew.
   ///
+  /// Where the database is open for reading only, the file stays.
   /// - Returns: whether anything was kept.
   @discardableResult
   public func removeView(named name: String) -> Bool {
-    store.companions.get(ViewRegistry.self) { ViewRegistry() }.remove(name)
+    store.views.remove(name, from: store)
   }
 }
 

@@ -11,10 +11,13 @@ struct ViewContents: Sendable {
   private(set) var purgeCount: UInt64 = 0
   /// By key, then by the bytes of the document's ID, then as they were emitted.
   private(set) var rows = ChunkedList<Row> { $0.compare($1) }
-  private var documents = ChunkedList<DocumentRows> { compareUTF8($0.id, $1.id) }
-
-  /// The name of the view that is being mapped by this task: its map function must not ask for rows.
-  static let mapping = TaskLocal<String?>(wrappedValue: nil)
+  private(set) var documents = ChunkedList<DocumentRows> { compareUTF8($0.id, $1.id) }
+  /// How many changes and purges of documents were brought in, since the beginning or since these were read from a file.
+  private(set) var changeCount = 0
+  /// Of which version of the store this is, for those who find it in a file; nil while nothing is in its log.
+  private(set) var origin: ViewFileHeader.Origin?
+  /// The highest sequence number of a change that was brought in.
+  private var lastChange: UInt64 = 0
 
   /// One row.
   final class Row: Sendable {
@@ -73,6 +76,16 @@ extension ViewContents {
   ) throws {
     guard !isCurrent(in: snapshot) else { return }
     if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot) }
+    try bringIn(view, snapshot, isCancelled)
+    sequence = snapshot.sequence
+    purgeCount = snapshot.view.state.purgeCount
+    noteOrigin(snapshot.view.state)
+  }
+
+  /// Makes the rows of documents that have changed again.
+  private mutating func bringIn(
+    _ view: MapReduceView, _ snapshot: Snapshot, _ isCancelled: () -> Bool
+  ) throws {
     var changes = snapshot.changes(since: sequence)
     var isDone = false
     while !isDone {
@@ -85,8 +98,10 @@ extension ViewContents {
           break
         }
         guard !isCancelled() else {
-          throw DatabaseError(.cancelled, "making the rows of a view was cancelled")
+          throw ViewContents.cancelledError
         }
+        changeCount += 1
+        lastChange = max(lastChange, change.sequence)
         let old = documents.isEmpty ? nil : documentRows(change.id)
         let rows =
           change.isDeleted
@@ -106,9 +121,10 @@ extension ViewContents {
       documents.replace(
         changed.compactMap(\.old), with: changed.map(\.new).filter { !$0.rows.isEmpty })
     }
-    sequence = snapshot.sequence
-    purgeCount = snapshot.view.state.purgeCount
   }
+
+  static let cancelledError = DatabaseError(
+    .cancelled, "making the rows of a view was cancelled")
 
   private func documentRows(_ id: String) -> DocumentRows? {
     documents.find({ compareUTF8($0.id, id) < 0 }, { haveSameUTF8($0.id, id) })
@@ -126,6 +142,37 @@ extension ViewContents {
     }
     rows.replace(gone.flatMap(\.rows).sorted { $0.compare($1) < 0 }, with: [])
     documents.replace(gone, with: [])
+    changeCount += gone.count
+  }
+}
+
+// MARK: In files
+
+extension ViewContents {
+  /// Takes up rows that were kept: all of them in order, and by their documents.
+  init(_ origin: ViewFileHeader.Origin, rows: [Row], documents: [DocumentRows]) {
+    self.origin = origin
+    sequence = origin.sequence
+    lastChange = origin.sequence
+    self.rows.replace([], with: rows)
+    self.documents.replace([], with: documents)
+  }
+
+  /// Takes away the rows of documents that were purged since these were kept; a snapshot that has them is later.
+  ///
+  /// Purges are counted by each opening anew, so that nobody knows whether there were any, unless there was no commit.
+  mutating func catchUpWithPurges(_ snapshot: Snapshot) throws {
+    if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }
+    purgeCount = snapshot.view.state.purgeCount
+  }
+
+  private mutating func noteOrigin(_ state: StoreState) {
+    guard let segment = state.segments.newest else { return }
+    origin = ViewFileHeader.Origin(
+      commit: state.commit,
+      // What was only reserved may be handed out after a crash that nobody noticed.
+      sequence: lastChange, segmentNumber: segment.header.numbers.upperBound,
+      segmentSalt: segment.header.preamble.salt)
   }
 }
 

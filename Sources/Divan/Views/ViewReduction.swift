@@ -17,10 +17,12 @@ extension ViewReduction {
 
   /// The sum of the numbers; 0 if there are none.
   ///
-  /// It is a whole number if they all are and it fits 64 bits.
+  /// Of whole numbers it is exact if it fits 64 bits, signed or not, and the nearest double otherwise. With others among
+  /// them it is a double, of which nothing is lost on the way: whole numbers are summed by themselves, beyond 2^53 too.
+  /// It is null if it is beyond all doubles, or what is not whole is so on the way.
   public static let sum = ViewReduction { NumberSummary { $0.total } }
 
-  /// The mean of the numbers; null if there are none.
+  /// The mean of the numbers, their sum divided by their count as a double; null if there are none, or no sum.
   public static let average = ViewReduction { NumberSummary { $0.mean } }
 
   /// The least value other than null, in the order of ``Collation``; null if there is none.
@@ -89,9 +91,7 @@ private struct NumberSummary: ViewAccumulator {
   /// The sum of whole numbers, of which there are fewer than 2^63 of 64 bits each.
   private var wholeSum: Int128 = 0
   private var hasFractions = false
-  /// The sum of the others, and what was lost by rounding (Neumaier).
-  private var fractionSum = 0.0
-  private var lost = 0.0
+  private var fractions = CompensatedSum()
   /// Mean and sum of squared distances from it, as they grow (Welford).
   private var runningMean = 0.0
   private var distances = 0.0
@@ -111,10 +111,7 @@ private struct NumberSummary: ViewAccumulator {
     case .unsigned(let whole): wholeSum += Int128(whole)
     default:
       hasFractions = true
-      let sum = fractionSum + number
-      lost +=
-        abs(fractionSum) >= abs(number) ? fractionSum - sum + number : number - sum + fractionSum
-      fractionSum = sum
+      fractions.add(number)
     }
     let distance = number - runningMean
     runningMean += distance / Double(numberCount)
@@ -135,7 +132,12 @@ private struct NumberSummary: ViewAccumulator {
       if let large = UInt64(exactly: wholeSum) { return .unsigned(large) }
       return .double(Double(wholeSum))
     }
-    return Self.finite(Double(wholeSum) + fractionSum + lost)
+    // In two parts, since a double has fewer digits than the sum may have.
+    let large = Double(wholeSum)
+    var sum = fractions
+    sum.add(large)
+    if let rest = Int128(exactly: large) { sum.add(Double(wholeSum - rest)) }
+    return Self.finite(sum.value)
   }
 
   var mean: Value {
@@ -150,6 +152,20 @@ private struct NumberSummary: ViewAccumulator {
   var squares: Value { Self.finite(sumOfSquares) }
 
   mutating func finish() -> Value { result(self) }
+}
+
+/// A sum of doubles, and what was lost by rounding on the way (Neumaier).
+private struct CompensatedSum {
+  private var sum = 0.0
+  private var lost = 0.0
+
+  mutating func add(_ number: Double) {
+    let next = sum + number
+    lost += abs(sum) >= abs(number) ? sum - next + number : number - next + sum
+    sum = next
+  }
+
+  var value: Double { sum + lost }
 }
 
 private struct ExtremeValue: ViewAccumulator {

@@ -24,7 +24,7 @@ public struct ViewRow: Sendable, Hashable {
 
 /// The answer to a query of a view: rows in their order, as of one snapshot.
 ///
-/// It keeps the rows that it has, and not the others, and lets them stay as they are whatever is written later.
+/// It keeps its rows, which stay as they are whatever is written later, and its snapshot.
 public struct ViewRows: Sendable {
   /// The snapshot whose documents were mapped.
   public let snapshot: Snapshot

@@ -8,6 +8,8 @@ package enum FileName: Hashable, Sendable {
   /// One segment, or the merger of several neighbours.
   case segment(ClosedRange<UInt64>)
   case checkpoint(UInt64)
+  /// The rows of a view, named by the first half of the SHA-256 of the view's name.
+  case view(String)
 }
 
 extension FileName: Comparable {
@@ -27,6 +29,7 @@ extension FileName: CustomStringConvertible {
     case .segment(let numbers):
       "\(FileName.digits(numbers.lowerBound))-\(FileName.digits(numbers.upperBound)).segment"
     case .checkpoint(let number): "\(FileName.digits(number)).checkpoint"
+    case .view(let digits): "\(digits).view"
     }
   }
 
@@ -41,6 +44,10 @@ extension FileName: CustomStringConvertible {
     default:
       let parts = name.split(separator: ".", omittingEmptySubsequences: false)
       guard parts.count == 2 else { return nil }
+      if parts[1] == "view", FileName.isDigitsOfView(parts[0]) {
+        self = .view(String(parts[0]))
+        return
+      }
       let numbers = parts[0].split(separator: "-", omittingEmptySubsequences: false)
         .map(FileName.number)
       switch (parts[1], numbers.count) {
@@ -56,6 +63,18 @@ extension FileName: CustomStringConvertible {
       default: return nil
       }
     }
+  }
+
+  /// The file of a view, whatever its name is made of.
+  package static func view(named name: String) -> FileName {
+    let digest = SHA256.digest(of: SharedBytes(utf8: name))
+    return .view(hexadecimal(digest.words.0) + hexadecimal(digest.words.1))
+  }
+
+  /// Whether this is what a view's file is called: 32 lower-case hexadecimal digits.
+  private static func isDigitsOfView(_ text: Substring) -> Bool {
+    text.utf8.count == 32
+      && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
   /// At least ten digits, so that names sort as numbers do.

@@ -21,6 +21,7 @@ package struct FilePreamble: Equatable, Sendable {
     case segment = 1
     case checkpoint = 2
     case head = 3
+    case view = 4
   }
 
   package var kind: Kind

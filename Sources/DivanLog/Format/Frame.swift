@@ -18,9 +18,9 @@ package struct FrameHeader: Equatable, Sendable {
     case merged = 3
     /// The end of a merged segment.
     case footer = 4
-    /// A page of a checkpoint.
+    /// A page of a checkpoint, or rows in a view's file.
     case page = 5
-    /// The table of contents of a checkpoint.
+    /// The table of contents of a checkpoint, or which view it is of whose rows follow.
     case directory = 6
   }
 

@@ -136,17 +136,9 @@ package struct CheckpointFileWriter: ~Copyable {
   }
 
   private mutating func appendFrame(_ payload: Span<UInt8>, _ kind: FrameHeader.Kind) {
-    let start = writer.count
-    writer.appendZeros(FrameHeader.size)
-    writer.append(payload)
-    writer.pad(to: FrameHeader.alignment)
-    var check = CRC32C()
-    check.add(writer, in: start + FrameHeader.size..<writer.count)
-    let header = FrameHeader(
-      kind: kind, flags: [], payloadSize: payload.count, payloadChecksum: check.checksum,
-      commit: commit, chain: chain)
-    chain = header.encode(
-      into: &writer, at: start, offset: writtenSize + start, salt: preamble.salt)
+    chain = writer.appendFrame(
+      payload, kind, commit: commit, chain: chain, at: writtenSize + writer.count,
+      salt: preamble.salt)
   }
 
   private mutating func writeOut() throws(LogError) {
@@ -157,5 +149,24 @@ package struct CheckpointFileWriter: ~Copyable {
     }
     writtenSize += writer.count
     writer.removeAll()
+  }
+}
+
+extension ByteWriter {
+  /// Appends a frame that will stand at `offset` of a file with this salt, and returns the chain value for the next.
+  mutating func appendFrame(
+    _ payload: Span<UInt8>, _ kind: FrameHeader.Kind, commit: UInt64, chain: UInt32,
+    at offset: Int, salt: UInt64
+  ) -> UInt32 {
+    let start = count
+    appendZeros(FrameHeader.size)
+    append(payload)
+    pad(to: FrameHeader.alignment)
+    var check = CRC32C()
+    check.add(self, in: start + FrameHeader.size..<count)
+    let header = FrameHeader(
+      kind: kind, flags: [], payloadSize: payload.count, payloadChecksum: check.checksum,
+      commit: commit, chain: chain)
+    return header.encode(into: &self, at: start, offset: offset, salt: salt)
   }
 }

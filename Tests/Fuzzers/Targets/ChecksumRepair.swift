@@ -3,7 +3,7 @@ import DivanLog
 /// Makes the checksums of a file right again after its bytes were changed, so that what is behind them
 /// is reached.
 package struct ChecksumRepair {
-  package enum FileKind: Sendable { case segment, checkpoint, head }
+  package enum FileKind: Sendable { case segment, checkpoint, view, head }
 
   /// Beyond checksums, what a reader compares first: counts of frames, commit numbers in their order,
   /// sizes of files, the first bytes of keys.
@@ -25,6 +25,8 @@ package struct ChecksumRepair {
       repairSegment(&bytes)
     case .checkpoint:
       repairCheckpoint(&bytes)
+    case .view:
+      repairView(&bytes)
     }
   }
 
@@ -123,6 +125,37 @@ package struct ChecksumRepair {
       position = frame.end
     }
     finishHeader(&bytes, size: CheckpointHeader.size, kind: 2)
+  }
+}
+
+// MARK: Views
+
+extension ChecksumRepair {
+  private mutating func repairView(_ bytes: inout [UInt8]) {
+    guard bytes.count >= ViewFileHeader.size else { return }
+    let salt = bytes.load(UInt64.self, at: 40)
+    if isDeep { finishHeader(&bytes, size: ViewFileHeader.size, kind: 4) }
+    let commit = bytes.load(UInt64.self, at: 64)
+    var chain = bytes.checksum(0..<64)
+    var count: UInt64 = 0
+    var position = ViewFileHeader.size
+    while let frame = FramePlace(bytes, at: position), frame.isWhole {
+      if isDeep {
+        bytes[frame.offset + 4] = count == 0 ? 6 : 5
+        bytes[frame.offset + 5] = 0
+        bytes.store(commit, at: frame.offset + 16)
+      }
+      bytes.store(chain, at: frame.offset + 24)
+      finish(frame, &bytes, salt: salt)
+      chain = bytes.checksum(frame.offset..<frame.offset + 32)
+      count += 1
+      position = frame.end
+    }
+    if isDeep {
+      bytes.store(count, at: 112)
+      bytes.store(UInt64(bytes.count), at: 120)
+    }
+    finishHeader(&bytes, size: ViewFileHeader.size, kind: 4)
   }
 }
 

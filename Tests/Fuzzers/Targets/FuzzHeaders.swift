@@ -26,6 +26,13 @@ enum FuzzHeaders {
         (try? CheckpointHeader.decode(header.encode(), path: "checkpoint")) == header,
         "a checkpoint's header is written differently")
     }
+    if let header = try decoded({ () throws(LogError) in
+      try ViewFileHeader.decode(bytes, path: "view")
+    }) {
+      try expect(
+        (try? ViewFileHeader.decode(header.encode(), path: "view")) == header,
+        "the header of a view's file is written differently")
+    }
     if let frame = FrameHeader.decode(bytes, offset: 4096, salt: 0) {
       try expect(frame.payloadSize <= FrameHeader.payloadSizeLimit, "a payload beyond the limit")
       try expect(frame.frameSize % FrameHeader.alignment == 0, "a frame that is not aligned")

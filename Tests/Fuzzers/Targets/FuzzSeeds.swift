@@ -17,7 +17,7 @@ package enum FuzzSeeds {
         for (name, bytes) in files where name.hasSuffix(".segment") {
           seeds.append(("\(store.name)-\(name)", bytes))
         }
-      case .checkpoint, .attachment: break
+      case .checkpoint, .attachment, .view: break
       case .head:
         for (name, bytes) in files {
           seeds.append(("\(store.name)-\(name)", Array(bytes.prefix(4096))))
@@ -41,6 +41,7 @@ package enum FuzzSeeds {
         seeds.append((store.name, PackedStore.pack(packed)))
       }
     }
+    if target == .view { seeds = FuzzViews.seeds }
     if target == .attachment { seeds = FuzzAttachments.seeds }
     if target == .checkpoint {
       for (index, base) in FuzzStores.checkpointed.enumerated() {

@@ -15,6 +15,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case json
   /// Pages of the index.
   case page
+  /// The file of a view, in a store whose other files are sound.
+  case view
   /// All files of a store at once.
   case store
 }
@@ -44,6 +46,7 @@ extension FuzzTarget {
     case .head: try FuzzHeaders.read(input)
     case .segment: try FuzzStores.readSegment(input, isThorough: isThorough)
     case .checkpoint: try FuzzStores.readCheckpoint(input, isThorough: isThorough)
+    case .view: try FuzzViews.read(input, isThorough: isThorough)
     case .store: try FuzzStores.readStore(input, isThorough: isThorough)
     }
   }
@@ -54,7 +57,7 @@ extension FuzzTarget {
     case .attachment: 1 << 10
     case .head, .json, .record: 8 << 10
     case .page: 32 << 10
-    case .segment, .checkpoint: 64 << 10
+    case .segment, .checkpoint, .view: 64 << 10
     case .store: 96 << 10
     }
   }

@@ -30,6 +30,7 @@ extension Mutation {
       var file = Array(bytes.dropFirst())
       mutateFile(&file, .checkpoint, max(0, limit - 1))
       bytes = [chance(1, of: 10) ? base &+ 1 : base] + file
+    case .view: mutateFile(&bytes, .view, limit)
     case .head: mutateHead(&bytes, limit)
     case .record: mutateRecords(&bytes, limit)
     case .page: mutatePages(&bytes, limit)
@@ -223,7 +224,10 @@ extension Mutation {
     default:
       let name = files[index].name
       let kind: ChecksumRepair.FileKind =
-        name.hasSuffix("segment") ? .segment : name.hasSuffix("checkpoint") ? .checkpoint : .head
+        name.hasSuffix("segment")
+        ? .segment
+        : name.hasSuffix("checkpoint")
+          ? .checkpoint : name.hasSuffix("view") ? .view : .head
       mutateFile(&files[index].bytes, kind, files[index].bytes.count + room)
     }
     bytes = PackedStore.pack(files)

@@ -67,6 +67,7 @@ extension CrashExplorer {
     if let damage = database.openingReport.damage.first {
       throw CrashOracle.Mismatch("a crash was taken for damage: \(damage)")
     }
+    if workload.asksViews { try ProofView.check(database) }
   }
 
   /// After an opening for writing nothing is left that stands for what another file stands for.

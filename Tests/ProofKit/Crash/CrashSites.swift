@@ -47,16 +47,20 @@ enum CrashSites {
     checkpoint: write tmp/HEAD
     checkpoint: write tmp/checkpoint
     close: create tmp/HEAD
+    close: create tmp/view
     close: flush tmp/HEAD
     close: flush tmp/checkpoint
     close: flush tmp/segment
+    close: flush tmp/view
     close: flushDirectory attachments
     close: flushDirectory store
     close: remove attachment
     close: rename tmp/HEAD
     close: rename tmp/checkpoint
+    close: rename tmp/view
     close: write tmp/HEAD
     close: write tmp/checkpoint
+    close: write tmp/view
     commit: create tmp/HEAD
     commit: create tmp/RESERVE
     commit: create tmp/attachment
@@ -172,6 +176,7 @@ enum CrashSites {
     open: remove tmp/checkpoint
     open: remove tmp/merged
     open: remove tmp/segment
+    open: remove tmp/view
     open: rename tmp/HEAD
     open: rename tmp/RESERVE
     open: rename tmp/segment
@@ -212,5 +217,11 @@ enum CrashSites {
     restore: write tmp/attachment
     restore: write tmp/checkpoint
     restore: write tmp/segment
+    view: create tmp/view
+    view: flush tmp/segment
+    view: flush tmp/view
+    view: flushDirectory store
+    view: rename tmp/view
+    view: write tmp/view
     """
 }

@@ -21,6 +21,8 @@ package struct CrashWorkload: Sendable {
   package var isRich = false
   /// Whether there are so many like it that less of each is tried.
   package var isOneOfMany = false
+  /// Whether it has a view, whose rows are looked at wherever the store is opened.
+  package var asksViews = false
 }
 
 extension CrashWorkload {
@@ -28,7 +30,7 @@ extension CrashWorkload {
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
-    indexes, longBranches,
+    indexes, longBranches, views,
   ]
   /// What is tried with losses of power only: faults have copies of their own, and fill disks themselves.
   package static let alsoForCrashes = [copies, fullDisk]
@@ -273,6 +275,37 @@ extension CrashWorkload {
       try session.bench.compact(session.database())
       try session.close()
     }, revisionDepth: 3)
+
+  package static let views = CrashWorkload(
+    name: "a view, asked, kept in its file and brought up to date",
+    prepare: { bench in
+      let database = try bench.open()
+      try bench.fill(database, 0..<5, size: 30)
+      // The view's file is made, and does not get its name.
+      let disk = bench.fileSystem
+      disk.observeCalls { [unowned disk] call in
+        if call.verb == .rename { disk.losePower(atCall: 0) }
+      }
+      try bench.askView(database)
+    },
+    work: { bench in
+      var database = try bench.open()
+      try bench.askView(database)
+      try bench.commit(database, [.put("doc-6", size: 9)])
+      // So that the file is of commits that nobody waited for.
+      try bench.commit(
+        database, [.put("doc-1", size: 20), .put("doc-7", size: 9), .delete("doc-2")],
+        durability: .none)
+      try bench.askView(database)
+      try bench.commit(database, [.purge("doc-3"), .put("doc-8", size: 9)])
+      try bench.close(database)
+      database = try bench.open()
+      try bench.askView(database)
+      try bench.commit(database, [.put("doc-1", size: 7)], durability: .none)
+      try bench.askView(database)
+      try bench.close(database)
+      bench.writer.noteFlushed()
+    }, asksViews: true)
 
   private static func operation(of name: String) -> CrashOperation {
     guard let found = (CrashOperation.all + CrashOperation.rich).first(where: { $0.name == name })

@@ -216,5 +216,6 @@ extension FaultTrial {
     if let damage = database.openingReport.damage.first {
       throw CrashOracle.Mismatch("a failing call was taken for damage: \(damage)")
     }
+    if workload.asksViews { try ProofView.check(database) }
   }
 }

@@ -6,7 +6,8 @@ package import DivanTesting
 package struct CallSite: Hashable, Sendable, Codable {
   /// What the user of the store was doing.
   package enum Phase: String, CaseIterable, Sendable, Codable {
-    case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, close, other
+    case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, view, close,
+      other
   }
 
   /// What the call is about.
@@ -14,7 +15,7 @@ package struct CallSite: Hashable, Sendable, Codable {
     case lock = "LOCK"
     case head = "HEAD"
     case reserve = "RESERVE"
-    case segment, merged, checkpoint
+    case segment, merged, checkpoint, view
     case storeDirectory = "store"
     /// The directory that the store stands in.
     case parentDirectory = "parent"
@@ -67,6 +68,7 @@ extension CallSite.File {
     case .temporaries: self = .temporaries
     case .segment(let numbers): self = numbers.count == 1 ? .segment : .merged
     case .checkpoint: self = .checkpoint
+    case .view: self = .view
     case .attachments: self = .attachmentFolder
     case nil: self = .other
     }

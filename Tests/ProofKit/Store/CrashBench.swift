@@ -128,6 +128,11 @@ package final class CrashBench: Sendable {
     try attempt(.index) { try writer.removeIndex(database, name) }
   }
 
+  /// Asks a view, whose rows must be those of the documents.
+  package func askView(_ database: Database) throws {
+    try attempt(.view) { try ProofView.check(database) }
+  }
+
   /// Purges what has expired some seconds after the beginning.
   package func purgeExpired(_ database: Database, afterSeconds seconds: UInt64) throws {
     clock.now = Configuration.proofTime + seconds * 1000

@@ -1,0 +1,235 @@
+package import DivanLog
+
+/// A view's file that is open for reading: what is kept of a view from one opening to the next. FILE_FORMAT.md §19
+///
+/// It is derived data, found by the view's name. Nothing is lost without it, so what is wrong with it in any way is
+/// not believed, and the rows are made anew.
+struct ViewFile {
+  let view: ViewIdentity
+  private var reader: ViewFileReader
+
+  /// Opens a file, and reads which view it is of.
+  init(_ name: FileName, in directory: StoreDirectory) throws(LogError) {
+    var reader = try ViewFileReader(name, in: directory)
+    guard let bytes = try reader.next() else { throw reader.damage("there are no frames") }
+    do throws(ByteError) {
+      view = try ViewIdentity(decoding: bytes)
+    } catch {
+      throw reader.damage(error.reason)
+    }
+    guard name == .view(named: view.name) else {
+      throw reader.damage("the file belongs to a view of another name")
+    }
+    self.reader = reader
+  }
+
+  var header: ViewFileHeader { reader.header }
+
+  /// No row takes less: its place, two sizes, a key and a value.
+  private static let leastRowSize: UInt64 = 5
+
+  /// Reads all rows, and checks that they are in their order.
+  consuming func contents(isCancelled: () -> Bool) throws(LogError) -> ViewContents {
+    guard header.rowCount <= header.fileSize / ViewFile.leastRowSize else {
+      throw reader.damage("more rows than there is room for")
+    }
+    var places = [ViewContents.Row?](repeating: nil, count: Int(header.rowCount))
+    var documents: [ViewContents.DocumentRows] = []
+    while let frame = try reader.next() {
+      guard !isCancelled() else {
+        throw .system(SystemError(call: "read", path: reader.path, code: .cancelled))
+      }
+      var bytes = ByteReader(frame)
+      do throws(ByteError) {
+        while !bytes.isAtEnd {
+          let document = try ViewFile.readDocument(&bytes, &places)
+          if let last = documents.last, compareUTF8(last.id, document.id) >= 0 {
+            throw ByteError(offset: bytes.offset, reason: "documents that are not in their order")
+          }
+          documents.append(document)
+        }
+      } catch {
+        throw reader.damage(error.reason)
+      }
+    }
+    var rows: [ViewContents.Row] = []
+    rows.reserveCapacity(places.count)
+    for row in places {
+      guard let row else { throw reader.damage("a row is missing") }
+      if let last = rows.last, last.compare(row) >= 0 {
+        throw reader.damage("rows that are not in their order")
+      }
+      rows.append(row)
+    }
+    return ViewContents(header.origin, rows: rows, documents: documents)
+  }
+
+  /// Reads the rows of one document, and puts each into its place.
+  private static func readDocument(
+    _ bytes: inout ByteReader, _ places: inout [ViewContents.Row?]
+  ) throws(ByteError) -> ViewContents.DocumentRows {
+    let id = try bytes.readPrefixedText()
+    let count = try bytes.readCount(limit: places.count)
+    guard count > 0 else {
+      throw ByteError(offset: bytes.offset, reason: "a document without rows")
+    }
+    var rows: [ViewContents.Row] = []
+    for index in 0..<count {
+      let place = try bytes.readCount(limit: places.count - 1)
+      let (key, sortKey) = try readKey(&bytes)
+      let value = try readValue(&bytes).decoded
+      guard places[place] == nil else {
+        throw ByteError(offset: bytes.offset, reason: "two rows in one place")
+      }
+      let row = ViewContents.Row(
+        sortKey: sortKey, id: id, index: index, key: key, value: value)
+      places[place] = row
+      rows.append(row)
+    }
+    return ViewContents.DocumentRows(id: id, rows: rows)
+  }
+
+  private static func readKey(
+    _ bytes: inout ByteReader
+  ) throws(ByteError) -> (key: Value, sortKey: [UInt8]) {
+    let (stored, key) = try readValue(&bytes)
+    do throws(DatabaseError) {
+      return (key, try Collation.key(of: stored))
+    } catch {
+      throw ByteError(offset: bytes.offset, reason: "bytes that are no key")
+    }
+  }
+
+  private static func readValue(
+    _ bytes: inout ByteReader
+  ) throws(ByteError) -> (stored: EncodedValue, decoded: Value) {
+    let stored = EncodedValue(try bytes.readPrefixedBytes())
+    do throws(DatabaseError) {
+      return (stored, try stored.decode())
+    } catch {
+      throw ByteError(offset: bytes.offset, reason: "bytes that are no value")
+    }
+  }
+}
+
+extension ViewContents {
+  /// A frame is written when it has so many bytes.
+  private static let frameSizeGoal = 1 << 16
+  /// No frame has more: if the rows of one document do not fit, none are kept.
+  private static let frameSizeLimit = 24 << 20
+
+  /// Writes these to the view's file, once the version that they are of is durable.
+  ///
+  /// Else a crash could let other documents have the numbers by which the file knows that version.
+  func save(_ view: ViewIdentity, in store: Store) throws(DatabaseError) {
+    guard let origin else { return }
+    try store.commits.waitUntilDurable(origin.commit)
+    let preamble = FilePreamble(
+      kind: .view, storeID: store.storeID, salt: store.configuration.random(),
+      createdAt: store.configuration.now())
+    try translating { () throws(LogError) in
+      let file = try store.directory.install(.view(named: view.name)) { (file) throws(LogError) in
+        var writer = ViewFileWriter(file, preamble: preamble, origin: origin)
+        try write(view, to: &writer, file.path)
+      }
+      try attempt { () throws(SystemError) in try file.close() }
+    }
+  }
+
+  private func write(
+    _ view: ViewIdentity, to writer: inout ViewFileWriter, _ path: String
+  ) throws(LogError) {
+    var frame = ByteWriter(capacity: 2 * ViewContents.frameSizeGoal)
+    view.encode(to: &frame)
+    try writer.append(frame)
+    frame.removeAll()
+    let places = places()
+    var scratch = ByteWriter()
+    var coding = ValueCoding()
+    for document in documents.chunks.joined() {
+      frame.appendPrefixed(document.id)
+      frame.appendVarint(document.rows.count)
+      for row in document.rows {
+        frame.appendVarint(places[ObjectIdentifier(row)] ?? 0)
+        for value in [row.key, row.value] {
+          scratch.removeAll()
+          do throws(DatabaseError) {
+            try coding.encode(value, into: &scratch)
+          } catch {
+            throw ViewContents.tooLarge(path)
+          }
+          frame.appendVarint(scratch.count)
+          scratch.withSpan { frame.append($0) }
+        }
+        guard frame.count <= ViewContents.frameSizeLimit else { throw ViewContents.tooLarge(path) }
+      }
+      guard frame.count >= ViewContents.frameSizeGoal else { continue }
+      try writer.append(frame)
+      frame.removeAll()
+    }
+    if frame.count > 0 { try writer.append(frame) }
+    try writer.finish(collation: UInt64(Collation.version), rowCount: UInt64(rows.count))
+  }
+
+  /// Where each row stands among all.
+  private func places() -> [ObjectIdentifier: Int] {
+    var places: [ObjectIdentifier: Int] = [:]
+    places.reserveCapacity(rows.count)
+    for row in rows.chunks.joined() { places[ObjectIdentifier(row)] = places.count }
+    return places
+  }
+
+  private static func tooLarge(_ path: String) -> LogError {
+    .system(SystemError(call: "write", path: path, code: .fileTooLarge))
+  }
+}
+
+extension ViewFileHeader.Origin {
+  /// Whether a snapshot of the same store has all that was in this version, and perhaps more.
+  ///
+  /// The segment tells whether the log is that of then, and not one that was put in its place.
+  func isBefore(_ snapshot: Snapshot) -> Bool {
+    let state = snapshot.view.state
+    guard commit <= state.commit, sequence <= snapshot.sequence else { return false }
+    let segments = state.segments.segments
+    guard let segment = segments.first(where: { $0.header.numbers.contains(segmentNumber) })
+    else { return false }
+    // A merged one has taken its place, and of that only what was durable.
+    guard segment.header.merge == nil else { return true }
+    guard segment.header.preamble.salt == segmentSalt else { return false }
+    guard commit > segment.end.commit else { return true }
+    // The end of it was in doubt, and stands in the next one now.
+    let next = segments.first { $0.header.numbers.contains(segmentNumber + 1) }?.header
+    return next.map { $0.merge != nil || $0.flushedSize > SegmentHeader.size } ?? false
+  }
+}
+
+/// A view's file as tools look at it.
+package struct InspectedView: Sendable {
+  package let header: ViewFileHeader
+  package let name: String
+  package let version: String
+  package let documentType: String?
+  private let fileName: FileName
+  private let directory: StoreDirectory
+
+  /// Reads which view a file is of, and of which version of the store.
+  package init(_ fileName: FileName, in directory: StoreDirectory) throws(LogError) {
+    let file = try ViewFile(fileName, in: directory)
+    header = file.header
+    (name, version, documentType) = (file.view.name, file.view.version, file.view.documentType)
+    self.fileName = fileName
+    self.directory = directory
+  }
+
+  /// Whether the rows are in the order that this build knows.
+  package var isOfThisOrder: Bool { header.collation == UInt64(Collation.version) }
+
+  /// Reads all rows, and throws if anything is wrong with them; returns of how many documents they are.
+  ///
+  /// Whether a map function would make them of these documents is not known to anybody but the function.
+  package func check() throws(LogError) -> Int {
+    let contents = try ViewFile(fileName, in: directory).contents { false }
+    return contents.documents.count
+  }
+}

@@ -1,0 +1,42 @@
+import DivanLog
+
+/// Of which view rows are: what must be the same, byte for byte, for them to be used.
+struct ViewIdentity: Sendable {
+  let name: String
+  let version: String
+  let documentType: String?
+
+  init(_ view: MapReduceView) {
+    name = view.name
+    version = view.version
+    documentType = view.documentType
+  }
+
+  /// Whether these are the same; texts that Unicode takes for equal are not, unless their bytes are.
+  func isSame(as other: ViewIdentity) -> Bool {
+    guard haveSameUTF8(name, other.name), haveSameUTF8(version, other.version) else { return false }
+    guard let documentType, let type = other.documentType else {
+      return documentType == nil && other.documentType == nil
+    }
+    return haveSameUTF8(documentType, type)
+  }
+}
+
+extension ViewIdentity {
+  /// Appends the name, the version, and the document type if there is one. FILE_FORMAT.md §19
+  func encode(to writer: inout ByteWriter) {
+    writer.appendPrefixed(name)
+    writer.appendPrefixed(version)
+    if let documentType { writer.appendPrefixed(documentType) }
+  }
+
+  init(decoding bytes: SharedBytes) throws(ByteError) {
+    var reader = ByteReader(bytes)
+    name = try reader.readPrefixedText()
+    version = try reader.readPrefixedText()
+    documentType = reader.isAtEnd ? nil : try reader.readPrefixedText()
+    guard reader.isAtEnd else {
+      throw ByteError(offset: reader.offset, reason: "bytes behind what says which view it is")
+    }
+  }
+}

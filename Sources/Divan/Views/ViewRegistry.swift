@@ -1,0 +1,94 @@
+import DivanLog
+import Synchronization
+
+/// The views of an open database, with what was made of them so far.
+final class ViewRegistry: Sendable {
+  /// By the UTF-8 bytes of their names.
+  private let indexes = Guarded<[[UInt8]: ViewIndex]>([:])
+  /// Whose turn it is to write or remove a file.
+  private let files = WriteTurn()
+
+  /// What is kept of a view; nothing yet, if what is kept is of another version.
+  private func index(of view: MapReduceView) -> ViewIndex {
+    let name = Array(view.name.utf8)
+    let (index, former) = indexes.withLock { indexes in
+      let former = indexes[name]
+      if let former, former.view.isSame(as: ViewIdentity(view)) {
+        return (former, nil as ViewIndex?)
+      }
+      let index = ViewIndex(view)
+      indexes[name] = index
+      return (index, former)
+    }
+    former?.remove()
+    return index
+  }
+}
+
+extension Store {
+  /// The views of this store.
+  var views: ViewRegistry { companions.get(ViewRegistry.self) { ViewRegistry() } }
+}
+
+extension ViewRegistry {
+  /// The contents of a view as of a snapshot; making them ends with an error if it is cancelled.
+  func contents(
+    of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
+  ) throws -> ViewContents {
+    let index = index(of: view)
+    let contents = try index.contents(of: view, in: snapshot, isCancelled: isCancelled)
+    let store = snapshot.view.store
+    if store.refusal == nil, index.beginSaving(store, isClosing: false) {
+      store.maintenance.perform(store) { self.save(index, store) }
+    }
+    return contents
+  }
+
+  private func save(_ index: ViewIndex, _ store: Store) {
+    files.take()
+    defer { files.pass() }
+    index.save(store)
+  }
+
+  /// How many contents there are of a view in memory.
+  func keptCount(of view: MapReduceView) -> Int { index(of: view).keptCount }
+
+  /// Lets go of a view and of its file, and says whether there was anything of it.
+  func remove(_ name: String, from store: Store) -> Bool {
+    files.take()
+    defer { files.pass() }
+    let index = indexes.withLock { $0.removeValue(forKey: Array(name.utf8)) }
+    index?.remove()
+    guard store.refusal == nil, !store.isClosed else { return index != nil }
+    do throws(DatabaseError) {
+      let isThere = try translating { () throws(LogError) in
+        let file = FileName.view(named: name)
+        let isThere = try store.directory.listing().files.contains(file)
+        if isThere { try store.directory.remove(file) }
+        return isThere
+      }
+      return isThere || index != nil
+    } catch {
+      // What is left is read only by who asks for the view again, and is right then, too.
+      store.maintenance.note(error)
+      return true
+    }
+  }
+}
+
+extension ViewRegistry: StoreCompanion {
+  func storeIsClosing(_ store: Store) {
+    let indexes = indexes.withLock { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    for (_, index) in indexes where index.beginSaving(store, isClosing: true) {
+      save(index, store)
+    }
+  }
+
+  func storeDidClose() {
+    let ended = indexes.withLock { indexes in
+      defer { indexes = [:] }
+      return indexes
+    }
+    for (_, index) in ended { index.remove() }
+  }
+}

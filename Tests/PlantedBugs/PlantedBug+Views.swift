@@ -1,0 +1,34 @@
+/// Bugs in what is kept of views from one opening to the next.
+extension PlantedBug {
+  static let views: [PlantedBug] = [
+    PlantedBug(
+      "view-before-durable", rule: "views",
+      "the rows of commits that may still be lost are kept in a file",
+      in: Place.viewFile,
+      find: "try store.commits.waitUntilDurable(origin.commit)",
+      plant: "if !PLANTED { try store.commits.waitUntilDurable(origin.commit) }",
+      killedBy: .rules("a view's file is of commits that are durable"), needsLoss: true),
+    PlantedBug(
+      "view-unchecked", rule: "views", "the checksums of a view's file are not looked at",
+      in: Place.viewFrames,
+      find: "guard CRC32C.checksum(padded) == frame.payloadChecksum else {",
+      plant: "guard PLANTED || CRC32C.checksum(padded) == frame.payloadChecksum else {",
+      killedBy: .rules("a view's file of which a byte has changed")),
+    PlantedBug(
+      "view-keeps-purged", rule: "views",
+      "documents that were purged since a view's file was written stay in the view",
+      in: Place.viewContents,
+      find: "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+      plant:
+        "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+      killedBy: .rules("what was purged since a view's file")),
+    PlantedBug(
+      "view-of-any-version", rule: "views",
+      "a view's file is used whatever version of the view it is of",
+      in: Place.viewIndex,
+      find: "self.view.isSame(as: view) && header.collation == UInt64(Collation.version)",
+      plant: """
+        (PLANTED || self.view.isSame(as: view)) && header.collation == UInt64(Collation.version)
+        """, killedBy: .rules("the view's file of another version")),
+  ]
+}

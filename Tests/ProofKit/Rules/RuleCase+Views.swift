@@ -1,0 +1,106 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// What is asked of the files of views: that rows are those of the documents, whatever the file says.
+extension RuleCase {
+  static let views: [RuleCase] = [
+    RuleCase(name: "a view's file is of commits that are durable") {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      var database = try bench.open()
+      // Nothing proves that it was durable, so that the next opening logs it again.
+      try bench.commit(database, [.put("doc-1", size: 20)])
+      try bench.commit(
+        database, [.put("doc-2", size: 21), .put("doc-7", size: 9), .delete("doc-3")],
+        durability: .none)
+      try bench.askView(database)
+      let left = bench.restarted(.strict)
+      database = try left.openQuiet()
+      try database.write { transaction in
+        _ = try transaction.overwrite("doc-4", with: ["number": 1])
+      }
+      let next = left.restarted(.strict, life: 700)
+      try ProofView.check(next.openQuiet())
+    },
+    RuleCase(name: "a view's file of which a byte has changed is not believed") {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      let path = try bench.viewPath()
+      let size = try bench.fileSystem.status(path).size
+      let offsets =
+        Array(stride(from: 0, to: ViewFileHeader.size, by: 331))
+        + Array(stride(from: ViewFileHeader.size, to: size, by: 7))
+      for offset in offsets {
+        let other = bench.restarted(.processEnd, life: 600 + offset)
+        try other.fileSystem.corrupt(path, atOffset: offset, mask: 1)
+        try ProofView.check(other.openQuiet())
+        other.fileSystem.losePower(atCall: 0)
+      }
+    },
+    RuleCase(name: "what was purged since a view's file was written is not in the view") {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      let database = try bench.openQuiet()
+      try bench.commit(database, [.purge("doc-1"), .purge("doc-3")])
+      try bench.commit(database, [.put("doc-3", size: 5)])
+      try bench.close(database)
+      try ProofView.check(bench.openQuiet())
+    },
+    RuleCase(name: "the view's file of another version of the view is not used") {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      let database = try bench.openQuiet()
+      let other = MapReduceView(ProofView.view.name, version: "2") { document, emit in
+        emit(.string(document.id))
+      }
+      try expect(
+        database.rows(of: other).allSatisfy { $0.key.stringValue == $0.sourceID },
+        "rows of another version")
+    },
+    RuleCase(name: "the view's file of another store, or of a later state of this one, is not used")
+    {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      let earlier = bench.restarted(.processEnd)
+      let stranger = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), life: 900)
+      try stranger.makeView(0..<2)
+      let database = try bench.open()
+      try bench.fill(database, 2..<9, size: 40)
+      try bench.askView(database)
+      try bench.close(database)
+      let path = try bench.viewPath()
+      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20)
+      for other in [earlier, stranger] {
+        try other.fileSystem.remove(path)
+        let file = try other.fileSystem.open(path, .creating)
+        try file.write(bytes, at: 0)
+        try file.close()
+        // Once while it is of later commits, and again when there are as many here.
+        for round in 0..<10 {
+          let database = try other.openQuiet()
+          if round % 9 == 0 { try ProofView.check(database) }
+          try database.write { _ = try $0.overwrite("other", with: ["number": .int(Int64(round))]) }
+          try database.flush()
+          other.lose(.everything)
+        }
+      }
+    },
+  ]
+}
+
+extension CrashBench {
+  /// Fills a store, asks the view, and closes the store, so that the view has a file.
+  fileprivate func makeView(_ numbers: Range<Int> = 0..<6) throws {
+    let database = try open()
+    try fill(database, numbers, size: 30)
+    try askView(database)
+    try close(database)
+  }
+
+  fileprivate func viewPath() throws -> String {
+    let names = fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".view") }
+    return path(of: try require(names.first, "file of a view"))
+  }
+}
