@@ -267,7 +267,7 @@ extension Store {
       closing.store(true, ordering: .releasing)
       writer = nil
       lock?.release()
-      commits.changes.end()
+      commits.endSignals()
     }
     // What is just being stored has nobody left to refer to it.
     let stored = attachments.close()
