@@ -26,13 +26,14 @@ struct LiveRows: Sendable {
   /// Whether the query is to be run anew.
   private var isStale = true
 
-  init(_ query: QueryCore, load: Load?) {
+  /// How many rows are kept behind those that are shown, so that some may go before the query is run anew.
+  private let spareCount: Int
+
+  init(_ query: QueryCore, spareCount: Int = 128, load: Load?) {
     self.query = query
+    self.spareCount = spareCount
     self.load = load
   }
-
-  /// Of rows behind those that are shown, so many are kept, so that some may go before the query is run anew.
-  static let spareCount = 128
 }
 
 /// What becomes of one document's row.
@@ -58,7 +59,7 @@ extension LiveRows {
   private var wantedCount: Int? {
     query.limit.flatMap { limit in
       let (sum, isTooLarge) = limit.addingReportingOverflow(query.offset)
-      return isTooLarge || sum > .max - 2 * LiveRows.spareCount ? nil : sum
+      return isTooLarge || sum > .max - 2 * spareCount ? nil : sum
     }
   }
 
@@ -157,7 +158,7 @@ extension LiveRows {
   ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
     var core = query
     core.offset = 0
-    core.limit = wantedCount.map { $0 + LiveRows.spareCount }
+    core.limit = wantedCount.map { $0 + spareCount }
     if core.limit == nil { core.sorts = [] }
     let run = try QueryRun(view, core)
     var edits: [LiveEdit] = []
@@ -219,8 +220,8 @@ extension LiveRows {
   /// Lets go of rows that are far behind those that are shown.
   private mutating func forgetSpareRows() {
     guard let wantedCount else { return }
-    let limit = wantedCount + LiveRows.spareCount
-    guard list.count > limit + LiveRows.spareCount else { return }
+    let limit = wantedCount + spareCount
+    guard list.count > limit + spareCount else { return }
     let spare = (limit..<list.count).map { list[$0] }
     list.replace(spare, with: [])
     for row in spare { byID[DocumentKey(row.id)] = nil }
