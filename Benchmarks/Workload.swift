@@ -21,7 +21,7 @@ struct Workload: Sendable {
   /// All of them, in the order in which they run.
   static let all =
     loading + committing + reading + scanning + querying + opening + taking + converting + coding
-    + branching + viewing + attaching + modelling + observing + transferring
+    + branching + viewing + following + attaching + modelling + observing + transferring
 
   /// Whether `--only` names it, or the beginning of its name where that is no other's whole name.
   func isChosen(by options: Options) -> Bool {

@@ -103,6 +103,12 @@ struct ConcurrencyTests {
     #expect(run.failures.isEmpty, "\(run.failures)")
   }
 
+  @Test func `whoever follows queries while threads write misses nothing`() throws {
+    let run = ProofRun(LiveProof.name, budget: .test)
+    try LiveProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures)")
+  }
+
   @Test func `asynchronous callers commit together and none is lost`() async throws {
     let database = try Database.inMemory()
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -625,6 +625,59 @@ struct CatalogueTests {
     #expect(try database.snapshot().count(films.filter { $0["silent"] == true }) == 2)
   }
 
+  @MainActor final class ChoreBoard {
+    let context: ModelContext
+    let late: LiveQuery<Chore>
+    init(_ database: Database) {
+      context = database.makeContext(isolation: #isolation)
+      late = context.live(Query<Chore>().filter { $0.due != nil }.sort(\.due))
+    }
+  }
+
+  @MainActor private func show(_ late: LiveQuery<Chore>) {
+    late.onChange = { change in
+      print(change.insertions, change.deletions)
+    }
+  }
+
+  @Test func `what queries mean is followed`() async throws {
+    let database = try open()
+    var titles: [String] = []
+    @Sendable func put(_ title: String, _ year: Int64) throws {
+      try database.write { transaction in
+        _ = try transaction.put(Document(["title": .string(title), "year": .int(year)]))
+      }
+    }
+    for (title, year) in [("Nosferatu", 1922), ("Metropolis", 1927), ("M", 1931)] {
+      try put(title, Int64(year))
+    }
+    let silent = Query<Document>().filter { $0["year"] < 1930 }.sort("title")
+    for try await films in database.updates(of: silent) {
+      titles = films.compactMap { $0["title"]?.stringValue }
+      if films.count == 2 { break }
+    }
+    #expect(titles == ["Metropolis", "Nosferatu"])
+    let writer = Task {
+      try await Task.sleep(for: .milliseconds(20))
+      try put("Faust", 1926)
+    }
+    for try await films in database.updates(of: silent) {
+      let changes = films.changes
+      print(changes.deletions, changes.insertions, changes.moves, changes.updates)
+      if films.count > 2 { break }
+    }
+    try await writer.value
+
+    let board = await ChoreBoard(database)
+    await show(board.late)
+    try await MainActor.run {
+      let chore = Chore(in: board.context)
+      chore.due = Date(timeIntervalSince1970: 0)
+      try chore.save()
+      #expect(board.late.results == [chore])
+    }
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -646,6 +699,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 58)
+    #expect(count == 62)
   }
 }

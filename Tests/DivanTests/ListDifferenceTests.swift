@@ -1,27 +1,12 @@
-import Divan
 import Testing
+
+@testable import Divan
 
 /// From two lists to what comes, goes, moves and changes between them.
 struct ListDifferenceTests {
   private struct Item: Identifiable, Equatable {
     var id: Int
     var text = ""
-  }
-
-  /// Makes the new list as a table view does: takes out what goes and what moves, then puts in what comes and what
-  /// moves, from the front, and at last shows anew what has changed.
-  private func table(_ old: [Item], _ new: [Item], _ difference: ListDifference) -> [Item] {
-    var list = old
-    let gone = (difference.deletions + difference.moves.map(\.from)).sorted(by: >)
-    for index in gone { list.remove(at: index) }
-    let come =
-      difference.insertions.map { ($0, new[$0]) } + difference.moves.map { ($0.to, old[$0.from]) }
-    for (index, item) in come.sorted(by: { $0.0 < $1.0 }) { list.insert(item, at: index) }
-    for update in difference.updates {
-      #expect(list[update.to] == old[update.from])
-      list[update.to] = new[update.to]
-    }
-    return list
   }
 
   @Test func `what comes, goes, moves and changes is told apart`() {
@@ -59,9 +44,48 @@ struct ListDifferenceTests {
         }
       }
       let difference = ListDifference(from: old, to: new)
-      #expect(table(old, new, difference) == new, "seed \(seed): \(old) \(new)")
+      #expect(TableView.show(old, new, difference) == new, "seed \(seed): \(old) \(new)")
       difference.apply(to: &old, from: new)
       #expect(old == new, "seed \(seed)")
+    }
+  }
+
+  @Test func `what is known of a list in order is told as a difference of it`() {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    for _ in 0..<800 {
+      // Elements sorted by a number that some of them change.
+      var numbers: [Int: Int] = [:]
+      for id in 0..<Int.random(in: 0...40, using: &random) {
+        numbers[id] = Int.random(in: 0..<100, using: &random)
+      }
+      func sorted() -> [Int] {
+        numbers.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key)
+      }
+      let old = sorted()
+      var changed: Set<Int> = []
+      for _ in 0..<Int.random(in: 0...25, using: &random) {
+        let id = Int.random(in: 0..<50, using: &random)
+        numbers[id] =
+          Bool.random(using: &random) ? Int.random(in: 0..<100, using: &random) : nil
+        changed.insert(id)
+      }
+      let new = sorted()
+      let shifted = changed.compactMap { id in
+        old.firstIndex(of: id).flatMap { from in
+          new.firstIndex(of: id).map { ListDifference.Change(from: from, to: $0) }
+        }
+      }
+      let difference = ListDifference(
+        deletions: old.indices.filter { !new.contains(old[$0]) },
+        insertions: new.indices.filter { !old.contains(new[$0]) }, shifted: shifted, updates: [])
+      #expect(TableView.show(old, new, difference) == new, "seed \(seed): \(old) \(new)")
+      #expect(difference.moves.allSatisfy { changed.contains(new[$0.to]) }, "seed \(seed)")
+      if old == new { #expect(difference.isEmpty, "seed \(seed)") }
+      var list = old
+      difference.apply(to: &list, inserting: difference.insertions.map { new[$0] })
+      #expect(list == new, "seed \(seed): \(old) \(new)")
     }
   }
 

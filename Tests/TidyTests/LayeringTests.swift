@@ -14,6 +14,7 @@ struct LayeringTests {
       "Sources/DivanLog/Bytes", "Sources/DivanLog/File", "Sources/DivanLog/Format",
     ],
     "Sources/Divan/Errors": [],
+    "Sources/Divan/Lists": [],
     "Sources/Divan/Document": ["Sources/Divan/Errors"],
     "Sources/Divan/Index": ["Sources/Divan/Errors"],
     "Sources/Divan/Store": [
@@ -21,13 +22,15 @@ struct LayeringTests {
     ],
     "Sources/Divan/Query": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
+      "Sources/Divan/Lists",
     ],
     "Sources/Divan/Views": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
+      "Sources/Divan/Lists",
     ],
     "Sources/Divan/Model": [
       "Sources/Divan/Errors", "Sources/Divan/Document", "Sources/Divan/Store",
-      "Sources/Divan/Query", "Sources/Divan/Views",
+      "Sources/Divan/Lists", "Sources/Divan/Query", "Sources/Divan/Views",
     ],
   ]
 

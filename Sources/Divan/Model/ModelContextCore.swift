@@ -27,6 +27,8 @@ final class ModelContextCore {
   private var unsavedSignal: ChangeSignal?
   /// Those who are to be told of models that took something over.
   var followers: [ModelUpdates.WeakFollower] = []
+  /// What shows the same snapshot.
+  var liveQueries: [WeakLiveQuery] = []
   /// Changed models whose documents were changed elsewhere, and those that could not be read;
   /// `refresh` looks at them again.
   var outdated: Set<DocumentKey> = []
@@ -284,7 +286,8 @@ extension ModelContextCore {
   /// - Throws: whatever reading throws.
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
-    try telling { (taken) throws in
+    defer { updateLiveQueries() }
+    return try telling { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)
       if isInTransaction { noteAllOutdated() }
       try updateOutdated(settlesConflicts: settlesConflicts, &taken)
@@ -405,6 +408,7 @@ extension ModelContextCore {
     } catch {
       handle?.errorHandler?(error)
     }
+    updateLiveQueries()
   }
 
   private func update(

@@ -43,30 +43,30 @@ extension Database {
 private final class ModelFollower: @unchecked Sendable {
   private weak var context: ModelContext?
   private weak var actor: (any Actor)?
-  private let changes: ChangeSignal
+  private let changesAndPurges: ChangeSignal
   private let unsaved: ChangeSignal
-  /// The last change that the context shows when it is made.
-  private let firstSequence: UInt64?
+  /// What the context shows when it is made: ``Snapshot/changesAndPurges``.
+  private let first: UInt64?
 
   init(_ context: ModelContext, of database: Database, on actor: any Actor) {
     self.context = context
     self.actor = actor
-    changes = database.store.commits.changes
+    changesAndPurges = database.store.commits.changesAndPurges
     unsaved = context.core.signalUnsaved()
-    firstSequence = context.core.snapshot?.sequence
+    first = context.core.snapshot?.changesAndPurges
   }
 
   /// Moves the context on whenever the database was changed, until it is gone or the database is closed.
   func follow() async {
-    var last = firstSequence
-    while let sequence = last, !Task.isCancelled {
-      await changes.wait(beyond: sequence)
+    var last = first
+    while let count = last, !Task.isCancelled {
+      await changesAndPurges.wait(beyond: count)
       guard !Task.isCancelled, let actor else { return }
-      last = await moveOn(from: sequence, actor)
+      last = await moveOn(from: count, actor)
     }
   }
 
-  /// Moves the context on; returns the last change that it shows then, or nil if it goes no further.
+  /// Moves the context on; returns what it shows then, or nil if it goes no further.
   private func moveOn(from last: UInt64, _ actor: isolated any Actor) -> UInt64? {
     guard let context else { return nil }
     let core = context.core
@@ -76,9 +76,9 @@ private final class ModelFollower: @unchecked Sendable {
       if core.source.isClosed { return nil }
       context.errorHandler?(error)
       // Where it did not come further, it would not the next time either.
-      if core.snapshot?.sequence == last { return nil }
+      if core.snapshot?.changesAndPurges == last { return nil }
     }
-    return core.snapshot?.sequence
+    return core.snapshot?.changesAndPurges
   }
 
   /// Saves what is changed, until the context is gone or the database is closed.

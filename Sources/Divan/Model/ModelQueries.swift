@@ -169,7 +169,7 @@ extension ModelContext {
 
 extension ModelContextCore {
   /// A query for what this context makes models of the class of.
-  fileprivate func known<M: Model>(_ query: Query<M>) -> Query<M> {
+  func known<M: Model>(_ query: Query<M>) -> Query<M> {
     var query = query
     query.core.kind = ModelKind.of(M.self, registry)
     return query

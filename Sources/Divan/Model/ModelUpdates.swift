@@ -61,11 +61,11 @@ public struct ModelUpdates: AsyncSequence {
       let core = follower.core
       // What reads a transaction or a snapshot is not moved on by anybody.
       guard case .database(let database) = core.source else { return nil }
-      let signal = database.store.commits.changes
+      let signal = database.store.commits.changesAndPurges
       while !Task.isCancelled, core.handle != nil {
         if let update = follower.missed.take() { return update }
-        let sequence = try core.requireSnapshot().sequence
-        await signal.wait(beyond: sequence)
+        let count = try core.requireSnapshot().changesAndPurges
+        await signal.wait(beyond: count)
         guard !Task.isCancelled, core.handle != nil else { break }
         try core.refresh(settlesConflicts: false)
       }

@@ -8,7 +8,7 @@ struct QueryJudge: Sendable {
   /// Whether other documents than the one that is judged have a say.
   let followsReferences: Bool
   private let filter: CompiledFilter
-  private let sorts: [QuerySort]
+  private let sorts: SortKeys
 
   /// - Throws: `invalidQuery` if the query cannot be answered.
   init(_ query: QueryCore) throws(DatabaseError) {
@@ -16,7 +16,7 @@ struct QueryJudge: Sendable {
     if let refusal = whole.refusal { throw refusal }
     followsReferences = query.followsReferences
     filter = CompiledFilter(whole)
-    sorts = query.sorts
+    sorts = SortKeys(query.sorts)
   }
 
   /// The bytes by which a document is sorted among the results; nil if it is not meant.
@@ -33,6 +33,9 @@ struct QueryJudge: Sendable {
     let row = QueryRow(
       id: id, body: body, references: followsReferences ? QueryReferences(view) : nil)
     guard try filter.accepts(row) else { return nil }
-    return try SortKeys(sorts).key(of: row)
+    return try key(ofResult: row)
   }
+
+  /// The bytes by which a document is sorted that is known to be meant.
+  func key(ofResult row: QueryRow) throws(DatabaseError) -> [UInt8] { try sorts.key(of: row) }
 }

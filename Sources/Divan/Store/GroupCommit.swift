@@ -24,8 +24,10 @@ final class GroupCommit: Sendable {
 
   private let state: Guarded<State>
   private let tail: LogTail
-  /// Told of what can be read.
+  /// Told of what can be read, by the sequence number of the last change.
   let changes: ChangeSignal
+  /// Told of what can be read, by ``StoreState/changesAndPurges``: of purges, too.
+  let changesAndPurges: ChangeSignal
 
   /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
   /// is only read.
@@ -33,6 +35,7 @@ final class GroupCommit: Sendable {
     state = Guarded(State(visible: initial, durableCommit: initial.commit))
     self.tail = tail
     changes = ChangeSignal(initial.lastSequence)
+    changesAndPurges = ChangeSignal(initial.changesAndPurges)
   }
 }
 
@@ -48,12 +51,12 @@ extension GroupCommit {
 
   /// Takes up a new version.
   func add(_ version: StoreState, needsFlush: Bool) {
-    let sequence = state.withLock {
+    let reached = state.withLock {
       $0.waiting.append(Version(state: version, needsFlush: needsFlush))
       $0.publish()
-      return $0.visible.lastSequence
+      return $0.reached
     }
-    changes.note(sequence)
+    tell(reached)
   }
 
   /// Takes up a version that differs from the newest in how it is kept only.
@@ -117,17 +120,29 @@ extension GroupCommit {
     } catch {
       outcome = .failure(error)
     }
-    let (sleepers, sequence) = state.withLock { state in
+    let (sleepers, reached) = state.withLock { state in
       state.isFlushing = false
       switch outcome {
       case .success(let commit): state.noteDurable(commit)
       case .failure(let error): state.fail(GroupCommit.unknownOutcome(error))
       }
       defer { state.sleepers = [] }
-      return (state.sleepers, state.visible.lastSequence)
+      return (state.sleepers, state.reached)
     }
-    changes.note(sequence)
+    tell(reached)
     for sleeper in sleepers { sleeper.signal() }
+  }
+
+  /// Tells those who wait how far readers can see.
+  private func tell(_ reached: (sequence: UInt64, both: UInt64)) {
+    changes.note(reached.sequence)
+    changesAndPurges.note(reached.both)
+  }
+
+  /// Tells those who wait that nothing will come any more.
+  func endSignals() {
+    changes.end()
+    changesAndPurges.end()
   }
 
   /// Stops all committing; versions that wait for a flush are given up.
@@ -144,6 +159,11 @@ extension GroupCommit {
 }
 
 extension GroupCommit.State {
+  /// How far readers can see.
+  fileprivate var reached: (sequence: UInt64, both: UInt64) {
+    (visible.lastSequence, visible.changesAndPurges)
+  }
+
   fileprivate mutating func noteDurable(_ commit: UInt64) {
     durableCommit = max(durableCommit, commit)
     publish()

@@ -22,6 +22,9 @@ extension Snapshot {
     sequence == other.sequence && !hasPurged(since: other)
   }
 
+  /// A number that rises with every change and every purge.
+  var changesAndPurges: UInt64 { view.state.changesAndPurges }
+
   /// The sequence number of the last change in this snapshot; 0 if there is none.
   public var sequence: UInt64 { view.past?.sequence ?? view.state.lastSequence }
 

@@ -269,7 +269,7 @@ extension Store {
       closing.store(true, ordering: .releasing)
       writer = nil
       lock?.release()
-      commits.changes.end()
+      commits.endSignals()
       companions.end()
     }
     // What is just being stored has nobody left to refer to it.

@@ -47,6 +47,9 @@ struct StoreState: Sendable {
     \.documents, \.sequences, \.older, \.catalog,
   ]
 
+  /// Rises with every change, and with every purge, which is no change.
+  var changesAndPurges: UInt64 { lastSequence + purgeCount }
+
   /// Makes a version with nothing in it, or with what runs hold: those of each tree.
   ///
   /// There may be fewer lists of runs than trees; the other trees are empty.

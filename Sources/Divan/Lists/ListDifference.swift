@@ -37,6 +37,9 @@ public struct ListDifference: Sendable, Hashable {
     public let to: Int
   }
 
+  /// Two lists that are the same.
+  init() {}
+
   /// Whether the lists are the same.
   public var isEmpty: Bool {
     deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty
@@ -129,6 +132,35 @@ extension ListDifference {
 }
 
 extension ListDifference {
+  /// Makes a difference of what somebody knows who changes a sorted list.
+  ///
+  /// - Parameters:
+  ///   - deletions: ascending.
+  ///   - insertions: ascending.
+  ///   - shifted: elements that are in both and may have another place among the others, in any order; the remaining ones
+  ///     kept their order. Only of these some are moves.
+  ///   - updates: in the order of the new list.
+  init(deletions: [Int], insertions: [Int], shifted: [Change], updates: [Change]) {
+    self.deletions = deletions
+    self.insertions = insertions
+    self.updates = updates
+    guard !shifted.isEmpty else { return }
+    let shifted = shifted.sorted { $0.to < $1.to }
+    let unsteadyOld = (deletions + shifted.map(\.from)).sorted()
+    let unsteadyNew = (insertions + shifted.map(\.to)).sorted()
+    // Those that have as many steady ones before them as they had have moved among themselves only, if at all.
+    let isNear = shifted.map { change in
+      change.from - unsteadyOld.place(of: change.from)
+        == change.to - unsteadyNew.place(of: change.to)
+    }
+    let near = zip(shifted, isNear).filter(\.1).map(\.0)
+    let stays = ListDifference.longestRise(near.map(\.from))
+    let steady = Set(zip(near, stays).filter(\.1).map(\.0.to))
+    moves = shifted.filter { !steady.contains($0.to) }
+  }
+}
+
+extension ListDifference {
   /// Makes the new list of the old one.
   ///
   /// - Parameters:
@@ -150,14 +182,54 @@ extension ListDifference {
   }
 }
 
+extension ListDifference {
+  /// Makes the new list of the old one, with elements for ``insertions``, in their order.
+  ///
+  /// Costs a move of the elements behind each that came, went or moved, or, where these are many, a new list.
+  func apply<Element>(to list: inout [Element], inserting inserted: [Element]) {
+    precondition(inserted.count == insertions.count, "Other elements than those that came")
+    let moved = moves.map { list[$0.from] }
+    let removed = (deletions + moves.map(\.from)).sorted()
+    let added = (Array(zip(insertions, inserted)) + Array(zip(moves.map(\.to), moved)))
+      .sorted { $0.0 < $1.0 }
+    guard removed.count + added.count > 16 else {
+      for index in removed.reversed() { list.remove(at: index) }
+      for (index, element) in added { list.insert(element, at: index) }
+      return
+    }
+    var (nextRemoved, nextAdded) = (0, 0)
+    var new: [Element] = []
+    new.reserveCapacity(list.count + added.count)
+    for (index, element) in list.enumerated() {
+      if nextRemoved < removed.count, removed[nextRemoved] == index {
+        nextRemoved += 1
+        continue
+      }
+      while nextAdded < added.count, added[nextAdded].0 == new.count {
+        new.append(added[nextAdded].1)
+        nextAdded += 1
+      }
+      new.append(element)
+    }
+    for (_, element) in added[nextAdded...] { new.append(element) }
+    list = new
+  }
+}
+
 extension [Int] {
-  /// Whether numbers that rise have one among them.
-  fileprivate func contains(sorted number: Int) -> Bool {
+  /// How many of numbers that rise are below one.
+  fileprivate func place(of number: Int) -> Int {
     var (low, high) = (0, count)
     while low < high {
       let middle = (low + high) / 2
       if self[middle] < number { low = middle + 1 } else { high = middle }
     }
-    return low < count && self[low] == number
+    return low
+  }
+
+  /// Whether numbers that rise have one among them.
+  fileprivate func contains(sorted number: Int) -> Bool {
+    let place = place(of: number)
+    return place < count && self[place] == number
   }
 }

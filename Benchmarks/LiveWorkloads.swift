@@ -1,0 +1,96 @@
+import Dispatch
+import Divan
+import Synchronization
+
+extension Workload {
+  /// One query that is followed, of which 10,000 documents are results, sorted by their titles.
+  static let following = [
+    Workload(
+      name: "live-update", title: "a change to one of 10,000 followed results, until it is told of",
+      unit: .nanoseconds, limit: 50_000
+    ) { bench in
+      try measureFollowing(bench) { database, follower in
+        var elapsed = 0.0
+        for number in 0..<500 {
+          let moved = bench.samples.document(number * 7919 % followedCount, version: number + 1)
+          try database.write(durability: Durability.none) {
+            _ = try $0.overwrite(moved.id, with: moved.properties)
+          }
+          let clock = ContinuousClock()
+          let start = clock.now
+          guard try await follower.next()?.changes.updates.count == 1 else {
+            throw BenchmarkError("a change was not told of")
+          }
+          elapsed += (clock.now - start).inSeconds
+        }
+        return elapsed / 500
+      }
+    },
+    Workload(
+      name: "live-unconcerned", title: "a change that does not concern a followed query",
+      unit: .nanoseconds
+    ) { bench in
+      try measureFollowing(bench) { database, follower in
+        try database.write(durability: Durability.none) { transaction in
+          for number in 0..<10_000 {
+            _ = try transaction.overwrite("other \(number)", with: ["kind": "other", "number": 1])
+          }
+        }
+        let last = bench.samples.document(0, version: 1)
+        try database.write(durability: Durability.none) {
+          _ = try $0.overwrite(last.id, with: last.properties)
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        guard try await follower.next()?.changes.updates.count == 1 else {
+          throw BenchmarkError("a change was not told of")
+        }
+        return (clock.now - start).inSeconds / 10_000
+      }
+    },
+  ]
+
+  private static let followedCount = 10_000
+
+  /// Nanoseconds that `work` says, which gets a database in memory and a query of it that was followed so far.
+  private static func measureFollowing(
+    _ bench: Bench,
+    _ work:
+      @escaping @Sendable (Database, inout LiveUpdates<Document>.Iterator) async throws ->
+      Double
+  ) throws -> Double {
+    let database = try Database.inMemory()
+    let documents = bench.samples.documents(0..<followedCount)
+    try database.write { try $0.put(contentsOf: documents) }
+    let query = Query<Document>().filter { $0["year"] > 0 }.sort("title")
+    let outcome = Mutex<Result<Double, any Error>?>(nil)
+    let isDone = DispatchSemaphore(value: 0)
+    try withExtendedLifetime(database) {
+      Task.detached {
+        do {
+          var follower = database.updates(of: query).makeAsyncIterator()
+          guard try await follower.next()?.count == followedCount else {
+            throw BenchmarkError("not everything was found")
+          }
+          let seconds = try await work(database, &follower)
+          outcome.withLock { $0 = .success(seconds) }
+        } catch {
+          outcome.withLock { $0 = .failure(error) }
+        }
+        isDone.signal()
+      }
+      isDone.wait()
+      try database.close()
+    }
+    guard let seconds = try outcome.withLock({ $0 })?.get() else {
+      throw BenchmarkError("nothing was measured")
+    }
+    return seconds * 1e9
+  }
+}
+
+extension Duration {
+  fileprivate var inSeconds: Double {
+    Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+}

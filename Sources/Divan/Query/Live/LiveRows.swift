@@ -1,0 +1,234 @@
+import DivanLog
+
+/// The results of a query as of one version of the store, and what makes of them those of a later one.
+///
+/// What has changed since is judged document by document, so that a step costs what the changes cost and not what the
+/// results would. The query is run anew where that does not tell: for the first time, after an error, always for a query
+/// that follows references, and when the rows run out that are kept besides those that are shown.
+///
+/// Invariants: `list` has the rows of all documents that the query means without its limit and offset, or of the first of
+/// them, through `horizon`; `byID` has the same rows; those that are shown have content, if any is wanted.
+struct LiveRows: Sendable {
+  /// Makes what is shown of a document; nil if its ID is enough.
+  typealias Load = @Sendable (Document) throws -> any AnyObject & Sendable
+
+  private let query: QueryCore
+  private let load: Load?
+  /// Nil until the query has been run.
+  private var judge: QueryJudge?
+  private(set) var list = RankedList<LiveRow> { LiveRow.order($0.key, $1.key) }
+  private var byID: [DocumentKey: LiveRow] = [:]
+  /// The key of the last row in `list` if there may be more behind it that are not kept; nil if all are.
+  private var horizon: [UInt8]?
+  /// Of which version these are.
+  private var sequence: UInt64 = 0
+  private var purgeCount: UInt64 = 0
+  /// Whether the query is to be run anew.
+  private var isStale = true
+
+  /// How many rows are kept behind those that are shown, so that some may go before the query is run anew.
+  private let spareCount: Int
+
+  init(_ query: QueryCore, spareCount: Int = 128, load: Load?) {
+    self.query = query
+    self.spareCount = spareCount
+    self.load = load
+  }
+}
+
+/// What becomes of one document's row.
+struct LiveEdit {
+  let old: LiveRow?
+  let new: LiveRow?
+
+  var id: String? { old?.id ?? new?.id }
+}
+
+extension LiveRows {
+  /// Which rows are shown.
+  var window: Range<Int> { window(of: list) }
+
+  private func window(of list: RankedList<LiveRow>) -> Range<Int> {
+    let start = min(query.offset, list.count)
+    return start..<(start + min(query.limit ?? .max, list.count - start))
+  }
+
+  private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
+
+  /// How many rows are shown or passed over at most; nil if there is no limit.
+  private var wantedCount: Int? {
+    query.limit.flatMap { limit in
+      let (sum, isTooLarge) = limit.addingReportingOverflow(query.offset)
+      return isTooLarge || sum > .max - 2 * spareCount ? nil : sum
+    }
+  }
+
+  /// The row of an index among those that are shown.
+  func row(at index: Int) -> LiveRow { list[window.lowerBound + index] }
+}
+
+// MARK: - Moving on
+
+extension LiveRows {
+  /// Makes these the results as of a later version.
+  ///
+  /// - Returns: what has changed of what is shown.
+  /// - Throws: whatever reading and `load` throw, and `cancelled`. The rows are what they were then, and the next step runs
+  ///   the query anew.
+  mutating func advance(
+    to view: StoreView, isCancelled: () -> Bool = { false }
+  ) throws -> ListDifference {
+    let newest = view.past?.sequence ?? view.state.lastSequence
+    guard isStale || newest != sequence || view.state.purgeCount != purgeCount else {
+      return ListDifference()
+    }
+    let wasStale = isStale
+    isStale = true
+    let judge = try requireJudge()
+    var edits: [LiveEdit]?
+    if !wasStale, !judge.followsReferences {
+      edits = try judged(by: judge, in: view, isCancelled)
+    }
+    var horizon = horizon
+    if edits == nil { (edits, horizon) = try foundAnew(by: judge, in: view, isCancelled) }
+    let difference = try apply(edits ?? [], view)
+    self.horizon = horizon
+    forgetSpareRows()
+    (sequence, purgeCount) = (newest, view.state.purgeCount)
+    isStale = false
+    return difference
+  }
+
+  private mutating func requireJudge() throws(DatabaseError) -> QueryJudge {
+    if let judge { return judge }
+    let made = try QueryJudge(query)
+    judge = made
+    return made
+  }
+
+  /// What the changes since the last step make of the rows; nil if too few rows are left then.
+  private func judged(
+    by judge: QueryJudge, in view: StoreView, _ isCancelled: () -> Bool
+  ) throws -> [LiveEdit]? {
+    var edits: [LiveEdit] = []
+    if purgeCount != view.state.purgeCount {
+      // Nothing tells which documents were purged. One that came again has changed, and is met below.
+      try list.forEach { row in
+        if try view.entry(row.id) == nil { edits.append(LiveEdit(old: row, new: nil)) }
+      }
+    }
+    var changes = ChangeCursor(view, since: sequence)
+    while let change = try changes.next() {
+      if isCancelled() { throw Database.cancelledError }
+      let old = byID[DocumentKey(change.id)]
+      let new = try row(of: change, by: judge, in: view, old)
+      guard old !== new else { continue }
+      edits.append(LiveEdit(old: old, new: new))
+    }
+    guard horizon != nil, let wantedCount else { return edits }
+    let left = edits.reduce(list.count) { count, edit in
+      count + (edit.new == nil ? 0 : 1) - (edit.old == nil ? 0 : 1)
+    }
+    return left >= wantedCount ? edits : nil
+  }
+
+  /// The row of a document that has changed: the old one if that is as it was, nil if there is none.
+  private func row(
+    of change: Change, by judge: QueryJudge, in view: StoreView, _ old: LiveRow?
+  ) throws -> LiveRow? {
+    guard !change.isDeleted, let revision = change.revision else { return nil }
+    let body = try change.document.encoded().bytes
+    guard let key = try judge.key(of: SharedBytes(utf8: change.id), body, in: view) else {
+      return nil
+    }
+    if let horizon, LiveRow.order(key, horizon) > 0 { return nil }
+    return row(key, change.id, revision, old)
+  }
+
+  private func row(
+    _ key: [UInt8], _ id: String, _ revision: RevisionID, _ old: LiveRow?
+  ) -> LiveRow {
+    guard let old, old.revision == revision else { return LiveRow(key, id, revision, nil) }
+    return old.key == key ? old : LiveRow(key, id, revision, old.content)
+  }
+
+  /// What running the query makes of the rows, and how far they reach then.
+  private func foundAnew(
+    by judge: QueryJudge, in view: StoreView, _ isCancelled: () -> Bool
+  ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
+    var core = query
+    core.offset = 0
+    core.limit = wantedCount.map { $0 + spareCount }
+    if core.limit == nil { core.sorts = [] }
+    let run = try QueryRun(view, core)
+    var edits: [LiveEdit] = []
+    var found: Set<DocumentKey> = []
+    var last: [UInt8]?
+    try run.forEachInAnyOrder { hit in
+      if isCancelled() { throw Database.cancelledError }
+      let key = try judge.key(ofResult: run.row(try run.record(of: hit)))
+      if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
+      let document = DocumentKey(hit.id)
+      found.insert(document)
+      let old = byID[document]
+      let new = row(key, hit.id, hit.entry.revision, old)
+      if old !== new { edits.append(LiveEdit(old: old, new: new)) }
+      return true
+    }
+    list.forEach { row in
+      if !found.contains(DocumentKey(row.id)) { edits.append(LiveEdit(old: row, new: nil)) }
+    }
+    return (edits, found.count == core.limit ? last : nil)
+  }
+
+  /// Makes edits, and says what becomes of what is shown; changes nothing if it throws.
+  private mutating func apply(_ edits: [LiveEdit], _ view: StoreView) throws -> ListDifference {
+    guard !edits.isEmpty else { return ListDifference() }
+    var changed = list
+    changed.replace(
+      edits.compactMap(\.old).sorted(by: LiveRow.isBefore),
+      with: edits.compactMap(\.new).sorted(by: LiveRow.isBefore))
+    let shift = LiveShift(
+      from: list, window(of: list), to: changed, window(of: changed), edits, isWindowed: isWindowed)
+    let exchanged = try exchangeContent(shift, view)
+    changed.replace(
+      exchanged.map(\.0).sorted(by: LiveRow.isBefore),
+      with: exchanged.map(\.1).sorted(by: LiveRow.isBefore))
+    // From here on nothing throws.
+    list = changed
+    for edit in edits { if let id = edit.id { byID[DocumentKey(id)] = edit.new } }
+    for (_, row) in exchanged { byID[DocumentKey(row.id)] = row }
+    return shift.difference
+  }
+
+  /// The rows that come to be shown and have no content, and those that have it for nothing; each with what replaces it.
+  private func exchangeContent(
+    _ shift: LiveShift, _ view: StoreView
+  ) throws -> [(LiveRow, LiveRow)] {
+    guard let load else { return [] }
+    var exchanged: [(LiveRow, LiveRow)] = []
+    for row in shift.shown where row.content == nil {
+      guard let document = try view.document(row.id) else {
+        preconditionFailure("A document that was found in a version is not in it")
+      }
+      exchanged.append((row, row.with(try load(document))))
+    }
+    for row in shift.hidden where row.content != nil { exchanged.append((row, row.with(nil))) }
+    return exchanged
+  }
+
+  /// Lets go of rows that are far behind those that are shown.
+  private mutating func forgetSpareRows() {
+    guard let wantedCount else { return }
+    let limit = wantedCount + spareCount
+    guard list.count > limit + spareCount else { return }
+    let spare = (limit..<list.count).map { list[$0] }
+    list.replace(spare, with: [])
+    for row in spare { byID[DocumentKey(row.id)] = nil }
+    horizon = list[limit - 1].key
+  }
+}
+
+extension LiveRow {
+  static func isBefore(_ a: LiveRow, _ b: LiveRow) -> Bool { order(a.key, b.key) < 0 }
+}

@@ -1,0 +1,168 @@
+import DivanLog
+import Synchronization
+
+extension Database {
+  /// What a query means: now, and again whenever that has changed.
+  ///
+  /// ```swift
+  /// for try await films in database.updates(of: silentFilms) {
+  ///   titles = films.map { $0["title"] }
+  /// }
+  /// ```
+  ///
+  /// The first result comes at once, and each later one when any document of it has come, gone, moved, or got another winning
+  /// revision; a result that is as it was is not given. Several changes may come together: whoever is slow gets one result
+  /// that says what has changed since the one before. Changes show once they can be read, at ``Durability/full`` once they
+  /// are durable; purges and expiries, too. It ends when the task is cancelled, and throws ``DatabaseError/Code/closed``
+  /// when the database is closed. Any number of tasks may follow queries.
+  ///
+  /// Each change to the database is judged once, by reading its document, and costs nothing more if it does not concern the
+  /// query; one that does costs some microseconds for each document, however many results there are. A query that follows
+  /// references is run anew instead, whatever has changed; and one with a limit now and then, when more than a hundred
+  /// results have gone that it does not know successors of.
+  ///
+  /// What was found is kept in memory, for as long as it is followed: IDs and sorted properties of all documents that the
+  /// query means, and the documents themselves; of a query with a limit and an offset those before its end and some hundred
+  /// more, and the documents within. Between results no snapshot is held.
+  ///
+  /// - Throws: while it is read, what finding throws. The next call then waits for another change, and runs the query anew;
+  ///   what it gives says what has changed since the last result that was given.
+  public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
+    LiveUpdates(store, query.core) { document in try document.withOwnBytes() }
+  }
+
+  /// The values of a type that a query means: now, and again whenever that has changed: see ``updates(of:)-(Query<Document>)``.
+  ///
+  /// A value is decoded when its document comes or changes.
+  ///
+  /// - Throws: while it is read, also what decoding throws, of a document that is none of this type.
+  public func updates<T: Codable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
+    LiveUpdates(store, query.core) { document in try document.decode(T.self) }
+  }
+}
+
+extension Document {
+  /// The same with memory of its own, so that it can be kept without keeping files.
+  fileprivate func withOwnBytes() throws(DatabaseError) -> Document {
+    guard let revision else { return self }
+    var copy = Document(
+      id: id, revision: revision, parent: parentRevision, sequence: sequence, isDeleted: isDeleted,
+      body: SharedBytes(copying: try encoded().bytes.array))
+    copy.attachments = attachments
+    return copy
+  }
+}
+
+/// The results of a query, one after the other: `Database.updates(of:)`.
+public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
+  fileprivate let store: Store
+  fileprivate let query: QueryCore
+  fileprivate let load: LiveRows.Load?
+  fileprivate let show: @Sendable (LiveRow) -> Row
+
+  /// Follows a query whose rows show something of their documents.
+  init(_ store: Store, _ query: QueryCore, load: @escaping @Sendable (Document) throws -> Row) {
+    self.store = store
+    self.query = query
+    self.load = { document in LiveContent(try load(document)) }
+    show = { row in
+      guard let content = row.content as? LiveContent<Row> else {
+        preconditionFailure("A row that is shown has no content")
+      }
+      return content.content
+    }
+  }
+
+  /// Follows a query of which IDs are enough.
+  init(_ store: Store, _ query: QueryCore, show: @escaping @Sendable (_ id: String) -> Row) {
+    self.store = store
+    self.query = query
+    load = nil
+    self.show = { row in show(row.id) }
+  }
+
+  /// Begins with a first result.
+  public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+  /// Reads results.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let updates: LiveUpdates
+    private let follower: LiveFollower
+    /// What the database had when it was looked at last: ``Snapshot/changesAndPurges``.
+    private var seen: UInt64?
+
+    fileprivate init(_ updates: LiveUpdates) {
+      self.updates = updates
+      follower = LiveFollower(LiveRows(updates.query, load: updates.load))
+    }
+  }
+}
+
+extension LiveUpdates.Iterator {
+  /// The next result, when there is one; nil if the task was cancelled.
+  ///
+  /// - Throws: see ``Database/updates(of:)-(Query<Document>)``.
+  public mutating func next(
+    isolation actor: isolated (any Actor)? = #isolation
+  ) async throws -> LiveResult<Row>? {
+    while !Task.isCancelled {
+      let (store, follower) = (updates.store, follower)
+      if let seen { await store.commits.changesAndPurges.wait(beyond: seen) }
+      let step = try await Database.run { isCancelled in
+        follower.step(to: try store.view(), isCancelled)
+      }
+      if Task.isCancelled { break }
+      seen = step.seen
+      switch step.outcome {
+      case .failure(let error): throw error
+      case .success(let result?): return LiveResult(result, updates.show)
+      case .success(nil): break
+      }
+    }
+    return nil
+  }
+}
+
+/// What one look at the database gave.
+struct LiveStep: Sendable {
+  /// What the database had: ``Snapshot/changesAndPurges``.
+  let seen: UInt64
+  /// A result if there is a new one.
+  let outcome: Swift.Result<Result?, any Error>
+
+  struct Result: Sendable {
+    let rows: RankedList<LiveRow>
+    let window: Range<Int>
+    let difference: ListDifference
+    let isFirst: Bool
+    let sequence: UInt64
+  }
+}
+
+/// The rows of a query, brought from one version to the next on whatever thread.
+private final class LiveFollower: Sendable {
+  private struct State {
+    var rows: LiveRows
+    var hasGivenResult = false
+  }
+
+  private let state: Guarded<State>
+
+  init(_ rows: LiveRows) { state = Guarded(State(rows: rows)) }
+
+  func step(to view: StoreView, _ isCancelled: () -> Bool) -> LiveStep {
+    state.withLock { state in
+      LiveStep(
+        seen: view.state.changesAndPurges,
+        outcome: Swift.Result {
+          let difference = try state.rows.advance(to: view, isCancelled: isCancelled)
+          let isFirst = !state.hasGivenResult
+          guard isFirst || !difference.isEmpty else { return nil }
+          state.hasGivenResult = true
+          return LiveStep.Result(
+            rows: state.rows.list, window: state.rows.window, difference: difference,
+            isFirst: isFirst, sequence: view.state.lastSequence)
+        })
+    }
+  }
+}

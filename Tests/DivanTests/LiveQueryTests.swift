@@ -1,0 +1,246 @@
+import Observation
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Queries that follow a context, with their models.
+@MainActor
+struct LiveQueryTests {
+  private class Note: Model, Observable {
+    @Persisted var text: String
+    @Persisted var count: Int
+    @Persisted var isOpen: Bool
+    override class var documentType: String? { "note" }
+  }
+
+  private final class LongNote: Note {
+    override class var documentType: String? { "long" }
+  }
+
+  private let database: Database
+  private let open = Query<Note>().filter { $0.isOpen == true }.sort(\.count)
+
+  init() throws { database = try Database.inMemory() }
+
+  @discardableResult
+  private func note(_ context: ModelContext, _ id: String, _ count: Int) throws -> Note {
+    let note = Note(in: context, id: id)
+    note.count = count
+    note.isOpen = true
+    try note.save()
+    return note
+  }
+
+  private func put(_ id: String, _ count: Int, type: String = "note") throws {
+    try database.put(id, #"{"type": "\#(type)", "count": \#(count), "isOpen": true}"#)
+  }
+
+  /// Lets other tasks run until something holds, for ten seconds at most.
+  private func wait(until condition: () throws -> Bool) async throws {
+    for _ in 0..<2000 {
+      if try condition() { return }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("it did not happen within ten seconds")
+  }
+
+  /// How often someone who reads something is told while something is done.
+  private func told(reading: @escaping () -> Void, by work: () throws -> Void) rethrows -> Int {
+    let told = Recorder<Int>()
+    withObservationTracking(reading) { told.append(1) }
+    try work()
+    return told.all.count
+  }
+
+  @Test func `without an actor it follows what the context saves, and what it is refreshed to`()
+    throws
+  {
+    let context = database.makeContext()
+    let first = try note(context, "a", 1)
+    let live = context.live(open)
+    var changes: [ListDifference] = []
+    live.onChange = { changes.append($0) }
+    #expect(live.results.map(\.id) == ["a"] && live.results[0] === first && live.error == nil)
+    let second = try note(context, "b", 0)
+    #expect(live.results.map(\.id) == ["b", "a"] && live.results[0] === second)
+    // What is not saved makes no difference.
+    second.count = 5
+    first.isOpen = false
+    #expect(live.results.map(\.id) == ["b", "a"] && changes.count == 1)
+    try context.saveAllModels()
+    #expect(live.results.map(\.id) == ["b"] && changes.count == 2)
+    #expect(changes[1].deletions == [1] && changes[1].updates.map(\.from) == [0])
+    // What others change shows when the context looks.
+    try put("c", 1)
+    #expect(live.results.count == 1)
+    try context.refresh()
+    #expect(live.results.map(\.id) == ["c", "b"] && changes[2].insertions == [0])
+    try second.delete()
+    #expect(live.results.map(\.id) == ["c"] && live.results == (try context.find(open)))
+    try context.refresh()
+    #expect(changes.count == 4)
+  }
+
+  @Test func `on an actor it follows by itself, purges too`() async throws {
+    let context = database.makeContext(
+      autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
+    let live = context.live(open)
+    try put("a", 1)
+    try await wait { live.results.map(\.id) == ["a"] }
+    let note = Note(in: context, id: "b")
+    note.isOpen = true
+    try await wait { live.results.map(\.id) == ["b", "a"] }
+    try await database.write { _ = try $0.purge("a") }
+    try await wait { live.results.map(\.id) == ["b"] }
+    try database.close()
+    #expect(live.results.count == 1 && live.error == nil)
+  }
+
+  private actor Keeper {
+    private var context: ModelContext?
+    private var live: LiveQuery<Note>?
+
+    func start(_ database: Database, _ query: Query<Note>) {
+      let context = database.makeContext(isolation: self)
+      live = context.live(query)
+      self.context = context
+    }
+
+    var ids: [String]? { live?.results.map(\.id) }
+  }
+
+  @Test func `it lives on any actor`() async throws {
+    let keeper = Keeper()
+    await keeper.start(database, open)
+    try put("a", 1)
+    for _ in 0..<2000 where await keeper.ids != ["a"] {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(await keeper.ids == ["a"])
+  }
+
+  @Test func `whoever reads results is told when they change, and only then`() throws {
+    let context = database.makeContext()
+    let a = try note(context, "a", 1)
+    try note(context, "b", 2)
+    let live = context.live(open)
+    let read = { _ = live.results }
+    #expect(try told(reading: read, by: { try note(context, "c", 3) }) == 1)
+    // None of these changes which models there are, or their order.
+    #expect(
+      try told(reading: read) {
+        a.text = "x"
+        try a.save()
+        try database.put("x", "{}")
+        try context.refresh()
+        let other = Note(in: context, id: "closed")
+        try other.save()
+      } == 0)
+    #expect(try told(reading: { _ = a.text }, by: { a.text = "y" }) == 1)
+    a.count = 9
+    #expect(try told(reading: read, by: { try a.save() }) == 1)
+    #expect(live.results.map(\.id) == ["b", "c", "a"])
+    #expect(try told(reading: { _ = live.error }, by: { try note(context, "d", 3) }) == 0)
+  }
+
+  @Test func `models that tell nobody are told of by the query`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context)
+    try todo.save()
+    let live = context.live(Query<Todo>())
+    todo.text = "x"
+    #expect(try told(reading: { _ = live.results }, by: { try todo.save() }) == 1)
+    try context.refresh()
+    #expect(live.results.count == 1 && live.results[0] === todo)
+  }
+
+  @Test func `many changes at once show as they would be found`() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededRandom(seed: seed)
+    let context = database.makeContext()
+    let lives = [open, open.limit(5), open.offset(2).limit(7)].map { ($0, context.live($0)) }
+    var shown = lives.map { _ in [String]() }
+    for round in 0..<25 {
+      try database.write { transaction in
+        for _ in 0..<[1, 3, 30].randomElement(using: &random)! {
+          let id = "n\(Int.random(in: 0..<40, using: &random))"
+          let properties: Value.Object = [
+            "type": "note", "count": .int(Int64.random(in: 0..<20, using: &random)),
+            "isOpen": .bool(Int.random(in: 0..<4, using: &random) > 0),
+          ]
+          _ = try transaction.overwrite(id, with: properties)
+        }
+      }
+      for (index, (_, live)) in lives.enumerated() {
+        let old = shown[index]
+        live.onChange = { change in
+          let new = live.results.map(\.id)
+          #expect(TableView.show(old, new, change) == new, "seed \(seed), round \(round)")
+        }
+      }
+      try context.refresh()
+      for (index, (query, live)) in lives.enumerated() {
+        live.onChange = nil
+        #expect(live.results == (try context.find(query)), "seed \(seed), round \(round)")
+        shown[index] = live.results.map(\.id)
+      }
+    }
+  }
+
+  @Test func `it knows subclasses, and a document that becomes one of another class`() throws {
+    let context = database.makeContext(try ModelRegistry(Note.self, LongNote.self))
+    try put("a", 1)
+    try put("b", 2, type: "long")
+    let live = context.live(open)
+    #expect(live.results.map(\.id) == ["a", "b"] && live.results[1] is LongNote)
+    try database.remove("a")
+    try put("a", 3, type: "long")
+    try context.refresh()
+    #expect(live.results.map(\.id) == ["b", "a"] && live.results.allSatisfy { !$0.isDeleted })
+    #expect(live.results == (try context.find(open)))
+  }
+
+  @Test func `a query that cannot be answered says why`() throws {
+    let context = database.makeContext()
+    var query = open
+    query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
+    let live = context.live(query)
+    #expect(live.results.isEmpty && (live.error as? DatabaseError)?.code == .invalidQuery)
+    try database.write { transaction in
+      let live = transaction.models.live(open)
+      #expect((live.error as? DatabaseError)?.code == .inTransaction)
+    }
+  }
+
+  @Test func `what is told of a change may save and look again`() throws {
+    let context = database.makeContext()
+    let live = context.live(open)
+    var counts: [Int] = []
+    live.onChange = { _ in
+      counts.append(live.results.count)
+      if counts.count < 3 { try? note(context, "n\(counts.count)", counts.count) }
+    }
+    try note(context, "a", 0)
+    #expect(counts == [1, 2, 3] && live.results.map(\.id) == ["a", "n1", "n2"])
+    live.onChange = nil
+  }
+
+  @Test func `nothing keeps a query but its owner, and it keeps no context`() throws {
+    var context: ModelContext? = database.makeContext()
+    weak let dropped = context
+    var live = context?.live(open)
+    weak let query = live
+    try note(try #require(context), "a", 1)
+    #expect(live?.results.count == 1)
+    weak let model = live?.results.first
+    #expect(model != nil && context?.core.liveQueries.count == 1)
+    live = nil
+    #expect(query == nil && model == nil && context?.core.liveQueries.isEmpty == true)
+    live = context?.live(open)
+    context = nil
+    #expect(dropped == nil && live?.results.count == 1)
+  }
+}

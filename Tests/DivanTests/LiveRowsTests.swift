@@ -1,0 +1,204 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+@testable import Divan
+
+/// What live queries make of changes, compared with what a plain search finds each time.
+struct LiveRowsTests {
+  private struct Shown: Equatable {
+    var id: String
+    var revision: RevisionID
+  }
+
+  /// A query that is followed, and what was shown last.
+  private struct Followed {
+    let query: QueryCore
+    var rows: LiveRows
+    var shown: [Shown] = []
+
+    init(_ query: QueryCore) {
+      self.query = query
+      rows = LiveRows(query, spareCount: 3) { document in LiveContent(document) }
+    }
+
+    mutating func follow(
+      to snapshot: Snapshot, _ plain: PlainQuery, _ comment: Comment
+    ) throws {
+      let difference = try rows.advance(to: snapshot.view)
+      let all = (0..<rows.window.count).map { rows.row(at: $0) }
+      let new = all.map { Shown(id: $0.id, revision: $0.revision) }
+      #expect(new.map(\.id) == plain.ids(query), comment)
+      #expect(TableView.show(shown, new, difference) == new, comment)
+      #expect(difference.isEmpty == (shown == new), comment)
+      var list = shown
+      difference.apply(to: &list, from: new)
+      #expect(list == new, comment)
+      let old = Dictionary(uniqueKeysWithValues: shown.map { ($0.id, $0.revision) })
+      let updated = Set(
+        new.filter { row in old[row.id].map { $0 != row.revision } ?? false }.map(\.id))
+      #expect(Set(difference.updates.map { new[$0.to].id }) == updated, comment)
+      for row in all {
+        let document = (row.content as? LiveContent<Document>)?.content
+        #expect(document?.id == row.id && document?.revision == row.revision, comment)
+      }
+      var others = 0
+      rows.list.forEach { others += $0.content == nil ? 1 : 0 }
+      #expect(rows.list.count == all.count + others, comment)
+      shown = new
+    }
+  }
+
+  private func everything(_ snapshot: Snapshot) throws -> PlainQuery {
+    var documents = snapshot.documents()
+    var plain = PlainQuery(documents: [:])
+    while let document = try documents.next() {
+      plain.documents[document.id] = document.properties
+    }
+    return plain
+  }
+
+  /// Changes some documents in one transaction.
+  private func change(_ database: Database, _ made: inout RandomQueries) throws {
+    try database.write { transaction in
+      for _ in 0..<made.pick([1, 1, 2, 5, 40]) {
+        let id = "doc-\(made.random.below(90))"
+        switch made.random.below(12) {
+        case 0: _ = try transaction.purge(id)
+        case 1, 2: _ = try transaction.delete(id: id)
+        case 3:
+          // The same again, and only the revision is another.
+          guard let document = try transaction.get(id) else { continue }
+          _ = try transaction.overwrite(id, with: document.properties)
+        case 4:
+          guard let base = try transaction.get(id) else { continue }
+          for number in 0..<2 {
+            var branch = base
+            branch["n"] = .int(Int64(made.random.below(20) + 20 * number))
+            _ = try transaction.put(branch, allowingConflict: true)
+          }
+        case 5:
+          guard let last = try transaction.leaves(of: id).last?.revision else { continue }
+          _ = try transaction.purge(id, revision: last)
+        default: _ = try transaction.overwrite(id, with: made.document())
+        }
+      }
+    }
+  }
+
+  @Test(arguments: 301...312)
+  func `each step says what makes of one result the next, whatever was written`(
+    seed: UInt64
+  ) throws {
+    var made = RandomQueries(seed: seed)
+    let database = try Database.inMemory()
+    if seed % 2 == 0 { for index in RandomQueries.indexes { try database.addIndex(index) } }
+    for _ in 0..<6 { try change(database, &made) }
+    var followed = (0..<14).map { _ in Followed(made.query()) }
+    var queue = QueryCore()
+    queue.sorts = [
+      QuerySort(path: QueryPath(steps: [.key("n")]), descending: true, byBytes: false)
+    ]
+    (queue.limit, queue.offset) = (4, 2)
+    followed.append(Followed(queue))
+    for step in 0..<18 {
+      let snapshot = try database.snapshot()
+      let plain = try everything(snapshot)
+      // Whoever does not look each time is told of several changes at once.
+      for index in followed.indices where made.random.below(4) > 0 || step == 17 {
+        try followed[index].follow(
+          to: snapshot, plain, "seed \(seed), step \(step): \(followed[index].query)")
+      }
+      try change(database, &made)
+    }
+    try database.close()
+  }
+
+  @Test func `of a query with a limit few rows are kept, and more are found when these go`() throws
+  {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 100..<200 {
+        _ = try transaction.put(Document(id: "\(number)", ["n": .int(Int64(number))]))
+      }
+    }
+    let query = Query<Document>().sort("n").offset(1).limit(5)
+    var rows = LiveRows(query.core, spareCount: 10, load: nil)
+    func ids() -> [String] { (0..<rows.window.count).map { rows.row(at: $0).id } }
+    _ = try rows.advance(to: database.snapshot().view)
+    #expect(rows.list.count == 16 && ids() == ["101", "102", "103", "104", "105"])
+    for number in 100..<140 {
+      try database.write { _ = try $0.delete(id: "\(number)") }
+      let difference = try rows.advance(to: database.snapshot().view)
+      #expect(difference.deletions == [0] && difference.insertions == [4])
+      #expect(difference.moves.isEmpty && difference.updates.isEmpty)
+      #expect(ids() == (number + 2..<number + 7).map(String.init))
+      #expect((6...16).contains(rows.list.count))
+    }
+    try database.write { transaction in
+      for number in 0..<60 {
+        _ = try transaction.put(Document(id: "a\(number)", ["n": .int(Int64(number))]))
+      }
+    }
+    _ = try rows.advance(to: database.snapshot().view)
+    #expect(ids() == ["a1", "a2", "a3", "a4", "a5"] && rows.list.count == 16)
+    // What was let go of comes back.
+    try database.write { transaction in
+      for number in 0..<60 { _ = try transaction.delete(id: "a\(number)") }
+    }
+    _ = try rows.advance(to: database.snapshot().view)
+    #expect(ids() == ["141", "142", "143", "144", "145"])
+    try database.close()
+  }
+
+  @Test func `a step that fails changes nothing, and the next one says all`() throws {
+    struct Own: Error {}
+    let database = try Database.inMemory()
+    var rows = LiveRows(Query<Document>().sort("n").core) { document in
+      if document["bad"] == true { throw Own() }
+      return LiveContent(document)
+    }
+    func put(_ id: String, _ properties: Value.Object) throws {
+      try database.write { _ = try $0.overwrite(id, with: properties) }
+    }
+    for id in ["a", "b", "c"] { try put(id, ["n": 1]) }
+    #expect(try rows.advance(to: database.snapshot().view).insertions == [0, 1, 2])
+    try put("a", ["n": 2])
+    try put("d", ["n": 0, "bad": true])
+    for _ in 0..<2 {
+      #expect(throws: Own.self) { try rows.advance(to: database.snapshot().view) }
+      #expect((0..<rows.window.count).map { rows.row(at: $0).id } == ["a", "b", "c"])
+    }
+    try put("d", ["n": 0])
+    let difference = try rows.advance(to: database.snapshot().view)
+    #expect((0..<rows.window.count).map { rows.row(at: $0).id } == ["d", "b", "c", "a"])
+    #expect(difference.insertions == [0] && difference.moves.map(\.from) == [0])
+    #expect(difference.updates.map(\.to) == [3] && difference.deletions.isEmpty)
+    try database.close()
+  }
+
+  @Test func `a step costs what has changed, and not what there is`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      try transaction.put(
+        contentsOf: (0..<10_000).map { Document(id: "\($0)", ["n": .int(Int64($0 % 100))]) })
+    }
+    var rows = LiveRows(Query<Document>().sort("n").core, load: nil)
+    _ = try rows.advance(to: database.snapshot().view)
+    #expect(rows.window.count == 10_000)
+    let first = rows.list
+    for number in 0..<20 {
+      try database.write { _ = try $0.overwrite("\(number * 401)", with: ["n": 1000]) }
+      let difference = try rows.advance(to: database.snapshot().view)
+      #expect(difference.moves.map(\.to) == difference.updates.map(\.to))
+      #expect(difference.moves.count == 1 && difference.deletions.isEmpty)
+    }
+    // Rows that did not change are the same ones.
+    var kept: Set<ObjectIdentifier> = []
+    first.forEach { kept.insert(ObjectIdentifier($0)) }
+    rows.list.forEach { kept.remove(ObjectIdentifier($0)) }
+    #expect(kept.count == 20)
+    #expect(rows.row(at: 9999).id == "802")
+    try database.close()
+  }
+}

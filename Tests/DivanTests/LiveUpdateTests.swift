@@ -1,0 +1,253 @@
+import DivanTesting
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// Following queries as sequences of results.
+@Suite(.timeLimit(.minutes(20)))
+struct LiveUpdateTests {
+  private let database: Database
+  private let open = Query<Document>().filter { $0["done"] == false }.sort("n")
+
+  init() throws { database = try Database.inMemory() }
+
+  private func put(_ id: String, _ number: Int64, done: Bool = false) throws {
+    try database.write { transaction in
+      _ = try transaction.overwrite(id, with: ["n": .int(number), "done": .bool(done)])
+    }
+  }
+
+  private func ids<Row>(_ result: LiveResult<Row>?) -> [String]? {
+    result.map { result in result.indices.map { result.documentID(at: $0) } }
+  }
+
+  private static func last<Row>(_ updates: LiveUpdates<Row>) async throws -> Int {
+    var count = 0
+    for try await _ in updates { count += 1 }
+    return count
+  }
+
+  @Test func `the first result comes at once, and others when it has changed`() async throws {
+    try put("a", 1)
+    try put("b", 2)
+    var results = database.updates(of: open).makeAsyncIterator()
+    let first = try #require(try await results.next())
+    #expect(first.isFirst && first.changes.insertions == [0, 1] && first.map(\.id) == ["a", "b"])
+    // None of these concerns the query.
+    try put("x", 0, done: true)
+    try await database.write { try $0.putLocal("local", [:]) }
+    try await database.write { _ = try $0.delete(id: "x") }
+    try put("c", 0)
+    let second = try #require(try await results.next())
+    #expect(!second.isFirst && ids(second) == ["c", "a", "b"] && second[0]["n"] == 0)
+    #expect(second.changes.insertions == [0] && second.changes.updates.isEmpty)
+    #expect(second.sequence == (try database.snapshot().sequence) && first.sequence == 2)
+    // Another revision is a change, even of the same properties.
+    try put("a", 1)
+    let third = try #require(try await results.next())
+    #expect(third.changes.updates.map(\.to) == [1] && third.changes.moves.isEmpty)
+    // A result that is held stays what it was.
+    #expect(first.map(\.id) == ["a", "b"] && first.count == 2 && first.last?["n"] == 2)
+  }
+
+  @Test func `a result that is as it was is not given`() async throws {
+    try put("a", 1)
+    var results = database.updates(of: open).makeAsyncIterator()
+    _ = try await results.next()
+    try put("b", 2)
+    try await database.write { _ = try $0.delete(id: "b") }
+    try put("x", 0, done: true)
+    try put("c", 3)
+    let next = try #require(try await results.next())
+    #expect(
+      ids(next) == ["a", "c"] && next.changes.insertions == [1] && next.changes.deletions == [])
+  }
+
+  @Test func `whoever is slow gets one result for all that was missed`() async throws {
+    try put("a", 1)
+    var results = database.updates(of: open).makeAsyncIterator()
+    let first = try #require(try await results.next())
+    for number in 2..<100 { try put("n\(number)", Int64(number)) }
+    try put("a", 200)
+    let second = try #require(try await results.next())
+    #expect(second.count == 99 && second.changes.insertions.count == 98)
+    let (old, new) = (first.map { [$0] }, second.map { [$0] })
+    #expect(TableView.show(old, new, second.changes) == new)
+    let database = database
+    let task = Task { try await Self.last(database.updates(of: Query<Document>().limit(0))) }
+    while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
+    // There was nothing more, or this would not wait.
+    task.cancel()
+    #expect(try await task.value == 1)
+  }
+
+  @Test func `purges and expiries show, and what they leave behind`() async throws {
+    for (number, id) in ["a", "b", "c", "d"].enumerated() { try put(id, Int64(number)) }
+    var results = database.updates(of: open.limit(3)).makeAsyncIterator()
+    #expect(ids(try await results.next()) == ["a", "b", "c"])
+    try await database.write { _ = try $0.purge("b") }
+    let second = try await results.next()
+    #expect(ids(second) == ["a", "c", "d"] && second?.changes.deletions == [1])
+    // One that is purged and comes again is another.
+    try await database.write { transaction in
+      try transaction.purge("a")
+      try transaction.purge("c")
+      try transaction.put(Document(id: "c", ["n": 9, "done": false]))
+    }
+    let third = try await results.next()
+    #expect(ids(third) == ["d", "c"] && third?.changes.updates.map(\.to) == [1])
+  }
+
+  @Test func `the winning revision of a conflict is what is shown`() async throws {
+    let base = try await database.write {
+      try $0.put(Document(id: "a", ["n": 1, "done": false, "text": "base"]))
+    }
+    var results = database.updates(of: open).makeAsyncIterator()
+    _ = try await results.next()
+    for text in ["x", "y"] {
+      var branch = base
+      branch["text"] = .string(text)
+      let stored = branch
+      try await database.write { _ = try $0.put(stored, allowingConflict: true) }
+    }
+    let conflict = try #require(try await results.next())
+    #expect(conflict.map(\.revision) == [try database.snapshot().get("a")?.revision])
+    // A branch that loses changes nothing that is shown.
+    let loser = try #require(try database.snapshot().conflicts(of: "a").last?.revision)
+    try await database.write { _ = try $0.purge("a", revision: loser) }
+    try put("b", 2)
+    let next = try #require(try await results.next())
+    #expect(next.changes.insertions == [1] && next.changes.updates.isEmpty)
+  }
+
+  private struct Chore: Codable, Sendable, Equatable {
+    var n: Int
+    var done: Bool
+  }
+
+  @Test func `values are decoded, and one that cannot be is an error that passes`() async throws {
+    try put("a", 1)
+    let query = Query<Chore>().filter { $0.done == false }
+    var results = database.updates(of: query).makeAsyncIterator()
+    #expect(try await results.next().map { Array($0) } == [Chore(n: 1, done: false)])
+    try await database.write { _ = try $0.overwrite("b", with: ["n": "none", "done": false]) }
+    await #expect {
+      _ = try await results.next()
+    } throws: {
+      ($0 as? DatabaseError)?.code == .mismatchedType
+    }
+    try put("b", 2)
+    let next = try #require(try await results.next())
+    #expect(next.map(\.n) == [1, 2] && next.changes.insertions == [1] && !next.isFirst)
+  }
+
+  private final class Note: Model {
+    @Persisted var text: String
+    override class var documentType: String? { "note" }
+  }
+
+  @Test func `models are followed by their IDs`() async throws {
+    let context = database.makeContext()
+    let note = Note(in: context, id: "a")
+    note.text = "x"
+    try note.save()
+    try put("other", 1)
+    let query = Query<Note>().sort(\.text)
+    var results = database.updates(of: query).makeAsyncIterator()
+    #expect(try await results.next().map { Array($0) } == [ModelID<Note>("a")])
+    try await database.write { transaction in
+      _ = try transaction.put(Document(id: "b", ["type": "note", "text": "a"]))
+    }
+    #expect(try await results.next().map { Array($0) } == [ModelID("b"), ModelID("a")])
+  }
+
+  @Test func `a query that cannot be answered is refused`() async throws {
+    var query = Query<Document>()
+    query.core.filter = .refused(DatabaseError(.invalidQuery, "no"))
+    var results = database.updates(of: query).makeAsyncIterator()
+    await #expect {
+      _ = try await results.next()
+    } throws: {
+      ($0 as? DatabaseError)?.code == .invalidQuery
+    }
+  }
+
+  @Test func `whoever waits ends when the task is cancelled`() async throws {
+    let (database, query) = (database, open)
+    let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: query)) } }
+    while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
+    for task in tasks { task.cancel() }
+    for task in tasks { #expect(try await task.value == 1) }
+    #expect(database.store.commits.changesAndPurges.waiterCount == 0)
+  }
+
+  @Test func `whoever follows is told when the database is closed, and does not keep it`()
+    async throws
+  {
+    weak var held: Store?
+    var tasks: [Task<Int, any Error>] = []
+    let query = open
+    do {
+      let database = try Database.inMemory()
+      held = database.store
+      let updates = database.updates(of: query)
+      tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
+      while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
+    }
+    // The last reference to the database is gone, so it is closed.
+    for task in tasks {
+      await #expect {
+        _ = try await task.value
+      } throws: {
+        ($0 as? DatabaseError)?.code == .closed
+      }
+    }
+    tasks = []
+    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(held == nil)
+  }
+
+  @Test(arguments: 1...3)
+  func `nothing is missed while others write`(seed: UInt64) async throws {
+    let (database, query) = (database, Query<Document>().filter { $0["n"] < 20 }.sort("n").limit(9))
+    let follower = Task {
+      var shown: [Document] = []
+      var count = 0
+      for try await result in database.updates(of: query) {
+        let new = Array(result)
+        var list = shown
+        result.changes.apply(to: &list, from: new)
+        #expect(list == new, "seed \(seed)")
+        #expect(TableView.show(shown, new, result.changes) == new, "seed \(seed)")
+        #expect(!result.changes.isEmpty || result.isFirst)
+        shown = new
+        count += 1
+        if new.first?.id == "end" { break }
+      }
+      return (shown, count)
+    }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for writer in 0..<3 {
+        group.addTask {
+          var random = SeededGenerator(seed: seed &* 10 &+ UInt64(writer))
+          for _ in 0..<60 {
+            let (id, number) = ("\(random.below(25))", Int64(random.below(30)))
+            let kind = random.below(8)
+            try await database.write(durability: .none) { transaction in
+              switch kind {
+              case 0: _ = try transaction.delete(id: id)
+              case 1: _ = try transaction.purge(id)
+              default: _ = try transaction.overwrite(id, with: ["n": .int(number)])
+              }
+            }
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    try await database.write { _ = try $0.put(Document(id: "end", ["n": -1])) }
+    let (shown, count) = try await follower.value
+    #expect(shown == (try database.snapshot().find(query)) && count <= 182, "seed \(seed)")
+  }
+}

@@ -1,0 +1,184 @@
+import Dispatch
+import Divan
+import DivanTesting
+import Synchronization
+
+/// Queries that are followed while threads write as fast as they can.
+package struct LiveProof: Proof {
+  package static let name = "live"
+  package static let claim =
+    "whoever follows a query misses nothing, and is told what has changed of it"
+
+  package init() {}
+
+  package func gather(_ run: ProofRun) throws {
+    let count = run.budget.choose(
+      test: 400, ci: 100_000, night: 2_000_000, release: 10_000_000)
+    let cases = [false, true].map { LiveCase(isIndexed: $0, changeCount: count) }
+    run.forEach(cases, name: \.name) { liveCase in
+      for follower in try liveCase.play(seed: run.seed) {
+        for problem in follower.problems.prefix(3) {
+          run.fail("\(follower.query): \(problem)", caseName: liveCase.name)
+        }
+        run.count("results", follower.resultCount)
+        run.count("differences in them", follower.differenceCount)
+      }
+      run.count("changes", count)
+    }
+    run.require("changes", atLeast: 2 * count)
+    run.require("results", atLeast: 20)
+  }
+}
+
+/// A store in memory, two threads that write, and tasks that follow.
+struct LiveCase: Sendable {
+  let isIndexed: Bool
+  let changeCount: Int
+
+  var name: String { isIndexed ? "with indexes" : "without indexes" }
+
+  private static var queries: [Query<Document>] {
+    let tagged = Query<Document>().filter { $0["tags"].contains("x") }
+    return [
+      Query<Document>().filter { $0["n"] < 60 }.sort("n"),
+      tagged.sort("text").sort("n", descending: true).offset(3).limit(10),
+      Query<Document>().filter { $0["text"].hasPrefix("a") }.sort("text").limit(40),
+    ]
+  }
+
+  func play(seed: UInt64) throws -> [LiveFollower] {
+    let database = try Database.inMemory()
+    if isIndexed {
+      try database.addIndex(DocumentIndex("n", on: "n"))
+      try database.addIndex(DocumentIndex("tags", on: "tags", eachElement: true))
+    }
+    let followers = Mutex<[LiveFollower]>([])
+    let group = DispatchGroup()
+    for (number, query) in Self.queries.enumerated() {
+      for pause in [Duration.zero, .milliseconds(number + 1)] {
+        group.enter()
+        Task.detached {
+          var follower = LiveFollower(query: query, pause: pause)
+          await follower.follow(database)
+          let finished = follower
+          followers.withLock { $0.append(finished) }
+          group.leave()
+        }
+      }
+    }
+    let failures = Mutex<[any Error]>([])
+    DispatchQueue.concurrentPerform(iterations: 2) { writer in
+      var random = SeededGenerator(seed: seed &* 2 &+ UInt64(writer))
+      do { try write(changeCount / 2, to: database, &random) } catch {
+        failures.withLock { $0.append(error) }
+      }
+    }
+    if let failure = failures.withLock(\.first) { throw failure }
+    // What all of them find first, which ends their work.
+    try database.write { transaction in
+      for number in 0..<10 {
+        _ = try transaction.put(
+          Document(id: "end \(number)", ["n": -1, "text": "a", "tags": ["x"]]))
+      }
+    }
+    guard group.wait(timeout: .now() + 300) == .success else {
+      throw CrashOracle.Mismatch("whoever followed did not come to the end")
+    }
+    var all = followers.withLock(\.self)
+    let snapshot = try database.snapshot()
+    for index in all.indices { try all[index].compare(with: snapshot) }
+    try database.close()
+    return all
+  }
+
+  /// Changes documents, some of them at once.
+  private func write(
+    _ count: Int, to database: Database, _ random: inout SeededGenerator
+  ) throws {
+    var left = count
+    while left > 0 {
+      let size = min(left, random.below(4) == 0 ? 1 + random.below(8) : 1)
+      try database.write(durability: .none) { transaction in
+        for _ in 0..<size { try change(transaction, &random) }
+      }
+      left -= size
+    }
+  }
+
+  private func change(
+    _ transaction: WriteTransaction, _ random: inout SeededGenerator
+  ) throws {
+    let id = "\(random.below(250))"
+    switch random.below(12) {
+    case 0: _ = try transaction.purge(id)
+    case 1, 2: _ = try transaction.delete(id: id)
+    case 3:
+      guard let base = try transaction.get(id) else { return }
+      for number in 0..<2 {
+        var branch = base
+        branch["n"] = .int(Int64(random.below(50) + 50 * number))
+        _ = try transaction.put(branch, allowingConflict: true)
+      }
+    default:
+      let text = ["ab", "aé", "b", "c"][random.below(4)]
+      let tags: [Value] = random.below(2) == 0 ? ["x", "y"] : ["z"]
+      _ = try transaction.overwrite(
+        id,
+        with: [
+          "n": .int(Int64(random.below(100))), "text": .string(text), "tags": .array(tags),
+        ])
+    }
+  }
+}
+
+/// One who follows a query, and holds each result against the one before and what is said to have changed.
+struct LiveFollower: Sendable {
+  let query: Query<Document>
+  /// How long it takes over each result.
+  let pause: Duration
+  private(set) var shown: [Document] = []
+  private(set) var resultCount = 0
+  private(set) var differenceCount = 0
+  private(set) var problems: [String] = []
+
+  init(query: Query<Document>, pause: Duration) {
+    self.query = query
+    self.pause = pause
+  }
+
+  mutating func follow(_ database: Database) async {
+    do {
+      for try await result in database.updates(of: query) {
+        take(result)
+        if shown.first?.id.hasPrefix("end") == true { return }
+        if pause > .zero { try await Task.sleep(for: pause) }
+      }
+    } catch {
+      problems.append("\(error)")
+    }
+  }
+
+  private mutating func take(_ result: LiveResult<Document>) {
+    let new = Array(result)
+    var made = shown
+    result.changes.apply(to: &made, from: new)
+    if made != new { problems.append("a difference does not lead to the result \(resultCount)") }
+    if result.changes.isEmpty, !result.isFirst {
+      problems.append("the result \(resultCount) is as it was")
+    }
+    shown = new
+    resultCount += 1
+    let changes = result.changes
+    differenceCount +=
+      changes.deletions.count + changes.insertions.count + changes.moves.count
+      + changes.updates.count
+  }
+
+  /// Holds the last result against what the query finds.
+  mutating func compare(with snapshot: Snapshot) throws {
+    let found = try snapshot.find(query)
+    if shown != found {
+      problems.append("\(shown.map(\.id)) were shown at the end, and there are \(found.map(\.id))")
+    }
+  }
+}
