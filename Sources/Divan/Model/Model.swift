@@ -44,8 +44,12 @@ nonisolated open class Model {
   final var isKnown = false
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
-  /// Where the model stands among the unsaved ones of its context; 0 if it is none of them.
-  final var unsavedOrder: UInt64 = 0
+  /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
+  final var unsavedPlace = 0
+  /// What the model was before its context's transaction changed it; nil elsewhere.
+  final var reversal: ModelReversal?
+  /// When its context's transaction was read for the model last: see ``ModelReversals``.
+  final var lastReading = 0
   /// What the properties that are references refer to, by their numbers.
   final var references: [Int: ModelReference] = [:]
   /// The same of properties that refer to several.

@@ -31,13 +31,19 @@ public final class ModelContext {
   ///
   /// Then ``model(_:_:)`` and cursors look at all properties of what they give, as ``Model/load()`` does,
   /// and throw.
-  public var isStrict = false
+  public var isStrict: Bool {
+    get { core.isStrict }
+    set { core.isStrict = newValue }
+  }
 
   /// Whether models tell those who observe them of reads and changes, if their classes are `Observable`.
   ///
   /// Set it to false for bulk work before models are made or loaded: those that come into the context while
   /// it is false cost what models of other classes do.
-  public var isObservable = true
+  public var isObservable: Bool {
+    get { core.isObservable }
+    set { core.isObservable = newValue }
+  }
 
   init(_ source: ModelSource, _ registry: ModelRegistry?) {
     core = ModelContextCore(source, registry)
@@ -181,10 +187,13 @@ public struct ModelCursor<M: Model> {
   private let core: ModelContextCore
   private var documents: DocumentCursor
   private let snapshot: Snapshot
+  /// Which one of the context's snapshots that is.
+  private let snapshotCount: Int
 
   init(_ core: ModelContextCore, _ snapshot: Snapshot, _ range: IDRange) {
     self.core = core
     self.snapshot = snapshot
+    snapshotCount = core.snapshotCount
     documents = snapshot.documents(range)
   }
 
@@ -192,12 +201,14 @@ public struct ModelCursor<M: Model> {
   public mutating func next() throws -> M? {
     while true {
       // The context may be over, and with it what is read from.
-      _ = try core.requireSnapshot()
-      guard let found = try documents.next() else { return nil }
+      try core.requireReadable()
+      guard var document = try documents.next() else { return nil }
       // The context may have moved on since: its models say what its snapshot says.
-      guard let document = try core.current(found, in: snapshot),
-        core.isDocument(document, of: M.self)
-      else { continue }
+      if core.isInTransaction || core.snapshotCount != snapshotCount {
+        guard let current = try core.current(document, in: snapshot) else { continue }
+        document = current
+      }
+      guard core.isDocument(document, of: M.self) else { continue }
       let model = try core.model(M.self, of: document)
       if !model.isDeleted { return model }
     }

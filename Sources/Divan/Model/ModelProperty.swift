@@ -89,6 +89,8 @@ protocol ModelProperty: AnyObject, Sendable {
   var target: Model.Type? { get }
   /// What the property refers to; nothing if it is no reference.
   func references(in model: Model) -> [ModelReference]
+  /// Changes what the property refers to, those in other contexts among them; does nothing if it is no reference.
+  func set(references: [ModelReference], in model: Model)
   /// The models that the property refers to, those that are not there left out.
   func targets(in model: Model) throws -> [Model]
   /// Takes references to a document out of the property.
@@ -105,6 +107,7 @@ extension ModelProperty {
   func forgetTargets(of model: Model) {}
   var target: Model.Type? { nil }
   func references(in model: Model) -> [ModelReference] { [] }
+  func set(references: [ModelReference], in model: Model) {}
   func targets(in model: Model) throws -> [Model] { [] }
   func removeReferences(to target: DocumentKey, in model: Model) {}
   func setProbe(in model: Model) -> Model? { nil }

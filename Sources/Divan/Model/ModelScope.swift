@@ -33,7 +33,7 @@ extension WriteTransaction {
   /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
   /// - Returns: the context, which is to be held by whoever uses it, and ends with the transaction.
   public func makeContext(_ registry: ModelRegistry? = nil) -> ModelContext {
-    ModelContext(.transaction(self), registry)
+    ModelContext(isOver ? .over(WriteTransaction.overError) : .transaction(self), registry)
   }
 }
 

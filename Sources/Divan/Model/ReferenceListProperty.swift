@@ -139,6 +139,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     return model.referenceLists[place.index] ?? []
   }
 
+  func set(references: [ModelReference], in model: Model) {
+    prepare(model)
+    set(references, in: model)
+  }
+
   func targets(in model: Model) throws -> [Model] {
     try model.core?.targets(of: references(in: model), Target.self) ?? []
   }

@@ -124,6 +124,11 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     return model.references[place.index].map { [$0] } ?? []
   }
 
+  func set(references: [ModelReference], in model: Model) {
+    prepare(model)
+    set(references.first, in: model)
+  }
+
   func targets(in model: Model) throws -> [Model] {
     try model.core?.targets(of: references(in: model), Target.self) ?? []
   }
