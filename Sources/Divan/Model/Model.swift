@@ -57,7 +57,7 @@ nonisolated open class Model {
   /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
   final var extras: ModelExtras?
   /// Those who observe the model; nil while nobody ever did.
-  final var observers: ObservationRegistrar?
+  final var observers: ModelObservers?
   /// Whether nobody is told of anything, though the class is `Observable`.
   final var isUnobserved = false
   /// When the model last took over what its document was changed to elsewhere.
@@ -250,8 +250,10 @@ extension Model {
 
   final var changedNames: [String] {
     guard isChanged else { return [] }
-    return modelClass.properties.filter { $0.isDirty(in: self) }.map(\.name)
-      + (extras?.undeclared.keys.sorted() ?? [])
+    var names: [String] = []
+    for place in modelClass.places where isDirty(place) { names.append(place.name) }
+    if let extras { names += extras.undeclared.keys.sorted() }
+    return names
   }
 }
 

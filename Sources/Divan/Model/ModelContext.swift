@@ -202,15 +202,15 @@ public struct ModelCursor<M: Model> {
     while true {
       // The context may be over, and with it what is read from.
       try core.requireReadable()
-      guard var document = try documents.next() else { return nil }
-      // The context may have moved on since: its models say what its snapshot says.
-      if core.isInTransaction || core.snapshotCount != snapshotCount {
-        guard let current = try core.current(document, in: snapshot) else { continue }
-        document = current
+      guard let found = try documents.next() else { return nil }
+      if core.snapshotCount == snapshotCount, !core.isInTransaction {
+        if let model = try core.member(M.self, of: found) { return model }
+        // The context has moved on since: its models say what its snapshot says.
+      } else if let current = try core.current(found, in: snapshot),
+        let model = try core.member(M.self, of: current)
+      {
+        return model
       }
-      guard core.isDocument(document, of: M.self) else { continue }
-      let model = try core.model(M.self, of: document)
-      if !model.isDeleted { return model }
     }
   }
 

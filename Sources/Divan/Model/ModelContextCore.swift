@@ -87,7 +87,9 @@ final class ModelContextCore {
   /// The latter never leaves the context, since it belongs to the transaction's thread.
   func requireSnapshot() throws -> Snapshot {
     try requireReadable()
-    if case .transaction(let transaction) = source { return Snapshot(transaction.view) }
+    if isInTransaction, case .transaction(let transaction) = source {
+      return Snapshot(transaction.view)
+    }
     guard let snapshot else { throw DatabaseError(.closed, "the context was never opened") }
     return snapshot
   }
@@ -95,7 +97,7 @@ final class ModelContextCore {
   /// Throws if nothing can be read.
   func requireReadable() throws {
     if let failure { throw failure }
-    if case .transaction(let transaction) = source { try transaction.check() }
+    if isInTransaction, case .transaction(let transaction) = source { try transaction.check() }
   }
 
   /// Ends the use of the context: from now on nothing is read or saved, and nothing of the source is held.

@@ -27,6 +27,13 @@ extension ModelContextCore {
     return model
   }
 
+  /// The model of a document, if that is one of the class and was not deleted here.
+  func member<M: Model>(_ type: M.Type, of document: Document) throws -> M? {
+    guard isDocument(document, of: type) else { return nil }
+    let model = try model(type, of: document)
+    return model.state == .deleted ? nil : model
+  }
+
   /// What the context's snapshot has of a document that was found in another; nil if nothing.
   func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
     let newest = try requireSnapshot()

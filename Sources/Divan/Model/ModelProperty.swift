@@ -116,7 +116,7 @@ extension ModelProperty {
   var key: String { place.key }
 
   /// Whether the property is to be saved.
-  func isDirty(in model: Model) -> Bool { model.flags(at: place) & PropertyFlags.dirty != 0 }
+  func isDirty(in model: Model) -> Bool { model.isDirty(place) }
 
   func set(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) | flags, at: place)
@@ -131,26 +131,6 @@ extension ModelProperty {
 
   func clear(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) & ~flags, at: place)
-  }
-
-  /// Notes that the value was changed.
-  func noteChange(in model: Model) {
-    let flags = model.flags(at: place)
-    model.setFlags(
-      (flags | PropertyFlags.dirty | PropertyFlags.replaced)
-        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: place)
-    if flags & PropertyFlags.dirty == 0 { model.noteChange() }
-  }
-
-  /// Where the document has something for the property; nil if it has nothing.
-  func storedRange(in model: Model) -> Range<Int>? {
-    guard let body = model.body else { return nil }
-    do throws(DatabaseError) {
-      return try keyBytes.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
-    } catch {
-      model.report(error)
-      return nil
-    }
   }
 
   /// Notes that the document has a value that is none of the property's type.

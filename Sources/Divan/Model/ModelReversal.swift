@@ -70,7 +70,7 @@ extension ModelReversal {
       extras = model.extras
       upgradedFrom = model.upgradedFrom
       changed = Set(
-        model.modelClass.properties.filter { $0.isDirty(in: model) }.map(\.place.index))
+        model.modelClass.places.filter { model.isDirty($0) }.map(\.index))
       self.saved = saved.body
     }
 

@@ -37,7 +37,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = storedRange(in: model)
+    let range = model.storedRange(of: keyBytes)
     let bytes = model.body?.bytes
     let found = range.flatMap { range in bytes.flatMap { ids($0, range) } }
     model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
@@ -126,7 +126,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     }
     model.announcing(observationPath(in: model)) {
       model.referenceLists[place.index] = references
-      noteChange(in: model)
+      model.noteChange(at: place)
     }
     model.core?.announceInverses(
       of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))

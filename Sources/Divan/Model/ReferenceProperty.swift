@@ -18,7 +18,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {
-    let range = storedRange(in: model)
+    let range = model.storedRange(of: keyBytes)
     let id = range.flatMap { range in
       model.body?.bytes.withSpan { String.decode($0, range) }
     }
@@ -112,7 +112,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     let before = model.references[place.index]
     model.announcing(observationPath(in: model)) {
       model.references[place.index] = reference
-      noteChange(in: model)
+      model.noteChange(at: place)
     }
     model.core?.announceInverses(of: [before, reference].compactMap { $0?.key })
   }
