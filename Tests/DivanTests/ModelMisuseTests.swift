@@ -18,20 +18,6 @@ struct ModelMisuseTests {
     context = database.makeContext()
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch let error as DatabaseError { return error.code } catch {}
-    return nil
-  }
-
-  /// Has the codes of the errors that a context is told of gathered.
-  private func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
-    let told = Recorder<DatabaseError.Code>()
-    context.errorHandler = { error in
-      if let error = error as? DatabaseError { told.append(error.code) }
-    }
-    return told
-  }
-
   // MARK: Objects and documents
 
   @Test func `a second object for one document is refused when it is put in or saved`() throws {

@@ -27,7 +27,11 @@ extension Model {
   @usableFromInline @inline(never)
   final func _prepareToRead(_ index: Int) -> Bool {
     let modelClass = modelClass
-    guard index < modelClass.places.count else { return property(index) != nil }
+    guard index < modelClass.places.count else {
+      // It says so.
+      _ = property(index)
+      return false
+    }
     let flags = flags(at: modelClass.places[index])
     // Of what is observed most is there.
     if flags & PropertyFlags.incomplete != 0 { modelClass.properties[index].prepareToRead(self) }
