@@ -75,7 +75,46 @@ struct ModelMisuseTests {
     #expect(list.first == nil && told.all == [.otherModelClass])
   }
 
+  private final class Nameless: Model {
+    @Persisted var text: String
+    override class func makeDocumentID() -> String? { "" }
+  }
+
+  @Test func `a class that makes empty IDs has the database make them`() throws {
+    let model = Nameless(in: context)
+    try model.save()
+    #expect(try !model.id.isEmpty && database.snapshot().exists(model.id))
+    model.text = "x"
+    try model.save()
+    #expect(try database.snapshot().get(model.id)?["text"] == "x")
+  }
+
+  @Test func `a new model of a document is of the class that is registered for it, or refused`()
+    throws
+  {
+    let context = database.makeContext(try ModelRegistry(Person.self))
+    let document = Document(id: "p", ["type": "person"])
+    #expect(code { _ = try context.insert(Todo.self, document: document) } == .otherModelClass)
+    #expect(try context.insert(Model.self, document: document) is Person)
+    #expect(context.unsavedModels.map(\.id) == ["p"])
+  }
+
   // MARK: Contexts
+
+  private final class Link: Model { @Persisted var next: Link? }
+
+  @Test func `a long chain of models in no context comes into one as a whole`() throws {
+    var first: Link?
+    for _ in 0..<5000 {
+      let link = Link()
+      link.next = first
+      first = link
+    }
+    try context.insert(try #require(first))
+    first = nil
+    #expect(context.unsavedModels.count == 5000)
+    #expect(context.unsavedModels.allSatisfy { $0.context === context })
+  }
 
   @Test func `a model in no context cannot be saved or deleted, and stays as it is`() throws {
     let todo = Todo()

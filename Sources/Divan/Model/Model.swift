@@ -130,7 +130,7 @@ nonisolated open class Model {
   open func upgrade(from version: Int) throws {}
 
   /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
-  /// has the database make it.
+  /// or an empty one has the database make it.
   ///
   /// It is asked for once for each model, at the latest when the model comes into a context.
   open class func makeDocumentID() -> String? { nil }
@@ -180,8 +180,8 @@ extension Model: Identifiable {
   public final var id: String {
     if documentID.isEmpty {
       documentID =
-        Swift.type(of: self).makeDocumentID() ?? core?.source.newDocumentID()
-        ?? DocumentIDGenerator.timeOrdered.next()
+        Swift.type(of: self).makeDocumentID().flatMap { $0.isEmpty ? nil : $0 }
+        ?? core?.source.newDocumentID() ?? DocumentIDGenerator.timeOrdered.next()
     }
     return documentID
   }

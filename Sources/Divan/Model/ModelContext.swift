@@ -112,12 +112,13 @@ extension ModelContext {
 
   /// Makes a new model of a document that is not stored yet.
   ///
-  /// Everything in the document is kept as it is, but for properties that are then changed.
+  /// Everything in the document is kept as it is, but for properties that are then changed. With a
+  /// ``ModelRegistry`` the model is of the class that is registered for the document, if any is.
   ///
   /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the document
-  ///   cannot be stored.
+  ///   cannot be stored; `otherModelClass` if a class is registered for it that is none of these.
   public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
-    let model = M()
+    let model = try core.modelClass(type, of: document).init()
     model.documentID = document.id
     model.attach(try document.encoded(), state: .new)
     model.give(document.attachments)

@@ -50,6 +50,8 @@ final class ModelContextCore {
 
   /// The indexes that inverses were looked for in and that there were not; and what is known without them.
   var missingIndexes: Set<DocumentIndex> = []
+  /// Those in whose place there are others of the same names.
+  var refusedIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
   var undoHistory = UndoHistory()
   /// What of a transaction may be taken back; empty elsewhere.

@@ -17,17 +17,37 @@ extension ModelContextCore {
 
   /// Puts in a new model that is in no context, and those that it refers to.
   func insert(_ model: Model) {
-    guard model.core == nil else { return }
-    model.core = self
-    if !isObservable { model.stopObservation() }
-    register(model)
-    if model.state == .new || model.isChanged { noteUnsaved(model) }
-    for property in model.modelClass.properties
-    where property.place.initialFlags & PropertyFlags.reference != 0 {
-      property.insertTargets(of: model, into: self)
+    var arrived: [Model] = []
+    // One after the other, so that a long chain needs no deep stack.
+    var arriving = [model]
+    while let next = arriving.popLast() {
+      guard next.core == nil else { continue }
+      next.core = self
+      if !isObservable { next.stopObservation() }
+      register(next)
+      if next.state == .new || next.isChanged { noteUnsaved(next) }
+      arrived.append(next)
+      if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
     }
     announceInverses()
-    model.awakeFromInitializer()
+    // Those first that others refer to.
+    for model in arrived.reversed() { model.awakeFromInitializer() }
+  }
+
+  /// Has a model refer to models that are in no context by their IDs; returns those of them that come into this one.
+  private func takeTargets(of model: Model) -> [Model] {
+    var targets: [Model] = []
+    for property in model.modelClass.properties {
+      guard let type = property.target else { continue }
+      for target in property.takeTargets(of: model) {
+        if isElsewhere(type) {
+          insert(target, referredToAs: type)
+        } else {
+          targets.append(target)
+        }
+      }
+    }
+    return targets
   }
 
   /// Holds a model until it is saved.

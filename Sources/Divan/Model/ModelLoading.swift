@@ -43,7 +43,7 @@ extension ModelContextCore {
   }
 
   /// The class of the model of a document: the one that is registered for it, or that which was asked for.
-  private func modelClass<M: Model>(
+  func modelClass<M: Model>(
     _ type: M.Type, of document: Document
   ) throws(DatabaseError) -> M.Type {
     guard let registered = registry?.modelClass(of: document) else { return type }

@@ -81,8 +81,9 @@ protocol ModelProperty: AnyObject, Sendable {
   ///
   /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
-  /// Puts those models into the context that the property refers to, if they are in none.
-  func insertTargets(of model: Model, into core: ModelContextCore)
+  /// Keeps nothing but the IDs of the models that the property refers to; returns those that it kept themselves, since its own
+  /// was in no context.
+  func takeTargets(of model: Model) -> [Model]
   /// Forgets what the property referred to; the document says it again.
   func forgetTargets(of model: Model)
   /// The class that the property is declared to refer to; nil if it is no reference.
@@ -103,7 +104,7 @@ protocol ModelProperty: AnyObject, Sendable {
 }
 
 extension ModelProperty {
-  func insertTargets(of model: Model, into core: ModelContextCore) {}
+  func takeTargets(of model: Model) -> [Model] { [] }
   func forgetTargets(of model: Model) {}
   var target: Model.Type? { nil }
   func references(in model: Model) -> [ModelReference] { [] }

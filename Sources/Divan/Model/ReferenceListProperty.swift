@@ -128,8 +128,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       model.referenceLists[place.index] = references
       model.noteChange(at: place)
     }
-    model.core?.announceInverses(
-      of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
+    guard let core = model.core, !core.inverseReaders.isEmpty else { return }
+    core.announceInverses(of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
   }
 
   // MARK: Inverses
@@ -201,13 +201,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     encoder.endArray()
   }
 
-  func insertTargets(of model: Model, into core: ModelContextCore) {
+  func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let references = model.referenceLists[place.index] else { return }
-    for case let target? in references.map(\.target) {
-      core.insert(target, referredToAs: Target.self)
-    }
+    guard let references = model.referenceLists[place.index] else { return [] }
     model.referenceLists[place.index] = references.map { ModelReference(id: $0.id, target: nil) }
+    return references.compactMap(\.target)
   }
 
   func forgetTargets(of model: Model) { model.referenceLists[place.index] = nil }

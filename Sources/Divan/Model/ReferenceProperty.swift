@@ -73,11 +73,11 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     set(identical(value, as: Target?.self), in: model)
   }
 
-  func insertTargets(of model: Model, into core: ModelContextCore) {
+  func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let reference = model.references[place.index] else { return }
-    if let target = reference.target { core.insert(target, referredToAs: Target.self) }
+    guard let reference = model.references[place.index] else { return [] }
     model.references[place.index] = ModelReference(id: reference.id, target: nil)
+    return reference.target.map { [$0] } ?? []
   }
 
   func forgetTargets(of model: Model) { model.references[place.index] = nil }
