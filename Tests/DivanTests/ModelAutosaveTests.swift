@@ -83,6 +83,21 @@ struct ModelAutosaveTests {
     await saving.value
     #expect(!todo.needsSave)
   }
+
+  @Test func `of a closed database nothing is saved any more, and that is told once`() async throws
+  {
+    let context = context
+    var errors: [DatabaseError.Code] = []
+    let saving = Task {
+      await context.autosave(after: .milliseconds(1)) { error in
+        errors.append((error as? DatabaseError)?.code ?? .inputOutput)
+      }
+    }
+    try database.close()
+    let todo = Todo(in: context, id: "a")
+    await saving.value
+    #expect(errors == [.closed] && todo.needsSave)
+  }
 }
 
 /// Properties that were changed here and elsewhere.

@@ -11,11 +11,6 @@ struct ModelContextTests {
     context = database.makeContext()
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch let error as DatabaseError { return error.code } catch {}
-    return nil
-  }
-
   @Test func `a context has one object for each document, while it lives`() throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()

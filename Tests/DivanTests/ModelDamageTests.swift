@@ -25,20 +25,6 @@ struct ModelDamageTests {
     @Persisted var note = ""
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch let error as DatabaseError { return error.code } catch {}
-    return nil
-  }
-
-  /// Has the codes of the errors that a context is told of gathered.
-  private func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
-    let told = Recorder<DatabaseError.Code>()
-    context.errorHandler = { error in
-      if let error = error as? DatabaseError { told.append(error.code) }
-    }
-    return told
-  }
-
   /// Lets the index lead to bytes that are not the document.
   private func damage(_ id: String) throws {
     var entry = try database.entry(of: id)

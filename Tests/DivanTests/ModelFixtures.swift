@@ -1,6 +1,7 @@
 import Divan
 import DivanLog
 import Foundation
+import ProofKit
 
 /// A model with a property of every type.
 class Everything: Model {
@@ -59,4 +60,19 @@ extension Database {
     guard case .object(let object) = try Value(json: json) else { return }
     try write { _ = try $0.overwrite(id, with: object) }
   }
+}
+
+/// The code of the error that something throws; nil if it throws none.
+func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+  do { try body() } catch let error as DatabaseError { return error.code } catch {}
+  return nil
+}
+
+/// Has the codes of the errors that a context is told of gathered.
+func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
+  let told = Recorder<DatabaseError.Code>()
+  context.errorHandler = { error in
+    if let error = error as? DatabaseError { told.append(error.code) }
+  }
+  return told
 }

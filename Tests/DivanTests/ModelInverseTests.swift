@@ -2,6 +2,7 @@ import Divan
 import DivanLog
 import DivanTesting
 import Observation
+import ProofKit
 import Synchronization
 import Testing
 
@@ -208,5 +209,18 @@ struct ModelInverseTests {
     #expect(ada.directed == [])
     #expect((errors.first as? DatabaseError)?.code == .closed)
     #expect(Artist().directed == [])
+  }
+
+  @Test func `another index of the name that an inverse needs stays, and is told of once`() throws {
+    try database.addIndex(DocumentIndex("reference:director", on: "title"))
+    let told = errors(of: context)
+    let ann = Artist(in: context, id: "ann")
+    let movie = movie("m", by: ann)
+    for title in ["a", "b", "c"] {
+      movie.title = title
+      try context.saveAllModels()
+      #expect(ann.directed == [movie])
+    }
+    #expect(told.all == [.alreadyExists])
   }
 }

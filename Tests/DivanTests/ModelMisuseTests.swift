@@ -18,20 +18,6 @@ struct ModelMisuseTests {
     context = database.makeContext()
   }
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch let error as DatabaseError { return error.code } catch {}
-    return nil
-  }
-
-  /// Has the codes of the errors that a context is told of gathered.
-  private func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
-    let told = Recorder<DatabaseError.Code>()
-    context.errorHandler = { error in
-      if let error = error as? DatabaseError { told.append(error.code) }
-    }
-    return told
-  }
-
   // MARK: Objects and documents
 
   @Test func `a second object for one document is refused when it is put in or saved`() throws {
@@ -89,7 +75,46 @@ struct ModelMisuseTests {
     #expect(list.first == nil && told.all == [.otherModelClass])
   }
 
+  private final class Nameless: Model {
+    @Persisted var text: String
+    override class func makeDocumentID() -> String? { "" }
+  }
+
+  @Test func `a class that makes empty IDs has the database make them`() throws {
+    let model = Nameless(in: context)
+    try model.save()
+    #expect(try !model.id.isEmpty && database.snapshot().exists(model.id))
+    model.text = "x"
+    try model.save()
+    #expect(try database.snapshot().get(model.id)?["text"] == "x")
+  }
+
+  @Test func `a new model of a document is of the class that is registered for it, or refused`()
+    throws
+  {
+    let context = database.makeContext(try ModelRegistry(Person.self))
+    let document = Document(id: "p", ["type": "person"])
+    #expect(code { _ = try context.insert(Todo.self, document: document) } == .otherModelClass)
+    #expect(try context.insert(Model.self, document: document) is Person)
+    #expect(context.unsavedModels.map(\.id) == ["p"])
+  }
+
   // MARK: Contexts
+
+  private final class Link: Model { @Persisted var next: Link? }
+
+  @Test func `a long chain of models in no context comes into one as a whole`() throws {
+    var first: Link?
+    for _ in 0..<5000 {
+      let link = Link()
+      link.next = first
+      first = link
+    }
+    try context.insert(try #require(first))
+    first = nil
+    #expect(context.unsavedModels.count == 5000)
+    #expect(context.unsavedModels.allSatisfy { $0.context === context })
+  }
 
   @Test func `a model in no context cannot be saved or deleted, and stays as it is`() throws {
     let todo = Todo()

@@ -14,11 +14,6 @@ struct ModelScopeTests {
 
   private struct Failure: Error {}
 
-  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
-    do { try body() } catch let error as DatabaseError { return error.code } catch {}
-    return nil
-  }
-
   // MARK: In a transaction
 
   @Test func `models of a transaction are saved with it, and not before`() throws {
@@ -132,81 +127,6 @@ struct ModelScopeTests {
       #expect(try transaction.models.refresh().deleted == [todo])
       #expect(todo.isDeleted)
     }
-  }
-
-  @Test func `what nested changes take back is unsaved again, with its values`() throws {
-    try database.write { transaction in
-      let context = transaction.models
-      let todo = try #require(try context.model(Todo.self, "t"))
-      let new = Todo(in: context, id: "new")
-      (new.text, new.due, new.tags) = ("n", Date(timeIntervalSince1970: 1), ["a"])
-      new.list = TodoList(in: context, id: "l")
-      (todo.text, todo.priority) = ("y", 2)
-      #expect(throws: Failure.self) {
-        try transaction.nested {
-          try context.saveAllModels()
-          #expect(!todo.needsSave && !new.isNew)
-          todo.done = true
-          todo.text = "later"
-          throw Failure()
-        }
-      }
-      #expect(try transaction.get("t")?["text"] == "x")
-      #expect(try !transaction.exists("new"))
-      #expect(todo.changedProperties == ["text", "done", "priority"])
-      #expect(todo.text == "later" && todo.priority == 2 && todo.done)
-      #expect(new.isNew && new.text == "n" && new.due == Date(timeIntervalSince1970: 1))
-      #expect(new.tags == ["a"] && new.list?.id == "l" && new.list?.isNew == true)
-      #expect(context.unsavedModels.count == 3)
-      try context.saveAllModels()
-    }
-    let stored = try database.read { try $0.get("t")?.properties }
-    #expect(stored?["text"] == "later" && stored?["priority"] == 2 && stored?["done"] == true)
-    #expect(try database.read { try $0.get("new")?["list"] } == "l")
-  }
-
-  @Test func `a deletion that nested changes take back leaves the models as they were`() throws {
-    try database.write { transaction in
-      let context = transaction.models
-      let owner = Owner(in: context, id: "o")
-      let thing = Thing(in: context, id: "a")
-      thing.owner = owner
-      try context.saveAllModels()
-      #expect(throws: Failure.self) {
-        try transaction.nested {
-          try owner.delete()
-          #expect(thing.owner == nil)
-          throw Failure()
-        }
-      }
-      #expect(!owner.isDeleted && thing.owner === owner && !thing.needsSave)
-      #expect(try context.model(Owner.self, "o") === owner)
-    }
-    #expect(try database.read { try $0.get("a")?["owner"] } == "o")
-  }
-
-  @Test
-  func `undo works within a transaction, and is forgotten with what nested changes take back`()
-    throws
-  {
-    try database.write { transaction in
-      let context = transaction.models
-      context.undoLimit = 10
-      let todo = try #require(try context.model(Todo.self, "t"))
-      todo.text = "y"
-      try todo.save()
-      #expect(try context.undo())
-      #expect(todo.text == "x" && context.canRedo)
-      #expect(throws: Failure.self) {
-        try transaction.nested {
-          try context.redo()
-          #expect(todo.text == "y" && !context.canRedo)
-          throw Failure()
-        }
-      }
-      #expect(todo.text == "x" && context.canRedo && !context.canUndo)
-    }
-    #expect(try database.read { try $0.get("t")?["text"] } == "x")
   }
 
   @Test func `saving several models in a transaction is all or nothing`() throws {

@@ -51,10 +51,11 @@ extension Document {
   /// A document as it was read; `body` was checked when it was written.
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
-    body: SharedBytes
+    body: SharedBytes, attachments: [String: Attachment] = [:]
   ) {
     self.id = id
     self.revision = revision
+    self.attachments = attachments
     parentRevision = parent
     self.sequence = sequence
     self.isDeleted = isDeleted

@@ -3,6 +3,9 @@
 /// It is declared where models are found: at ``Inverse`` for those that refer to the deleted one, and at
 /// ``Persisted`` for those that the deleted one refers to. ``Model/delete()`` follows it, in one transaction;
 /// who deletes a document without its model decides by themselves.
+///
+/// Models that refer to the deleted one count if they do in the context or if their documents do; those that it refers to
+/// itself, if it does in the context.
 public enum DeleteRule: Sendable, Hashable {
   /// Nothing: a reference to a document that is gone reads as nil, or is left out of an array.
   case none

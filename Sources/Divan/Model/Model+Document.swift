@@ -26,12 +26,43 @@ extension Model {
   /// Makes a wrapper hold its value; returns whether it is to be taken out again.
   @usableFromInline @inline(never)
   final func _prepareToRead(_ index: Int) -> Bool {
-    guard let property = property(index) else { return false }
-    property.prepareToRead(self)
+    let modelClass = modelClass
+    guard index < modelClass.places.count else {
+      // It says so.
+      _ = property(index)
+      return false
+    }
     let flags = flags(at: modelClass.places[index])
+    // Of what is observed most is there.
+    if flags & PropertyFlags.incomplete != 0 { modelClass.properties[index].prepareToRead(self) }
     if flags & PropertyFlags.recording != 0 { PropertyRecorder.current.get()?.note(index) }
-    if flags & PropertyFlags.observed != 0 { noteAccess(property.observationPath(in: self)) }
+    if flags & PropertyFlags.observed != 0 { noteAccess(modelClass.observationPaths[index]) }
     return flags & PropertyFlags.reference != 0
+  }
+
+  /// Whether a property is to be saved.
+  final func isDirty(_ place: PropertyPlace) -> Bool {
+    flags(at: place) & PropertyFlags.dirty != 0
+  }
+
+  /// Where the document has something for a property; nil if it has nothing.
+  final func storedRange(of key: SharedBytes) -> Range<Int>? {
+    guard let body else { return nil }
+    do throws(DatabaseError) {
+      return try key.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
+    } catch {
+      report(error)
+      return nil
+    }
+  }
+
+  /// Notes that the value of a property was changed.
+  final func noteChange(at place: PropertyPlace) {
+    let flags = flags(at: place)
+    setFlags(
+      (flags | PropertyFlags.dirty | PropertyFlags.replaced)
+        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: place)
+    if flags & PropertyFlags.dirty == 0 { noteChange() }
   }
 
   /// Notes that a property became dirty.
@@ -62,8 +93,10 @@ extension Model {
     upgradedFrom = nil
     extras = nil
     isChanged = false
-    if !references.isEmpty { references.removeAll() }
-    if !referenceLists.isEmpty { referenceLists.removeAll() }
+    if modelClass.hasReferences {
+      references = [:]
+      referenceLists = [:]
+    }
     for place in modelClass.places {
       setFlags(
         flags(at: place) & PropertyFlags.replaced | initialFlags(at: place)

@@ -44,8 +44,12 @@ nonisolated open class Model {
   final var isKnown = false
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
-  /// Where the model stands among the unsaved ones of its context; 0 if it is none of them.
-  final var unsavedOrder: UInt64 = 0
+  /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
+  final var unsavedPlace = 0
+  /// What the model was before its context's transaction changed it; nil elsewhere.
+  final var reversal: ModelReversal?
+  /// When its context's transaction was read for the model last: see ``ModelReversals``.
+  final var lastReading = 0
   /// What the properties that are references refer to, by their numbers.
   final var references: [Int: ModelReference] = [:]
   /// The same of properties that refer to several.
@@ -53,7 +57,7 @@ nonisolated open class Model {
   /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
   final var extras: ModelExtras?
   /// Those who observe the model; nil while nobody ever did.
-  final var observers: ObservationRegistrar?
+  final var observers: ModelObservers?
   /// Whether nobody is told of anything, though the class is `Observable`.
   final var isUnobserved = false
   /// When the model last took over what its document was changed to elsewhere.
@@ -137,7 +141,7 @@ nonisolated open class Model {
   open func upgrade(from version: Int) throws {}
 
   /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
-  /// has the database make it.
+  /// or an empty one has the database make it.
   ///
   /// It is asked for once for each model, at the latest when the model comes into a context.
   open class func makeDocumentID() -> String? { nil }
@@ -187,8 +191,8 @@ extension Model: Identifiable {
   public final var id: String {
     if documentID.isEmpty {
       documentID =
-        Swift.type(of: self).makeDocumentID() ?? core?.source.newDocumentID()
-        ?? DocumentIDGenerator.timeOrdered.next()
+        Swift.type(of: self).makeDocumentID().flatMap { $0.isEmpty ? nil : $0 }
+        ?? core?.source.newDocumentID() ?? DocumentIDGenerator.timeOrdered.next()
     }
     return documentID
   }
@@ -257,8 +261,10 @@ extension Model {
 
   final var changedNames: [String] {
     guard isChanged else { return [] }
-    return modelClass.properties.filter { $0.isDirty(in: self) }.map(\.name)
-      + (extras?.undeclared.keys.sorted() ?? [])
+    var names: [String] = []
+    for place in modelClass.places where isDirty(place) { names.append(place.name) }
+    if let extras { names += extras.undeclared.keys.sorted() }
+    return names
   }
 }
 

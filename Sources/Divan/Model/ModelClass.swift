@@ -11,6 +11,8 @@ final class ModelClass: Sendable {
   /// Where the properties are, for passing over all of them without any reference counting.
   let places: [PropertyPlace]
   let encodingOrder: [Int]
+  /// Whether any of the properties refers to models.
+  let hasReferences: Bool
   /// The ``Inverse`` properties.
   let inverses: [InverseRelation]
   let documentType: String?
@@ -31,6 +33,7 @@ final class ModelClass: Sendable {
     self.properties = properties
     self.inverses = inverses
     places = properties.map(\.place)
+    hasReferences = properties.contains { $0.target != nil }
     encodingOrder = properties.indices.sorted {
       compareUTF8(properties[$0].key, properties[$1].key) < 0
     }

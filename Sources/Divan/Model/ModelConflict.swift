@@ -41,7 +41,7 @@ extension ModelConflict {
 extension Model {
   /// The keys of the properties that were changed and not saved.
   final var changedKeys: [String] {
-    modelClass.properties.filter { $0.isDirty(in: self) }.map(\.key)
+    modelClass.places.filter { isDirty($0) }.map(\.key)
       + (extras?.undeclared.keys.sorted() ?? [])
   }
 

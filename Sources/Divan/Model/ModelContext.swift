@@ -31,13 +31,19 @@ public final class ModelContext {
   ///
   /// Then ``model(_:_:)`` and cursors look at all properties of what they give, as ``Model/load()`` does,
   /// and throw.
-  public var isStrict = false
+  public var isStrict: Bool {
+    get { core.isStrict }
+    set { core.isStrict = newValue }
+  }
 
   /// Whether models tell those who observe them of reads and changes, if their classes are `Observable`.
   ///
   /// Set it to false for bulk work before models are made or loaded: those that come into the context while
   /// it is false cost what models of other classes do.
-  public var isObservable = true
+  public var isObservable: Bool {
+    get { core.isObservable }
+    set { core.isObservable = newValue }
+  }
 
   init(_ source: ModelSource, _ registry: ModelRegistry?) {
     core = ModelContextCore(source, registry)
@@ -106,12 +112,13 @@ extension ModelContext {
 
   /// Makes a new model of a document that is not stored yet.
   ///
-  /// Everything in the document is kept as it is, but for properties that are then changed.
+  /// Everything in the document is kept as it is, but for properties that are then changed. With a
+  /// ``ModelRegistry`` the model is of the class that is registered for the document, if any is.
   ///
   /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the document
-  ///   cannot be stored.
+  ///   cannot be stored; `otherModelClass` if a class is registered for it that is none of these.
   public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
-    let model = M()
+    let model = try core.modelClass(type, of: document).init()
     model.documentID = document.id
     model.attach(try document.encoded(), state: .new)
     model.give(document.attachments)
@@ -181,10 +188,13 @@ public struct ModelCursor<M: Model> {
   private let core: ModelContextCore
   private var documents: DocumentCursor
   private let snapshot: Snapshot
+  /// Which one of the context's snapshots that is.
+  private let snapshotCount: Int
 
   init(_ core: ModelContextCore, _ snapshot: Snapshot, _ range: IDRange) {
     self.core = core
     self.snapshot = snapshot
+    snapshotCount = core.snapshotCount
     documents = snapshot.documents(range)
   }
 
@@ -192,14 +202,16 @@ public struct ModelCursor<M: Model> {
   public mutating func next() throws -> M? {
     while true {
       // The context may be over, and with it what is read from.
-      _ = try core.requireSnapshot()
+      try core.requireReadable()
       guard let found = try documents.next() else { return nil }
-      // The context may have moved on since: its models say what its snapshot says.
-      guard let document = try core.current(found, in: snapshot),
-        core.isDocument(document, of: M.self)
-      else { continue }
-      let model = try core.model(M.self, of: document)
-      if !model.isDeleted { return model }
+      if core.snapshotCount == snapshotCount, !core.isInTransaction {
+        if let model = try core.member(M.self, of: found) { return model }
+        // The context has moved on since: its models say what its snapshot says.
+      } else if let current = try core.current(found, in: snapshot),
+        let model = try core.member(M.self, of: current)
+      {
+        return model
+      }
     }
   }
 

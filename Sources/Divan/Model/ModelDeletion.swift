@@ -41,9 +41,9 @@ extension ModelContextCore {
         }
         return (nullified, deleted, Int(transaction.lastSequence - before))
       }
-      noteReversal(of: deletion.models, nullified.map(\.change))
       undoHistory.note(nullified.map(\.change) + deleted)
     }
+    noteReversal(ofDeleting: deletion.models)
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
@@ -62,7 +62,9 @@ extension ModelContextCore {
       // If others changed the document too, the model takes over all of it like any change from elsewhere.
       try change.before?.encoded().bytes == model.body?.bytes, let after = change.after
     else { return }
-    model.rebase(on: try after.encoded())
+    let body = try after.encoded()
+    noteReversal(ofRebasing: model)
+    model.rebase(on: body)
   }
 
   /// Lets it be no conflict that a reference was taken out, where the model took over what others changed besides.
@@ -219,8 +221,11 @@ extension ModelDeletion.Incoming {
   /// Takes the references out of models where they were not saved yet.
   func removeUnsaved(in core: ModelContextCore) {
     for source in core.unsavedModels where relation.includes(source) && relation.isUnsaved(source) {
-      source.modelClass.properties[relation.property.place.index]
-        .removeReferences(to: DocumentKey(target.id), in: source)
+      let property = source.modelClass.properties[relation.property.place.index]
+      let before = property.references(in: source)
+      property.removeReferences(to: DocumentKey(target.id), in: source)
+      core.noteReversal(
+        ofRemoving: before, leaving: property.references(in: source), property, in: source)
     }
   }
 }

@@ -84,7 +84,7 @@ extension ModelContextCore {
       var ids = try snapshot.ids(by: index.name, .equal(to: .string(id)))
       return try ids.rest()
     }
-    if case .database = source { missingIndexes.insert(index) }
+    if case .database = source, !refusedIndexes.contains(index) { missingIndexes.insert(index) }
     return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
   }
 
@@ -132,7 +132,13 @@ extension ModelContextCore {
     missingIndexes = []
     scannedReferences = [:]
     for index in missing {
-      do { try database.addIndex(index) } catch { handle?.errorHandler?(error) }
+      do {
+        try database.addIndex(index)
+      } catch {
+        // Another index of this name stays, and who hears of it once knows.
+        if (error as? DatabaseError)?.code == .alreadyExists { refusedIndexes.insert(index) }
+        handle?.errorHandler?(error)
+      }
     }
   }
 

@@ -32,6 +32,14 @@ enum ModelObservation {
   static func isObservable(_ type: Model.Type) -> Bool { type is any Observable.Type }
 }
 
+/// Those who observe a model.
+///
+/// An object of its own, since a registrar is of a type whose size nobody knows here: to find that there is none costs as much as
+/// to copy it.
+final class ModelObservers {
+  let registrar = ObservationRegistrar()
+}
+
 extension ModelProperty {
   /// What stands for the property where its model is observed.
   func observationPath(in model: Model) -> ModelObservation.Path {
@@ -49,16 +57,11 @@ extension Model {
   }
 
   /// Notes that something is read.
+  @inline(__always)
   final func noteAccess(_ path: @autoclosure () -> ModelObservation.Path) {
     guard isObserved else { return }
-    let registrar: ObservationRegistrar
-    if let known = observers {
-      registrar = known
-    } else {
-      registrar = ObservationRegistrar()
-      observers = registrar
-    }
-    registrar.access(ModelObservation.subject, keyPath: path())
+    if observers == nil { observers = ModelObservers() }
+    observers?.registrar.access(ModelObservation.subject, keyPath: path())
   }
 
   /// Makes a change of which observers are told.
@@ -68,9 +71,9 @@ extension Model {
   ) {
     guard let observers else { return change() }
     let path = path()
-    observers.willSet(ModelObservation.subject, keyPath: path)
+    observers.registrar.willSet(ModelObservation.subject, keyPath: path)
     change()
-    observers.didSet(ModelObservation.subject, keyPath: path)
+    observers.registrar.didSet(ModelObservation.subject, keyPath: path)
   }
 
   /// Tells observers of changes that are made by `change`.
@@ -79,9 +82,9 @@ extension Model {
   ) {
     guard let observers else { return change() }
     let paths = paths()
-    for path in paths { observers.willSet(ModelObservation.subject, keyPath: path) }
+    for path in paths { observers.registrar.willSet(ModelObservation.subject, keyPath: path) }
     change()
-    for path in paths { observers.didSet(ModelObservation.subject, keyPath: path) }
+    for path in paths { observers.registrar.didSet(ModelObservation.subject, keyPath: path) }
   }
 
   /// Has observers told of nothing any more, nor of what is read.

@@ -83,14 +83,17 @@ protocol ModelProperty: AnyObject, Sendable {
   ///
   /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
-  /// Puts those models into the context that the property refers to, if they are in none.
-  func insertTargets(of model: Model, into core: ModelContextCore)
+  /// Keeps nothing but the IDs of the models that the property refers to; returns those that it kept themselves, since its own
+  /// was in no context.
+  func takeTargets(of model: Model) -> [Model]
   /// Forgets what the property referred to; the document says it again.
   func forgetTargets(of model: Model)
   /// The class that the property is declared to refer to; nil if it is no reference.
   var target: Model.Type? { get }
   /// What the property refers to; nothing if it is no reference.
   func references(in model: Model) -> [ModelReference]
+  /// Changes what the property refers to, those in other contexts among them; does nothing if it is no reference.
+  func set(references: [ModelReference], in model: Model)
   /// The models that the property refers to, those that are not there left out.
   func targets(in model: Model) throws -> [Model]
   /// Takes references to a document out of the property.
@@ -103,10 +106,11 @@ protocol ModelProperty: AnyObject, Sendable {
 }
 
 extension ModelProperty {
-  func insertTargets(of model: Model, into core: ModelContextCore) {}
+  func takeTargets(of model: Model) -> [Model] { [] }
   func forgetTargets(of model: Model) {}
   var target: Model.Type? { nil }
   func references(in model: Model) -> [ModelReference] { [] }
+  func set(references: [ModelReference], in model: Model) {}
   func targets(in model: Model) throws -> [Model] { [] }
   func removeReferences(to target: DocumentKey, in model: Model) {}
   func setProbe(in model: Model) -> Model? { nil }
@@ -115,7 +119,7 @@ extension ModelProperty {
   var key: String { place.key }
 
   /// Whether the property is to be saved.
-  func isDirty(in model: Model) -> Bool { model.flags(at: place) & PropertyFlags.dirty != 0 }
+  func isDirty(in model: Model) -> Bool { model.isDirty(place) }
 
   func set(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) | flags, at: place)
@@ -130,26 +134,6 @@ extension ModelProperty {
 
   func clear(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) & ~flags, at: place)
-  }
-
-  /// Notes that the value was changed.
-  func noteChange(in model: Model) {
-    let flags = model.flags(at: place)
-    model.setFlags(
-      (flags | PropertyFlags.dirty | PropertyFlags.replaced)
-        & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: place)
-    if flags & PropertyFlags.dirty == 0 { model.noteChange() }
-  }
-
-  /// Where the document has something for the property; nil if it has nothing.
-  func storedRange(in model: Model) -> Range<Int>? {
-    guard let body = model.body else { return nil }
-    do throws(DatabaseError) {
-      return try keyBytes.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
-    } catch {
-      model.report(error)
-      return nil
-    }
   }
 
   /// Notes that the document has a value that is none of the property's type.

@@ -1,101 +1,112 @@
 import DivanLog
 
-// What becomes of models when the transaction whose context they are in takes back what it stored.
-
-extension ModelContextCore {
-  /// Lets models that were just saved in the context's transaction be as before if that is taken back.
-  func noteReversal(of saved: [SavedModel]) {
-    guard isInTransaction else { return }
-    let models = saved.map(ModelReversal.init)
-    noteReversal { for model in models.reversed() { model.takeBack() } }
+/// What a model was before its context's transaction changed it, and what it was before that.
+///
+/// Only the model holds it, so that it goes with it.
+final class ModelReversal {
+  enum Change {
+    case saving(Saving)
+    /// What the model was before it was deleted.
+    case deletion(Model.State)
+    /// What the document was before a reference was taken out of it, and from what changed properties were changed.
+    case rebasing(EncodedValue, [String: EncodedValue?])
+    /// What an unsaved property of this number referred to before references were taken out, and what was left.
+    case removal(Int, [ModelReference], left: [DocumentKey])
   }
 
-  /// Does the same for models that are about to be deleted there, and for those out of whose documents references were taken.
-  func noteReversal(of deleted: [Model], _ edited: [SavedChange]) {
-    guard isInTransaction else { return }
-    let states = deleted.map(\.state)
-    noteReversal { [unowned self] in
-      for (model, state) in zip(deleted, states) {
-        model.announcing(ModelObservation.statePath) { model.state = state }
-        if model.isUnsaved { noteUnsaved(model) }
-      }
-      for change in edited {
-        guard let model = known(change.id), let before = try? change.before?.encoded() else {
-          continue
-        }
-        model.rebase(on: before)
-      }
+  private var change: Change
+  /// The number of the nested changes that had begun last: see ``ModelReversals``.
+  let number: Int
+  let previous: ModelReversal?
+
+  init(_ change: Change, _ number: Int, after previous: ModelReversal?) {
+    self.change = change
+    self.number = number
+    self.previous = previous
+  }
+
+  /// Takes in what follows it and is taken back together with it; returns false if that is of another kind.
+  func add(_ next: Change) -> Bool {
+    switch (change, next) {
+    case (.saving(let first), .saving(let second)): change = .saving(first.adding(second))
+    case (.rebasing, .rebasing): break
+    default: return false
     }
+    return true
   }
 
-  /// Does the same for what the context can take back itself.
-  func noteReversal() {
-    noteReversal { [unowned self] in
-      // When all of the transaction is taken back there is nothing to read any more.
-      if (try? requireSnapshot()) != nil { advance(ownChanges: 0) }
-    }
-  }
-
-  private func noteReversal(_ takeBack: @escaping () -> Void) {
-    guard case .transaction(let transaction) = source else { return }
-    let history = undoHistory
-    // The transaction holds neither the context nor itself by this for longer than it lives.
-    transaction.reversals.append { [weak self] in
-      guard let self else { return }
-      undoHistory = history
-      takeBack()
-      announceInverses()
+  func takeBack(_ model: Model) {
+    switch change {
+    case .saving(let saving): saving.takeBack(model)
+    case .deletion(let state):
+      model.announcing(ModelObservation.statePath) { model.state = state }
+    case .rebasing(let body, let bases):
+      model.rebase(on: body)
+      model.extras?.bases = bases
+    case .removal(let index, let references, let left):
+      let property = model.modelClass.properties[index]
+      guard property.references(in: model).map(\.key) == left else { return }
+      property.set(references: references, in: model)
     }
   }
 }
 
-/// What a model was before it was saved in a transaction.
-private struct ModelReversal {
-  let model: Model
-  let state: Model.State
-  let body: EncodedValue?
-  let extras: ModelExtras?
-  let upgradedFrom: Int?
-  /// The numbers of the properties that were changed.
-  let changed: Set<Int>
-  let saved: EncodedValue
+extension ModelReversal {
+  /// What a model was before it was saved.
+  struct Saving {
+    private let state: Model.State
+    private let body: EncodedValue?
+    private var extras: ModelExtras?
+    private let upgradedFrom: Int?
+    /// The numbers of the properties that were changed.
+    private var changed: Set<Int>
+    private var saved: EncodedValue
 
-  /// Remembers a model that is not clean yet.
-  init(_ saved: SavedModel) {
-    model = saved.model
-    state = model.state
-    body = model.body
-    extras = model.extras
-    upgradedFrom = model.upgradedFrom
-    changed = Set(
-      saved.model.modelClass.properties.filter { $0.isDirty(in: saved.model) }.map(\.place.index))
-    self.saved = saved.body
-  }
-
-  /// Makes the model unsaved again, with the values that it was saved with; what was changed since stays.
-  func takeBack() {
-    let properties = model.modelClass.properties
-    let paths = properties.filter {
-      changed.contains($0.place.index) && model.modelClass.isObservable
+    /// Remembers a model that is not clean yet.
+    init(_ saved: SavedModel) {
+      let model = saved.model
+      state = model.state
+      body = model.body
+      extras = model.extras
+      upgradedFrom = model.upgradedFrom
+      changed = Set(
+        model.modelClass.places.filter { model.isDirty($0) }.map(\.index))
+      self.saved = saved.body
     }
-    .map { $0.observationPath(in: model) }
-    model.announcing(paths + ModelObservation.otherPaths) {
-      model.body = saved
-      for property in properties where !property.isDirty(in: model) {
-        property.readAgain(in: model)
-        // What a new model has stands nowhere else.
-        let isChanged = changed.contains(property.place.index)
-        guard isChanged || body == nil else { continue }
-        property.load(model)
-        if isChanged { property.set(PropertyFlags.dirty, in: model) }
+
+    /// What the model was before it was saved twice.
+    fileprivate func adding(_ next: Saving) -> Saving {
+      var all = self
+      all.extras = extras.map { $0.adding(next.extras) } ?? next.extras
+      all.changed.formUnion(next.changed)
+      all.saved = next.saved
+      return all
+    }
+
+    /// Makes the model unsaved again, with the values that it was saved with; what was changed since stays.
+    fileprivate func takeBack(_ model: Model) {
+      let properties = model.modelClass.properties
+      let paths = properties.filter {
+        changed.contains($0.place.index) && model.modelClass.isObservable
       }
-      model.body = body
-      model.state = state
-      model.upgradedFrom = upgradedFrom
-      model.extras = extras.map { $0.adding(model.extras) } ?? model.extras
-      model.isChanged = model.isChanged || !changed.isEmpty || model.extras?.isChanged ?? false
+      .map { $0.observationPath(in: model) }
+      model.announcing(paths + ModelObservation.otherPaths) {
+        model.body = saved
+        for property in properties where !property.isDirty(in: model) {
+          property.readAgain(in: model)
+          // What a new model has stands nowhere else.
+          let isChanged = changed.contains(property.place.index)
+          guard isChanged || body == nil else { continue }
+          property.load(model)
+          if isChanged { property.set(PropertyFlags.dirty, in: model) }
+        }
+        model.body = body
+        model.state = state
+        model.upgradedFrom = upgradedFrom
+        model.extras = extras.map { $0.adding(model.extras) } ?? model.extras
+        model.isChanged = model.isChanged || !changed.isEmpty || model.extras?.isChanged ?? false
+      }
     }
-    if model.isUnsaved { model.core?.noteUnsaved(model) }
   }
 }
 

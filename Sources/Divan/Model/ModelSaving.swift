@@ -42,8 +42,7 @@ extension ModelContextCore {
         if model.isUnsaved { chosen.append(model) }
       }
       for model in chosen[first...] { model.willSave(model.changedNames) }
-      next = isEverything ? unsaved.values.filter { !seen.contains(ObjectIdentifier($0)) } : []
-      next.sort { $0.unsavedOrder < $1.unsavedOrder }
+      next = isEverything ? unsaved.all.filter { !seen.contains(ObjectIdentifier($0)) } : []
     }
     chosen.removeAll { !$0.isUnsaved }
     var failures: [InvalidModelsError.Failure] = []

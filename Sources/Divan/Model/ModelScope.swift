@@ -16,7 +16,8 @@ extension WriteTransaction {
   /// not saved when the closure returns is not stored. ``Model/didSave()`` is called when the model stands in the
   /// transaction. A model shows what the transaction had when it was loaded; documents that are put or deleted without their
   /// models are merged as if others had changed them, and shown after ``ModelContext/refresh()``. If
-  /// ``nested(_:)`` takes back what was saved, the models are changed and unsaved again.
+  /// ``nested(_:)`` takes back what was saved or deleted, the models are changed and unsaved again, or there; and what was loaded or
+  /// refreshed meanwhile shows what the transaction has then.
   ///
   /// It is the same context each time. The compiler keeps models from being returned from the closure; where they leave it by a
   /// variable, what they have can still be read, and all else throws ``DatabaseError/Code/closed``.
@@ -33,7 +34,7 @@ extension WriteTransaction {
   /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
   /// - Returns: the context, which is to be held by whoever uses it, and ends with the transaction.
   public func makeContext(_ registry: ModelRegistry? = nil) -> ModelContext {
-    ModelContext(.transaction(self), registry)
+    ModelContext(isOver ? .over(WriteTransaction.overError) : .transaction(self), registry)
   }
 }
 

@@ -96,7 +96,6 @@ extension ModelContextCore {
         try change.make(known(change.id)?.tombstoneProperties ?? [:], in: transaction)
       }
     }
-    noteReversal()
     // Before the models hear of it: their hooks may save.
     note(&undoHistory)
     advance(ownChanges: 0)

@@ -42,6 +42,8 @@ enum PropertyFlags {
   @inlinable @inline(__always) static var slowToRead: UInt16 {
     unloaded | observed | recording | reference | unrounded | unbound
   }
+  /// With one of these, the wrapper does not have what is to be read.
+  static var incomplete: UInt16 { unloaded | reference | unrounded }
   /// Of these, writing takes the short way only if `dirty` is the one that is set.
   @inlinable @inline(__always) static var decidesWrite: UInt16 {
     dirty | observed | hooked | reference | normalizing | unbound

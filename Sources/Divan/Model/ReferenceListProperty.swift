@@ -37,7 +37,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = storedRange(in: model)
+    let range = model.storedRange(of: keyBytes)
     let bytes = model.body?.bytes
     let found = range.flatMap { range in bytes.flatMap { ids($0, range) } }
     model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
@@ -126,10 +126,10 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     }
     model.announcing(observationPath(in: model)) {
       model.referenceLists[place.index] = references
-      noteChange(in: model)
+      model.noteChange(at: place)
     }
-    model.core?.announceInverses(
-      of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
+    guard let core = model.core, !core.inverseReaders.isEmpty else { return }
+    core.announceInverses(of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
   }
 
   // MARK: Inverses
@@ -137,6 +137,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   func references(in model: Model) -> [ModelReference] {
     prepare(model)
     return model.referenceLists[place.index] ?? []
+  }
+
+  func set(references: [ModelReference], in model: Model) {
+    prepare(model)
+    set(references, in: model)
   }
 
   func targets(in model: Model) throws -> [Model] {
@@ -196,13 +201,11 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     encoder.endArray()
   }
 
-  func insertTargets(of model: Model, into core: ModelContextCore) {
+  func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let references = model.referenceLists[place.index] else { return }
-    for case let target? in references.map(\.target) {
-      core.insert(target, referredToAs: Target.self)
-    }
+    guard let references = model.referenceLists[place.index] else { return [] }
     model.referenceLists[place.index] = references.map { ModelReference(id: $0.id, target: nil) }
+    return references.compactMap(\.target)
   }
 
   func forgetTargets(of model: Model) { model.referenceLists[place.index] = nil }

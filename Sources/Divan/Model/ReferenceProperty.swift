@@ -18,7 +18,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {
-    let range = storedRange(in: model)
+    let range = model.storedRange(of: keyBytes)
     let id = range.flatMap { range in
       model.body?.bytes.withSpan { String.decode($0, range) }
     }
@@ -73,11 +73,11 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     set(identical(value, as: Target?.self), in: model)
   }
 
-  func insertTargets(of model: Model, into core: ModelContextCore) {
+  func takeTargets(of model: Model) -> [Model] {
     prepare(model)
-    guard let reference = model.references[place.index] else { return }
-    if let target = reference.target { core.insert(target, referredToAs: Target.self) }
+    guard let reference = model.references[place.index] else { return [] }
     model.references[place.index] = ModelReference(id: reference.id, target: nil)
+    return reference.target.map { [$0] } ?? []
   }
 
   func forgetTargets(of model: Model) { model.references[place.index] = nil }
@@ -112,7 +112,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
     let before = model.references[place.index]
     model.announcing(observationPath(in: model)) {
       model.references[place.index] = reference
-      noteChange(in: model)
+      model.noteChange(at: place)
     }
     model.core?.announceInverses(of: [before, reference].compactMap { $0?.key })
   }
@@ -122,6 +122,11 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   func references(in model: Model) -> [ModelReference] {
     prepare(model)
     return model.references[place.index].map { [$0] } ?? []
+  }
+
+  func set(references: [ModelReference], in model: Model) {
+    prepare(model)
+    set(references.first, in: model)
   }
 
   func targets(in model: Model) throws -> [Model] {

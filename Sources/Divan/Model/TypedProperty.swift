@@ -23,16 +23,21 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = storedRange(in: model)
+    let range = model.storedRange(of: keyBytes)
+    guard let range, let body = model.body,
+      model.withValue(at: place.offset, of: V.self, { Form.read(body.bytes, range, into: &$0) })
+    else { return loadWithout(range, model) }
+    model.setFlags(
+      (model.flags(at: place) | PropertyFlags.replaced)
+        & ~(PropertyFlags.unloaded | PropertyFlags.unreadable), at: place)
+  }
+
+  /// Gives the property the value that it has where the document has none of its type.
+  ///
+  /// Apart from `load`, which is often called and needs nothing to be made ready for this.
+  @inline(never)
+  private func loadWithout(_ range: Range<Int>?, _ model: Model) {
     let flags = model.flags(at: place)
-    if let range, let bytes = model.body?.bytes,
-      model.withValue(at: place.offset, of: V.self, { Form.read(bytes, range, into: &$0) })
-    {
-      model.setFlags(
-        (flags | PropertyFlags.replaced) & ~(PropertyFlags.unloaded | PropertyFlags.unreadable),
-        at: place)
-      return
-    }
     if let range, storesNull(in: model), model.body?.bytes.isNull(range) == true,
       let none = Form.nilValue
     {
@@ -94,7 +99,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
         current = value
         return old
       }
-      noteChange(in: model)
+      model.noteChange(at: place)
       _ = old
     }
   }
@@ -127,13 +132,15 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func beginModifying(_ model: Model) {
     prepareToRead(model)
-    model.observers?.willSet(ModelObservation.subject, keyPath: observationPath(in: model))
+    model.observers?.registrar.willSet(
+      ModelObservation.subject, keyPath: observationPath(in: model))
   }
 
   func endModifying(_ model: Model) {
     if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
-    noteChange(in: model)
-    model.observers?.didSet(ModelObservation.subject, keyPath: observationPath(in: model))
+    model.noteChange(at: place)
+    model.observers?.registrar.didSet(
+      ModelObservation.subject, keyPath: observationPath(in: model))
   }
 
   func isAbsent(in model: Model) -> Bool {

@@ -262,12 +262,10 @@ extension StoreView {
 extension StoreView {
   /// The document that a record holds.
   func document(_ id: String, of record: DocumentRecord) -> Document {
-    var document = Document(
+    let entries = record.details?.attachments ?? []
+    return Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
-      isDeleted: record.isDeleted, body: record.body)
-    if let entries = record.details?.attachments, !entries.isEmpty {
-      document.attachments = attachments(entries)
-    }
-    return document
+      isDeleted: record.isDeleted, body: record.body,
+      attachments: entries.isEmpty ? [:] : attachments(entries))
   }
 }

@@ -26,6 +26,8 @@ public final class WriteTransaction {
   var reversals: [() -> Void] = []
   /// What layers above keep for as long as the transaction lives.
   var companion: AnyObject?
+  /// Those who show to others what the transaction has.
+  var followers = TransactionFollowers()
   private(set) var isOver = false
   /// What looks at revisions before they are stored.
   let validations: [Validation]
@@ -189,15 +191,20 @@ extension WriteTransaction {
     let stored = stored
     let reversalCount = reversals.count
     let savepoint = buffer.savepoint
+    followers.noteBeginning()
     do {
-      return try body()
+      let result = try body()
+      for each in followers.noteEnd() { each.nestedChangesEnded(areKept: true) }
+      return result
     } catch {
+      let told = followers.noteEnd()
       if !isOver {
         self.state = state
         self.stored = stored
         buffer.rollback(to: savepoint)
-        // When all else is as it was: this may run anybody's code.
+        // When all else is as it was: these may run anybody's code.
         takeBack(after: reversalCount)
+        for each in told { each.nestedChangesEnded(areKept: false) }
       }
       throw error
     }
@@ -263,11 +270,12 @@ extension WriteTransaction {
     isOver = true
     if !isCommitted { takeBack(after: 0) }
     reversals = []
+    for each in followers.all { each.transactionEnded(isCommitted: isCommitted) }
     companion = nil
   }
 
   private func takeBack(after count: Int) {
-    // One of them may run a hook that saves, which is not to be taken back.
+    // One of them may run code that puts something, which is not to be taken back.
     let due = Array(reversals[count...])
     reversals.removeSubrange(count...)
     for reversal in due.reversed() { reversal() }
@@ -280,11 +288,12 @@ extension WriteTransaction {
   }
 
   func check() throws(DatabaseError) {
-    guard !isOver else {
-      throw DatabaseError(
-        .closed, "the transaction is over",
-        hint: "Use it only within the closure it was lent to")
-    }
+    if isOver { throw WriteTransaction.overError }
+  }
+
+  static var overError: DatabaseError {
+    DatabaseError(
+      .closed, "the transaction is over", hint: "Use it only within the closure it was lent to")
   }
 
   func id(for document: Document) throws(DatabaseError) -> String {

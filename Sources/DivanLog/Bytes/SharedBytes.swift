@@ -52,12 +52,7 @@ extension SharedBytes {
 
   /// Whether these are the UTF-8 bytes of `text`.
   package func isUTF8(of text: String) -> Bool {
-    withUTF8(of: text) { other in
-      guard other.count == count else { return false }
-      return unsafe withUnsafeBytes { x in
-        unsafe other.withUnsafeBytes { y in unsafe x.elementsEqual(y) }
-      }
-    }
+    withUTF8(of: text) { other in withSpan { areEqual($0, other) } }
   }
 
   /// Makes `count` bytes that `fill` writes; it returns how many of them it filled.

@@ -1,0 +1,97 @@
+// Which models a context has: one object for each document, held while it is unsaved.
+
+extension ModelContextCore {
+  /// The live model of this ID.
+  func known(_ id: String) -> Model? { live[id] }
+
+  func register(_ model: Model) {
+    // The ID may be taken if the client gave it; saving then finds the conflict.
+    if let other = known(model.id), other.state != .deleted { return }
+    live.set(model)
+  }
+
+  /// Takes out a model that is going.
+  func forget(_ id: String) {
+    if live.forget(id), !inverseReaders.isEmpty { inverseReaders[DocumentKey(id)] = nil }
+  }
+
+  /// Puts in a new model that is in no context, and those that it refers to.
+  func insert(_ model: Model) {
+    var arrived: [Model] = []
+    // One after the other, so that a long chain needs no deep stack.
+    var arriving = [model]
+    while let next = arriving.popLast() {
+      guard next.core == nil else { continue }
+      next.core = self
+      if !isObservable { next.stopObservation() }
+      register(next)
+      if next.state == .new || next.isChanged { noteUnsaved(next) }
+      arrived.append(next)
+      if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
+    }
+    announceInverses()
+    // Those first that others refer to.
+    for model in arrived.reversed() { model.awakeFromInitializer() }
+  }
+
+  /// Has a model refer to models that are in no context by their IDs; returns those of them that come into this one.
+  private func takeTargets(of model: Model) -> [Model] {
+    var targets: [Model] = []
+    for property in model.modelClass.properties {
+      guard let type = property.target else { continue }
+      for target in property.takeTargets(of: model) {
+        if isElsewhere(type) {
+          insert(target, referredToAs: type)
+        } else {
+          targets.append(target)
+        }
+      }
+    }
+    return targets
+  }
+
+  /// Holds a model until it is saved.
+  func noteUnsaved(_ model: Model) {
+    guard model.unsavedPlace == 0, isOpen else { return }
+    lastOrder += 1
+    unsaved.add(model)
+    if savesByItself, let handle, let savingActor { kept = (handle, savingActor) }
+    unsavedSignal?.note(lastOrder)
+  }
+
+  /// Has somebody told from now on that models became unsaved.
+  func signalUnsaved() -> ChangeSignal {
+    if let unsavedSignal { return unsavedSignal }
+    let signal = ChangeSignal(lastOrder)
+    unsavedSignal = signal
+    return signal
+  }
+
+  /// Lets go of a model that was saved, reverted or deleted.
+  func noteClean(_ model: Model) {
+    unsaved.remove(model)
+    if unsaved.isEmpty { kept = nil }
+  }
+
+  /// Says that what is changed is saved by itself from now on.
+  func startSaving(on actor: any Actor) {
+    savesByItself = true
+    savingActor = actor
+  }
+
+  /// Says that nothing is saved by itself any more, since the database is closed.
+  func stopSaving() {
+    savesByItself = false
+    kept = nil
+  }
+
+  /// The unsaved models, in the order in which they became so.
+  var unsavedModels: [Model] { unsaved.all }
+
+  /// Lets go of all models, when the context goes.
+  func close() {
+    isOpen = false
+    for task in tasks { task.cancel() }
+    _ = unsaved.removeAll()
+  }
+}

@@ -1,0 +1,103 @@
+import DivanLog
+
+// How models are made of documents.
+
+extension ModelContextCore {
+  /// The model of a document.
+  func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
+    if let known = known(document.id) { return try cast(known) }
+    let model = try modelClass(type, of: document).init()
+    model.core = self
+    if !isObservable { model.stopObservation() }
+    model.documentID = document.id
+    model.attach(try document.encoded(), state: .stored)
+    if isInTransaction { reversals.noteReading(of: model) }
+    // Before anything else is called: what that reads may refer to this document again.
+    live.set(model)
+    model.upgradeIfOutdated()
+    do {
+      if isStrict { try model.load() }
+    } catch {
+      live.remove(model)
+      noteClean(model)
+      throw error
+    }
+    model.didLoad()
+    model.awakeFromInitializer()
+    return model
+  }
+
+  /// The model of a document, if that is one of the class and was not deleted here.
+  func member<M: Model>(_ type: M.Type, of document: Document) throws -> M? {
+    guard isDocument(document, of: type) else { return nil }
+    let model = try model(type, of: document)
+    return model.state == .deleted ? nil : model
+  }
+
+  /// What the context's snapshot has of a document that was found in another; nil if nothing.
+  func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
+    let newest = try requireSnapshot()
+    // Numbers of changes may come again in a transaction, after others were taken back.
+    if isInTransaction { return try newest.get(document.id) }
+    return newest.isSameVersion(as: snapshot) ? document : try newest.get(document.id)
+  }
+
+  /// The class of the model of a document: the one that is registered for it, or that which was asked for.
+  func modelClass<M: Model>(
+    _ type: M.Type, of document: Document
+  ) throws(DatabaseError) -> M.Type {
+    guard let registered = registry?.modelClass(of: document) else { return type }
+    guard let found = registered as? M.Type else {
+      throw DatabaseError(
+        .otherModelClass, "the document is of the class \(registered), not \(type)",
+        documentID: document.id)
+    }
+    return found
+  }
+
+  /// Whether a document is one of a class or of a subclass of it, as far as anything says so.
+  func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
+    if let registered = registry?.modelClass(of: document) { return registered is M.Type }
+    guard let name = type.documentType else { return true }
+    return document[type.documentTypeKey]?.stringValue == name
+  }
+
+  /// The model of an ID; nil if there is no such document and no new model.
+  func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
+    if let known = known(id) { return known.state == .deleted ? nil : try cast(known) }
+    guard let document = try requireSnapshot().get(id) else { return nil }
+    return try model(type, of: document)
+  }
+
+  /// What a reference refers to; nil if it is not there, or is of another class.
+  func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
+    do {
+      let home = try home(of: type)
+      if let known = home.known(id) { return known.state == .deleted ? nil : known as? M }
+      return try home.model(type, id)
+    } catch {
+      handle?.errorHandler?(error)
+      return nil
+    }
+  }
+
+  /// The models of a class that references lead to; what is not there, or of another class, is left out.
+  func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
+    try references.compactMap { reference in
+      do {
+        return try home(of: type).model(type, reference.id)
+      } catch let error as DatabaseError where error.code == .otherModelClass {
+        return nil
+      }
+    }
+  }
+
+  private func cast<M: Model>(_ model: Model) throws(DatabaseError) -> M {
+    guard let cast = model as? M else {
+      throw DatabaseError(
+        .otherModelClass, "the context has a \(type(of: model)) for it, not a \(M.self)",
+        documentID: model.id)
+    }
+    return cast
+  }
+}

@@ -1,0 +1,346 @@
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// What becomes of models when what their transaction did is taken back, as a whole or in part.
+struct ModelTakeBackTests {
+  let database: Database
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("t", #"{"text": "x", "done": false, "priority": 1}"#)
+  }
+
+  private struct Failure: Error {}
+
+  /// Has something done within nested changes, and taken back.
+  private func takingBack(
+    _ transaction: WriteTransaction, _ body: () throws -> Void
+  ) throws {
+    #expect(throws: Failure.self) {
+      try transaction.nested {
+        try body()
+        throw Failure()
+      }
+    }
+  }
+
+  private final class Member: Model {
+    @Inverse(\Club.members, onDelete: .nullify) var clubs: [Club]
+    @Inverse(\Club.chair, onDelete: .nullify) var chaired: [Club]
+    override class var documentType: String? { "member" }
+  }
+
+  private final class Club: Model {
+    @Persisted var members: [Member]
+    @Persisted var chair: Member?
+    override class var documentType: String? { "club" }
+  }
+
+  // MARK: What was saved
+
+  @Test func `what nested changes take back is unsaved again, with its values`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let todo = try #require(try context.model(Todo.self, "t"))
+      let new = Todo(in: context, id: "new")
+      (new.text, new.due, new.tags) = ("n", Date(timeIntervalSince1970: 1), ["a"])
+      new.list = TodoList(in: context, id: "l")
+      (todo.text, todo.priority) = ("y", 2)
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try context.saveAllModels()
+          #expect(!todo.needsSave && !new.isNew)
+          todo.done = true
+          todo.text = "later"
+          throw Failure()
+        }
+      }
+      #expect(try transaction.get("t")?["text"] == "x")
+      #expect(try !transaction.exists("new"))
+      #expect(todo.changedProperties == ["text", "done", "priority"])
+      #expect(todo.text == "later" && todo.priority == 2 && todo.done)
+      #expect(new.isNew && new.text == "n" && new.due == Date(timeIntervalSince1970: 1))
+      #expect(new.tags == ["a"] && new.list?.id == "l" && new.list?.isNew == true)
+      #expect(context.unsavedModels.count == 3)
+      try context.saveAllModels()
+    }
+    let stored = try database.read { try $0.get("t")?.properties }
+    #expect(stored?["text"] == "later" && stored?["priority"] == 2 && stored?["done"] == true)
+    #expect(try database.read { try $0.get("new")?["list"] } == "l")
+  }
+
+  @Test func `a deletion that nested changes take back leaves the models as they were`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let owner = ModelScopeTests.Owner(in: context, id: "o")
+      let thing = ModelScopeTests.Thing(in: context, id: "a")
+      thing.owner = owner
+      try context.saveAllModels()
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try owner.delete()
+          #expect(thing.owner == nil)
+          throw Failure()
+        }
+      }
+      #expect(!owner.isDeleted && thing.owner === owner && !thing.needsSave)
+      #expect(try context.model(ModelScopeTests.Owner.self, "o") === owner)
+    }
+    #expect(try database.read { try $0.get("a")?["owner"] } == "o")
+  }
+
+  @Test
+  func `undo works within a transaction, and is forgotten with what nested changes take back`()
+    throws
+  {
+    try database.write { transaction in
+      let context = transaction.models
+      context.undoLimit = 10
+      let todo = try #require(try context.model(Todo.self, "t"))
+      todo.text = "y"
+      try todo.save()
+      #expect(try context.undo())
+      #expect(todo.text == "x" && context.canRedo)
+      #expect(throws: Failure.self) {
+        try transaction.nested {
+          try context.redo()
+          #expect(todo.text == "y" && !context.canRedo)
+          throw Failure()
+        }
+      }
+      #expect(todo.text == "x" && context.canRedo && !context.canUndo)
+    }
+    #expect(try database.read { try $0.get("t")?["text"] } == "x")
+  }
+
+  @Test func `what was saved before nested changes stays saved when they are taken back`() throws {
+    try database.write { transaction in
+      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      todo.text = "y"
+      try todo.save()
+      try takingBack(transaction) {
+        todo.priority = 2
+        try todo.save()
+        todo.done = true
+        try todo.save()
+      }
+      #expect(todo.changedProperties == ["done", "priority"] && todo.text == "y")
+      #expect(try transaction.get("t")?["text"] == "y")
+    }
+  }
+
+  @Test func `all that a model saved in a transaction is unsaved when that is taken back`() throws {
+    var kept: Todo?
+    #expect(throws: Failure.self) {
+      try database.write { transaction in
+        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        todo.text = "y"
+        try todo.save()
+        try transaction.nested {
+          todo.priority = 2
+          try todo.save()
+        }
+        todo.text = "z"
+        try todo.save()
+        kept = todo
+        throw Failure()
+      }
+    }
+    #expect(kept?.changedProperties == ["text", "priority"])
+    #expect(kept?.text == "z" && kept?.priority == 2 && kept?.isNew == false)
+  }
+
+  @Test func `nested changes that are kept are taken back with those around them`() throws {
+    try database.write { transaction in
+      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      try takingBack(transaction) {
+        try transaction.nested {
+          todo.text = "y"
+          try todo.save()
+        }
+        #expect(!todo.needsSave)
+      }
+      #expect(todo.changedProperties == ["text"] && todo.text == "y")
+    }
+  }
+
+  @Test func `a transaction holds no model that was saved in it`() throws {
+    try database.write { transaction in
+      weak var saved: Todo?
+      for number in 0..<3 {
+        let todo = Todo(in: transaction.models, id: "n\(number)")
+        try todo.save()
+        if number == 0 { saved = todo }
+      }
+      #expect(saved == nil)
+    }
+  }
+
+  @Test func `what nested changes saved is unsaved again, also where nobody holds it`() throws {
+    try database.write { transaction in
+      try takingBack(transaction) {
+        let todo = Todo(in: transaction.models, id: "new")
+        todo.text = "n"
+        try todo.save()
+      }
+      #expect(transaction.models.unsavedModels.map(\.id) == ["new"])
+      #expect((transaction.models.unsavedModels.first as? Todo)?.text == "n")
+    }
+  }
+
+  @Test func `a context that is made within nested changes takes part in them`() throws {
+    try database.write { transaction in
+      var made: ModelContext?
+      try takingBack(transaction) {
+        let context = transaction.makeContext()
+        Todo(in: context, id: "new").text = "n"
+        try context.saveAllModels()
+        made = context
+      }
+      #expect(made?.unsavedModels.map(\.id) == ["new"])
+    }
+  }
+
+  // MARK: What was deleted
+
+  @Test
+  func `references that a deletion took out of unsaved models come back with what it deleted`()
+    throws
+  {
+    try database.write { transaction in
+      let context = transaction.models
+      let (a, b) = (Member(in: context, id: "a"), Member(in: context, id: "b"))
+      try context.saveAllModels()
+      let (club, other) = (Club(in: context, id: "c"), Club(in: context, id: "d"))
+      (club.members, club.chair) = ([a, b], a)
+      other.members = [a, b]
+      try takingBack(transaction) {
+        try a.delete()
+        #expect(club.members == [b] && club.chair == nil && other.members == [b])
+        other.members = []
+      }
+      #expect(club.members == [a, b] && club.chair === a && club.isNew)
+      // What was changed since stays.
+      #expect(other.members.isEmpty)
+      try context.saveAllModels()
+    }
+    #expect(try database.snapshot().get("c")?["members"] == ["a", "b"])
+    #expect(try database.snapshot().get("c")?["chair"] == "a")
+  }
+
+  @Test func `a new model that was deleted is new and unsaved again`() throws {
+    try database.write { transaction in
+      let todo = Todo(in: transaction.models, id: "new")
+      todo.text = "n"
+      try takingBack(transaction) { try todo.delete() }
+      #expect(todo.isNew && todo.text == "n" && transaction.models.unsavedModels == [todo])
+    }
+  }
+
+  // MARK: What was read
+
+  @Test
+  func `models that were loaded or refreshed meanwhile show what the transaction has after it`()
+    throws
+  {
+    try database.put("u", #"{"text": "u"}"#)
+    try database.write { transaction in
+      let context = transaction.models
+      let refreshed = try #require(try context.model(Todo.self, "t"))
+      var (loaded, made): (Todo?, Todo?)
+      try takingBack(transaction) {
+        for id in ["t", "u"] { try transaction.update(id) { $0["text"] = "y" } }
+        try transaction.put(Document(id: "new", ["text": "n"]))
+        try context.refresh()
+        (loaded, made) = (try context.model(Todo.self, "u"), try context.model(Todo.self, "new"))
+        #expect(refreshed.text == "y" && loaded?.text == "y" && made?.text == "n")
+      }
+      #expect(refreshed.text == "x" && loaded?.text == "u" && made?.isDeleted == true)
+      #expect(!refreshed.needsSave && loaded?.needsSave == false)
+    }
+  }
+
+  @Test func `what was changed from something that was taken back is no conflict`() throws {
+    try database.write { transaction in
+      let todo = try #require(try transaction.models.model(Todo.self, "t"))
+      try takingBack(transaction) {
+        try transaction.update("t") { $0["text"] = "y" }
+        try transaction.models.refresh()
+        todo.text = "mine"
+      }
+      #expect(todo.changedProperties == ["text"])
+      try todo.save()
+      #expect(try transaction.get("t")?["text"] == "mine")
+    }
+  }
+
+  private final class Echo: Model {
+    @Persisted var text: String
+    @Persisted var copy: String
+    var isSaving = false
+
+    override func didLoad() {
+      guard isSaving else { return }
+      copy = text
+      do { try save() } catch { Issue.record(error) }
+    }
+  }
+
+  @Test func `a hook may save while something is taken back, and that stays`() throws {
+    try database.write { transaction in
+      let echo = try #require(try transaction.models.model(Echo.self, "t"))
+      echo.isSaving = true
+      try takingBack(transaction) {
+        try transaction.update("t") { $0["text"] = "y" }
+        try transaction.models.refresh()
+        #expect(try transaction.get("t")?["copy"] == "y")
+      }
+      #expect(echo.text == "x" && echo.copy == "x" && !echo.needsSave)
+      #expect(try transaction.get("t")?["copy"] == "x")
+    }
+    #expect(try database.snapshot().get("t")?["copy"] == "x")
+  }
+
+  // MARK: What is over
+
+  @Test func `a model or a context that leaves its transaction holds nothing of that`() throws {
+    weak var over: WriteTransaction?
+    var (todo, context): (Todo?, ModelContext?)
+    try database.write { transaction in
+      over = transaction
+      context = transaction.models
+      todo = try context?.model(Todo.self, "t")
+    }
+    #expect(over == nil && todo?.text == "x")
+    #expect(code { try context?.refresh() } == .closed)
+    #expect(code { _ = try context?.snapshot } == .closed)
+    #expect(code { try todo?.delete() } == .closed)
+    let late = try #require(context.map { Todo(in: $0) })
+    #expect(!late.id.isEmpty)
+    #expect(code { try late.save() } == .closed)
+  }
+
+  @Test func `a transaction that is over gives a context that does nothing, and holds none`() throws
+  {
+    var kept: WriteTransaction?
+    try database.write { kept = $0 }
+    let transaction = try #require(kept)
+    weak let context = transaction.models
+    #expect(context == nil)
+    let other = transaction.models
+    #expect(code { _ = try other.model(Todo.self, "t") } == .closed)
+    #expect(code { try Todo(in: other).save() } == .closed)
+    #expect(other.database == nil)
+  }
+
+  @Test func `a context that leaves its snapshot holds nothing of that`() throws {
+    var kept: ModelContext?
+    try database.snapshot().models { kept = $0 }
+    let context = try #require(kept)
+    #expect(context.core.snapshot == nil)
+    if case .snapshot = context.core.source { Issue.record("it holds the snapshot") }
+    #expect(code { try Todo(in: context).save() } == .closed)
+  }
+}
