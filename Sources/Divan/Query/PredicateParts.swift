@@ -109,16 +109,19 @@ extension PredicateExpressions.Conditional: TranslatablePredicate {
 
 extension PredicateExpressions.Equal: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    if let truth = try translation.truth(of: lhs, is: rhs) { return .filter(truth) }
-    return try translation.comparing(lhs, rhs, self) { path, value, _ in .test(path, .equal(value))
+    let (one, other) = (try translation.term(lhs), try translation.term(rhs))
+    if let truth = PredicateTranslation.truth(of: one, is: other) { return .filter(truth) }
+    return try PredicateTranslation.comparing(one, other, self) { path, value, _ in
+      .test(path, .equal(value))
     }
   }
 }
 
 extension PredicateExpressions.NotEqual: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    if let truth = try translation.truth(of: lhs, is: rhs) { return .filter(.not(truth)) }
-    return try translation.comparing(lhs, rhs, self) { path, value, _ in
+    let (one, other) = (try translation.term(lhs), try translation.term(rhs))
+    if let truth = PredicateTranslation.truth(of: one, is: other) { return .filter(.not(truth)) }
+    return try PredicateTranslation.comparing(one, other, self) { path, value, _ in
       .not(.test(path, .equal(value)))
     }
   }
@@ -137,7 +140,8 @@ extension PredicateExpressions.Comparison: TranslatablePredicate {
     case .greaterThanOrEqual: orders = (.greaterOrEqual, .lessOrEqual)
     @unknown default: throw PredicateTranslation.refusal(self)
     }
-    return try translation.comparing(lhs, rhs, self) { path, value, isReversed in
+    let (one, other) = (try translation.term(lhs), try translation.term(rhs))
+    return try PredicateTranslation.comparing(one, other, self) { path, value, isReversed in
       .test(path, .order(isReversed ? orders.reversed : orders.0, value))
     }
   }
@@ -156,6 +160,10 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
     case .filter(let filter): return .chain(.and([isThere, filter]), isThere: isThere)
     case .chain(let filter, let isFurtherThere):
       return .chain(.and([isThere, filter]), isThere: .and([isThere, isFurtherThere]))
+    case .property(let path, _) where path.measure == .count:
+      return .chainedCount(path, isThere: isThere)
+    case .chainedCount(let path, let isFurtherThere):
+      return .chainedCount(path, isThere: .and([isThere, isFurtherThere]))
     // Its own path leads nowhere where the chain ends.
     case .subject, .property, .constant, .range: return end
     }
@@ -165,7 +173,10 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
 extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
     // Nothing is in order with nil, so that nothing has to fail.
-    try translation.term(inner)
+    switch try translation.term(inner) {
+    case .chainedCount(let path, _): .property(path, Int.self)
+    case let term: term
+    }
   }
 }
 
@@ -184,7 +195,8 @@ extension PredicateExpressions.NilCoalesce: TranslatablePredicate {
       return .filter(
         isSo
           ? .not(.test(path, .equal(.bool(false)))) : .test(path, .equal(.bool(true))))
-    case .subject, .property, .constant, .range: throw PredicateTranslation.refusal(self)
+    case .subject, .property, .constant, .range, .chainedCount:
+      throw PredicateTranslation.refusal(self)
     }
   }
 }

@@ -68,23 +68,28 @@ struct PredicateTranslation {
     return inner
   }
 
-  /// The filter of a comparison of what is true of a part with true, false or nil; nil if it is no such comparison.
-  func truth(of part: Any, is constant: Any) throws(DatabaseError) -> FilterExpression? {
-    switch (try term(part), try term(constant)) {
+  /// The filter of a comparison of an optional chain, or of what is true of a part, with a constant; nil if it is no such
+  /// comparison.
+  static func truth(of part: PredicateTerm, is constant: PredicateTerm) -> FilterExpression? {
+    switch (part, constant) {
     case (.filter(let filter), .constant(.bool(let isSo))): isSo ? filter : .not(filter)
     case (.chain(let filter, let isThere), .constant(.bool(let isSo))):
       isSo ? filter : .and([isThere, .not(filter)])
-    case (.chain(_, let isThere), .constant(.null)): .not(isThere)
+    case (.chain(_, let isThere), .constant(.null)),
+      (.chainedCount(_, let isThere), .constant(.null)):
+      .not(isThere)
+    case (.chainedCount(let path, let isThere), .constant(let count)):
+      .and([isThere, .test(path, .equal(count))])
     default: nil
     }
   }
 
   /// The filter of a comparison of a property with a constant, whichever is first.
-  func comparing(
-    _ a: Any, _ b: Any, _ whole: Any,
+  static func comparing(
+    _ a: PredicateTerm, _ b: PredicateTerm, _ whole: Any,
     _ test: (QueryPath, Value, _ isReversed: Bool) -> FilterExpression
   ) throws(DatabaseError) -> PredicateTerm {
-    switch (try term(a), try term(b)) {
+    switch (a, b) {
     case (.property(let path, _), .constant(let value)): return .filter(test(path, value, false))
     case (.constant(let value), .property(let path, _)): return .filter(test(path, value, true))
     default: throw PredicateTranslation.refusal(whole)
@@ -102,6 +107,8 @@ enum PredicateTerm {
   case filter(FilterExpression)
   /// What is true at the end of an optional chain, which is false where the chain ends in nil, and where it does not.
   case chain(FilterExpression, isThere: FilterExpression)
+  /// How many elements there are at the end of an optional chain; nil where the chain ends in nil.
+  case chainedCount(QueryPath, isThere: FilterExpression)
 }
 
 /// The parts of predicates that are understood.
