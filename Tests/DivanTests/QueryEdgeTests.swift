@@ -69,6 +69,35 @@ struct QueryEdgeTests {
     #expect(ContinuousClock.now - start < .seconds(20))
   }
 
+  @Test func `a filter that is deeper than any should be is refused, however it was made`() throws {
+    try put([("a", ["n": 1])])
+    let query = Query<Document>()
+    func filter(nested depth: Int) -> Query<Document> {
+      query.filter { document in
+        let (one, two): (Filter, Filter) = (document["n"] == 1, document["n"] == 2)
+        var filter = one
+        for number in 0..<depth { filter = number % 2 == 0 ? filter || two : !(!filter && one) }
+        return filter
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.snapshot().ids(filter(nested: 10_000))
+    }
+    #expect(error?.code == .invalidQuery && error?.message.contains("deep") == true)
+    #expect(try database.snapshot().ids(filter(nested: 30)) == ["a"])
+  }
+
+  @Test func `the ID of what a reference leads to is told from that of the document`() throws {
+    try put([
+      ("home", ["name": "Home"]), ("a", ["list": "home"]), ("b", ["list": "work"]),
+      ("c", ["lists": ["work", "home"]]),
+    ])
+    #expect(try ids { $0["list"].reference.id == "home" } == ["a"])
+    #expect(try ids { $0["list"].reference.id == "a" } == [])
+    #expect(try ids { $0["lists"].contains { $0.reference.id == "home" } } == ["c"])
+    #expect(try ids { $0["lists"].contains { $0.reference["name"] == "Home" } } == ["c"])
+  }
+
   // MARK: Types of which values are hard to make up
 
   /// No value of it can be made up but by knowing its texts.
