@@ -110,6 +110,8 @@ struct QueryEdgeTests {
     var rank: Rank
     var other: Rank
     var mood: Mood?
+    var nickname: String?
+    var shown: String { nickname ?? name }
   }
 
   struct Host: Codable {
@@ -130,6 +132,9 @@ struct QueryEdgeTests {
     #expect(try names { $0.name == "Bob" } == ["Bob"])
     #expect(try names { $0.rank == .high } == ["Ada"])
     #expect(try names { $0.other == .high && $0.rank.isIn([.low]) } == ["Bob"])
+    // What is computed is found out all the same.
+    let error = #expect(throws: DatabaseError.self) { try names { $0.shown == "Ada" } }
+    #expect(error?.code == .invalidQuery)
   }
 
   @Test func `a type of which no value can be made up is named, with what to do`() throws {

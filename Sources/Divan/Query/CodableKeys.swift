@@ -79,23 +79,33 @@ enum CodableKeys {
       let type = (error as? NoSample)?.type ?? Root.self
       throw refusal(Root.self, "no value of \(type) can be made up\(key)", error, type)
     }
-    for key in session.keys {
-      if let given = given(for: key, as: path, in: Root.self) { return (key, given) }
+    // Of some there is no second value, such as optional ones of which there is but nil.
+    let fixed = Set(
+      session.keys.filter { key in
+        let session = SampleSession(altering: { $0 == key })
+        return (try? Root(from: SampleDecoder(session: session))) == nil
+      })
+    for key in session.keys where !fixed.contains(key) {
+      if let given = given(for: key, as: path, keeping: fixed, in: Root.self) {
+        return (key, given)
+      }
     }
     throw refusal(
       Root.self, "the property is computed, or no two values of its type can be made up", nil)
   }
 
   /// The other value for a key, if the property at a key path has what is given for that key; else nil.
+  ///
+  /// Those that are `fixed` are never altered.
   private static func given<Root: Decodable>(
-    for key: String, as path: AnyKeyPath, in _: Root.Type
+    for key: String, as path: AnyKeyPath, keeping fixed: Set<String>, in _: Root.Type
   ) -> Any? {
     var given: Any?
     // What the property has where nothing is given for it.
     var absent: Value?
     // First all are altered, so that no path leads into what is empty.
     let states: [@Sendable (String) -> Bool] = [
-      { _ in true }, { $0 != key }, { $0 == key }, { _ in false },
+      { !fixed.contains($0) }, { $0 != key && !fixed.contains($0) }, { $0 == key }, { _ in false },
     ]
     for (number, alters) in states.enumerated() {
       let session = SampleSession(watching: key, altering: alters)
