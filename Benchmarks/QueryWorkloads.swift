@@ -1,7 +1,8 @@
 import Divan
 
 extension Workload {
-  /// Queries of a store with an index of the moments at which documents were created, which are nearly all different.
+  /// Queries of a store with an index of the moments at which documents were created, which are nearly all different, and
+  /// one of each of their tags.
   static let querying = [
     Workload(
       name: "query-equal", title: "the document of a value in an index", unit: .nanoseconds,
@@ -26,16 +27,25 @@ extension Workload {
       }
     },
     Workload(
+      name: "query-element", title: "100 documents that have an element in an array",
+      unit: .nanoseconds, prepare: { try loadIndexed($0) }
+    ) { bench in
+      let tags = bench.samples.documents(0..<500).compactMap { $0["tags"]?[0] }
+      return try measureQueries(bench, tags) { snapshot, tag in
+        try snapshot.find(Query<Document>().filter { $0["tags"].contains(tag) }.limit(100)).count
+      }
+    },
+    Workload(
       name: "query-count", title: "count of a tenth of an index", unit: .nanosecondsPerDocument,
       prepare: { try loadIndexed($0) }
     ) { bench in
       var count = 0
       let elapsed = try measureQueries(bench, ["2005", "2010", "2015"]) { snapshot, year in
         let end = "20" + year.suffix(2).prefix(1) + (year.hasSuffix("0") ? "3" : "8")
-        count = try snapshot.count(
-          Query<Document>().filter {
-            $0["created"] >= .string(year) && $0["created"] < .string(end)
-          })
+        let query = Query<Document>().filter {
+          $0["created"] >= .string(year) && $0["created"] < .string(end)
+        }
+        count = try snapshot.count(query)
         return count
       }
       return elapsed / Double(count)
@@ -49,12 +59,58 @@ extension Workload {
           Query<Document>().filter { $0["year"] > .int(year) && $0["done"] == true })
       } / Double(bench.count)
     },
+    Workload(
+      name: "query-scan-ratio", title: "the same ÷ a scan in the order of IDs, taken in turns",
+      unit: .times, prepare: { try loadIndexed($0) }, measure: scanRatio
+    ),
+    Workload(
+      name: "index-build", title: "making an index of texts nearly all different",
+      unit: .nanosecondsPerDocument, prepare: { try $0.load("indexing") }
+    ) { bench in
+      let database = try bench.open("indexing")
+      let index = DocumentIndex("created", on: "created")
+      let elapsed = try seconds { try database.addIndex(index) }
+      guard try database.snapshot().count(by: index.name) == bench.count else {
+        throw BenchmarkError("the index has not all documents")
+      }
+      try database.removeIndex(named: index.name)
+      try database.close()
+      return elapsed * 1e9 / Double(bench.count)
+    },
   ]
+
+  /// What no index answers, beside reading a property of every document.
+  private static func scanRatio(_ bench: Bench) throws -> Double {
+    let database = try bench.open("indexed")
+    let snapshot = try database.snapshot()
+    let query = Query<Document>().filter { $0["year"] > 1950 && $0["done"] == true }
+    guard try snapshot.explain(query).documentsRead == bench.count else {
+      throw BenchmarkError("not every document was asked")
+    }
+    var (asking, scanning) = ([Double](), [Double]())
+    for _ in 0..<3 {
+      asking.append(try seconds { _ = try snapshot.count(query) })
+      var count = 0
+      scanning.append(
+        try seconds {
+          var documents = snapshot.documents()
+          while let document = try documents.next() { count += titleSize(document) > 0 ? 1 : 0 }
+        })
+      guard count == bench.count else { throw BenchmarkError("\(count) documents were scanned") }
+    }
+    try database.close()
+    return asking.quantile(0.5) / scanning.quantile(0.5)
+  }
 
   private static func loadIndexed(_ bench: Bench) throws {
     try bench.load("indexed")
     let database = try bench.open("indexed")
     try database.addIndex(DocumentIndex("created", on: "created"))
+    try database.addIndex(DocumentIndex("tags", on: "tags", eachElement: true))
+    let counted = Query<Document>().filter { $0["created"] < "2005" }
+    guard try database.snapshot().explain(counted).documentsRead == 0 else {
+      throw BenchmarkError("documents are read to count entries of an index")
+    }
     try database.close()
   }
 

@@ -22,7 +22,8 @@ struct Options {
                     not given. What quickstart itself made there before is replaced, nothing else is.
       --help        prints this.
 
-    Exits with 0 if every film came back equal, 1 if something failed, and 2 if called the wrong way.
+    Exits with 0 if every film came back equal, and every question had the same answer with indexes as
+    without; 1 if something failed, and 2 if called the wrong way.
     """
 
   init(_ arguments: some Sequence<String>) throws(Failure) {

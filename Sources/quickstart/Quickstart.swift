@@ -28,10 +28,13 @@ struct Quickstart {
     try verify(sources, in: database, count: count)
     guard count > 0 else { return try database.close() }
     try readSome(from: database)
+    try askForFilms(in: database)
+    try showDecades(in: database)
     try connectFilms(in: database)
     try showPeople(in: database)
     try mergeAndUndo(in: database)
     let changed = try changeSome(in: database)
+    try changeByQuery(in: database)
 
     let last = try database.snapshot().sequence
     try database.close()
@@ -123,14 +126,6 @@ extension Quickstart {
       guard let film = try films.next() else { break }
       print("  \(film.line)")
     }
-    var decades: [Int: Int] = [:]
-    films = try context.models(Film.self, in: .prefix(Film.prefix))
-    while let film = try films.next() { decades[film.year / 10 * 10, default: 0] += 1 }
-    // A year that is no whole number reads as 0, and stays in the document as it is.
-    let counts = decades.sorted { $0.key < $1.key }.map {
-      ($0.key == 0 ? "no year" : "\($0.key)s") + ": \($0.value)"
-    }
-    print("By decade: \(counts.joined(separator: ", "))")
   }
 
   /// Changes a film twice and deletes another; returns the ID of the former.

@@ -546,6 +546,7 @@ struct CatalogueTests {
     let database = try open()
     let context = database.makeContext()
     let list = ChoreList(in: context)
+    list.name = "Kitchen"
     let today = Date(timeIntervalSince1970: 1_000_000)
     for number in 0..<10 {
       let chore = Chore(in: context)
@@ -561,6 +562,14 @@ struct CatalogueTests {
     #expect(chores.map(\.title) == ["Chore 4", "Chore 3"])
     let open = try Query<Chore>().filter(#Predicate { $0.title.contains("1") && $0.due == nil })
     #expect(try context.count(open) == 0)
+    let atHome = Query<Chore>().filter { $0.tags.contains("home") && $0.tags.count < 5 }
+    let soon = Query<Chore>().filter { $0.tags.allSatisfy { !$0.hasPrefix("later") } }
+    let listed = Query<Chore>().filter { $0.list == list || $0.list.name.hasPrefix("Kit") }
+    #expect(try context.count(atHome) == 0 && context.count(listed) == 7)
+    let ordered = soon.sort { $0.list.name }.sort(\.title, descending: true)
+    let secondPage = try context.find(ordered.offset(20).limit(20))
+    let firstOne = try context.first(ordered)
+    #expect(secondPage.isEmpty && firstOne?.title == "Chore 2")
 
     let kitchen = try self.open("/Kitchen.divan")
     var soup = Recipe(name: "Soup", minutes: 20, steps: [.init(text: "Cut"), .init(text: "Boil")])
@@ -699,6 +708,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 62)
+    #expect(count == 64)
   }
 }

@@ -8,10 +8,26 @@
 /// the bytes of their UTF-8, without regard to any language. `<` and the like are false of null, of a missing property
 /// and of a value of another type, and `!` makes that true: `!($0.year < 1920)` is true of a film without a year.
 /// `== nil` is true of null and of what is missing.
+///
+/// Any number of filters may be joined with `&&`, or with `||`. In each other these and `!` are 100 deep at most; a query of
+/// a filter that is deeper is refused.
 public struct Filter: Sendable {
   let expression: FilterExpression
+  /// How many of `&&`, `||` and `!` are in each other.
+  private let depth: Int
 
-  init(_ expression: FilterExpression) { self.expression = expression }
+  /// More than that would take more of a thread's stack than there may be.
+  static let depthLimit = 100
+
+  init(_ expression: FilterExpression, depth: Int = 0) {
+    let isTooDeep = depth > Filter.depthLimit
+    self.expression = isTooDeep ? .refused(Filter.isTooDeep) : expression
+    self.depth = isTooDeep ? 0 : depth
+  }
+
+  private static let isTooDeep = DatabaseError(
+    .invalidQuery, "a filter is more than \(depthLimit) deep",
+    hint: "Join what is alike with one && or ||, instead of one in the other")
 }
 
 extension Filter {
@@ -23,16 +39,25 @@ extension Filter {
   /// What fulfils both.
   public static func && (a: Filter, b: Filter) -> Filter {
     // As long as it is, and not as deep: filters are made in loops.
-    Filter(.and(a.expression.andParts + b.expression.andParts))
+    Filter(
+      .and(a.expression.andParts + b.expression.andParts),
+      depth: max(a.isAnd ? a.depth : a.depth + 1, b.isAnd ? b.depth : b.depth + 1))
   }
 
   /// What fulfils one of them, or both.
   public static func || (a: Filter, b: Filter) -> Filter {
-    Filter(.or(a.expression.orParts + b.expression.orParts))
+    Filter(
+      .or(a.expression.orParts + b.expression.orParts),
+      depth: max(a.isOr ? a.depth : a.depth + 1, b.isOr ? b.depth : b.depth + 1))
   }
 
   /// What does not fulfil it.
-  public static prefix func ! (a: Filter) -> Filter { Filter(.not(a.expression)) }
+  public static prefix func ! (a: Filter) -> Filter {
+    Filter(.not(a.expression), depth: a.depth + 1)
+  }
+
+  private var isAnd: Bool { if case .and = expression { true } else { false } }
+  private var isOr: Bool { if case .or = expression { true } else { false } }
 }
 
 extension Filter: CustomStringConvertible {

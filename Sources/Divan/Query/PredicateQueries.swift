@@ -40,7 +40,7 @@ struct PredicateTranslation {
 
   func filter(_ expression: Any) throws(DatabaseError) -> FilterExpression {
     switch try term(expression) {
-    case .filter(let filter): return filter
+    case .filter(let filter), .chain(let filter, _): return filter
     case .constant(let value) where value.boolValue != nil:
       return value.boolValue == true ? .all : .nothing
     // A truth value by itself.
@@ -68,12 +68,28 @@ struct PredicateTranslation {
     return inner
   }
 
+  /// The filter of a comparison of an optional chain, or of what is true of a part, with a constant; nil if it is no such
+  /// comparison.
+  static func truth(of part: PredicateTerm, is constant: PredicateTerm) -> FilterExpression? {
+    switch (part, constant) {
+    case (.filter(let filter), .constant(.bool(let isSo))): isSo ? filter : .not(filter)
+    case (.chain(let filter, let isThere), .constant(.bool(let isSo))):
+      isSo ? filter : .and([isThere, .not(filter)])
+    case (.chain(_, let isThere), .constant(.null)),
+      (.chainedCount(_, let isThere), .constant(.null)):
+      .not(isThere)
+    case (.chainedCount(let path, let isThere), .constant(let count)):
+      .and([isThere, .test(path, .equal(count))])
+    default: nil
+    }
+  }
+
   /// The filter of a comparison of a property with a constant, whichever is first.
-  func comparing(
-    _ a: Any, _ b: Any, _ whole: Any,
+  static func comparing(
+    _ a: PredicateTerm, _ b: PredicateTerm, _ whole: Any,
     _ test: (QueryPath, Value, _ isReversed: Bool) -> FilterExpression
   ) throws(DatabaseError) -> PredicateTerm {
-    switch (try term(a), try term(b)) {
+    switch (a, b) {
     case (.property(let path, _), .constant(let value)): return .filter(test(path, value, false))
     case (.constant(let value), .property(let path, _)): return .filter(test(path, value, true))
     default: throw PredicateTranslation.refusal(whole)
@@ -89,6 +105,10 @@ enum PredicateTerm {
   case constant(Value)
   case range(lower: Value, upper: Value, includesUpper: Bool)
   case filter(FilterExpression)
+  /// What is true at the end of an optional chain, which is false where the chain ends in nil, and where it does not.
+  case chain(FilterExpression, isThere: FilterExpression)
+  /// How many elements there are at the end of an optional chain; nil where the chain ends in nil.
+  case chainedCount(QueryPath, isThere: FilterExpression)
 }
 
 /// The parts of predicates that are understood.
@@ -101,278 +121,4 @@ protocol TranslatablePredicate {
 protocol QueryKeyed {
   /// The key of the property at a key path; nil for the ID of the document.
   static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String?
-}
-
-extension PredicateExpressions.Variable: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard let known = translation.variables[key] else { throw PredicateTranslation.refusal(self) }
-    return known
-  }
-}
-
-extension PredicateExpressions.Value: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    switch value {
-    case let range as any PredicateRange: return try range.rangeTerm()
-    case let value as any Encodable: return .constant(try Value(queryConstant: value))
-    case let value as any Identifiable<String>: return .constant(.string(value.id))
-    default: throw PredicateTranslation.refusal(self)
-    }
-  }
-}
-
-extension PredicateExpressions.NilLiteral: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    .constant(.null)
-  }
-}
-
-extension PredicateExpressions.KeyPath: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    var path = QueryPath()
-    let isSubject: Bool
-    switch try translation.term(root) {
-    case .subject: isSubject = true
-    case .property(let known, _): (path, isSubject) = (known, false)
-    default: throw PredicateTranslation.refusal(self)
-    }
-    if Root.Output.self is any QueryElements.Type { return try measure(path) }
-    let key: String?
-    if let type = Root.Output.self as? any QueryKeyed.Type {
-      if !isSubject { path = path.appending(.reference) }
-      key = try type.queryKey(of: keyPath)
-    } else if let type = Root.Output.self as? any Codable.Type {
-      if isSubject {
-        return .property(try CodableKeys.path(to: keyPath, in: type, from: path), Output.self)
-      }
-      key = try CodableKeys.key(of: keyPath, in: type)
-    } else {
-      throw PredicateTranslation.refusal(self)
-    }
-    if let key { return .property(path.appending(.key(key)), Output.self) }
-    guard path.steps.last == .reference else { return .property(.documentID, Output.self) }
-    path.steps.removeLast()
-    return .property(path, Output.self)
-  }
-
-  /// How many elements an array has, or whether it has any: told apart by what arrays of none and of one say.
-  private func measure(_ array: QueryPath) throws(DatabaseError) -> PredicateTerm {
-    var path = array
-    path.measure = .count
-    let none = CodableKeys.sample(of: Root.Output.self, isAltered: false)?[keyPath: keyPath]
-    let one = CodableKeys.sample(of: Root.Output.self, isAltered: true)?[keyPath: keyPath]
-    if let none = none as? Int, let one = one as? Int, (none, one) == (0, 1) {
-      return .property(path, Int.self)
-    }
-    if let none = none as? Bool, let one = one as? Bool, (none, one) == (true, false) {
-      return .filter(.test(path, .equal(.int(0))))
-    }
-    throw PredicateTranslation.refusal(self)
-  }
-}
-
-// MARK: - Truth
-
-extension PredicateExpressions.Conjunction: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    .filter(.and([try translation.filter(lhs), try translation.filter(rhs)]))
-  }
-}
-
-extension PredicateExpressions.Disjunction: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    .filter(.or([try translation.filter(lhs), try translation.filter(rhs)]))
-  }
-}
-
-extension PredicateExpressions.Negation: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    .filter(.not(try translation.filter(wrapped)))
-  }
-}
-
-extension PredicateExpressions.Conditional: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    let test = try translation.filter(self.test)
-    return .filter(
-      .or([
-        .and([test, try translation.filter(trueBranch)]),
-        .and([.not(test), try translation.filter(falseBranch)]),
-      ]))
-  }
-}
-
-// MARK: - Comparing
-
-extension PredicateExpressions.Equal: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    // What is true of a part can be compared with true and false.
-    if case .filter(let filter) = try translation.term(lhs),
-      case .constant(.bool(let isSo)) = try translation.term(rhs)
-    {
-      return .filter(isSo ? filter : .not(filter))
-    }
-    return try translation.comparing(lhs, rhs, self) { path, value, _ in .test(path, .equal(value))
-    }
-  }
-}
-
-extension PredicateExpressions.NotEqual: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    try translation.comparing(lhs, rhs, self) { path, value, _ in
-      .not(.test(path, .equal(value)))
-    }
-  }
-}
-
-extension PredicateExpressions.Comparison: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard Output.self == Bool.self, LHS.Output.self is any QueryOrdered.Type else {
-      throw PredicateTranslation.refusal(self)
-    }
-    let orders: (FilterTest.Order, reversed: FilterTest.Order)
-    switch op {
-    case .lessThan: orders = (.less, .greater)
-    case .lessThanOrEqual: orders = (.lessOrEqual, .greaterOrEqual)
-    case .greaterThan: orders = (.greater, .less)
-    case .greaterThanOrEqual: orders = (.greaterOrEqual, .lessOrEqual)
-    @unknown default: throw PredicateTranslation.refusal(self)
-    }
-    return try translation.comparing(lhs, rhs, self) { path, value, isReversed in
-      .test(path, .order(isReversed ? orders.reversed : orders.0, value))
-    }
-  }
-}
-
-// MARK: - Optionals
-
-extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    try translation.binding(variable.key, to: try translation.term(wrapped)).term(transform)
-  }
-}
-
-extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    // Nothing is in order with nil, so that nothing has to fail.
-    try translation.term(inner)
-  }
-}
-
-extension PredicateExpressions.NilCoalesce: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    // `… ?? false` behind an optional chain; what filters say of nil is false already.
-    guard case .filter(let filter) = try translation.term(lhs),
-      case .constant(.bool(false)) = try translation.term(rhs)
-    else { throw PredicateTranslation.refusal(self) }
-    return .filter(filter)
-  }
-}
-
-// MARK: - Texts, arrays, ranges
-
-extension PredicateExpressions.CollectionContainsCollection: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(base),
-      case .constant(.string(let text)) = try translation.term(other)
-    else { throw PredicateTranslation.refusal(self) }
-    return .filter(.test(path, .text(.anywhere, text, [])))
-  }
-}
-
-extension PredicateExpressions.SequenceStartsWith: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(base),
-      case .constant(.string(let text)) = try translation.term(prefix)
-    else { throw PredicateTranslation.refusal(self) }
-    return .filter(.test(path, .text(.beginning, text, [])))
-  }
-}
-
-extension PredicateExpressions.SequenceContains: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    switch (try translation.term(sequence), try translation.term(element)) {
-    case (.property(let path, let type), .constant(let value)) where type is any QueryElements.Type:
-      return .filter(.anyElement(path, .test(QueryPath(), .equal(value))))
-    case (.constant(.array(let values)), .property(let path, _)):
-      return .filter(.test(path, .oneOf(values)))
-    default: throw PredicateTranslation.refusal(self)
-    }
-  }
-}
-
-extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(sequence) else {
-      throw PredicateTranslation.refusal(self)
-    }
-    var inner = PredicateTranslation()
-    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
-    inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
-    return .filter(.anyElement(path, try inner.filter(test)))
-  }
-}
-
-extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .property(let path, _) = try translation.term(sequence) else {
-      throw PredicateTranslation.refusal(self)
-    }
-    var inner = PredicateTranslation()
-    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
-    inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
-    return .filter(.everyElement(path, try inner.filter(test)))
-  }
-}
-
-extension PredicateExpressions.RangeExpressionContains: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .range(let lower, let upper, let includesUpper) = try translation.term(range),
-      case .property(let path, _) = try translation.term(element)
-    else { throw PredicateTranslation.refusal(self) }
-    return .filter(
-      .and([
-        .test(path, .order(.greaterOrEqual, lower)),
-        .test(path, .order(includesUpper ? .lessOrEqual : .less, upper)),
-      ]))
-  }
-}
-
-extension PredicateExpressions.Range: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .constant(let low) = try translation.term(lower),
-      case .constant(let high) = try translation.term(upper)
-    else { throw PredicateTranslation.refusal(self) }
-    return .range(lower: low, upper: high, includesUpper: false)
-  }
-}
-
-extension PredicateExpressions.ClosedRange: TranslatablePredicate {
-  func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .constant(let low) = try translation.term(lower),
-      case .constant(let high) = try translation.term(upper)
-    else { throw PredicateTranslation.refusal(self) }
-    return .range(lower: low, upper: high, includesUpper: true)
-  }
-}
-
-/// A range that was made outside of a predicate.
-private protocol PredicateRange {
-  func rangeTerm() throws(DatabaseError) -> PredicateTerm
-}
-
-extension Range: PredicateRange where Bound: QueryOrdered {
-  fileprivate func rangeTerm() throws(DatabaseError) -> PredicateTerm {
-    .range(
-      lower: try Value(queryConstant: lowerBound), upper: try Value(queryConstant: upperBound),
-      includesUpper: false)
-  }
-}
-
-extension ClosedRange: PredicateRange where Bound: QueryOrdered {
-  fileprivate func rangeTerm() throws(DatabaseError) -> PredicateTerm {
-    .range(
-      lower: try Value(queryConstant: lowerBound), upper: try Value(queryConstant: upperBound),
-      includesUpper: true)
-  }
 }

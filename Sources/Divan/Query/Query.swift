@@ -10,7 +10,7 @@
 /// of any ``Snapshot``, ``WriteTransaction`` or ``ModelContext``.
 ///
 /// Comparisons that make no sense do not compile. What only shows when it is made, such as a property that is not
-/// stored, or a number that is not finite, makes every run of it throw ``DatabaseError/Code/invalidQuery``.
+/// stored, or a pattern that is too long, makes every run of it throw ``DatabaseError/Code/invalidQuery``.
 public struct Query<Subject>: Sendable {
   var core = QueryCore()
 

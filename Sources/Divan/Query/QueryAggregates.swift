@@ -4,14 +4,21 @@
 ///
 /// What is no number, or not there, counts for nothing in a sum or an average; the least and the greatest value are found
 /// in the order in which results are sorted, without null and what is missing.
+///
+/// Whole numbers are added exactly, and their sum is whole as long as it is one that can be stored, from the least `Int64`
+/// to the greatest `UInt64`. Beyond that, and wherever one of the numbers is a `Double`, the sum is a `Double`: what is
+/// whole in it was added exactly, and the rest with an error far below that of adding one by one. A sum beyond the
+/// greatest `Double` is infinite. An average is a `Double`.
 public struct QueryAggregate<Subject>: Sendable {
   let kind: AggregateKind
   let path: QueryPath
+  /// Whether the least and the greatest text are those by bytes: of dates, that is by time.
+  let byBytes: Bool
   let refusal: DatabaseError?
 
   /// How many results there are.
   public static var count: QueryAggregate {
-    QueryAggregate(kind: .count, path: QueryPath(), refusal: nil)
+    QueryAggregate(kind: .count, path: QueryPath(), byBytes: false, refusal: nil)
   }
 
   /// The sum of a property; 0 if there is no number.
@@ -38,7 +45,14 @@ public struct QueryAggregate<Subject>: Sendable {
     _ kind: AggregateKind, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) -> Self {
     let property = property(QuerySubject())
-    return QueryAggregate(kind: kind, path: property.path, refusal: property.refusal)
+    return QueryAggregate(
+      kind: kind, path: property.path, byBytes: QueryAggregate.sortsByBytes(V.self),
+      refusal: property.refusal)
+  }
+
+  /// Whether the texts that values of a type are stored as are in the order of their bytes.
+  fileprivate static func sortsByBytes(_ type: Any.Type) -> Bool {
+    (type as? any QueryOrdered.Type)?.sortsByBytes ?? false
   }
 }
 
@@ -74,6 +88,8 @@ extension QuerySource {
   }
 
   /// The sum of a property over the results of a query; 0 if there is no number.
+  ///
+  /// A whole sum beyond 2⁵³ is rounded to a `Double` here; ``aggregate(_:_:)`` has it as it is.
   public func sum<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> Double { try aggregate(query, .sum(property))[0].doubleValue ?? 0 }
@@ -111,12 +127,13 @@ extension QuerySource {
     if let refusal = property.refusal { throw refusal }
     let fresh = try aggregates.map { try RunningAggregate($0) }
     let path = CompiledPath(property.path)
+    let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
     let run = try run(query.core)
     try run.forEachInAnyOrder { hit in
       let row = run.row(try run.record(of: hit))
       let value = try row.value(at: path) ?? .null
-      let bytes = SortKeys.bytes(of: value, byBytes: false)
+      let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
       for index in group.sums.indices { try group.sums[index].add(row) }
       groups[bytes] = group
@@ -159,64 +176,4 @@ extension QuerySource {
 
 extension Value {
   fileprivate var unlessNull: Value? { isNull ? nil : self }
-}
-
-/// An aggregate while it is made.
-private struct RunningAggregate {
-  private let kind: AggregateKind
-  private let path: CompiledPath
-  private var count = 0
-  private var whole: Int128 = 0
-  private var fraction = 0.0
-  private var isWhole = true
-  private var extreme: (bytes: [UInt8], value: Value)?
-
-  init<Subject>(_ aggregate: QueryAggregate<Subject>) throws(DatabaseError) {
-    if let refusal = aggregate.refusal { throw refusal }
-    kind = aggregate.kind
-    path = CompiledPath(aggregate.path)
-  }
-
-  mutating func add(_ row: QueryRow?) throws(DatabaseError) {
-    guard kind != .count, let row else {
-      count += 1
-      return
-    }
-    guard let value = try row.value(at: path), !value.isNull else { return }
-    switch kind {
-    case .count: break
-    case .sum, .average:
-      switch value {
-      case .int(let number): whole += Int128(number)
-      case .unsigned(let number): whole += Int128(number)
-      case .double(let number):
-        fraction += number
-        isWhole = false
-      default: return
-      }
-      count += 1
-    case .min, .max:
-      let bytes = SortKeys.bytes(of: value, byBytes: false)
-      let isBetter =
-        extreme.map {
-          kind == .min
-            ? bytes.lexicographicallyPrecedes($0.bytes)
-            : $0.bytes.lexicographicallyPrecedes(bytes)
-        } ?? true
-      if isBetter { extreme = (bytes, value) }
-    }
-  }
-
-  var result: Value {
-    switch kind {
-    case .count: .int(Int64(count))
-    case .sum:
-      // Whole numbers have a whole sum, as long as there is one that can be stored.
-      if isWhole, let sum = Int64(exactly: whole) { .int(sum) } else { .double(sum) }
-    case .average: count == 0 ? .null : .double(sum / Double(count))
-    case .min, .max: extreme?.value ?? .null
-    }
-  }
-
-  private var sum: Double { Double(whole) + fraction }
 }

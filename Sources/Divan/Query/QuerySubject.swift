@@ -8,12 +8,16 @@ public struct QuerySubject<Subject>: Sendable {
     self.path = path
     self.refusal = refusal
   }
-
 }
 
 extension QuerySubject where Subject == Document {
-  /// The document's ID.
-  public var id: QueryProperty<String> { QueryProperty(.documentID, refusal: refusal) }
+  /// The document's ID; of one that a reference leads to, what refers to it.
+  public var id: QueryProperty<String> {
+    guard path.steps.last == .reference else { return QueryProperty(.documentID, refusal: refusal) }
+    var path = path
+    path.steps.removeLast()
+    return QueryProperty(path, refusal: refusal)
+  }
 
   /// The property of this name.
   public subscript(name: String) -> QueryProperty<Value> {

@@ -84,7 +84,7 @@ class DivanEngine: Engine, @unchecked Sendable {
 
   func close() throws { try database.close() }
 
-  private static func titleSize(_ document: Divan.Document) -> UInt64 {
+  static func titleSize(_ document: Divan.Document) -> UInt64 {
     guard case .string(let title) = document["title"] else { return 0 }
     return UInt64(title.utf8.count)
   }

@@ -18,12 +18,12 @@ extension SampleDocument: FetchableRecord, PersistableRecord {
 /// GRDB sets `synchronous=NORMAL`; where commits must be durable it is raised to `FULL`.
 final class GRDBEngine: RecordEngine, @unchecked Sendable {
   static let name = "grdb"
-  static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records]
+  static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records, .query]
   static let reads: [ReadKind] = [.property]
   static let scans: [ScanOrder] = [.id, .sequence]
   static let form = DocumentForm.record
 
-  private let pool: DatabasePool
+  let pool: DatabasePool
 
   init(directory: String, purpose: Purpose, cacheBytes: Int) throws {
     var configuration = Configuration()

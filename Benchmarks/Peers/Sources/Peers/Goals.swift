@@ -46,7 +46,24 @@ extension Goal {
       Goal(title: "insert records: a third of GRDB", .recordsInsert, "grdb", 1 / 3),
       Goal(title: "load records: a third of GRDB", .recordsLoad, "grdb", 1 / 3),
       Goal(title: "load records, absolute", measure: .recordsLoad, ratio: 1),
+      Goal(title: "equality in an index, absolute", measure: .queryEqual, ratio: 10),
+      Goal(title: "100 documents of an index, absolute", measure: .queryRange, ratio: 100),
+      Goal(title: "making an index, absolute", measure: .indexBuild, ratio: 5),
+      Goal(
+        title: "filter without an index: a scan by ID", measure: .queryFilter,
+        peer: (DivanEngine.name, .scanID), ratio: 1),
+    ] + queries
+  }
+
+  /// All queries, ahead of those who answer them, too.
+  private static var queries: [Goal] {
+    let measures: [Measure] = [
+      .queryEqual, .queryRange, .queryElement, .queryCount, .queryFilter, .indexBuild,
+      .indexBuildElements,
     ]
+    return measures.flatMap { measure in
+      ["sqlite", "grdb"].map { Goal(title: "\(measure): ahead of \($0)", measure, $0, 1) }
+    }
   }
 
   private init(title: String, _ measure: Measure, _ engine: String, _ ratio: Double) {

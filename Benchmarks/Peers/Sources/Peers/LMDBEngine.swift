@@ -18,7 +18,7 @@ import Foundation
 /// transaction run at a time.
 final class LMDBEngine: Engine, @unchecked Sendable {
   static let name = "lmdb"
-  static let workloads: Set<Workload> = Set(Workload.allCases).subtracting([.records])
+  static let workloads: Set<Workload> = Set(Workload.allCases).subtracting([.records, .query])
   static let reads: [ReadKind] = [.value, .verifiedValue, .property]
   static let scans: [ScanOrder] = [.id]
 

@@ -9,6 +9,7 @@ enum Measure: String, CaseIterable, Codable {
   case commitMedian, commit99, commitThreads, commitSpeedup
   case overwrite, diskOverwriteMaximum, diskOverwriteFinal
   case recordsInsert, recordsLoad, recordsLoadByID
+  case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount, queryFilter
 }
 
 extension Measure {
@@ -37,16 +38,26 @@ extension Measure {
     case .recordsInsert: "insert 100 k records in one durable transaction"
     case .recordsLoad: "load all 100 k records, one property each"
     case .recordsLoadByID: "load records one by one by ID, one property each"
+    case .indexBuild: "making an index of texts nearly all different"
+    case .indexBuildElements: "making an index of the elements of an array"
+    case .queryEqual: "the document of a value in an index, one property"
+    case .queryRange: "100 documents in the order of an index, one property each"
+    case .queryElement: "100 documents that have an element in an array, one property each"
+    case .queryCount: "count of a range of an index, per entry"
+    case .queryFilter: "count of a filter that no index answers, per document"
     }
   }
 
   /// The unit of the figures.
   var unit: String {
     switch self {
-    case .load, .overwrite: "µs/document"
+    case .load, .overwrite, .indexBuild, .indexBuildElements: "µs/document"
+    case .queryEqual, .queryRange, .queryElement: "µs/query"
+    case .queryCount: "ns/entry"
     case .commitMedian, .commit99, .commitThreads: "µs/commit"
     case .recordsInsert, .recordsLoad, .recordsLoadByID: "µs/record"
-    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence: "ns/document"
+    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilter:
+      "ns/document"
     case .openClean, .openKilled: "ms"
     case .memoryLoaded, .memoryRead: "bytes/document"
     case .memoryOpened: "MB"
@@ -64,6 +75,9 @@ extension Measure {
     case .commitMedian, .commit99, .commitThreads, .commitSpeedup: .commit
     case .overwrite, .diskOverwriteMaximum, .diskOverwriteFinal: .overwrite
     case .recordsInsert, .recordsLoad, .recordsLoadByID: .records
+    case .indexBuild, .indexBuildElements, .queryEqual, .queryRange, .queryElement, .queryCount,
+      .queryFilter:
+      .query
     }
   }
 

@@ -13,7 +13,7 @@ import Foundation
 /// `@unchecked Sendable`: a database may be used by all threads.
 class RocksDBEngine: Engine, @unchecked Sendable {
   class var name: String { "rocksdb" }
-  class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records]) }
+  class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records, .query]) }
   class var reads: [ReadKind] { [.value, .verifiedValue, .property] }
   class var scans: [ScanOrder] { [.id] }
   /// Whether blocks are compressed, as RocksDB's documentation recommends.

@@ -53,7 +53,7 @@ final class Run {
   /// Short workloads are repeated more often than asked for, long ones less.
   private func repetitions(of workload: Workload) -> Int {
     switch workload {
-    case .load, .records: options.repetitions
+    case .load, .records, .query: options.repetitions
     case .read, .scan, .open, .commit: options.repetitions + 2
     case .overwrite: 1
     }
@@ -83,6 +83,9 @@ final class Run {
     case .commit:
       try ensureLoaded(engine)
       try collect(task(.commit, engine, repetition))
+    case .query:
+      try ensureLoaded(engine)
+      try collect(task(.query, engine, repetition))
     case .overwrite:
       try collectApart(.overwrite, engine, repetition) {
         $0.count = self.options.overwriteCount ?? max(self.options.count / 5, 1000)

@@ -31,7 +31,11 @@ class SQLiteEngine: Engine, @unchecked Sendable {
     "INSERT INTO documents(id, body) VALUES(?1, ?2) "
       + "ON CONFLICT(id) DO UPDATE SET body = excluded.body"
   }
-  class var title: String { "json_extract(body, '$.title')" }
+  /// What a property is, to SQL.
+  class func expression(for property: String) -> String { "json_extract(body, '$.\(property)')" }
+  /// What `json_each` takes for the tags.
+  class var tags: String { "documents.body, '$.tags'" }
+  static var title: String { expression(for: "title") }
 
   private let connection: OpaquePointer
   private let lock = NSLock()
@@ -118,6 +122,12 @@ extension SQLiteEngine {
       nil)
   }
 
+  func bindCopied(_ text: String, _ index: Int32, _ statement: OpaquePointer) {
+    // SQLITE_TRANSIENT, which the importer does not translate: SQLite copies the text at once.
+    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), transient)
+  }
+
   private func write(_ document: Document, _ statement: OpaquePointer) throws {
     bind(document.id, 1, statement)
     bindBody(of: document, statement)
@@ -133,7 +143,7 @@ extension SQLiteEngine {
     return kind == .property ? UInt64(size) : RawValue.read(text, size, kind)
   }
 
-  private func prepared(_ sql: String) throws -> OpaquePointer {
+  func prepared(_ sql: String) throws -> OpaquePointer {
     if let statement = statements[sql] { return statement }
     var statement: OpaquePointer?
     let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
@@ -148,7 +158,7 @@ extension SQLiteEngine {
     guard sqlite3_exec(connection, sql, nil, nil, nil) == SQLITE_OK else { throw failure(sql) }
   }
 
-  private func failure(_ action: String) -> PeerError {
+  func failure(_ action: String) -> PeerError {
     PeerError("\(action): \(String(cString: sqlite3_errmsg(connection)))")
   }
 }
@@ -158,7 +168,7 @@ extension SQLiteEngine {
 /// The tags are an array, which a row has no place for; they are JSON text in their column.
 final class SQLiteColumnsEngine: SQLiteEngine, @unchecked Sendable {
   override class var name: String { "sqlite-columns" }
-  override class var workloads: Set<Workload> { [.load, .read, .scan, .commit] }
+  override class var workloads: Set<Workload> { [.load, .read, .scan, .commit, .query] }
   override class var reads: [ReadKind] { [.property] }
   override class var form: DocumentForm { .record }
 
@@ -179,7 +189,8 @@ final class SQLiteColumnsEngine: SQLiteEngine, @unchecked Sendable {
       created = excluded.created
     """
   }
-  override class var title: String { "title" }
+  override class func expression(for property: String) -> String { property }
+  override class var tags: String { "documents.tags" }
 
   override func bindBody(of document: Document, _ statement: OpaquePointer) {
     guard let record = document.record else { return }
@@ -190,11 +201,5 @@ final class SQLiteColumnsEngine: SQLiteEngine, @unchecked Sendable {
     bindCopied("[\"" + record.tags.joined(separator: "\",\"") + "\"]", 6, statement)
     bindCopied(record.note, 7, statement)
     bindCopied(record.created, 8, statement)
-  }
-
-  private func bindCopied(_ text: String, _ index: Int32, _ statement: OpaquePointer) {
-    // SQLITE_TRANSIENT, which the importer does not translate: SQLite copies the text at once.
-    let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-    sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), transient)
   }
 }

@@ -2,14 +2,14 @@ import Foundation
 
 /// The named workloads, in the order in which they run.
 enum Workload: String, CaseIterable, Codable {
-  case load, read, scan, open, commit, overwrite, records
+  case load, read, scan, open, commit, overwrite, records, query
 }
 
 /// One piece of work for a child process: one workload, one engine, one repetition.
 struct ChildTask: Codable {
   /// What the child does; some workloads take several steps.
   enum Step: String, Codable {
-    case load, read, scan, open, crash, commit, overwrite, records
+    case load, read, scan, open, crash, commit, overwrite, records, query
   }
 
   var step: Step
@@ -53,6 +53,7 @@ extension ChildTask {
     case .commit: return try commit(type, corpus)
     case .overwrite: return try overwrite(type, corpus)
     case .records: return try records(type, corpus)
+    case .query: return try query(type, corpus)
     }
   }
 
@@ -276,6 +277,20 @@ extension ChildTask {
       Sample(measure: .recordsLoad, value: loading * 1e6 / Double(count)),
       Sample(measure: .recordsLoadByID, value: finding * 1e6 / Double(byID.count)),
     ]
+  }
+}
+
+// MARK: - Queries
+
+extension ChildTask {
+  private func query(_ type: any Engine.Type, _ corpus: Corpus) throws -> [Sample] {
+    let opened = try type.init(directory: directory, purpose: .relaxed, cacheBytes: cacheBytes)
+    guard let engine = opened as? any QueryEngine else { throw PeerError("no queries") }
+    let samples = try QueryWork(
+      engine: engine, corpus: corpus, count: count, repetition: repetition
+    ).samples()
+    try engine.close()
+    return samples
   }
 }
 

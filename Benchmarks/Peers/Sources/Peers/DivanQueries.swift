@@ -1,0 +1,48 @@
+import Divan
+
+/// Divan's queries, over documents as they are, with the indexes that they can use.
+///
+/// Each is asked of a snapshot of its own, as each statement of the others sees a version of its own.
+extension DivanEngine: QueryEngine {
+  func addIndex() throws {
+    try database.addIndex(DocumentIndex("created", on: "created"))
+  }
+
+  func addElementIndex() throws {
+    try database.addIndex(DocumentIndex("tags", on: "tags", eachElement: true))
+  }
+
+  func removeIndexes() throws {
+    for name in ["created", "tags"] { try database.removeIndex(named: name) }
+  }
+
+  func answer(_ question: Question) throws -> Answer {
+    let all = Query<Divan.Document>()
+    switch question {
+    case .equal(let created): return try found(all.filter { $0["created"] == .string(created) })
+    case .range(let start):
+      return try found(
+        all.filter { $0["created"] >= .string(start) }.sort("created", byBytes: true)
+          .limit(Question.limit))
+    case .count(let start, let end):
+      return Answer(
+        count: try database.snapshot().count(
+          all.filter { $0["created"] >= .string(start) && $0["created"] < .string(end) }))
+    case .filter(let year):
+      return Answer(
+        count: try database.snapshot().count(
+          all.filter { $0["year"] > .int(Int64(year)) && $0["done"] == true }))
+    case .element(let tag):
+      return try found(all.filter { $0["tags"].contains(.string(tag)) }.limit(Question.limit))
+    }
+  }
+
+  private func found(_ query: Query<Divan.Document>) throws -> Answer {
+    var answer = Answer()
+    for document in try database.snapshot().find(query) {
+      answer.count += 1
+      answer.titleSize &+= Self.titleSize(document)
+    }
+    return answer
+  }
+}

@@ -1,0 +1,73 @@
+/// An aggregate while it is made.
+struct RunningAggregate {
+  private let kind: AggregateKind
+  private let path: CompiledPath
+  private let byBytes: Bool
+  private var count = 0
+  private var whole: Int128 = 0
+  private var fraction = 0.0
+  /// What was lost of the fraction by rounding (Neumaier's sum), so that the order of adding hardly shows.
+  private var lost = 0.0
+  private var isWhole = true
+  private var extreme: (bytes: [UInt8], value: Value)?
+
+  init<Subject>(_ aggregate: QueryAggregate<Subject>) throws(DatabaseError) {
+    if let refusal = aggregate.refusal { throw refusal }
+    kind = aggregate.kind
+    path = CompiledPath(aggregate.path)
+    byBytes = aggregate.byBytes
+  }
+
+  mutating func add(_ row: QueryRow?) throws(DatabaseError) {
+    guard kind != .count, let row else {
+      count += 1
+      return
+    }
+    guard let value = try row.value(at: path), !value.isNull else { return }
+    switch kind {
+    case .count: break
+    case .sum, .average:
+      switch value {
+      case .int(let number): whole += Int128(number)
+      case .unsigned(let number): whole += Int128(number)
+      case .double(let number):
+        add(number)
+        isWhole = false
+      default: return
+      }
+      count += 1
+    case .min, .max:
+      let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
+      let isBetter =
+        extreme.map {
+          kind == .min
+            ? bytes.lexicographicallyPrecedes($0.bytes)
+            : $0.bytes.lexicographicallyPrecedes(bytes)
+        } ?? true
+      if isBetter { extreme = (bytes, value) }
+    }
+  }
+
+  private mutating func add(_ number: Double) {
+    let sum = fraction + number
+    lost += abs(fraction) >= abs(number) ? (fraction - sum) + number : (number - sum) + fraction
+    fraction = sum
+  }
+
+  var result: Value {
+    switch kind {
+    case .count: .int(Int64(count))
+    case .sum: isWhole ? wholeSum ?? .double(sum) : .double(sum)
+    case .average: count == 0 ? .null : .double(sum / Double(count))
+    case .min, .max: extreme?.value ?? .null
+    }
+  }
+
+  /// The sum of whole numbers, if it can be stored as one.
+  private var wholeSum: Value? {
+    Int64(exactly: whole).map { .int($0) } ?? UInt64(exactly: whole).map { .unsigned($0) }
+  }
+
+  // Of what is infinite nothing was lost that is known.
+  private var sum: Double { Double(whole) + (fraction.isFinite ? fraction + lost : fraction) }
+}

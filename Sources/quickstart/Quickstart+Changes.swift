@@ -1,0 +1,24 @@
+import Divan
+
+/// What a query means is changed.
+extension Quickstart {
+  /// Marks silent films, and deletes documentaries with nobody in them: both, or nothing.
+  func changeByQuery(in database: Database) throws {
+    let silent = Query<Film>().filter { $0.genres.contains("Silent") }
+    let empty = Query<Film>().filter { $0.genres.contains("Documentary") && $0.cast.isEmpty }
+    let (marked, deleted) = try database.write { transaction in
+      let marked = try transaction.update(silent) { $0["sound"] = false }
+      return (marked, try transaction.delete(empty))
+    }
+    print(
+      "\nMarked \(marked) silent films and deleted \(deleted) documentaries with nobody in them, in one "
+        + "transaction.")
+    let snapshot = try database.snapshot()
+    let unmarked = Query<Document>().filter {
+      $0["genres"].contains("Silent") && $0["sound"] != false
+    }
+    guard try snapshot.count(empty) == 0, try snapshot.count(unmarked) == 0 else {
+      throw Failure("a query has not changed all that it means")
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import Divan
+import Foundation
+import Testing
+
+/// All films of a collection of real ones: how they come back, and how they are found.
+///
+/// They are stored once for all tests, which therefore come one after the other.
+@Suite(.serialized) struct FilmTests {
+  @Test func `every film comes back as it was`() throws {
+    guard let collection = try FilmCollection.shared() else { return }
+    let snapshot = try collection.database.snapshot()
+    let stored = try snapshot.get(Film.self, collection.films.compactMap(\.id))
+    #expect(stored.count == collection.films.count && stored.count > 10_000)
+    #expect(snapshot.count == stored.count)
+    for (film, other) in zip(collection.films, stored) where film != other {
+      Issue.record("\(film) came back as \(String(describing: other))")
+    }
+    print("films:", stored.count)
+  }
+
+  @Test func `films are found by year and genre, by their cast and in the order of titles`() throws
+  {
+    guard let collection = try FilmCollection.shared() else { return }
+    let all = Query<Film>()
+    let western = all.filter { $0.year == 1950 && $0.genres.contains("Western") }.sort(\.title)
+    let cowboy = all.filter { $0.cast.contains("John Wayne") }.sort(\.year, descending: true)
+      .sort(\.title)
+    let westerns = collection.films.filter { $0.year == 1950 && $0.genres.contains("Western") }
+      .sorted { $0.isBefore($1) }
+    let starring = collection.films.filter { $0.cast.contains("John Wayne") }
+      .sorted { $0.year == $1.year ? $0.isBefore($1) : $0.year > $1.year }
+    let decades = Dictionary(grouping: collection.films) { $0.year / 10 * 10 }.mapValues(\.count)
+    #expect(westerns.count > 100 && starring.count > 100 && decades.count == 10)
+
+    func ask(_ snapshot: Snapshot) throws {
+      #expect(try snapshot.ids(western) == westerns.map { $0.id })
+      #expect(try snapshot.ids(cowboy) == starring.map { $0.id })
+    }
+    try ask(try collection.database.snapshot())
+    let years = try collection.database.snapshot().groups(all, by: { $0.year }, .count)
+    var counts: [Int: Int] = [:]
+    for group in years {
+      counts[(group.key.intValue ?? 0) / 10 * 10, default: 0] += group.values[0].intValue ?? 0
+    }
+    #expect(counts == decades)
+
+    try collection.database.addIndex(DocumentIndex("year", on: "year"))
+    try collection.database.addIndex(DocumentIndex("cast", on: "cast", eachElement: true))
+    let snapshot = try collection.database.snapshot()
+    try ask(snapshot)
+    #expect(try snapshot.explain(western).indexes == ["year"])
+    #expect(try snapshot.explain(cowboy).indexes == ["cast"])
+    for (decade, count) in decades {
+      #expect(try snapshot.count(all.filter { $0.year.isIn(decade..<decade + 10) }) == count)
+    }
+    let first = try snapshot.explain(all.filter { $0.year < 1910 })
+    #expect(first.results == decades[1900] && first.documentsRead == 0, "\(first)")
+  }
+
+  /// A film as the collection has it.
+  struct Film: Codable, Hashable, Sendable {
+    @DocumentID var id: String?
+    var title: String
+    var year: Int
+    var cast: [String]
+    var genres: [String]
+    var href: String?
+    var `extract`: String?
+    var thumbnail: URL?
+    var thumbnailWidth: Int?
+    var thumbnailHeight: Int?
+
+    enum CodingKeys: String, CodingKey {
+      case id, title, year, cast, genres, href, `extract`, thumbnail
+      case thumbnailWidth = "thumbnail_width"
+      case thumbnailHeight = "thumbnail_height"
+    }
+
+    /// By the titles as people sort them, and by the IDs where these are equal.
+    func isBefore(_ other: Film) -> Bool {
+      if Collation.precedes(title, other.title) { return true }
+      return !Collation.precedes(other.title, title) && (id ?? "") < (other.id ?? "")
+    }
+  }
+}
+
+/// A store of all films, and the films themselves with the IDs that they have there.
+struct FilmCollection: Sendable {
+  let database: Database
+  let films: [FilmTests.Film]
+
+  /// The one store of all tests; nil, and said so, if there are no films.
+  static func shared() throws -> FilmCollection? {
+    guard let loaded = try loading.get() else {
+      print("DIVAN_DATA is not set: no films were read")
+      return nil
+    }
+    return loaded
+  }
+
+  private static let loading = Result { try load() }
+
+  private static func load() throws -> FilmCollection? {
+    guard let directory = ProcessInfo.processInfo.environment["DIVAN_DATA"] else { return nil }
+    let folder = URL(fileURLWithPath: directory + "/movies")
+    let files = try FileManager.default.contentsOfDirectory(
+      at: folder, includingPropertiesForKeys: nil)
+    let database = try Database.inMemory()
+    var all: [FilmTests.Film] = []
+    for file in files.sorted(by: { $0.path < $1.path }) where file.pathExtension == "json" {
+      var films = try JSONDecoder().decode([FilmTests.Film].self, from: Data(contentsOf: file))
+      let ids = try database.write { try $0.put(contentsOf: films) }
+      for (index, id) in ids.enumerated() { films[index].id = id }
+      all += films
+    }
+    return FilmCollection(database: database, films: all)
+  }
+}

@@ -1,0 +1,211 @@
+import Divan
+import DivanTesting
+import Foundation
+import Testing
+
+/// Queries that ask for what cannot be, or is hard to say: an error that says why, or what was promised, and soon.
+struct QueryEdgeTests {
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  private func put(_ documents: [(String, Value.Object)]) throws {
+    try database.write { transaction in
+      for (id, properties) in documents { _ = try transaction.put(Document(id: id, properties)) }
+    }
+  }
+
+  private func ids(_ filter: (QuerySubject<Document>) -> Filter) throws -> [String] {
+    try database.snapshot().ids(Query<Document>().filter(filter))
+  }
+
+  // MARK: Documents that are not as expected
+
+  @Test func `a path that no document has finds nothing, and changes no order`() throws {
+    try put([("a", ["n": 2]), ("b", ["n": ["deep": 1]]), ("c", ["n": .null])])
+    for hasIndex in [false, true] {
+      if hasIndex { try database.addIndex(DocumentIndex("nowhere", on: "n", "far", "away")) }
+      #expect(try ids { $0["n"]["far"]["away"] == 1 } == [])
+      #expect(try ids { $0["n"]["far"]["away"] > 1 || $0["n"][7] == 2 } == [])
+      #expect(try ids { $0["n"]["far"]["away"].isMissing } == ["a", "b", "c"])
+      let sorted = Query<Document>().sort(descending: true) { $0["n"]["far"]["away"] }
+      #expect(try database.snapshot().ids(sorted) == ["a", "b", "c"])
+      #expect(try database.snapshot().sum(Query<Document>()) { $0["n"]["far"]["away"] } == 0)
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `values of unlike types are neither equal nor in order`(hasIndex: Bool) throws {
+    try put([
+      ("array", ["v": [3]]), ("false", ["v": false]), ("none", [:]), ("null", ["v": .null]),
+      ("number", ["v": 3]), ("object", ["v": ["x": 3]]), ("text", ["v": "3"]),
+    ])
+    if hasIndex { try database.addIndex(DocumentIndex("v", on: "v")) }
+    #expect(try ids { $0["v"] == "3" } == ["text"])
+    #expect(try ids { $0["v"] == 3 } == ["number"])
+    #expect(try ids { $0["v"] >= 0 } == ["number"])
+    #expect(try ids { $0["v"] < "z" } == ["text"])
+    #expect(try ids { $0["v"] <= true } == ["false"])
+    #expect(try ids { $0["v"] >= .null } == [])
+    #expect(try ids { !($0["v"] >= 0) }.count == 6)
+    #expect(try ids { $0["v"].hasPrefix("3") } == ["text"])
+    #expect(try ids { $0["v"].contains(3) } == ["array", "number"])
+    #expect(try ids { $0["v"].isIn([3, "3", false]) } == ["false", "number", "text"])
+  }
+
+  @Test func `patterns made to be slow take time in proportion to the text`() throws {
+    let text = String(repeating: "a", count: 10_000)
+    try put([("a", ["text": .string(text)]), ("b", ["text": .string(text + "é")])])
+    let start = ContinuousClock.now
+    for pattern in [
+      String(repeating: "*a", count: 120) + "*b", String(repeating: "a", count: 120) + "*b",
+      "*" + String(repeating: "a", count: 60) + "b*", String(repeating: "*?", count: 100) + "b",
+      String(repeating: "*", count: 255) + "b",
+    ] {
+      #expect(try ids { $0["text"].matches(pattern) } == [])
+    }
+    let stars = String(repeating: "*A", count: 100) + "*E"
+    #expect(try ids { $0["text"].matches(stars, ignoring: .caseAndDiacritics) } == ["b"])
+    #expect(ContinuousClock.now - start < .seconds(20))
+  }
+
+  @Test func `a filter that is deeper than any should be is refused, however it was made`() throws {
+    try put([("a", ["n": 1])])
+    let query = Query<Document>()
+    func filter(nested depth: Int) -> Query<Document> {
+      query.filter { document in
+        let (one, two): (Filter, Filter) = (document["n"] == 1, document["n"] == 2)
+        var filter = one
+        for number in 0..<depth { filter = number % 2 == 0 ? filter || two : !(!filter && one) }
+        return filter
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.snapshot().ids(filter(nested: 10_000))
+    }
+    #expect(error?.code == .invalidQuery && error?.message.contains("deep") == true)
+    #expect(try database.snapshot().ids(filter(nested: 30)) == ["a"])
+  }
+
+  @Test func `the ID of what a reference leads to is told from that of the document`() throws {
+    try put([
+      ("home", ["name": "Home"]), ("a", ["list": "home"]), ("b", ["list": "work"]),
+      ("c", ["lists": ["work", "home"]]),
+    ])
+    #expect(try ids { $0["list"].reference.id == "home" } == ["a"])
+    #expect(try ids { $0["list"].reference.id == "a" } == [])
+    #expect(try ids { $0["lists"].contains { $0.reference.id == "home" } } == ["c"])
+    #expect(try ids { $0["lists"].contains { $0.reference["name"] == "Home" } } == ["c"])
+  }
+
+  // MARK: Types of which values are hard to make up
+
+  /// No value of it can be made up but by knowing its texts.
+  enum Mood: String, Codable { case calm, angry }
+  /// Of this one whole numbers are tried.
+  enum Rank: Int, Codable { case low = 1, high }
+
+  struct Guest: Codable {
+    var name: String
+    var rank: Rank
+    var other: Rank
+    var mood: Mood?
+    var nickname: String?
+    var shown: String { nickname ?? name }
+  }
+
+  struct Host: Codable {
+    var name: String
+    var mood: Mood
+  }
+
+  @Test func `enumerations of whole numbers and optional ones need not be CaseIterable`() throws {
+    let guests = [
+      Guest(name: "Ada", rank: .high, other: .low, mood: .calm),
+      Guest(name: "Bob", rank: .low, other: .high),
+    ]
+    _ = try database.write { try $0.put(contentsOf: guests) }
+    let snapshot = try database.snapshot()
+    func names(_ filter: (QuerySubject<Guest>) -> Filter) throws -> [String] {
+      try snapshot.find(Query<Guest>().filter(filter)).map(\.name)
+    }
+    #expect(try names { $0.name == "Bob" } == ["Bob"])
+    #expect(try names { $0.rank == .high } == ["Ada"])
+    #expect(try names { $0.other == .high && $0.rank.isIn([.low]) } == ["Bob"])
+    // What is computed is found out all the same.
+    let error = #expect(throws: DatabaseError.self) { try names { $0.shown == "Ada" } }
+    #expect(error?.code == .invalidQuery)
+  }
+
+  @Test func `a type of which no value can be made up is named, with what to do`() throws {
+    let query = Query<Host>().filter { $0.name == "Ada" }
+    let error = #expect(throws: DatabaseError.self) { try database.snapshot().count(query) }
+    #expect(error?.code == .invalidQuery)
+    #expect(error?.message.contains("no value of Mood can be made up, for \"mood\"") == true)
+    #expect(error?.hint?.contains("declare it CaseIterable") == true)
+  }
+
+  // MARK: Predicates
+
+  struct Note: Codable {
+    @DocumentID var id: String?
+    var tags: [String]?
+    var title: String?
+    var isDone: Bool?
+  }
+
+  @Test func `what a predicate says at the end of an optional chain is what Swift says`() throws {
+    var notes = [
+      Note(), Note(tags: [], title: "", isDone: false),
+      Note(tags: ["x", "home"], title: "Tea", isDone: true), Note(tags: ["x"], title: "T"),
+    ]
+    for index in notes.indices { notes[index].id = "\(index)" }
+    _ = try database.write { try $0.put(contentsOf: notes) }
+    let snapshot = try database.snapshot()
+    let predicates: [Predicate<Note>] = [
+      #Predicate { $0.tags?.isEmpty ?? false }, #Predicate { $0.tags?.isEmpty ?? true },
+      #Predicate { !($0.tags?.isEmpty ?? false) }, #Predicate { $0.tags?.isEmpty == false },
+      #Predicate { $0.tags?.isEmpty == nil }, #Predicate { $0.tags?.isEmpty != true },
+      #Predicate { $0.tags?.contains("home") ?? true },
+      #Predicate { $0.tags?.allSatisfy { $0 == "x" } == true },
+      #Predicate { $0.title?.starts(with: "T") == false },
+      #Predicate { !($0.title?.contains("ea") ?? false) },
+      #Predicate { $0.isDone ?? true }, #Predicate { $0.isDone ?? false },
+      #Predicate { !($0.isDone ?? true) }, #Predicate { $0.tags?.count == 1 },
+      #Predicate { $0.tags?.count == 0 }, #Predicate { $0.tags?.count != 0 },
+      #Predicate { $0.tags?.count == nil }, #Predicate { $0.tags?.count != nil },
+    ]
+    for predicate in predicates {
+      let found = try snapshot.find(Query<Note>().filter(predicate)).map(\.id)
+      #expect(try found == notes.filter(predicate).map(\.id), "\(predicate)")
+    }
+  }
+
+  // MARK: Sums
+
+  private func sum(_ numbers: [Value]) throws -> Value {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in numbers { _ = try transaction.put(Document(["n": number])) }
+    }
+    return try database.snapshot().aggregate(Query<Document>(), .sum { $0["n"] })[0]
+  }
+
+  @Test func `whole numbers have a whole sum as far as one can be stored`() throws {
+    #expect(try sum([.int(9_007_199_254_740_993), 2]) == .int(9_007_199_254_740_995))
+    #expect(try sum([.int(.max), 1]) == .unsigned(1 << 63))
+    #expect(try sum([.int(.max), .int(.max), 1]) == .unsigned(.max))
+    #expect(try sum([.unsigned(.max), .int(.min), .int(.min)]) == .int(-1))
+    #expect(try sum([.int(.max), .int(.max), 2]) == .double(0x1p64))
+    #expect(try sum([.int(.min), -1]) == .double(-0x1p63))
+    #expect(try sum([]) == 0 && sum(["text", .null, [1]]) == 0)
+  }
+
+  @Test func `numbers that are not whole are added with little loss, beside whole ones`() throws {
+    #expect(try sum([.double(0.5), 1]) == .double(1.5))
+    #expect(try sum(Array(repeating: .double(0.1), count: 10)) == .double(1))
+    #expect(try sum([.double(1e100), 1, .double(-1e100)]) == .double(1))
+    #expect(try sum([.int(.max), .double(0.25), .int(-.max)]) == .double(0.25))
+    #expect(try sum([.double(1e308), .double(1e308)]).doubleValue == .infinity)
+  }
+}
