@@ -570,6 +570,9 @@ struct CatalogueTests {
     let secondPage = try context.find(ordered.offset(20).limit(20))
     let firstOne = try context.first(ordered)
     #expect(secondPage.isEmpty && firstOne?.title == "Chore 2")
+    let moved = try context.update(late) { $0.due = today }
+    let deleted = try context.delete(listed)
+    #expect(moved == 2 && chores[0].due == today && deleted == 7 && chores[0].isDeleted)
 
     let kitchen = try self.open("/Kitchen.divan")
     var soup = Recipe(name: "Soup", minutes: 20, steps: [.init(text: "Cut"), .init(text: "Boil")])
@@ -708,6 +711,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 64)
+    #expect(count == 65)
   }
 }

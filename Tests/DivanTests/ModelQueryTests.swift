@@ -242,7 +242,7 @@ struct ModelQueryTests {
     #expect(ada.isDeleted && bob.isDeleted && jobs[0].owner == nil)
     #expect(try database.snapshot().get("j5")?["owner"] == nil)
     #expect(try context.delete(urgent) == 2)
-    #expect(jobs.allSatisfy(\.isDeleted))
+    #expect(jobs[0].isDeleted && jobs[1].isDeleted)
     #expect(try priorities() == [0, 1, 2, 3])
     #expect(try context.delete(urgent) == 0)
   }

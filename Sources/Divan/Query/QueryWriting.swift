@@ -2,7 +2,8 @@ extension WriteTransaction {
   /// Changes every document that a query means.
   ///
   /// What is meant is found before anything is changed, so that no document is met twice. If `change` throws, nothing of
-  /// this call stays.
+  /// this call stays. A transaction knows no subclasses of a class of models, and calls no hooks: contexts such as
+  /// `transaction.models` have an `update` of their own.
   ///
   /// - Parameters:
   ///   - query: what is meant.
@@ -21,6 +22,9 @@ extension WriteTransaction {
   }
 
   /// Deletes every document that a query means; all of them, or none if it throws.
+  ///
+  /// A transaction knows no subclasses of a class of models, and no rules of deletion: contexts such as `transaction.models` have
+  /// a `delete` of their own.
   ///
   /// - Returns: how many documents were deleted.
   @discardableResult
