@@ -16,7 +16,8 @@ extension ModelContext {
   /// a context of the transaction, and are over with the call: see ``WriteTransaction/models``. What they refer to may be
   /// set to models of this context. New models that they come to refer to are saved with them, hooks and
   /// ``Model/validate(_:)`` are called as by ``saveModels(_:)``, some hundreds at a time, and what was unsaved in this context stays
-  /// so. `change` must not save with this context: that is a transaction within another, and throws ``DatabaseError/Code/nestedWrite``.
+  /// so. `change` must not save with this context, unless that is one of a transaction: it would be a transaction within another, which
+  /// throws ``DatabaseError`` with the code `nestedWrite`.
   ///
   /// Afterwards this context's models show what was changed, and it can be taken back with ``undo()`` as one. Unsaved changes of
   /// models that the query means stay unsaved, as if somebody else had changed the documents: saving them
