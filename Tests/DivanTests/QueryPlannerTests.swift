@@ -5,6 +5,8 @@ import Testing
 /// Which indexes queries use, as the explanation says.
 struct QueryPlannerTests {
   private let database: Database
+  /// The same documents as of a time when there was no index.
+  private let plain: Snapshot
   private let todos = Query<Document>()
 
   /// 3,000 documents of 30 lists; one in ten is open, and one in three has no date.
@@ -21,6 +23,7 @@ struct QueryPlannerTests {
         _ = try transaction.put(Document(id: "d\(10_000 + number)", todo))
       }
     }
+    plain = try database.snapshot()
   }
 
   private func explain(_ query: Query<Document>) throws -> QueryExplanation {
@@ -29,13 +32,8 @@ struct QueryPlannerTests {
 
   /// What a query finds is what it finds without indexes; returns how.
   private func explainAgreeing(_ query: Query<Document>) throws -> QueryExplanation {
-    let snapshot = try database.snapshot()
-    let indexes = try database.indexes()
-    let found = try snapshot.ids(query)
-    let explanation = try snapshot.explain(query)
-    for index in indexes { try database.removeIndex(named: index.name) }
-    #expect(try database.snapshot().ids(query) == found, "\(explanation)")
-    for index in indexes { try database.addIndex(index) }
+    let explanation = try explain(query)
+    #expect(try database.snapshot().ids(query) == plain.ids(query), "\(explanation)")
     return explanation
   }
 
@@ -171,10 +169,10 @@ struct QueryPlannerTests {
   @Test func `sets are looked up value by value, unless reading everything costs less`() throws {
     try database.addIndex(DocumentIndex("rank", on: "rank", isUnique: true))
     let few = (0..<40).map { Value.int(Int64($0 * 3)) }
-    let found = try explainAgreeing(todos.filter { $0["rank"].isOne(of: few) })
+    let found = try explainAgreeing(todos.filter { $0["rank"].isIn(few) })
     #expect(found.indexes == ["rank"] && found.results == 40 && found.access.contains("40 values"))
     let many = (0..<2500).map { Value.int(Int64($0)) }
-    let all = try explainAgreeing(todos.filter { $0["rank"].isOne(of: many) })
+    let all = try explainAgreeing(todos.filter { $0["rank"].isIn(many) })
     #expect(all.indexes.isEmpty && all.results == 2500, "\(all)")
   }
 
