@@ -17,7 +17,8 @@ struct QueryPlannerTests {
         var todo: Value.Object = [
           "list": .string("list \(number % 30)"), "done": .bool(number / 7 % 10 > 0),
           "rank": .int(Int64(number)), "kind": .string(number % 3 == 0 ? "x" : "y"),
-          "tags": [.string("t\(number % 50)"), "all"], "title": .string("Todo \(number * 7 % 3000)"),
+          "tags": [.string("t\(number % 50)"), "all"],
+          "title": .string("Todo \(number * 7 % 3000)"),
         ]
         if number % 3 > 0 { todo["due"] = .int(Int64(number * 11 % 1000)) }
         _ = try transaction.put(Document(id: "d\(10_000 + number)", todo))
@@ -37,7 +38,9 @@ struct QueryPlannerTests {
     return explanation
   }
 
-  @Test func `equalities of the first properties and a range of the next one are one search`() throws {
+  @Test func `equalities of the first properties and a range of the next one are one search`()
+    throws
+  {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
     let query = todos.filter { $0["list"] == "list 4" && $0["due"] < 300 }
     let found = try explainAgreeing(query)
@@ -60,7 +63,8 @@ struct QueryPlannerTests {
     #expect(first.indexes.isEmpty && first.results == 0)
   }
 
-  @Test func `an order behind equal properties needs no sorting, and no more than the limit is read`()
+  @Test
+  func `an order behind equal properties needs no sorting, and no more than the limit is read`()
     throws
   {
     try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
@@ -93,7 +97,8 @@ struct QueryPlannerTests {
     #expect(mixed.results == 10)
   }
 
-  @Test func `a group that must be sorted as a whole is no short way to the first results`() throws {
+  @Test func `a group that must be sorted as a whole is no short way to the first results`() throws
+  {
     try database.addIndex(DocumentIndex("done", on: "done"))
     let found = try explainAgreeing(todos.sort("done", descending: true).sort("title").limit(3))
     #expect(found.indexes.isEmpty && found.documentsRead <= 3003, "\(found)")
@@ -132,7 +137,9 @@ struct QueryPlannerTests {
     #expect(next.order == "as in the index" && next.entriesRead <= 4, "\(next)")
   }
 
-  @Test func `conditions of order, of beginnings and of presence are implied by narrower ones`() throws {
+  @Test func `conditions of order, of beginnings and of presence are implied by narrower ones`()
+    throws
+  {
     try database.addIndex(DocumentIndex("low", on: "list", where: [.less("rank", 1000)]))
     try database.addIndex(DocumentIndex("few", on: "list", where: [.hasPrefix("title", "Todo 1")]))
     try database.addIndex(DocumentIndex("dated", on: "list", where: [.isPresent("due")]))
@@ -184,7 +191,8 @@ struct QueryPlannerTests {
     #expect(found.documentsRead == 0 && found.results == 20, "\(found)")
   }
 
-  @Test func `a limit is reached by reading, where much passes, and by an index, where little does`()
+  @Test
+  func `a limit is reached by reading, where much passes, and by an index, where little does`()
     throws
   {
     try database.addIndex(DocumentIndex("rank", on: "rank"))
