@@ -86,6 +86,11 @@ extension QueryRun {
     return found
   }
 
+  /// IDs in the order of their bytes.
+  static func sorted(_ ids: [String]) -> [String] {
+    ids.sorted { compareUTF8($0, $1) < 0 }
+  }
+
   private static func sorted(_ ids: Set<[UInt8]>) -> [String] {
     ids.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
   }
