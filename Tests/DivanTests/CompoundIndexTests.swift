@@ -199,7 +199,13 @@ struct CompoundIndexTests {
     let partial = DocumentIndex("p", on: "n", where: [.hasPrefix("t", composed)])
     #expect(partial != DocumentIndex("p", on: "n", where: [.hasPrefix("t", decomposed)]))
     #expect(partial != DocumentIndex("p", on: "n"))
+    #expect(Set([partial, partial, one]).count == 2)
     #expect(IndexRange.prefix(composed) != .prefix(decomposed))
+    let ranges: [IndexRange] = [
+      .all, .equal(to: 1), .equal(to: 2), .from(1), .greater(than: 1), .through(1), .prefix("1"),
+      .equal(to: 1).then(.all), .equal(to: 1).then(.from(1)),
+    ]
+    #expect(Set(ranges + ranges).count == ranges.count)
     let database = try open(one, ["a": [composed: 1], "b": [decomposed: 2]])
     try database.addIndex(DocumentIndex(decomposed, on: decomposed))
     #expect(try database.indexes().count == 2)

@@ -61,7 +61,7 @@ struct IndexEntryCursor {
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     var count = 0
-    guard view.past == nil, seen == nil, isExact else {
+    guard view.past == nil, keys != nil, seen == nil, isExact else {
       while try nextFound() != nil { count += 1 }
       return count
     }
@@ -84,7 +84,7 @@ struct IndexEntryCursor {
 
   private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
   {
-    if let id = computed.popFirst() { return (.empty, id) }
+    guard view.past == nil, keys != nil else { return computed.popFirst().map { (.empty, $0) } }
     while let item = try view.step(&scan) {
       guard let found = IndexEntries.read(item) else { throw noEntry }
       guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
