@@ -687,6 +687,32 @@ struct CatalogueTests {
     }
   }
 
+  class Errand: Model {
+    @Persisted(index: .unique) var number: Int?
+    @Persisted var done = false
+    @Persisted var due: Date?
+
+    override class var documentType: String? { "errand" }
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Errand.self, on: { $0.done }, { $0.due })]
+    }
+  }
+
+  @Test func `indexes are declared by classes of models`() throws {
+    let database = try open()
+    try database.addIndexes(for: Errand.self)
+    let context = database.makeContext()
+    for number in 0..<5 {
+      let errand = Errand(in: context, id: "errand \(number)")
+      (errand.number, errand.due) = (number, Date(timeIntervalSince1970: Double(number)))
+    }
+    try context.saveAllModels()
+    let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sort(\.due).limit(3)
+    let errands = try context.find(next)
+    #expect(errands.map(\.number) == [0, 1, 2])
+    #expect(try context.explain(next).indexes == ["model:errand.done+due"])
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -708,6 +734,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 64)
+    #expect(count == 66)
   }
 }

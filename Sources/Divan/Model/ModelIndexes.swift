@@ -268,6 +268,9 @@ extension ModelContextCore {
           // Nothing can be saved now either, which is told at once.
           indexedClasses.remove(ObjectIdentifier(known))
           return
+        } catch let error as DatabaseError where error.code == .alreadyExists {
+          // Somebody else is making it; the next save looks again.
+          indexedClasses.remove(ObjectIdentifier(known))
         } catch {
           handle?.errorHandler?(error)
         }
