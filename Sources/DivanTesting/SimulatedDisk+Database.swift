@@ -37,6 +37,7 @@ extension SimulatedDisk {
       configuration.mergedSizeLimit = 32 << 10
       configuration.checkpointInterval = 4 << 10
       configuration.reserveSize = 4096
+      configuration.viewSavingMinimum = 10
     }
     return configuration
   }
