@@ -97,6 +97,7 @@ struct LiveQueryTests {
     try await wait { live.results.map(\.id) == ["b"] }
     try database.close()
     #expect(live.results.count == 1 && live.error == nil)
+    withExtendedLifetime(context) {}
   }
 
   private actor Keeper {

@@ -26,7 +26,7 @@ package struct LiveProof: Proof {
       run.count("changes", count)
     }
     run.require("changes", atLeast: 2 * count)
-    run.require("results", atLeast: 20)
+    run.require("results", atLeast: 12)
   }
 }
 
