@@ -188,8 +188,12 @@ struct LiveRowsTests {
     #expect(rows.window.count == 4000)
     let first = rows.list
     for number in 0..<20 {
-      try database.write { _ = try $0.overwrite("\(number * 199)", with: ["n": 1000]) }
+      let id = "\(number * 199)"
+      let before = rows.list
+      try database.write { _ = try $0.overwrite(id, with: ["n": 1000]) }
       let difference = try rows.advance(to: database.snapshot().view)
+      let move = try #require(difference.moves.first)
+      #expect(before[move.from].id == id && rows.row(at: move.to).id == id && move.to > 3979)
       #expect(difference.moves.map(\.to) == difference.updates.map(\.to))
       #expect(difference.moves.count == 1 && difference.deletions.isEmpty)
     }
