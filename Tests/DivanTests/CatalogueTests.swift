@@ -643,7 +643,8 @@ struct CatalogueTests {
     }
   }
 
-  @MainActor private func show(_ late: LiveQuery<Chore>) {
+  @MainActor private func show(_ board: ChoreBoard) {
+    let late = board.late
     late.onChange = { change in
       print(change.insertions, change.deletions)
     }
@@ -678,7 +679,7 @@ struct CatalogueTests {
     try await writer.value
 
     let board = await ChoreBoard(database)
-    await show(board.late)
+    await show(board)
     try await MainActor.run {
       let chore = Chore(in: board.context)
       chore.due = Date(timeIntervalSince1970: 0)
