@@ -64,23 +64,21 @@ extension Workload {
     let query = Query<Document>().filter { $0["year"] > 0 }.sort("title")
     let outcome = Mutex<Result<Double, any Error>?>(nil)
     let isDone = DispatchSemaphore(value: 0)
-    try withExtendedLifetime(database) {
-      Task.detached {
-        do {
-          var follower = database.updates(of: query).makeAsyncIterator()
-          guard try await follower.next()?.count == followedCount else {
-            throw BenchmarkError("not everything was found")
-          }
-          let seconds = try await work(database, &follower)
-          outcome.withLock { $0 = .success(seconds) }
-        } catch {
-          outcome.withLock { $0 = .failure(error) }
+    Task.detached {
+      do {
+        var follower = database.updates(of: query).makeAsyncIterator()
+        guard try await follower.next()?.count == followedCount else {
+          throw BenchmarkError("not everything was found")
         }
-        isDone.signal()
+        let seconds = try await work(database, &follower)
+        outcome.withLock { $0 = .success(seconds) }
+      } catch {
+        outcome.withLock { $0 = .failure(error) }
       }
-      isDone.wait()
-      try database.close()
+      isDone.signal()
     }
+    isDone.wait()
+    try database.close()
     guard let seconds = try outcome.withLock({ $0 })?.get() else {
       throw BenchmarkError("nothing was measured")
     }
