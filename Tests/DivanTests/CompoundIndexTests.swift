@@ -41,14 +41,16 @@ struct CompoundIndexTests {
   @Test func `documents come in the order of all properties, and what lacks a later one has null`()
     throws
   {
-    let snapshot = try lists().snapshot()
+    let database = try lists()
+    let snapshot = try database.snapshot()
     #expect(try ids(snapshot) == ["d", "c", "f", "b", "a"])
     #expect(try ids(snapshot, descending: true) == ["a", "b", "f", "c", "d"])
     #expect(try snapshot.count(by: "by list and due") == 5)
   }
 
   @Test func `a range asks for one value after the other, and the last may be many`() throws {
-    let snapshot = try lists().snapshot()
+    let database = try lists()
+    let snapshot = try database.snapshot()
     let home = IndexRange.equal(to: "home")
     for (range, expected) in [
       (home, ["c", "f", "b", "a"]), (home.then(.all), ["c", "f", "b", "a"]),

@@ -193,9 +193,9 @@ struct LiveQueryTests {
   }
 
   @Test func `it knows subclasses, and a document that becomes one of another class`() throws {
-    let context = database.makeContext(try ModelRegistry(Note.self, LongNote.self))
     try put("a", 1)
     try put("b", 2, type: "long")
+    let context = database.makeContext(try ModelRegistry(Note.self, LongNote.self))
     let live = context.live(open)
     #expect(live.results.map(\.id) == ["a", "b"] && live.results[1] is LongNote)
     try database.remove("a")

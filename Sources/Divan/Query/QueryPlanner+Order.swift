@@ -73,10 +73,8 @@ extension QueryPlanner {
     var entries = try IndexEntryCursor(
       view, access.kept, IndexRange(access.ranges[0]), descending: order.descending)
     guard let entry = try entries.nextEntry() else { return 0 }
-    let key = IndexEntries.prefix(access.kept.number) + order.group(of: entry.value).key
-    return try view.repairing { (state) throws(PageError) in
-      Double(try state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key)))
-    }
+    return Double(
+      try view.estimatedCount(of: access.kept, beginningWith: order.group(of: entry.value).key))
   }
 }
 
