@@ -121,6 +121,8 @@ struct QueryTests {
     #expect(try ids { $0.place.id == "paris" } == ["e3", "e4", "e5"])
     #expect(try ids { $0.guests.contains(berlin) } == ["e0", "e5"])
     #expect(try ids { $0.guests.contains { $0.country == "FR" } } == ["e0", "e5"])
+    #expect(try ids { $0.guests.contains { $0.id == "berlin" } } == ["e0", "e5"])
+    #expect(try ids { $0.guests.contains { $0.id == "e0" } } == [])
     let byPlace = Query<Event>().sort(descending: true) { $0.place.name }.limit(4)
     #expect(try context.find(byPlace).map(\.id) == ["e3", "e4", "e5", "e0"])
   }

@@ -287,7 +287,7 @@ extension Model {
   ///   says no; `notInContext` if a rule reaches into another context (``ModelContext/setContext(_:for:)``); and whatever reading and writing throw. Then nothing is deleted.
   public final func delete() throws {
     guard state != .deleted else { return }
-    try requireCore().delete(self)
+    try requireCore().delete([self])
   }
 
   /// Makes sure that every property that was not changed can be read from the document.

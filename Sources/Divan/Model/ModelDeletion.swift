@@ -3,10 +3,12 @@ import DivanLog
 // How models are deleted, and what goes with them.
 
 extension ModelContextCore {
-  /// Deletes the document of a model, and does what the rules of its class say, in one transaction.
-  func delete(_ model: Model) throws {
+  /// Deletes the documents of models, and does what the rules of their classes say, in one transaction.
+  ///
+  /// They go together: none of them keeps another one from being deleted.
+  func delete(_ models: [Model]) throws {
     var deletion = ModelDeletion(self)
-    try deletion.add(model)
+    for model in models { try deletion.add(model) }
     try deletion.requireAllowed()
     try commit(deletion)
   }

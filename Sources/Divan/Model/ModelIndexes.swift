@@ -253,13 +253,12 @@ extension Database {
 }
 
 extension ModelContextCore {
-  /// Makes the indexes of the classes of models that are saved for the first time, before they are.
+  /// Makes the indexes of classes whose models are saved for the first time, before they are.
   ///
   /// What cannot be made is told, and keeps nothing from being saved.
-  func addDeclaredIndexes(of models: [Model]) {
+  func addDeclaredIndexes(of classes: some Sequence<ModelClass>) {
     guard case .database(let database) = source else { return }
-    for model in models {
-      let known = model.modelClass
+    for known in classes {
       guard indexedClasses.insert(ObjectIdentifier(known)).inserted else { continue }
       let declared = known.indexes
       if let refusal = declared.refusal { handle?.errorHandler?(refusal) }

@@ -11,6 +11,37 @@ enum ModelKeys {
   ///
   /// - Throws: `invalidQuery` if it is no ``Persisted`` property.
   static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
+    let place = Place(root: ObjectIdentifier(root), path: path)
+    if let found = known.withLock({ $0[place] }) { return try found.get() }
+    let found: Result<String?, DatabaseError>
+    do throws(DatabaseError) {
+      found = .success(try search(for: path, in: root))
+    } catch {
+      found = .failure(error)
+    }
+    known.withLock { known in
+      if known.count >= countLimit { known.removeAll() }
+      known[place] = found
+    }
+    return try found.get()
+  }
+
+  /// A key path, and the class that it was asked of, which may be a subclass of the one that declares the property.
+  ///
+  /// `@unchecked Sendable`: key paths never change, and those of stored properties capture nothing.
+  private struct Place: Hashable, @unchecked Sendable {
+    let root: ObjectIdentifier
+    let path: AnyKeyPath
+  }
+
+  /// What was found out, refusals among it, since that takes models and several readings of them.
+  private static let known = Mutex<[Place: Result<String?, DatabaseError>]>([:])
+  /// Far more than a program has properties: only paths with subscripts could come without end.
+  private static let countLimit = 10_000
+
+  private static func search(
+    for path: AnyKeyPath, in root: Model.Type
+  ) throws(DatabaseError) -> String? {
     let model = root.init()
     model.documentID = "the ID of a sample"
     model.stopObservation()
@@ -34,6 +65,7 @@ enum ModelKeys {
     }
     return property.key
   }
+
   /// What a property was set to.
   private enum Sample {
     case model(Model)

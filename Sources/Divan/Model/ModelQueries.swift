@@ -78,7 +78,9 @@ extension QueryProperty {
     }
     // The ID of what a reference leads to is what refers.
     guard path.steps.last == .reference else { return QueryProperty<Inner>(.documentID) }
-    return QueryProperty<Inner>(QueryPath(steps: path.steps.dropLast()))
+    var path = path
+    path.steps.removeLast()
+    return QueryProperty<Inner>(path)
   }
 }
 
@@ -134,7 +136,18 @@ extension QueryProperty {
 
 // MARK: - Asking a context
 
-extension ModelContext {
+/// Whatever is asked of a context is answered with what is stored, as the context sees it: what is changed and not saved makes
+/// no difference, and models that were not saved yet are not among the results. With a ``ModelRegistry`` a query for a class is
+/// one for its subclasses, too.
+extension ModelContext: QuerySource {
+  /// What the context reads, and what its registry says of classes.
+  public func _queryView() throws -> _QueryView {
+    let registry = core.registry
+    return _QueryView(view: try core.requireSnapshot().view) { subject in
+      (subject as? any QueriedClass.Type)?.kind(registry)
+    }
+  }
+
   /// The models that a query means, in its order.
   ///
   /// It is asked of what is stored, as the context sees it: what is changed and not saved makes no difference, and models
@@ -142,7 +155,7 @@ extension ModelContext {
   ///
   /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be answered; whatever reading throws.
   public func find<M: Model>(_ query: Query<M>) throws -> [M] {
-    try core.requireSnapshot().documents(of: core.query(query)).compactMap { document in
+    try documents(of: query).compactMap { document in
       let model = try core.model(M.self, of: document)
       return model.isDeleted ? nil : model
     }
@@ -150,22 +163,21 @@ extension ModelContext {
 
   /// The first model that a query means; nil if there is none.
   public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
+}
 
-  /// How many models a query means; no model is made.
-  public func count<M: Model>(_ query: Query<M>) throws -> Int {
-    try core.requireSnapshot().count(core.known(query))
-  }
+/// A class of models, which knows itself even where nothing but its being a type is known.
+private protocol QueriedClass {
+  static func kind(_ registry: ModelRegistry?) -> FilterExpression
+}
 
-  /// Whether a query means any model; no model is made.
-  public func exists<M: Model>(_ query: Query<M>) throws -> Bool {
-    try core.requireSnapshot().exists(core.known(query))
-  }
-
-  /// Answers a query and says how.
-  public func explain<M: Model>(_ query: Query<M>) throws -> QueryExplanation {
-    try core.requireSnapshot().explain(core.known(query))
+extension QueriedClass where Self: Model {
+  // Here `Self` is the class that was asked; in `Model` it would be `Model`.
+  static func kind(_ registry: ModelRegistry?) -> FilterExpression {
+    ModelKind.of(Self.self, registry)
   }
 }
+
+extension Model: QueriedClass {}
 
 extension ModelContextCore {
   /// A query for what this context makes models of the class of.
@@ -174,6 +186,4 @@ extension ModelContextCore {
     query.core.kind = ModelKind.of(M.self, registry)
     return query
   }
-
-  fileprivate func query<M: Model>(_ query: Query<M>) -> QueryCore { known(query).core }
 }

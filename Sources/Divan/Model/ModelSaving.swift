@@ -22,7 +22,7 @@ extension ModelContextCore {
     try source.requireWritable()
     let chosen = try prepare(Array(models), isEverything: isEverything)
     guard !chosen.isEmpty else { return }
-    addDeclaredIndexes(of: chosen)
+    addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
     try store(chosen)
     for model in chosen { model.didSave() }
   }

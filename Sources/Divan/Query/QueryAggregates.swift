@@ -77,7 +77,7 @@ extension QuerySource {
     _ query: Query<Subject>, _ aggregates: QueryAggregate<Subject>...
   ) throws -> [Value] {
     var sums = try aggregates.map { try RunningAggregate($0) }
-    let run = try run(query.core)
+    let run = try run(query)
     let isReading = aggregates.contains { $0.kind != .count }
     try run.forEachInAnyOrder { hit in
       let row = isReading ? run.row(try run.record(of: hit)) : nil
@@ -129,7 +129,7 @@ extension QuerySource {
     let path = CompiledPath(property.path)
     let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
-    let run = try run(query.core)
+    let run = try run(query)
     try run.forEachInAnyOrder { hit in
       let row = run.row(try run.record(of: hit))
       let value = try row.value(at: path) ?? .null
@@ -163,7 +163,7 @@ extension QuerySource {
       if let refusal = property.refusal { throw refusal }
       paths.append(CompiledPath(property.path))
     }
-    let run = try run(query.core)
+    let run = try run(query)
     var rows: [[Value]] = []
     try run.forEach { hit in
       let row = run.row(try run.record(of: hit))

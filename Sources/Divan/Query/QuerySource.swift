@@ -1,4 +1,5 @@
-/// What queries are asked of: a ``Snapshot``, or a ``WriteTransaction``, which answers with what it has changed so far.
+/// What queries are asked of: a ``Snapshot``, a ``WriteTransaction``, which answers with what it has changed so far, or a
+/// ``ModelContext``, whose registry knows the subclasses of classes of models.
 ///
 /// Every call costs what the plan costs that ``explain(_:)`` tells, and throws ``DatabaseError`` with the codes
 /// `invalidQuery` if the query cannot be answered, `damaged` if a document that must be read cannot be, and `closed`.
@@ -10,6 +11,8 @@ public protocol QuerySource {
 /// What a query reads; only Divan makes these.
 public struct _QueryView {
   let view: StoreView
+  /// Which documents are of a subject, where that is known better here than in the query; nil where it is not.
+  var kind: (Any.Type) -> FilterExpression? = { _ in nil }
 }
 
 extension Snapshot: QuerySource {
@@ -26,21 +29,26 @@ extension WriteTransaction: QuerySource {
 }
 
 extension QuerySource {
-  func run(_ query: QueryCore) throws -> QueryRun { try QueryRun(_queryView().view, query) }
+  func run<Subject>(_ query: Query<Subject>) throws -> QueryRun {
+    let source = try _queryView()
+    var core = query.core
+    if let kind = source.kind(Subject.self) { core.kind = kind }
+    return try QueryRun(source.view, core)
+  }
 
   /// The documents that a query means, in its order.
-  public func find(_ query: Query<Document>) throws -> [Document] { try documents(of: query.core) }
+  public func find(_ query: Query<Document>) throws -> [Document] { try documents(of: query) }
 
   /// The values of a type that the documents of a query are, in its order.
   ///
   /// - Throws: also what decoding throws, of a document that is none of this type.
   public func find<T: Codable>(_ query: Query<T>) throws -> [T] {
-    try documents(of: query.core).map { try $0.decode(T.self) }
+    try documents(of: query).map { try $0.decode(T.self) }
   }
 
   /// The first document that a query means; nil if there is none.
   public func first(_ query: Query<Document>) throws -> Document? {
-    try documents(of: query.onlyFirst.core).first
+    try documents(of: query.onlyFirst).first
   }
 
   /// The first value that a query means; nil if there is none.
@@ -49,7 +57,7 @@ extension QuerySource {
   /// The IDs of the documents that a query means, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
     var ids: [String] = []
-    try run(query.core).forEach { hit in
+    try run(query).forEach { hit in
       ids.append(hit.id)
       return true
     }
@@ -60,27 +68,26 @@ extension QuerySource {
   ///
   /// Where indexes answer the whole filter, no document is read.
   public func count<Subject>(_ query: Query<Subject>) throws -> Int {
-    var core = query.core
-    core.sorts = []
-    return try run(core).count()
+    var query = query
+    query.core.sorts = []
+    return try run(query).count()
   }
 
   /// Whether a query means any document.
   public func exists<Subject>(_ query: Query<Subject>) throws -> Bool {
-    var core = query.core
-    core.sorts = []
-    core.limit = min(core.limit ?? 1, 1)
-    return try run(core).count() > 0
+    var query = query.onlyFirst
+    query.core.sorts = []
+    return try run(query).count() > 0
   }
 
   /// Answers a query and says how.
   public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
-    let run = try run(query.core)
+    let run = try run(query)
     try run.forEach { _ in true }
     return run.explanation
   }
 
-  func documents(of query: QueryCore) throws -> [Document] {
+  func documents<Subject>(of query: Query<Subject>) throws -> [Document] {
     let run = try run(query)
     var documents: [Document] = []
     try run.forEach { hit in

@@ -1,0 +1,301 @@
+import Divan
+import Foundation
+import Synchronization
+import Testing
+
+/// What a context answers to queries beside models, and how it changes and deletes all that one means.
+struct ModelQueryTests {
+  private class Job: Model {
+    @Persisted var title: String
+    @Persisted var priority = 0
+    @Persisted var isDone = false
+    @Persisted var owner: Worker?
+    override class var documentType: String? { "job" }
+    override func validate(_ validation: inout ModelValidation) {
+      validation.require(priority >= 0, "Nothing is less than unimportant", property: "priority")
+    }
+  }
+
+  private final class Rush: Job {
+    override class var documentType: String? { "rush" }
+  }
+
+  private final class Worker: Model {
+    @Persisted var name: String
+    @Inverse(\Job.owner, onDelete: .nullify) var jobs: [Job]
+    override class var documentType: String? { "worker" }
+  }
+
+  private final class Step: Model {
+    @Persisted var after: Step?
+    @Inverse(\Step.after, onDelete: .deny) var next: [Step]
+    override class var documentType: String? { "step" }
+  }
+
+  private struct Stop: Error {}
+
+  private let database: Database
+  private let registry: ModelRegistry
+  private let context: ModelContext
+  private let urgent = Query<Job>().filter { $0.priority > 3 }
+
+  /// Six jobs from `j0` to `j5`, of these priorities; the last one is a rush.
+  init() throws {
+    database = try Database.inMemory()
+    registry = try ModelRegistry(Job.self, Rush.self, Worker.self, Step.self)
+    context = database.makeContext(registry)
+    for number in 0..<6 {
+      let job = number == 5 ? Rush(in: context, id: "j5") : Job(in: context, id: "j\(number)")
+      job.title = "Job \(number)"
+      job.priority = number
+      job.isDone = number % 2 == 0
+    }
+    try context.saveAllModels()
+  }
+
+  /// The priorities that are stored, in the order of the IDs.
+  private func priorities() throws -> [Value] {
+    try database.makeContext(registry).values(Query<Job>(), { $0.priority }).map { $0[0] }
+  }
+
+  // MARK: Asking
+
+  @Test func `a context answers all that a snapshot does, with the subclasses of its registry`()
+    throws
+  {
+    let all = Query<Job>()
+    try #require(try context.model(Job.self, "j0")).priority = 100
+    _ = Job(in: context)
+    #expect(try context.ids(all.sort(\.priority, descending: true).limit(2)) == ["j5", "j4"])
+    #expect(try context.count(all) == 6 && context.exists(urgent))
+    #expect(try context.sum(all) { $0.priority } == 15)
+    #expect(try context.average(all) { $0.priority } == 2.5)
+    #expect(try context.minimum(all) { $0.title } == "Job 0")
+    #expect(try context.maximum(all) { $0.priority } == 5)
+    #expect(try context.aggregate(urgent, .count, .sum { $0.priority }) == [2, 9])
+    let groups = try context.groups(all, by: { $0.isDone }, .count, .max { $0.priority })
+    #expect(groups.map(\.key) == [false, true] && groups.map(\.values) == [[3, 5], [3, 4]])
+    #expect(try context.distinct(urgent) { $0.isDone } == [false, true])
+    let rows = try context.values(urgent, { $0.title }, { $0.priority })
+    #expect(rows == [["Job 4", 4], ["Job 5", 5]])
+    #expect(try context.explain(urgent).results == 2)
+    #expect(try context.ids(Query<Rush>()) == ["j5"])
+    #expect(try context.find(Query<Document>()).count == 6)
+    // Without a registry only documents of the very type.
+    #expect(try database.makeContext().sum(all) { $0.priority } == 10)
+  }
+
+  @Test func `a context of a transaction answers with what that has made`() throws {
+    try database.write { transaction in
+      let models = transaction.makeContext(registry)
+      try transaction.put(Document(id: "new", ["type": "rush", "priority": 20]))
+      #expect(try models.maximum(Query<Job>()) { $0.priority } == 20)
+      #expect(try models.ids(urgent) == ["j4", "j5", "new"])
+    }
+  }
+
+  private final class Counted: Model {
+    static let made = Atomic(0)
+    @Persisted var text: String
+    @Persisted var size = 0
+    var shout: String { text.uppercased() }
+    required init() {
+      Counted.made.add(1, ordering: .relaxed)
+      super.init()
+    }
+  }
+
+  @Test func `what a key path leads to is found out once, and so is that it leads nowhere`() throws
+  {
+    func makeQueries() -> Query<Counted> {
+      _ = Query<Counted>().filter { $0.text == "a" && $0.id != "b" }.sort(\.size)
+      return Query<Counted>().filter { $0.shout == "A" }
+    }
+    #expect(code { _ = try context.find(makeQueries()) } == .invalidQuery)
+    let made = Counted.made.load(ordering: .relaxed)
+    #expect(made > 0)
+    for _ in 0..<10 {
+      #expect(code { _ = try context.find(makeQueries()) } == .invalidQuery)
+    }
+    let madeNow = Counted.made.load(ordering: .relaxed)
+    #expect(madeNow == made)
+  }
+
+  // MARK: Changing
+
+  @Test func `all that a query means is changed, subclasses too, and the context's models show it`()
+    throws
+  {
+    let held = try #require(try context.model(Job.self, "j5"))
+    let count = try context.update(urgent) { job in
+      job.priority += 10
+      job.title = "\(type(of: job))"
+    }
+    #expect(count == 2)
+    #expect(held.priority == 15 && held.title == "Rush" && !held.needsSave)
+    #expect(try priorities() == [0, 1, 2, 3, 14, 15])
+    #expect(try context.ids(Query<Job>().filter { $0.title == "Job" }) == ["j4"])
+  }
+
+  @Test func `if a change throws after many were made, nothing of any stays`() throws {
+    try database.write { transaction in
+      for number in 100..<400 {
+        _ = try transaction.put(Document(id: "j\(number)", ["type": "job", "priority": 7]))
+      }
+    }
+    let many = Query<Job>().filter { $0.priority == 7 }
+    var left = 290
+    #expect(throws: Stop.self) {
+      try context.update(many) { job in
+        job.priority = 8
+        left -= 1
+        if left == 0 { throw Stop() }
+      }
+    }
+    #expect(left == 0)
+    #expect(try database.makeContext(registry).count(many) == 300)
+    #expect(try context.update(many) { $0.priority = 8 } == 300)
+    #expect(try context.count(many) == 0)
+  }
+
+  @Test func `if one of the models is invalid, none is saved`() throws {
+    #expect(code { try context.update(urgent) { $0.priority -= 5 } } == .invalidModel)
+    #expect(try priorities() == [0, 1, 2, 3, 4, 5])
+  }
+
+  @Test func `unsaved changes of models that are changed stay unsaved, beside what was changed`()
+    throws
+  {
+    let (titled, raised) = (
+      try #require(try context.model(Job.self, "j4")),
+      try #require(try context.model(Job.self, "j5"))
+    )
+    let other = try #require(try context.model(Job.self, "j0"))
+    titled.title = "Mine"
+    raised.priority = 6
+    // What is stored is asked.
+    other.priority = 9
+    #expect(try context.update(urgent) { $0.priority += 10 } == 2)
+    #expect(titled.title == "Mine" && titled.priority == 14 && titled.needsSave)
+    try titled.save()
+    #expect(try database.snapshot().get("j4")?["title"] == "Mine")
+    #expect(raised.priority == 6 && code { try raised.save() } == .conflict)
+    #expect(try priorities() == [0, 1, 2, 3, 14, 15])
+    raised.revert()
+    #expect(raised.priority == 15 && other.priority == 9)
+  }
+
+  @Test func `a change may refer to models of the context, and make new ones`() throws {
+    let ada = Worker(in: context, id: "ada")
+    try ada.save()
+    #expect(try context.update(urgent) { $0.owner = ada } == 2)
+    #expect(ada.jobs.map(\.id) == ["j4", "j5"])
+    try context.update(Query<Job>().filter { $0.priority == 1 }) { job in
+      let bob = Worker()
+      bob.name = "Bob"
+      job.owner = bob
+    }
+    #expect(try context.model(Job.self, "j1")?.owner?.name == "Bob")
+  }
+
+  @Test func `a model that leaves its change can be read, and nothing else`() throws {
+    var kept: Job?
+    try context.update(urgent) { kept = $0 }
+    #expect(kept?.title == "Job 5")
+    kept?.title = "Late"
+    #expect(code { try kept?.save() } == .closed)
+  }
+
+  @Test func `a change that saves with the context is refused, and nothing is changed`() throws {
+    let other = Job(in: context, id: "other")
+    let refused = code {
+      try context.update(urgent) { job in
+        job.priority = 50
+        try other.save()
+      }
+    }
+    #expect(refused == .nestedWrite)
+    #expect(other.isNew)
+    #expect(try priorities() == [0, 1, 2, 3, 4, 5])
+  }
+
+  @Test func `what was changed together is taken back together`() throws {
+    context.undoLimit = 5
+    try context.update(urgent) { $0.priority = 50 }
+    #expect(try context.undo())
+    #expect(try priorities() == [0, 1, 2, 3, 4, 5])
+    #expect(try context.redo())
+    #expect(try priorities() == [0, 1, 2, 3, 50, 50])
+    try context.delete(urgent)
+    #expect(try context.undo())
+    #expect(try priorities() == [0, 1, 2, 3, 50, 50])
+  }
+
+  // MARK: Deleting
+
+  @Test func `all that a query means is deleted, with what rules say`() throws {
+    let jobs = try context.find(urgent)
+    let (ada, bob) = (Worker(in: context, id: "ada"), Worker(in: context, id: "bob"))
+    (jobs[0].owner, jobs[1].owner) = (ada, bob)
+    try context.saveAllModels()
+    #expect(try context.delete(Query<Worker>()) == 2)
+    #expect(ada.isDeleted && bob.isDeleted && jobs[0].owner == nil)
+    #expect(try database.snapshot().get("j5")?["owner"] == nil)
+    #expect(try context.delete(urgent) == 2)
+    #expect(jobs.allSatisfy(\.isDeleted))
+    #expect(try priorities() == [0, 1, 2, 3])
+    #expect(try context.delete(urgent) == 0)
+  }
+
+  @Test func `models that go together do not keep each other, and others keep all of them`() throws
+  {
+    let steps = ["a", "b", "c"].map { Step(in: context, id: $0) }
+    (steps[1].after, steps[2].after) = (steps[0], steps[1])
+    try context.saveAllModels()
+    let firstTwo = Query<Step>().filter { $0.id.isIn(["a", "b"]) }
+    #expect(code { try context.delete(firstTwo) } == .stillReferenced)
+    #expect(try context.count(Query<Step>()) == 3 && !steps[0].isDeleted)
+    #expect(try context.delete(Query<Step>()) == 3)
+    #expect(try context.count(Query<Step>()) == 0)
+  }
+
+  @Test func `if one of the models was changed elsewhere, none is deleted until that is seen`()
+    throws
+  {
+    try database.write { _ = try $0.update("j4") { $0["title"] = "Changed" } }
+    #expect(code { try context.delete(urgent) } == .conflict)
+    #expect(try priorities() == [0, 1, 2, 3, 4, 5])
+    try context.refresh()
+    #expect(try context.delete(urgent) == 2)
+  }
+
+  // MARK: In transactions and snapshots
+
+  @Test func `in a transaction both are a part of it, and are taken back with it`() throws {
+    try database.write { transaction in
+      let models = transaction.makeContext(registry)
+      let held = try #require(try models.model(Job.self, "j4"))
+      #expect(try models.update(urgent) { $0.priority += 10 } == 2)
+      #expect(held.priority == 14)
+      #expect(throws: Stop.self) {
+        try transaction.nested {
+          try models.update(urgent) { $0.priority = 100 }
+          #expect(held.priority == 100)
+          try models.delete(urgent)
+          #expect(held.isDeleted)
+          throw Stop()
+        }
+      }
+      #expect(held.priority == 14 && !held.isDeleted && !held.needsSave)
+      #expect(try models.delete(Query<Job>().filter { $0.priority < 2 }) == 2)
+    }
+    #expect(try priorities() == [2, 3, 14, 15])
+  }
+
+  @Test func `a snapshot's models are neither changed nor deleted`() throws {
+    try database.snapshot().models(registry) { models in
+      #expect(code { try models.update(urgent) { $0.priority = 9 } } == .readOnly)
+      #expect(code { try models.delete(urgent) } == .readOnly)
+    }
+  }
+}
