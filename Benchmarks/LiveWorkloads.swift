@@ -13,9 +13,7 @@ extension Workload {
         var elapsed = 0.0
         for number in 0..<500 {
           let moved = bench.samples.document(number * 7919 % followedCount, version: number + 1)
-          try database.write(durability: Durability.none) {
-            _ = try $0.overwrite(moved.id, with: moved.properties)
-          }
+          try store([moved], in: database)
           let clock = ContinuousClock()
           let start = clock.now
           guard try await follower.next()?.changes.updates.count == 1 else {
@@ -31,15 +29,9 @@ extension Workload {
       unit: .nanoseconds
     ) { bench in
       try measureFollowing(bench) { database, follower in
-        try database.write(durability: Durability.none) { transaction in
-          for number in 0..<10_000 {
-            _ = try transaction.overwrite("other \(number)", with: ["kind": "other", "number": 1])
-          }
-        }
-        let last = bench.samples.document(0, version: 1)
-        try database.write(durability: Durability.none) {
-          _ = try $0.overwrite(last.id, with: last.properties)
-        }
+        let others = (0..<10_000).map { Document(id: "other \($0)", ["kind": "other"]) }
+        try store(others, in: database)
+        try store([bench.samples.document(0, version: 1)], in: database)
         let clock = ContinuousClock()
         let start = clock.now
         guard try await follower.next()?.changes.updates.count == 1 else {
@@ -52,6 +44,14 @@ extension Workload {
 
   private static let followedCount = 10_000
 
+  private static func store(_ documents: [Document], in database: Database) throws {
+    try database.write(durability: Durability.none) { transaction in
+      for document in documents {
+        _ = try transaction.overwrite(document.id, with: document.properties)
+      }
+    }
+  }
+
   /// Nanoseconds that `work` says, which gets a database in memory and a query of it that was followed so far.
   private static func measureFollowing(
     _ bench: Bench,
@@ -60,28 +60,25 @@ extension Workload {
       Double
   ) throws -> Double {
     let database = try Database.inMemory()
-    let documents = bench.samples.documents(0..<followedCount)
-    try database.write { try $0.put(contentsOf: documents) }
+    try store(bench.samples.documents(0..<followedCount), in: database)
     let query = Query<Document>().filter { $0["year"] > 0 }.sort("title")
     let outcome = Mutex<Result<Double, any Error>?>(nil)
     let isDone = DispatchSemaphore(value: 0)
-    try withExtendedLifetime(database) {
-      Task.detached {
-        do {
-          var follower = database.updates(of: query).makeAsyncIterator()
-          guard try await follower.next()?.count == followedCount else {
-            throw BenchmarkError("not everything was found")
-          }
-          let seconds = try await work(database, &follower)
-          outcome.withLock { $0 = .success(seconds) }
-        } catch {
-          outcome.withLock { $0 = .failure(error) }
+    Task.detached {
+      do {
+        var follower = database.updates(of: query).makeAsyncIterator()
+        guard try await follower.next()?.count == followedCount else {
+          throw BenchmarkError("not everything was found")
         }
-        isDone.signal()
+        let seconds = try await work(database, &follower)
+        outcome.withLock { $0 = .success(seconds) }
+      } catch {
+        outcome.withLock { $0 = .failure(error) }
       }
-      isDone.wait()
-      try database.close()
+      isDone.signal()
     }
+    isDone.wait()
+    try database.close()
     guard let seconds = try outcome.withLock({ $0 })?.get() else {
       throw BenchmarkError("nothing was measured")
     }

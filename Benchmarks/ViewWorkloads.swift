@@ -13,6 +13,20 @@ extension Workload {
       }
     },
     Workload(
+      name: "view-open", title: "rows of a view, from its file, after opening",
+      unit: .nanosecondsPerDocument, prepare: { try $0.load() }
+    ) { bench in
+      // Which writes the file, unless it is there.
+      _ = try measureView(bench, workCount: 1) { _ in 0 }
+      let database = try bench.open("loaded")
+      let elapsed = try seconds {
+        let count = try database.snapshot().rowCount(of: byYear)
+        guard count > 0 else { throw BenchmarkError("there are no rows") }
+      }
+      try database.close()
+      return elapsed * 1e9 / Double(bench.count)
+    },
+    Workload(
       name: "view-update", title: "one change to a document, and one query of a row",
       unit: .nanoseconds, prepare: { try $0.load("viewed") }
     ) { bench in

@@ -19,8 +19,8 @@ extension SimulatedDisk {
   /// - Parameters:
   ///   - base: what is kept: durability, way of reading, limits, whether the store is only read.
   ///   - hasSmallFiles: whether files are so small that a few dozen documents already make a store do
-  ///     all that large ones do: begin new files, write checkpoints, clean. Otherwise they are as large
-  ///     as a program's.
+  ///     all that large ones do: begin new files, write checkpoints, clean, keep rows of views. Otherwise
+  ///     they are as large as a program's.
   /// - Returns: `base`, on this disk.
   public func configuration(
     _ base: Configuration = Configuration(), hasSmallFiles: Bool = true
@@ -37,6 +37,7 @@ extension SimulatedDisk {
       configuration.mergedSizeLimit = 32 << 10
       configuration.checkpointInterval = 4 << 10
       configuration.reserveSize = 4096
+      configuration.viewSavingMinimum = 10
     }
     return configuration
   }

@@ -263,6 +263,11 @@ struct CatalogCheckTests {
     #expect(try problems { $0.catalog.set(short.span, one.span) }.isEmpty)
     #expect(try database.snapshot().count(by: "n") == count)
     database.tamper { $0.catalog.remove(short.span) }
+    // An ID is a text.
+    let noText = try prefix("n") + IndexedValue(.null).bytes + [0xFF]
+    database.tamper { $0.catalog.set(noText.span, one.span) }
+    expectDamage { _ = try database.snapshot().ids(by: "n").collected() }
+    database.tamper { $0.catalog.remove(noText.span) }
     // Where the value is cut the document is asked, and there is none; the other one is found.
     let nobody = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
     let size: [UInt8] = [6]

@@ -646,7 +646,8 @@ struct CatalogueTests {
     }
   }
 
-  @MainActor private func show(_ late: LiveQuery<Chore>) {
+  @MainActor private func show(_ board: ChoreBoard) {
+    let late = board.late
     late.onChange = { change in
       print(change.insertions, change.deletions)
     }
@@ -681,13 +682,39 @@ struct CatalogueTests {
     try await writer.value
 
     let board = await ChoreBoard(database)
-    await show(board.late)
+    await show(board)
     try await MainActor.run {
       let chore = Chore(in: board.context)
       chore.due = Date(timeIntervalSince1970: 0)
       try chore.save()
       #expect(board.late.results == [chore])
     }
+  }
+
+  class Errand: Model {
+    @Persisted(index: .unique) var number: Int?
+    @Persisted var done = false
+    @Persisted var due: Date?
+
+    override class var documentType: String? { "errand" }
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Errand.self, on: { $0.done }, { $0.due })]
+    }
+  }
+
+  @Test func `indexes are declared by classes of models`() throws {
+    let database = try open()
+    try database.addIndexes(for: Errand.self)
+    let context = database.makeContext()
+    for number in 0..<5 {
+      let errand = Errand(in: context, id: "errand \(number)")
+      (errand.number, errand.due) = (number, Date(timeIntervalSince1970: Double(number)))
+    }
+    try context.saveAllModels()
+    let next = Query<Errand>().filter { $0.done == false && $0.due != nil }.sort(\.due).limit(3)
+    let errands = try context.find(next)
+    #expect(errands.map(\.number) == [0, 1, 2])
+    #expect(try context.explain(next).indexes == ["model:errand.done+due"])
   }
 
   // MARK: That they are the same
@@ -711,6 +738,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 65)
+    #expect(count == 67)
   }
 }

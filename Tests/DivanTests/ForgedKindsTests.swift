@@ -73,7 +73,7 @@ struct ForgedKindsTests {
 
   private static let indexes = [
     Forged(8, "nothing", []),
-    Forged(8, "unknown flags", [32, 1, 97, 1, 1, 1, 97]),
+    Forged(8, "unknown flags", [128, 1, 97, 1, 1, 1, 97]),
     Forged(8, "no name", [1, 0]),
     Forged(8, "a name that is no text", [1, 1, 0xFF]),
     Forged(8, "no place of what it takes the place of", [3, 1, 97, 1]),
@@ -84,7 +84,29 @@ struct ForgedKindsTests {
     Forged(8, "a path that is cut off", [0, 1, 97, 1, 1, 9, 97]),
     Forged(8, "a path that is no text", [0, 1, 97, 1, 1, 1, 0xFF]),
     Forged(8, "more than there should be", [1, 1, 97, 9]),
+    Forged(8, "further properties of which there are none", [32, 1, 97, 1, 1, 1, 97, 0]),
+    Forged(8, "too many further properties", [32, 1, 97, 1, 1, 1, 97, 8] + beyond),
+    Forged(8, "a further property that is cut off", [32, 1, 97, 1, 1, 1, 97, 1, 1, 9, 97]),
+    Forged(8, "a further path of nothing", [32, 1, 97, 1, 1, 1, 97, 1, 0]),
+    Forged(8, "conditions of which there are none", [64, 1, 97, 1, 1, 1, 97, 0]),
+    Forged(8, "too many conditions", [64, 1, 97, 1, 1, 1, 97, 17] + beyond),
+    condition("a path of nothing", [0]),
+    condition("no test", [1, 1, 98]),
+    condition("an unknown test", [1, 1, 98, 7, 1, 0xA0]),
+    condition("no value", [1, 1, 98, 0]),
+    condition("a value that is cut off", [1, 1, 98, 0, 2, 0xA0]),
+    condition(
+      "a value that is too large", [1, 1, 98, 0, 0xE9, 0x07] + [UInt8](repeating: 1, count: 1001)),
+    condition("a value that is none", [1, 1, 98, 0, 1, 0xA7]),
+    condition("two values", [1, 1, 98, 0, 2, 0xA0, 0xA0]),
+    condition("a beginning that is no text", [1, 1, 98, 6, 1, 0xA0]),
+    condition("more than there should be", [1, 1, 98, 1, 9]),
   ]
+
+  /// The record of an index with one condition.
+  private static func condition(_ what: String, _ bytes: [UInt8]) -> Forged {
+    Forged(8, "a condition: \(what)", [64, 1, 97, 1, 1, 1, 97, 1] + bytes)
+  }
 
   private static let attachments = [
     Forged(3, "nothing", []),

@@ -74,7 +74,7 @@ struct ListDifferenceTests {
       let new = sorted()
       let shifted = changed.compactMap { id in
         old.firstIndex(of: id).flatMap { from in
-          new.firstIndex(of: id).map { ListDifference.Change(from: from, to: $0) }
+          new.firstIndex(of: id).map { ListDifference.Match(from: from, to: $0) }
         }
       }
       let difference = ListDifference(

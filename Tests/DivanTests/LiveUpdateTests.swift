@@ -159,7 +159,7 @@ struct LiveUpdateTests {
     try await database.write { transaction in
       _ = try transaction.put(Document(id: "b", ["type": "note", "text": "a"]))
     }
-    #expect(try await results.next().map { Array($0) } == [ModelID("b"), ModelID("a")])
+    #expect(try await results.next().map { Array($0) } == ["b", "a"].map(ModelID<Note>.init))
   }
 
   @Test func `a query that cannot be answered is refused`() async throws {

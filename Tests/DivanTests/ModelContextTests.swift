@@ -338,4 +338,24 @@ struct ModelContextTests {
     #expect(await keeper.text == "sent")
     #expect(try database.snapshot().count == 1)
   }
+
+  @Test
+  func `unsaved models are in the order in which they became so, whatever is saved meanwhile`()
+    throws
+  {
+    let todos = (0..<100).map { Todo(in: context, id: "t\($0)") }
+    var plain = todos
+    for step in 0..<250 {
+      let todo = todos[step * 37 % 100]
+      if todo.needsSave {
+        try todo.save()
+        plain.removeAll { $0 === todo }
+      } else {
+        todo.priority += 1
+        plain.append(todo)
+      }
+      if step % 10 == 0 { #expect(context.unsavedModels == plain, "step \(step)") }
+    }
+    #expect(context.unsavedModels == plain && plain.count == 50)
+  }
 }

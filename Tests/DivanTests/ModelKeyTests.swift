@@ -23,6 +23,18 @@ struct ModelKeyTests {
     context = database.makeContext()
   }
 
+  @Test func `what the class says of itself is there by its key before it is stored`() throws {
+    let person = Person(in: context)
+    #expect(try person.value(for: "type") == "person")
+    try person.setValue("guest", for: "type")
+    #expect(try person.value(for: "type") == "guest")
+    try person.save()
+    #expect(try person.value(for: "type") == "guest")
+    person.name = "Ann"
+    #expect(
+      try person.value(for: "type") == "guest" && person.propertiesToSave()["type"] == "guest")
+  }
+
   @Test func `a declared property is read and set by its key`() throws {
     let todo = Todo(in: context)
     #expect(try todo.value(for: "priority") == 3)

@@ -152,13 +152,20 @@ struct QueryEdgeTests {
     var tags: [String]?
     var title: String?
     var isDone: Bool?
+    var inner: Inner?
+
+    struct Inner: Codable {
+      var tags: [String]?
+    }
   }
 
   @Test func `what a predicate says at the end of an optional chain is what Swift says`() throws {
     var notes = [
       Note(), Note(tags: [], title: "", isDone: false),
       Note(tags: ["x", "home"], title: "Tea", isDone: true), Note(tags: ["x"], title: "T"),
+      Note(inner: .init()), Note(inner: .init(tags: [])), Note(inner: .init(tags: ["x"])),
     ]
+    let nothing: String? = nil
     for index in notes.indices { notes[index].id = "\(index)" }
     _ = try database.write { try $0.put(contentsOf: notes) }
     let snapshot = try database.snapshot()
@@ -174,11 +181,21 @@ struct QueryEdgeTests {
       #Predicate { !($0.isDone ?? true) }, #Predicate { $0.tags?.count == 1 },
       #Predicate { $0.tags?.count == 0 }, #Predicate { $0.tags?.count != 0 },
       #Predicate { $0.tags?.count == nil }, #Predicate { $0.tags?.count != nil },
+      #Predicate { $0.tags != nil && ($0.tags?.count)! > 1 },
+      #Predicate { $0.inner?.tags?.isEmpty ?? false },
+      #Predicate { $0.inner?.tags?.isEmpty ?? true },
+      #Predicate { $0.inner?.tags?.count == 0 }, #Predicate { $0.inner?.tags?.count == nil },
+      #Predicate { $0.inner?.tags == nil }, #Predicate { $0.title == nothing },
+      #Predicate { _ in nothing?.isEmpty ?? true },
     ]
     for predicate in predicates {
       let found = try snapshot.find(Query<Note>().filter(predicate)).map(\.id)
       #expect(try found == notes.filter(predicate).map(\.id), "\(predicate)")
     }
+    let error = #expect(throws: DatabaseError.self) {
+      try Query<Note>().filter(#Predicate { ($0.tags?.count ?? 0) > 1 })
+    }
+    #expect(error?.code == .invalidQuery && error?.message.contains("NilCoalesce") == true)
   }
 
   // MARK: Sums

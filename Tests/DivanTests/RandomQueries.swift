@@ -5,6 +5,8 @@ import DivanTesting
 /// Documents and queries made up by a seed, of few enough values that many of them meet.
 struct RandomQueries {
   var random: SeededGenerator
+  /// So that no two documents have the same number there.
+  private var lastUnique: Int64 = 0
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
@@ -46,6 +48,11 @@ struct RandomQueries {
         random.below(6) == 0
         ? value() : .array((0..<random.below(20)).map { _ in scalar() })
     }
+    // Few arrays are long.
+    if random.below(40) == 0 { document["tags"] = .array((0..<300).map { _ in scalar() }) }
+    lastUnique += 1
+    if random.below(8) > 0 { document["u"] = .int(lastUnique) }
+    if random.below(12) == 0 { document["u"] = .null }
     if random.below(4) > 0 { document["o"] = .object(["p": value(), "q": scalar()]) }
     if random.below(3) > 0 { document["ref"] = .string("doc-\(random.below(90))") }
     return document
@@ -55,13 +62,27 @@ struct RandomQueries {
     DocumentIndex("a", on: "a"), DocumentIndex("n", on: "n"), DocumentIndex("t", on: "t"),
     DocumentIndex("tags", on: "tags", eachElement: true), DocumentIndex("op", on: "o", "p"),
     DocumentIndex("each a", on: "a", eachElement: true),
+    DocumentIndex("u", on: "u", isUnique: true),
+    DocumentIndex("n, t", on: ["n"], ["t"]), DocumentIndex("t, n", on: ["t"], ["n"]),
+    DocumentIndex("t, a, n", on: ["t"], ["a"], ["n"]),
+    DocumentIndex("n, u", on: ["n"], ["u"], isUnique: true),
+    DocumentIndex("a, op", on: ["a"], ["o", "p"]),
+    DocumentIndex("tags, n", on: ["tags"], ["n"], eachElement: true),
+    DocumentIndex("n with t", on: "n", where: [.isPresent("t")]),
+    DocumentIndex("t of few", on: ["t"], ["n"], where: [.less("n", 20)]),
+    DocumentIndex("few", on: "n", where: [.less("n", 20), .greaterOrEqual("n", 5)]),
+    DocumentIndex("n of a", on: "n", where: [.hasPrefix("t", "a")]),
+    DocumentIndex(
+      "n of none", on: ["n"], ["t"], where: [IndexCondition(path: ["o", "q"], .equal(.null))]),
+    DocumentIndex("tags of two", on: "tags", eachElement: true, where: [.equal("t", "ab")]),
   ]
 
   mutating func path() -> QueryPath {
     switch random.below(16) {
     case 0...3: QueryPath(steps: [.key("a")])
     case 4...6: QueryPath(steps: [.key("n")])
-    case 7, 8: QueryPath(steps: [.key("t")])
+    case 7: QueryPath(steps: [.key("t")])
+    case 8: QueryPath(steps: [.key(pick(["t", "u"]))])
     case 9, 10: QueryPath(steps: [.key("o"), .key("p")])
     case 11: QueryPath(steps: [.key("o"), .key("p"), .key("x")])
     case 12: QueryPath(steps: [.key("tags"), .element(random.below(18))])
@@ -112,6 +133,52 @@ struct RandomQueries {
     }
   }
 
+  /// What indexes of several properties, or of some documents, can answer, or nearly.
+  private mutating func lookup() -> FilterExpression {
+    let (n, t) = (QueryPath(steps: [.key("n")]), QueryPath(steps: [.key("t")]))
+    let q = QueryPath(steps: [.key("o"), .key("q")])
+    let number = Value.int(Int64(random.below(25)))
+    let text = Value.string(pick(RandomQueries.texts))
+    var parts: [FilterExpression] = []
+    switch random.below(6) {
+    case 0: parts = [.test(n, .equal(number)), .test(t, test(t))]
+    case 1: parts = [.test(t, .equal(text)), .test(n, test(n))]
+    case 2: parts = [.test(t, .oneOf([text, "ab", .null, "a"])), .test(n, .order(.less, number))]
+    case 3: parts = [.test(n, .oneOf([number, 3, 7, 7.0])), .test(t, .equal(.null))]
+    case 4:
+      let path = QueryPath(steps: [.key("a")])
+      parts = [.test(t, .equal(text)), .test(path, .equal(scalar())), .test(n, test(n))]
+    default:
+      let path = QueryPath(steps: [.key("tags")])
+      parts = [
+        .anyElement(path, .test(QueryPath(), .equal(scalar()))), .test(n, .order(.greater, number)),
+      ]
+    }
+    switch random.below(7) {
+    case 0: parts.append(.not(.test(t, .equal(.null))))
+    case 1: parts.append(.test(n, .order(pick([.less, .lessOrEqual]), pick([20, 12, 21]))))
+    case 2: parts.append(.test(t, .text(.beginning, pick(["a", "ab", ""]), [])))
+    case 3: parts.append(.test(q, .equal(.null)))
+    case 4: parts += [.test(t, .equal("ab")), .test(n, .order(.greaterOrEqual, 5))]
+    case 5: parts.append(.or([.test(t, .equal("ab")), .test(t, .equal("abc"))]))
+    default: break
+    }
+    // Without some of them.
+    parts = parts.filter { _ in random.below(5) > 0 }
+    return .joining(random.below(2) == 0 ? parts.reversed() : parts)
+  }
+
+  /// What results are sorted by, along an index or nearly so.
+  private mutating func sorts() -> [QuerySort] {
+    let names = pick([["n", "t"], ["t", "n"], ["n", "u"], ["t", "a", "n"], ["n"], ["u"], ["a"]])
+    let descending = random.below(2) == 0
+    return names.map { name in
+      QuerySort(
+        path: QueryPath(steps: [.key(name)]),
+        descending: random.below(8) == 0 ? !descending : descending, byBytes: random.below(3) > 0)
+    }
+  }
+
   private mutating func elements() -> FilterExpression {
     let path = QueryPath(steps: [.key(pick(["tags", "tags", "a"]))])
     let inner = (0..<(1 + random.below(2))).map { _ in
@@ -124,7 +191,8 @@ struct RandomQueries {
 
   mutating func query() -> QueryCore {
     var query = QueryCore()
-    query.filter = filter()
+    query.filter = random.below(3) == 0 ? lookup() : filter()
+    if random.below(3) == 0 { query.sorts = sorts() }
     for _ in 0..<pick([0, 0, 1, 1, 2]) {
       query.sorts.append(
         QuerySort(path: path(), descending: random.below(2) == 0, byBytes: random.below(2) == 0))

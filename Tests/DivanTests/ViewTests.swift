@@ -105,6 +105,45 @@ struct ViewTests {
     #expect(try value(.sum)?.doubleValue == 2 * 0x1p63 + 3_123_750 + 2.5)
   }
 
+  /// What a reduction makes of rows with these values.
+  private func reduced(_ values: [Value], _ reduction: ViewReduction) throws -> Value? {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for value in values { _ = try transaction.put(Document(["n": value])) }
+    }
+    let view = MapReduceView("numbers", version: "1", reduction: reduction) { document, emit in
+      emit("all", document["n"])
+    }
+    return try database.rows(of: view).value
+  }
+
+  @Test func `sums of whole numbers are exact, and of mixed ones the nearest double`() throws {
+    let large = Int64(1) << 53
+    #expect(try reduced([.int(large), 1], .sum) == .int(large + 1))
+    // Neither number survives where all are doubles.
+    #expect(try reduced([.int(large + 1), .double(1)], .sum) == .double(Double(large) + 2))
+    #expect(try reduced([.int(.max), .int(.min), .double(0.5)], .sum) == .double(-0.5))
+    #expect(try reduced([.int(.max), 1], .sum) == .unsigned(1 << 63))
+    #expect(try reduced([.unsigned(.max), .unsigned(.max)], .sum) == .double(0x1p65))
+    #expect(try reduced([.unsigned(.max), .unsigned(.max)], .average) == .double(0x1p64))
+    let huge = Value.double(.greatestFiniteMagnitude)
+    for reduction in [ViewReduction.sum, .average] {
+      #expect(try reduced([huge, huge], reduction) == .null)
+    }
+  }
+
+  @Test func `the median of whole numbers and others is the one in the middle, or the mean of two`()
+    throws
+  {
+    #expect(try reduced([3, .double(1.5), 2, "text", .null], .median) == 2)
+    #expect(try reduced([1, .double(1.5), 2, .double(2.5)], .median) == .double(1.75))
+    #expect(try reduced([.double(2), 2, 1, 3], .median)?.doubleValue == 2)
+    #expect(try reduced([.int(-4), .unsigned(.max), .double(0.5)], .median) == .double(0.5))
+    let huge = Value.double(.greatestFiniteMagnitude)
+    #expect(try reduced([huge, huge], .median) == huge)
+    #expect(try reduced(["text", true], .median) == .null)
+  }
+
   @Test func `texts are found by how they begin, whatever their accents and capitals`() throws {
     let database = try Database.inMemory()
     try database.write { transaction in
@@ -278,6 +317,70 @@ struct ViewTests {
     }
   }
 
+  @Test func `an error of reading is passed on, and the next query makes the rows`() throws {
+    let disk = SimulatedDisk()
+    var configuration = Configuration()
+    configuration.reads = .buffered
+    let database = try Database(
+      at: "/films.divan", configuration: disk.configuration(configuration))
+    try database.write { transaction in
+      for year in 0..<20 { _ = try transaction.put(Document(["year": .int(Int64(1900 + year))])) }
+    }
+    disk.fail(.read, with: .inputOutput, isLasting: true)
+    let error = #expect(throws: DatabaseError.self) { try database.rows(of: byYear) }
+    #expect(error?.code == .inputOutput)
+    disk.stopFailing()
+    #expect(try database.rows(of: byYear).value == 20)
+    // And so it is for what has changed since.
+    try database.write { _ = try $0.put(Document(["year": 1930])) }
+    disk.fail(.read, with: .inputOutput, isLasting: true)
+    #expect(throws: DatabaseError.self) { try database.rows(of: byYear) }
+    disk.stopFailing()
+    #expect(try database.rows(of: byYear).value == 21)
+  }
+
+  @Test func `a map function cannot write or close a database, and says so at once`() throws {
+    let database = try films()
+    let writing = MapReduceView("writing", version: "1") { film, emit in
+      try database.write { _ = try $0.overwrite("log", with: ["seen": .string(film.id)]) }
+    }
+    let closing = MapReduceView("closing", version: "1") { _, _ in try database.close() }
+    for view in [writing, closing] {
+      // Also where the turn to write is held by the one who asks for the rows.
+      for isWithinWrite in [false, true] {
+        let error = #expect(throws: DatabaseError.self) {
+          if isWithinWrite {
+            try database.write { _ in _ = try database.rows(of: view) }
+          } else {
+            _ = try database.rows(of: view)
+          }
+        }
+        #expect(error?.code == .viewFailed && error?.documentID != nil)
+        #expect((error?.underlying as? DatabaseError)?.code == .viewFailed)
+      }
+    }
+    #expect(try database.rows(of: byYear).value == 5)
+  }
+
+  @Test func `names and versions of views are the same only if their bytes are`() throws {
+    let database = try films()
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    func view(_ name: String, _ version: String) -> MapReduceView {
+      MapReduceView(name, version: version) { film, emit in
+        emit(.array([.string(name), .string(version)]))
+      }
+    }
+    for (name, version) in [
+      (composed, "1"), (decomposed, "1"), (composed, composed), (composed, decomposed),
+    ] {
+      let key = try #require(try database.rows(of: view(name, version)).first?.key.arrayValue)
+      #expect(
+        key.map { Array(($0.stringValue ?? "").utf8) } == [Array(name.utf8), Array(version.utf8)])
+    }
+    #expect(database.removeView(named: decomposed) && !database.removeView(named: decomposed))
+    #expect(database.removeView(named: composed))
+  }
+
   @Test func `a map function cannot ask for rows, and does not wait for itself`() throws {
     let database = try films()
     let byYear = byYear
@@ -332,5 +435,26 @@ struct ViewTests {
     let error = await #expect(throws: DatabaseError.self) { try await task.value }
     #expect(error?.code == .cancelled)
     #expect(try await database.rows(of: endless).count == 5)
+  }
+
+  @Test func `who waits for rows that another one makes can be cancelled`() async throws {
+    let database = try films()
+    let started = AsyncStream<Void>.makeStream()
+    let isReleased = Counter()
+    let slow = MapReduceView("slow", version: "1") { film, emit in
+      started.continuation.yield()
+      while isReleased.number.load(ordering: .acquiring) == 0 {
+        Thread.sleep(forTimeInterval: 0.001)
+      }
+      emit(film["year"])
+    }
+    let first = Task { try await database.rows(of: slow).count }
+    for await _ in started.stream { break }
+    let second = Task { try await database.rows(of: slow).count }
+    second.cancel()
+    let error = await #expect(throws: DatabaseError.self) { try await second.value }
+    #expect(error?.code == .cancelled)
+    isReleased.number.store(1, ordering: .releasing)
+    #expect(try await first.value == 5)
   }
 }

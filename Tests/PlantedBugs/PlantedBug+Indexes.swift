@@ -112,9 +112,13 @@ extension PlantedBug {
       "index-believes-cut-values", rule: "indexes",
       "what begins like a bound of a range for long is taken to be in it",
       in: Place.indexWalking,
-      find: "guard let keys, keys.mustAskDocument(about: found.value) else { return found }",
+      find: """
+        guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
+        """,
       plant: """
-        guard let keys, !PLANTED, keys.mustAskDocument(about: found.value) else { return found }
+        guard !isExact, let keys, !PLANTED, keys.mustAskDocument(about: found.value) else {
+          return found
+        }
         """, killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",

@@ -6,7 +6,8 @@ struct ProofProgram {
   /// In the order in which they run.
   static let proofs: [any Proof.Type] = [
     CrashProof.self, RuleProof.self, FaultProof.self, LyingProof.self, RandomProof.self,
-    ByteProof.self, AgreementProof.self, HistoryProof.self, LiveProof.self, KillProof.self, ProcessProof.self,
+    ByteProof.self, AgreementProof.self, HistoryProof.self, LiveProof.self, KillProof.self,
+    ProcessProof.self,
   ]
 
   private static let usage = """

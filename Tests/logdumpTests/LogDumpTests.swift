@@ -39,6 +39,26 @@ struct LogDumpTests {
     #expect(store.dump("ls").output.contains("file 2, generation 0, salt b54cda58fbbee87e"))
   }
 
+  @Test func `ls and verify know the files of views`() throws {
+    let store = try DumpedStore.films()
+    var configuration = store.configuration
+    configuration.viewSavingMinimum = 0
+    let database = try Database(at: store.path, configuration: configuration)
+    let byTitle = MapReduceView("by title", version: "7") { film, emit in emit(film["title"]) }
+    #expect(try database.rows(of: byTitle).count == 2)
+    try database.close()
+    let name = "\(FileName.view(named: "by title"))"
+    let line = try #require(store.dump("ls").lines.first { $0.hasPrefix(name) })
+    #expect(line.hasSuffix("view by title, version 7, 2 rows, through commit 3"))
+    #expect(store.dump("verify").status == .sound)
+    #expect(store.dump("verify").output.contains(", 1 views"))
+    var bytes = try store.bytes(name)
+    bytes[ViewFileHeader.size + FrameHeader.size] ^= 1
+    let run = try store.withBytes(bytes, in: name) { store.dump("verify") }
+    #expect(run.status == .damage && run.output.contains(name))
+    #expect(try store.withBytes(bytes, in: name) { store.dump("export") }.status == .sound)
+  }
+
   @Test func `frames lists every frame`() throws {
     let store = try DumpedStore.films()
     let run = store.dump("frames")

@@ -26,9 +26,9 @@ TRAILER_SIZE = 48
 TRANSACTION, MERGED, FOOTER = 1, 3, 4
 FRAME_TYPES = {1, 3, 4, 5, 6}
 FIRST, LAST = 1, 2
-DOCUMENT, PURGE = 1, 4
+DOCUMENT, PURGE, INDEX = 1, 4, 8
 # Commit marks, attachments, local documents, named snapshots, moments: not printed.
-OTHER_KINDS = {2, 3, 5, 6, 7, 8}
+OTHER_KINDS = {2, 3, 5, 6, 7}
 DEPTH_LIMIT = 100
 COUNTER_LIMIT = 1 << 60
 
@@ -393,6 +393,57 @@ class Purge:
         self.sequence = reader.varint() if flags & 1 else None
 
 
+class Index:
+    """What a record says of an index; its entries follow from the documents."""
+
+    def __init__(self, content):
+        reader = Reader(content)
+        flags = reader.byte()
+        if flags & ~127:
+            raise Damage("an index with unknown flags")
+        self.name = reader.text(reader.byte())
+        if flags & 2:
+            self.superseded = [reader.varint() for _ in range(3)]
+        self.paths, self.conditions = [], []
+        if not flags & 1:
+            self.number = reader.varint()
+            self.paths.append(read_path(reader))
+            if flags & 32:
+                self.paths += [read_path(reader) for _ in range(read_count(reader, 1, 7))]
+            if flags & 64:
+                count = read_count(reader, 1, 16)
+                self.conditions = [read_condition(reader) for _ in range(count)]
+        if reader.offset != reader.end:
+            raise Damage("an index with more than there should be")
+
+
+def read_count(reader, least, most):
+    count = reader.varint()
+    if not least <= count <= most:
+        raise Damage(f"{count} where {least} to {most} are possible")
+    return count
+
+
+def read_path(reader):
+    """The names of the way to a property."""
+    return [reader.text(read_count(reader, 0, 1000)) for _ in range(read_count(reader, 1, 16))]
+
+
+def read_condition(reader):
+    """A path, the number of a test, and the value that it compares with."""
+    path, test = read_path(reader), reader.byte()
+    if test > 6:
+        raise Damage("an unknown condition of an index")
+    if test == 1:
+        return path, test, None
+    body = reader.take(read_count(reader, 1, 1000))
+    of_value = Reader(body)
+    value = read_value(of_value, len(body), is_outermost=True)
+    if of_value.offset != len(body) or test == 6 and not isinstance(value, str):
+        raise Damage("a condition of an index with what is no value")
+    return path, test, value
+
+
 # §12
 
 
@@ -708,6 +759,8 @@ class Log:
                             found.pop(purge.id.encode(), None)
                         else:
                             held.pop((purge.id.encode(), purge.sequence), None)
+                    elif kind == INDEX:
+                        Index(content)
                     elif kind not in OTHER_KINDS and kind < 128:
                         self.damage.append(f"a record of the unknown kind {kind}")
             except Damage as error:

@@ -63,9 +63,13 @@ extension Document {
   }
 
   /// A document of properties in their binary form, which were checked, changed from a revision.
-  package init(id: String, revision: RevisionID?, _ properties: EncodedValue) {
+  package init(
+    id: String, revision: RevisionID?, _ properties: EncodedValue,
+    attachments: [String: Attachment] = [:]
+  ) {
     self.id = id
     self.revision = revision
+    self.attachments = attachments
     content = .stored(properties)
   }
 

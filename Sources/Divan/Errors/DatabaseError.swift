@@ -96,9 +96,9 @@ extension DatabaseError.Code {
 
   /// A validation did not let a revision be stored: ``DatabaseError/refusal``.
   public static let refused = Self("refused")
-  /// Two documents have the same value in a unique index.
+  /// Two documents have the same values in a unique index.
   public static let notUnique = Self("notUnique")
-  /// An index that was to be made has a name or a path that it cannot have.
+  /// An index that was to be made has a name, properties or conditions that it cannot have.
   public static let invalidIndex = Self("invalidIndex")
   /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says how.
   public static let viewFailed = Self("viewFailed")

@@ -25,12 +25,12 @@ public struct ListDifference: Sendable, Hashable {
   /// Indexes in the new list of elements that were not in the old one, ascending.
   public private(set) var insertions: [Int] = []
   /// Elements that are in both and have another place among the others, in the order of the new list.
-  public private(set) var moves: [Change] = []
+  public private(set) var moves: [Match] = []
   /// Elements that are in both and are not equal, moved or not, in the order of the new list.
-  public private(set) var updates: [Change] = []
+  public private(set) var updates: [Match] = []
 
-  /// Where an element was, and where it is.
-  public struct Change: Sendable, Hashable {
+  /// An element that is in both lists: where it was, and where it is.
+  public struct Match: Sendable, Hashable {
     /// Its index in the old list.
     public let from: Int
     /// Its index in the new list.
@@ -90,10 +90,10 @@ extension ListDifference {
     // Where each element of the old list is, the first of each ID at the end.
     var places: [ID: [Int]] = [:]
     for index in (start..<oldEnd).reversed() { places[oldIDs[index], default: []].append(index) }
-    var kept: [Change] = []
+    var kept: [Match] = []
     for index in start..<newEnd {
       if let from = places[newIDs[index]]?.popLast() {
-        kept.append(Change(from: from, to: index))
+        kept.append(Match(from: from, to: index))
       } else {
         insertions.append(index)
       }
@@ -102,8 +102,8 @@ extension ListDifference {
     let stays = ListDifference.longestRise(kept.map(\.from))
     moves = zip(kept, stays).filter { !$1 }.map(\.0)
     let pairs =
-      (0..<start).map { Change(from: $0, to: $0) } + kept
-      + zip(oldEnd..<old.count, newEnd..<new.count).map { Change(from: $0, to: $1) }
+      (0..<start).map { Match(from: $0, to: $0) } + kept
+      + zip(oldEnd..<old.count, newEnd..<new.count).map { Match(from: $0, to: $1) }
     updates = pairs.filter { !isEqual(old[$0.from], new[$0.to]) }
   }
 
@@ -140,7 +140,7 @@ extension ListDifference {
   ///   - shifted: elements that are in both and may have another place among the others, in any order; the remaining ones
   ///     kept their order. Only of these some are moves.
   ///   - updates: in the order of the new list.
-  init(deletions: [Int], insertions: [Int], shifted: [Change], updates: [Change]) {
+  init(deletions: [Int], insertions: [Int], shifted: [Match], updates: [Match]) {
     self.deletions = deletions
     self.insertions = insertions
     self.updates = updates
@@ -149,9 +149,9 @@ extension ListDifference {
     let unsteadyOld = (deletions + shifted.map(\.from)).sorted()
     let unsteadyNew = (insertions + shifted.map(\.to)).sorted()
     // Those that have as many steady ones before them as they had have moved among themselves only, if at all.
-    let isNear = shifted.map { change in
-      change.from - unsteadyOld.place(of: change.from)
-        == change.to - unsteadyNew.place(of: change.to)
+    let isNear = shifted.map { match in
+      match.from - unsteadyOld.place(of: match.from)
+        == match.to - unsteadyNew.place(of: match.to)
     }
     let near = zip(shifted, isNear).filter(\.1).map(\.0)
     let stays = ListDifference.longestRise(near.map(\.from))

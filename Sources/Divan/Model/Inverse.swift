@@ -17,9 +17,10 @@ import Synchronization
 ///
 /// Nothing is stored for it. It is looked up each time it is read: in the context's snapshot, and among the
 /// context's unsaved models, so that it shows what would be if everything were saved. Models come in the order
-/// of their IDs, unsaved ones last. With an index of the other property that costs a search, and one more for each model; see
-/// ``Database/addIndexes(for:)``. Without it every document is read once for each snapshot, and the index is made
-/// when the context saves something next; in a transaction each time. What cannot be read is left out, and the context's
+/// of their IDs, unsaved ones last. With an index of the other property (``Database/addIndexes(for:progress:)``) that costs a search, one more
+/// for each model, and a look at each unsaved model of the context. Without it every document is read once for each snapshot, and the
+/// index is made when the context saves something next, unless another one has its name; in a transaction every document is read
+/// each time. What cannot be read is left out. Of that, and of an index that cannot be made, the context's
 /// ``ModelContext/errorHandler`` is told. Of a model in no context nothing is found. Where neither a ``ModelRegistry`` nor a
 /// ``Model/documentType`` says what documents are, every document counts whose property of that name refers to the model.
 ///

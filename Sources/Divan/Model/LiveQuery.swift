@@ -117,7 +117,7 @@ extension LiveQuery: ContextFollowing {
     guard come.count == change.insertions.count else { return try takeAll() }
     var isOther = !change.deletions.isEmpty || !come.isEmpty || !change.moves.isEmpty
     var exchanged: [(index: Int, model: M)] = []
-    for update in change.updates where models[update.from].isDeleted {
+    for update in change.updates where models[update.from].state == .deleted {
       // Its document has become one of another class.
       guard let model = try models(at: [update.to]).first else { return try takeAll() }
       exchanged.append((update.to, model))
@@ -162,7 +162,7 @@ extension LiveQuery: ContextFollowing {
         } else {
           try core.model(M.self, id)
         }
-      return model.flatMap { $0.isDeleted ? nil : $0 }
+      return model.flatMap { $0.state == .deleted ? nil : $0 }
     }
   }
 }

@@ -86,6 +86,12 @@ extension ModelClass {
   /// Whether models of the class can be observed.
   var isObservable: Bool { !observationPaths.isEmpty }
 
+  /// Whether the class itself says what is stored under a key that it declares no property for.
+  func hasOwn(_ key: String) -> Bool {
+    documentType != nil && haveSameUTF8(key, documentTypeKey)
+      || version > 1 && haveSameUTF8(key, versionKey)
+  }
+
   /// The declared property that is stored under a key.
   func property(for key: String) -> (any ModelProperty)? {
     properties.first { haveSameUTF8($0.key, key) }

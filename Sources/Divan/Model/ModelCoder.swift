@@ -12,8 +12,8 @@ struct ModelCoder: ~Copyable {
   ) throws -> (Document, SavedModel) {
     guard let base = model.body, model.state == .stored else {
       let body = try properties(of: model)
-      var document = Document(id: model.id, revision: nil, body)
-      document.attachments = try model.merge(into: [:])
+      let document = Document(
+        id: model.id, revision: nil, body, attachments: try model.merge(into: [:]))
       return (document, SavedModel(model: model, body: body, isMerged: false))
     }
     guard let current = try transaction.get(model.id) else {
@@ -30,8 +30,9 @@ struct ModelCoder: ~Copyable {
       if !resolved.isEmpty { body = try merge(resolved, into: body) { _ in } }
       keys = Set(resolved.keys)
     }
-    var document = Document(id: model.id, revision: current.revision, body)
-    document.attachments = try model.merge(into: current.attachments)
+    let document = Document(
+      id: model.id, revision: current.revision, body,
+      attachments: try model.merge(into: current.attachments))
     return (document, SavedModel(model: model, body: body, isMerged: isMerged, resolved: keys))
   }
 

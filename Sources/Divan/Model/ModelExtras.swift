@@ -35,6 +35,8 @@ extension Model {
       guard body != nil, !property.isDirty(in: self) else {
         return try ModelCoder.value(of: property, in: self)
       }
+    } else if isUnsaved, modelClass.hasOwn(key) {
+      return try ModelCoder.properties(of: self).property(key)?.decode()
     } else if let changed = extras?.undeclared[key] {
       return changed
     }

@@ -1,3 +1,5 @@
+import DivanLog
+
 /// What an index has of a property: `@Persisted(index: .unique) var name = ""`.
 ///
 /// The index has the documents of the class only, so that a query for the class uses it; see
@@ -90,7 +92,7 @@ struct ModelIndexes: Sendable {
   /// Throws if two indexes of one name are not the same.
   static func requireOneMeaning(of indexes: [DocumentIndex]) throws(DatabaseError) {
     for (number, index) in indexes.enumerated() {
-      for other in indexes[..<number] where other.name == index.name && other != index {
+      for other in indexes[..<number] where haveSameUTF8(other.name, index.name) && other != index {
         throw DatabaseError(
           .invalidModelClass,
           "two indexes of different meaning are called \(index.name.debugDescription)",
@@ -244,7 +246,7 @@ extension Database {
   func addDeclaredIndex(
     _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
   ) throws {
-    let other = try indexes().first { $0.name == index.name }
+    let other = try indexes().first { haveSameUTF8($0.name, index.name) }
     if let other, other != index { try removeIndex(named: index.name) }
     try addIndex(index, progress: progress)
   }
@@ -267,6 +269,9 @@ extension ModelContextCore {
           // Nothing can be saved now either, which is told at once.
           indexedClasses.remove(ObjectIdentifier(known))
           return
+        } catch let error as DatabaseError where error.code == .alreadyExists {
+          // Somebody else is making it; the next save looks again.
+          indexedClasses.remove(ObjectIdentifier(known))
         } catch {
           handle?.errorHandler?(error)
         }

@@ -43,11 +43,16 @@ final class ModelObservers {
 extension ModelProperty {
   /// What stands for the property where its model is observed.
   func observationPath(in model: Model) -> ModelObservation.Path {
-    model.modelClass.observationPaths[place.index]
+    model.observationPath(of: place)
   }
 }
 
 extension Model {
+  /// What stands for a property where the model is observed.
+  final func observationPath(of place: PropertyPlace) -> ModelObservation.Path {
+    modelClass.observationPaths[place.index]
+  }
+
   /// Whether reads and changes are told of.
   private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
 

@@ -92,7 +92,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
       }
       if isSame { return }
     }
-    model.announcing(observationPath(in: model)) {
+    model.announcing(model.observationPath(of: place)) {
       // What was there is released only after the access is over: that may run anybody's code.
       let old = model.withValue(at: place.offset, of: V.self) { current in
         let old = current
@@ -133,14 +133,14 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   func beginModifying(_ model: Model) {
     prepareToRead(model)
     model.observers?.registrar.willSet(
-      ModelObservation.subject, keyPath: observationPath(in: model))
+      ModelObservation.subject, keyPath: model.observationPath(of: place))
   }
 
   func endModifying(_ model: Model) {
     if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
     model.noteChange(at: place)
     model.observers?.registrar.didSet(
-      ModelObservation.subject, keyPath: observationPath(in: model))
+      ModelObservation.subject, keyPath: model.observationPath(of: place))
   }
 
   func isAbsent(in model: Model) -> Bool {

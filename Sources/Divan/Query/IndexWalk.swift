@@ -9,8 +9,10 @@ struct IndexOrder: Sendable {
   /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
   let byBytes: [Bool]
   let descending: Bool
-  /// Whether results are sorted by nothing else, so that where these values are equal their IDs decide, as in the index.
+  /// Whether results are sorted by nothing else, so that where these values are equal their IDs decide.
   let isWhole: Bool
+  /// Whether entries have no other values, so that they come in the order of their IDs where these are equal.
+  let isByID: Bool
 
   /// What entries have in common of which the index does not know in which order they are sorted, by the bytes of their
   /// values.
@@ -80,8 +82,7 @@ extension QueryRun {
       guard let (_, isByID, ids) = group else { return true }
       group = nil
       if isByID || ids.count == 1 {
-        // Only a walk backwards has collected them.
-        for id in ids.reversed() {
+        for id in order.isByID ? ids.reversed() : QueryRun.sorted(ids) {
           guard let hit = try accept(id, nil, filter) else { continue }
           guard try emitNext(hit) else { return false }
         }
@@ -108,7 +109,7 @@ extension QueryRun {
           continue
         }
         guard try finishGroup() else { return }
-        guard isByID, !order.descending else {
+        guard isByID, order.isByID, !order.descending else {
           group = (key, isByID, [id])
           continue
         }

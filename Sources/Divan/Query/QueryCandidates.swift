@@ -9,6 +9,7 @@ extension QueryRun {
   ///   - access: where candidates come from.
   ///   - isOrdered: whether they are to come in the order of their IDs.
   ///   - body: given an ID, and what the store has of it, if that is known already.
+  /// - Throws: what reading and `body` throw.
   func forEachCandidate(
     _ access: QueryAccess, isOrdered: Bool, _ body: (String, DocumentEntry?) throws -> Bool
   ) throws {
@@ -83,6 +84,11 @@ extension QueryRun {
       }
     }
     return found
+  }
+
+  /// IDs in the order of their bytes.
+  static func sorted(_ ids: [String]) -> [String] {
+    ids.sorted { compareUTF8($0, $1) < 0 }
   }
 
   private static func sorted(_ ids: Set<[UInt8]>) -> [String] {

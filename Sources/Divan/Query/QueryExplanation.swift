@@ -16,7 +16,9 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   public let estimatedResults: Int
   /// How many results there are.
   public let results: Int
-  /// What the way that was chosen was taken to cost: the one with the least is chosen. The unit is what it costs to read the next
+  /// What the way that was chosen was taken to cost: the one with the least is chosen.
+  ///
+  /// The unit is what it costs to read the next
   /// document of a walk over all of them, and to ask it something.
   public let estimatedCost: Double
   /// How many entries of indexes were read.

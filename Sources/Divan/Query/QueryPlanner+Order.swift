@@ -28,7 +28,7 @@ extension QueryPlanner {
     let order = IndexOrder(
       path: first.path, constantSize: range.prefix(equalCount).reduce(0) { $0 + $1.size },
       byBytes: sorts.prefix(depth - equalCount).map(\.byBytes), descending: first.descending,
-      isWhole: depth - equalCount == sorts.count)
+      isWhole: depth - equalCount == sorts.count, isByID: depth == index.paths.count)
     var unordered = 0.0
     if equalCount < range.count {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
@@ -39,9 +39,13 @@ extension QueryPlanner {
       let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
     }
+    var collected = 0.0
     if !order.isWhole {
       unordered = max(
         unordered, outlook.wanted == nil ? found.entries : try firstGroup(found.access, order))
+    } else if order.descending || !order.isByID {
+      // Where values are equal, all IDs are collected before the first is handed out.
+      collected = outlook.wanted == nil ? found.entries : try firstGroup(found.access, order)
     }
     // Null and what is missing come last here, or not at all; first, they would have to be searched for.
     guard match.isWhole || first.descending else { return nil }
@@ -50,13 +54,16 @@ extension QueryPlanner {
     var choice = found.choice
     choice.access = .index(access)
     let share = outlook.shareToWalk(choice)
+    var effort = outlook.effortInOrder(
+      choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone)
+    if share < 1 { effort.entries += collected }
+    effort.collected += collected
     return QueryPlan(
       access: choice.access, rest: filter.rest(without: match.answered),
       order: .fromIndex(order),
       estimatedRows: max(unordered, choice.found * share),
       estimatedResults: choice.found * outlook.share(without: match.answered),
-      effort: outlook.effortInOrder(
-        choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone))
+      effort: effort)
   }
 
   /// About how many entries come first of which the index does not know the order.
@@ -66,10 +73,8 @@ extension QueryPlanner {
     var entries = try IndexEntryCursor(
       view, access.kept, IndexRange(access.ranges[0]), descending: order.descending)
     guard let entry = try entries.nextEntry() else { return 0 }
-    let key = IndexEntries.prefix(access.kept.number) + order.group(of: entry.value).key
-    return try view.repairing { (state) throws(PageError) in
-      Double(try state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key)))
-    }
+    return Double(
+      try view.estimatedCount(of: access.kept, beginningWith: order.group(of: entry.value).key))
   }
 }
 

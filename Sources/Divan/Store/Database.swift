@@ -77,7 +77,7 @@ extension Database {
   public var openingReport: OpeningReport { store.report }
 
   /// Ends the use of the database: waits for the transaction and the step of cleaning that are running, makes
-  /// everything durable, and releases the store's files.
+  /// everything durable, writes the rows of views that are worth keeping, and releases the store's files.
   ///
   /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
   /// that are just storing an attachment's content. Closing again does nothing.

@@ -1,6 +1,6 @@
-/// Those who have to know which of a transaction's changes are kept, since they show them to others.
+/// One who has to know which of a transaction's changes are kept, since others are shown them.
 ///
-/// They are told when the transaction is what they are told of, so that they may read it.
+/// When it is told that changes are over, the transaction is what it is after that, and may be read.
 protocol TransactionFollower: AnyObject {
   /// Changes begin that are kept or taken back together.
   func nestedChangesBegan()

@@ -85,7 +85,13 @@ extension ViewIndex {
   }
 
   private func find(_ snapshot: Snapshot) -> ViewContents? {
-    state.withLock { $0.contents.first { $0.isCurrent(in: snapshot) } }
+    state.withLock { state in
+      // The newest is asked most often.
+      for each in state.kept.reversed() {
+        if let contents = each.contents?.value, contents.isCurrent(in: snapshot) { return contents }
+      }
+      return nil
+    }
   }
 
   /// The latest contents that can be brought to what a snapshot has.

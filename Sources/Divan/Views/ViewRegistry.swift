@@ -9,7 +9,7 @@ final class ViewRegistry: Sendable {
   private let files = WriteTurn()
 
   /// What is kept of a view; nothing yet, if what is kept is of another version.
-  private func index(of view: MapReduceView) -> ViewIndex {
+  func index(of view: MapReduceView) -> ViewIndex {
     let name = Array(view.name.utf8)
     let (index, former) = indexes.withLock { indexes in
       let former = indexes[name]
@@ -49,9 +49,6 @@ extension ViewRegistry {
     defer { files.pass() }
     index.save(store)
   }
-
-  /// How many contents there are of a view in memory.
-  func keptCount(of view: MapReduceView) -> Int { index(of: view).keptCount }
 
   /// Lets go of a view and of its file, and says whether there was anything of it.
   func remove(_ name: String, from store: Store) -> Bool {

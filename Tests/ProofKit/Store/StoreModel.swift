@@ -11,6 +11,7 @@ package struct StoreModel: Equatable, Sendable {
   /// One revision, and what it holds.
   package struct Entry: Equatable, Sendable {
     package var number: Int64
+    /// Of the text; below 0 if there is none.
     package var size: Int
     package var revision: RevisionID?
     package var sequence: UInt64
@@ -257,7 +258,7 @@ extension StoreModel.Entry {
   package init(_ document: Document) {
     self.init(
       number: Int64(document["number"]?.intValue ?? document["version"]?.intValue ?? -1),
-      size: document["text"]?.stringValue?.utf8.count ?? 0, revision: document.revision,
+      size: document["text"]?.stringValue?.utf8.count ?? -1, revision: document.revision,
       sequence: document.sequence, isDeleted: document.isDeleted)
     guard !document.attachments.isEmpty else { return }
     attachments = document.attachments.mapValues { attachment in

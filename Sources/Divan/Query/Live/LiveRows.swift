@@ -18,7 +18,7 @@ struct LiveRows: Sendable {
   private var judge: QueryJudge?
   private(set) var list = RankedList<LiveRow> { LiveRow.order($0.key, $1.key) }
   private var byID: [DocumentKey: LiveRow] = [:]
-  /// The key of the last row in `list` if there may be more behind it that are not kept; nil if all are.
+  /// The key through which `list` has all rows, if there may be more behind it; nil if it has all there are.
   private var horizon: [UInt8]?
   /// Of which version these are.
   private var sequence: UInt64 = 0

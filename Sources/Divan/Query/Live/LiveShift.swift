@@ -34,8 +34,8 @@ struct LiveShift {
     }
     var deletions: [Int] = []
     var insertions: [Int] = []
-    var kept: [ListDifference.Change] = []
-    var updates: [ListDifference.Change] = []
+    var kept: [ListDifference.Match] = []
+    var updates: [ListDifference.Match] = []
     for edit in edits {
       let from = edit.old.flatMap { LiveShift.index(of: $0, in: old, oldWindow) }
       let to = edit.new.flatMap { LiveShift.index(of: $0, in: new, newWindow) }
@@ -48,9 +48,9 @@ struct LiveShift {
       case (let from?, nil): deletions.append(from)
       case (nil, let to?): insertions.append(to)
       case (let from?, let to?):
-        let change = ListDifference.Change(from: from, to: to)
-        if edit.old?.key != edit.new?.key { kept.append(change) }
-        if edit.old?.revision != edit.new?.revision { updates.append(change) }
+        let match = ListDifference.Match(from: from, to: to)
+        if edit.old?.key != edit.new?.key { kept.append(match) }
+        if edit.old?.revision != edit.new?.revision { updates.append(match) }
       }
     }
     difference = ListDifference(

@@ -5,7 +5,10 @@ struct IndexEntryCursor {
   private let view: StoreView
   private let kept: KeptIndex
   private let range: IndexRange
+  /// Nil if nothing can be in the range.
   private let keys: IndexKeyRange?
+  /// Whether every entry that is met is meant.
+  private let isExact: Bool
   private var scan: LayeredScan
   /// What is found of a version that has no index of its own; there is nothing to scan then.
   private var computed: ArraySlice<SharedBytes> = []
@@ -28,6 +31,7 @@ struct IndexEntryCursor {
     self.range = range
     self.kept = kept
     keys = try IndexKeyRange(range, of: kept)
+    isExact = keys?.isExact ?? true
     if view.past != nil {
       let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
       computed = ArraySlice(descending ? found.reversed() : found)
@@ -57,7 +61,7 @@ struct IndexEntryCursor {
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     var count = 0
-    guard view.past == nil, seen == nil, keys?.isExact == true else {
+    guard view.past == nil, keys != nil, seen == nil, isExact else {
       while try nextFound() != nil { count += 1 }
       return count
     }
@@ -80,10 +84,10 @@ struct IndexEntryCursor {
 
   private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
   {
-    if let id = computed.popFirst() { return (.empty, id) }
+    guard view.past == nil, keys != nil else { return computed.popFirst().map { (.empty, $0) } }
     while let item = try view.step(&scan) {
       guard let found = IndexEntries.read(item) else { throw noEntry }
-      guard let keys, keys.mustAskDocument(about: found.value) else { return found }
+      guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
       if try isMeant(found.id, found.value) { return found }
     }
     return nil

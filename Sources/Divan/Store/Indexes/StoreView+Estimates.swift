@@ -9,6 +9,16 @@ extension StoreView {
     }
   }
 
+  /// About how many entries an index has whose values begin with some bytes.
+  func estimatedCount(
+    of kept: KeptIndex, beginningWith bytes: [UInt8]
+  ) throws(DatabaseError) -> Int {
+    let key = IndexEntries.prefix(kept.number) + bytes
+    return try repairing { (state) throws(PageError) in
+      try state.catalog.estimatedCount(from: .inclusive(key), to: .end(ofPrefix: key))
+    }
+  }
+
   /// About how many documents have an ID in a range, deleted ones included.
   func estimatedCount(of range: IDRange) throws(DatabaseError) -> Int {
     try repairing { (state) throws(PageError) in

@@ -1,0 +1,251 @@
+import Divan
+import Foundation
+import Testing
+
+/// Indexes that classes of models declare.
+struct ModelIndexTests {
+  class Task: Model {
+    @Persisted var title: String
+    @Persisted(key: "due_date", index: .value) var due: Date?
+    @Persisted(index: .eachElement) var tags: [String]
+    @Persisted(index: .value) var rank = 3
+    @Persisted(index: .value) var list: Board?
+    @Persisted var done = false
+    override class var documentType: String? { "task" }
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Task.self, on: { $0.list }, { $0.due }, where: { $0.done == false })]
+    }
+  }
+
+  final class Errand: Task {
+    @Persisted(index: .unique) var number: Int?
+    override class var documentType: String? { "errand" }
+  }
+
+  class Board: Model {
+    @Persisted(index: .unique) var name: String
+    override class var documentType: String? { "board" }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext(try ModelRegistry(Task.self, Errand.self, Board.self))
+  }
+
+  private func tasks(_ count: Int) throws {
+    let boards = (0..<5).map { number in
+      let board = Board(in: context, id: "board-\(number)")
+      board.name = "Board \(number)"
+      return board
+    }
+    for number in 0..<count {
+      let task = Task(in: context, id: "t\(10_000 + number)")
+      task.title = "Task \(number)"
+      task.due = number % 3 == 0 ? nil : Date(timeIntervalSince1970: Double(number * 7 % 50) * 1000)
+      task.tags = number % 4 == 0 ? ["home", "x\(number % 9)"] : []
+      task.rank = number % 10
+      task.list = boards[number % 5]
+      task.done = number % 2 == 0
+    }
+    try context.saveAllModels()
+  }
+
+  @Test func `what a class declares is made, of its documents only, and called after its type`()
+    throws
+  {
+    try database.addIndexes(for: Task.self, Board.self)
+    let indexes = try database.indexes()
+    #expect(
+      indexes.map(\.name) == [
+        "model:board.name", "model:task.due_date", "model:task.list", "model:task.list+due_date",
+        "model:task.rank", "model:task.tags",
+      ])
+    let isTask = IndexCondition.equal("type", "task")
+    #expect(
+      indexes[0]
+        == DocumentIndex(
+          "model:board.name", on: "name", isUnique: true, where: [.equal("type", "board")]))
+    #expect(
+      indexes[3]
+        == DocumentIndex(
+          "model:task.list+due_date", on: ["list"], ["due_date"],
+          where: [isTask, .equal("done", false)]))
+    #expect(indexes[5].eachElement && indexes[5].conditions == [isTask])
+    // Again it costs nothing.
+    try database.addIndexes(for: Task.self, Board.self)
+    #expect(try database.indexes() == indexes)
+  }
+
+  @Test func `queries for the class use its indexes`() throws {
+    try database.addIndexes(for: Task.self, Errand.self, Board.self)
+    try tasks(120)
+    let context = database.makeContext(try ModelRegistry(Task.self, Board.self))
+    let board = try #require(try context.model(Board.self, "board-1"))
+    let late = Query<Task>().filter { $0.list == board && $0.done == false && $0.due != nil }
+      .sort(\.due).limit(4)
+    let explanation = try context.explain(late)
+    #expect(explanation.indexes == ["model:task.list+due_date"], "\(explanation)")
+    #expect(explanation.order == "as in the index" && explanation.documentsRead < 12)
+    let dues = try context.find(late).map(\.due)
+    #expect(dues.count == 4 && dues == dues.sorted { ($0 ?? .distantPast) < ($1 ?? .distantPast) })
+    let home = Query<Task>().filter { $0.tags.contains("x3") }
+    let tagged = try context.explain(home)
+    #expect(tagged.indexes == ["model:task.tags"] && tagged.documentsRead == 0, "\(tagged)")
+    #expect(try context.count(Query<Task>().filter { $0.rank == 7 }) == 12)
+  }
+
+  @Test func `a query for a class and its subclasses uses the indexes of each`() throws {
+    try database.addIndexes(for: Task.self, Errand.self)
+    try tasks(100)
+    let errand = Errand(in: context, id: "e")
+    errand.rank = 7
+    try errand.save()
+    let found = try context.explain(Query<Task>().filter { $0.rank == 7 })
+    #expect(found.indexes.sorted() == ["model:errand.rank", "model:task.rank"], "\(found)")
+    #expect(found.results == 11 && found.documentsRead == 0)
+  }
+
+  @Test func `two models cannot have what is unique, and stay unsaved`() throws {
+    let first = Board(in: context, id: "first")
+    first.name = "Home"
+    try context.saveAllModels()
+    #expect(try database.indexes().map(\.name) == ["model:board.name"])
+    let (second, third) = (Board(in: context, id: "second"), Board(in: context, id: "third"))
+    (second.name, third.name) = ("Home", "Work")
+    let error = #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    #expect(error?.code == .notUnique)
+    #expect(
+      error?.message.contains("\"first\"") == true && error?.message.contains("\"second\"") == true)
+    #expect(error?.message.contains("model:board.name") == true)
+    #expect(context.unsavedModels == [second, third])
+    #expect(try !database.snapshot().exists("third"))
+    second.name = "Garden"
+    try context.saveAllModels()
+    #expect(try database.snapshot().exists("second") && context.unsavedModels.isEmpty)
+    // A document of another class may have it.
+    try database.write { _ = try $0.put(Document(id: "x", ["type": "other", "name": "Home"])) }
+  }
+
+  @Test func `nil is never taken, and each class has its own values`() throws {
+    try database.addIndexes(for: Errand.self)
+    for number in 0..<3 { _ = Errand(in: context, id: "e\(number)") }
+    try context.saveAllModels()
+    let (a, b) = (Errand(in: context), Errand(in: context))
+    (a.number, b.number) = (1, 1)
+    #expect(throws: DatabaseError.self) { try context.saveAllModels() }
+    b.number = 2
+    try context.saveAllModels()
+    // Both can change theirs in one save.
+    (a.number, b.number) = (2, 1)
+    try context.saveAllModels()
+  }
+
+  class Plain: Model {
+    @Persisted(index: .value) var size: Int
+  }
+
+  @Test func `a class without a type has indexes of all documents`() throws {
+    try database.addIndexes(for: Plain.self)
+    #expect(try database.indexes() == [DocumentIndex("model:size", on: "size")])
+  }
+
+  class Early: Model {
+    @Persisted(index: .value) var code: String
+    override class var documentType: String? { "declared" }
+  }
+
+  class Late: Model {
+    @Persisted(index: .unique) var code: String
+    override class var documentType: String? { "declared" }
+  }
+
+  @Test func `an index that is declared in another way is made anew`() throws {
+    try database.addIndexes(for: Early.self)
+    #expect(try database.indexes().map(\.isUnique) == [false])
+    try database.addIndexes(for: Late.self)
+    #expect(try database.indexes().map(\.isUnique) == [true])
+    // Of two at once nobody knows which is meant.
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndexes(for: Early.self, Late.self)
+    }
+    #expect(
+      error?.code == .invalidModelClass && error?.message.contains("model:declared.code") == true)
+  }
+
+  @Test func `duplicates keep a unique index from being made, and models can be saved`() throws {
+    try database.write { transaction in
+      for id in ["a", "b"] {
+        _ = try transaction.put(Document(id: id, ["type": "board", "name": "Home"]))
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) { try database.addIndexes(for: Board.self) }
+    #expect(error?.code == .notUnique)
+    var told: [DatabaseError.Code] = []
+    context.errorHandler = { if let error = $0 as? DatabaseError { told.append(error.code) } }
+    let board = Board(in: context, id: "c")
+    board.name = "Garden"
+    try context.saveAllModels()
+    board.name = "Work"
+    try context.saveAllModels()
+    #expect(told == [.notUnique])
+  }
+
+  class Wrong: Model {
+    @Persisted var title: String
+    @Persisted var list: Board?
+    @Persisted(index: .value) var rank: Int
+    var shout: String { title.uppercased() }
+    override class var documentType: String? { "wrong" }
+  }
+
+  final class OnComputed: Wrong {
+    override class var indexes: [ModelIndex] { [ModelIndex(of: Wrong.self, on: { $0.shout })] }
+  }
+  final class OnReferred: Wrong {
+    override class var indexes: [ModelIndex] { [ModelIndex(of: Wrong.self, on: { $0.list.name })] }
+  }
+  final class OnID: Wrong {
+    override class var indexes: [ModelIndex] { [ModelIndex(of: Wrong.self, on: { $0.id })] }
+  }
+  final class WithPattern: Wrong {
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Wrong.self, on: { $0.title }, where: { $0.title.hasSuffix("x") })]
+    }
+  }
+  final class Twice: Wrong {
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Wrong.self, on: { $0.title }, named: "rank")]
+    }
+  }
+
+  @Test(arguments: [OnComputed.self, OnReferred.self, OnID.self, WithPattern.self, Twice.self])
+  func `what cannot be indexed is refused with the class, and nothing is made`(
+    type: Wrong.Type
+  ) throws {
+    let error = #expect(throws: DatabaseError.self) { try database.addIndexes(for: type) }
+    let isName = type == Twice.self
+    #expect(error?.code == (isName ? .invalidModelClass : .invalidIndex))
+    #expect(isName || error?.message.contains("\(type)") == true, "\(error?.message ?? "")")
+    #expect(try database.indexes().isEmpty)
+  }
+
+  @Test func `making indexes tells how far it is, and can be cancelled`() throws {
+    try tasks(10)
+    for index in try database.indexes() { try database.removeIndex(named: index.name) }
+    var shares: [Double] = []
+    try database.addIndexes(for: Task.self) { share in
+      shares.append(share)
+      return true
+    }
+    #expect(shares == shares.sorted() && shares.last == 1 && shares.count >= 5)
+    try database.removeIndex(named: "model:task.rank")
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndexes(for: Task.self) { _ in false }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try !database.indexes().contains { $0.name == "model:task.rank" })
+  }
+}

@@ -1,0 +1,221 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// Indexes of some documents only: which ones, what can be said of them, and how records hold that.
+struct PartialIndexTests {
+  private let store = IndexBench()
+  private let open = DocumentIndex(
+    "open", on: "due", where: [.isPresent("due"), .equal("done", false)])
+
+  private func put(_ database: Database, _ id: String, _ properties: Value.Object) throws {
+    try database.write { _ = try $0.overwrite(id, with: properties) }
+  }
+
+  @Test func `a document comes into the index, and goes, as it fulfils the conditions`() throws {
+    let database = try store.open()
+    try put(database, "before", ["due": 9, "done": false])
+    try put(database, "done", ["due": 9, "done": true])
+    try database.addIndex(open)
+    func ids() throws -> [String] { try database.snapshot().ids(by: "open").collected() }
+    #expect(try ids() == ["before"])
+    for (properties, isThere) in [
+      (["due": 3, "done": false], true), (["due": 3, "done": true], false),
+      (["due": 4, "done": false, "x": 1], true), (["due": .null, "done": false], false),
+      (["due": "soon", "done": false], true), (["due": "soon"], false),
+      (["due": 1, "done": false], true), (["done": false], false),
+    ] as [(Value.Object, Bool)] {
+      try put(database, "a", properties)
+      #expect(try ids().contains("a") == isThere, "\(properties)")
+      #expect(try database.check().isSound)
+    }
+    try put(database, "a", ["due": 1, "done": false])
+    #expect(try ids() == ["a", "before"])
+    // In a conflict the winner counts.
+    let high = try #require(RevisionID(generation: 99, digest: "f"))
+    try database.write {
+      _ = try $0.insert(Document(id: "a", ["due": 1, "done": true]), history: [high])
+    }
+    #expect(try ids() == ["before"])
+    try database.write { _ = try $0.purge("a", revision: high) }
+    #expect(try ids() == ["a", "before"])
+    try database.write { _ = try $0.delete(id: "before") }
+    #expect(try ids() == ["a"])
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [open])
+    #expect(try again.snapshot().ids(by: "open").collected() == ["a"])
+    try store.expectSound(again, "opened again")
+  }
+
+  @Test func `a unique index compares the documents that fulfil its conditions`() throws {
+    let database = try store.open()
+    let names = DocumentIndex(
+      "names", on: "name", isUnique: true, where: [.equal("left", .null)])
+    try database.addIndex(names)
+    try put(database, "a", ["name": "Ada"])
+    try put(database, "b", ["name": "Ada", "left": 1999])
+    try put(database, "c", ["name": "Ada", "left": 2001])
+    for properties in [["name": "Ada"], ["name": "Ada", "left": .null]] as [Value.Object] {
+      let error = #expect(throws: DatabaseError.self) { try put(database, "b", properties) }
+      #expect(error?.code == .notUnique)
+    }
+    try database.write { transaction in
+      _ = try transaction.overwrite("a", with: ["name": "Ada", "left": 2020])
+      _ = try transaction.overwrite("b", with: ["name": "Ada"])
+    }
+    #expect(try database.snapshot().ids(by: "names").collected() == ["b"])
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `a condition means what the same filter means`() throws {
+    let values: [Value] = [
+      .null, false, true, -1, 0, 0.5, 1, 1.0, 2, .int(.max), .unsigned(.max), "", "a", "ab", "b",
+      "\u{E9}", "e\u{301}", [1], [1, 2], ["a": 1], ["a": 1.0],
+    ]
+    let path = QueryPath().appending(.key("o")).appending(.key("p"))
+    var bodies = try values.map { try ValueCoding.encode(["o": ["p": $0]]) }
+    for value in [[:], ["o": 1], ["o": [:]]] as [Value] {
+      bodies.append(try ValueCoding.encode(value))
+    }
+    for constant in values {
+      var pairs: [(IndexCondition.Test, FilterExpression)] = [
+        (.equal(constant), .test(path, .equal(constant))),
+        (.less(constant), .test(path, .order(.less, constant))),
+        (.lessOrEqual(constant), .test(path, .order(.lessOrEqual, constant))),
+        (.greater(constant), .test(path, .order(.greater, constant))),
+        (.greaterOrEqual(constant), .test(path, .order(.greaterOrEqual, constant))),
+        (.isPresent, .not(.test(path, .equal(.null)))),
+      ]
+      if let text = constant.stringValue {
+        pairs.append((.hasPrefix(text), .test(path, .text(.beginning, text, []))))
+      }
+      for (test, expression) in pairs {
+        let condition = IndexCondition(path: ["o", "p"], test)
+        let filter = CompiledFilter(expression)
+        for body in bodies {
+          let row = QueryRow(id: SharedBytes(utf8: "a"), body: body, references: nil)
+          let accepts = try filter.accepts(row)
+          let value = EncodedValue(body)
+          #expect(
+            condition.isFulfilled(by: value) == accepts,
+            "\(condition) of \(String(describing: try? value.decode().json))")
+        }
+      }
+    }
+  }
+
+  @Test func `a document that cannot be read fulfils no condition`() {
+    // An object whose one property, "year", is a text of one byte that is none.
+    let bytes: [UInt8] = [0xC5, 4] + Array("year".utf8) + [0x41, 0xFF]
+    let garbage = EncodedValue(SharedBytes(copying: bytes))
+    #expect(!IndexCondition.equal("year", .null).isFulfilled(by: garbage))
+    #expect(!IndexCondition.isPresent("year").isFulfilled(by: garbage))
+    let index = DocumentIndex("n", on: ["a"], ["year"])
+    #expect(IndexEntries.values(index, of: garbage).isEmpty)
+  }
+
+  // MARK: What is refused
+
+  @Test func `indexes that cannot be are refused with a reason`() throws {
+    let database = try store.open()
+    let large = Value.string(String(repeating: "x", count: 1000))
+    let path = ["p"]
+    for (index, reason) in [
+      (DocumentIndex("a", paths: []), "1 to 8 properties, and this one 0"),
+      (DocumentIndex("a", paths: Array(repeating: path, count: 9)), "and this one 9"),
+      (DocumentIndex("a", on: path, []), "1 to 16 names, and this one 0"),
+      (DocumentIndex("a", on: path, Array(repeating: "p", count: 17)), "and this one 17"),
+      (DocumentIndex("a", on: path, [String(repeating: "p", count: 1001)]), "too long"),
+      (
+        DocumentIndex("a", on: path, where: Array(repeating: .isPresent("p"), count: 17)),
+        "at most 16 conditions"
+      ),
+      (DocumentIndex("a", on: path, where: [IndexCondition(path: [], .isPresent)]), "names"),
+      (DocumentIndex("a", on: path, where: [.equal("p", large)]), "at most 1000 bytes"),
+      (DocumentIndex("a", on: path, where: [.hasPrefix("p", large.stringValue ?? "")]), "bytes"),
+      (DocumentIndex("a", on: path, where: [.less("p", .double(.infinity))]), "cannot be stored"),
+      (DocumentIndex("a", on: path, where: [.equal("p", [.double(.nan)])]), "cannot be stored"),
+    ] as [(DocumentIndex, String)] {
+      let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
+      #expect(error?.code == .invalidIndex, "\(reason)")
+      #expect(error?.message.contains(reason) == true, "\(error?.message ?? "") \(reason)")
+    }
+    #expect(try database.indexes() == [])
+    // What is allowed at most.
+    let name = String(repeating: "p", count: 1000)
+    let most = DocumentIndex(
+      String(repeating: "n", count: 240),
+      paths: Array(repeating: Array(repeating: name, count: 16), count: 8),
+      where: Array(repeating: .equal(name, .string(String(repeating: "x", count: 990))), count: 16))
+    try database.addIndex(most)
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [most])
+  }
+
+  @Test func `an index of other conditions is another one`() throws {
+    let database = try store.open()
+    try database.addIndex(open)
+    try database.addIndex(open)
+    for other in [
+      DocumentIndex("open", on: "due"),
+      DocumentIndex("open", on: "due", where: [.isPresent("due")]),
+      DocumentIndex("open", on: ["due"], ["done"], where: open.conditions),
+    ] {
+      let error = #expect(throws: DatabaseError.self) { try database.addIndex(other) }
+      #expect(error?.code == .alreadyExists)
+    }
+  }
+
+  // MARK: Records
+
+  @Test func `a record holds all that there is to say of an index`() throws {
+    let tests: [IndexCondition.Test] = [
+      .equal(.null), .equal(1), .equal(1.0), .equal(["a": ["b"]]), .isPresent, .less(-1),
+      .lessOrEqual(.unsigned(.max)), .greater("a"), .greaterOrEqual(true), .hasPrefix(""),
+    ]
+    for index in [
+      DocumentIndex("n", on: ["a"], ["b", "c"], ["d"], isUnique: true, eachElement: true),
+      DocumentIndex("n", on: "a", where: tests.map { IndexCondition(path: ["o", "p"], $0) }),
+      DocumentIndex("n", on: ["a"], ["b"], where: [.isPresent("a")]), DocumentIndex("n", on: "a"),
+    ] {
+      for isReady in [false, true] {
+        let record = IndexRecord(
+          name: SharedBytes(utf8: "n"), superseded: nil,
+          kept: KeptIndex(index: index, number: 9, isReady: isReady))
+        var writer = ByteWriter()
+        record.encode(to: &writer)
+        #expect(try IndexRecord.decode(writer.sharedCopy) == record)
+        // Nothing of it is there for nothing.
+        let bytes = writer.sharedCopy
+        for count in 0..<bytes.count {
+          #expect(throws: ByteError.self) { try IndexRecord.decode(bytes.prefix(count)) }
+        }
+      }
+    }
+  }
+
+  @Test func `an index of one property and all documents has the record that it always had`() throws
+  {
+    let record = IndexRecord(
+      name: SharedBytes(utf8: "n"), superseded: nil,
+      kept: KeptIndex(index: DocumentIndex("n", on: "a", "b"), number: 9, isReady: true))
+    var writer = ByteWriter()
+    record.encode(to: &writer)
+    #expect(writer.sharedCopy.array == [4, 1, 0x6E, 9, 2, 1, 0x61, 1, 0x62])
+  }
+
+  @Test func `conditions are told in words`() {
+    let conditions: [IndexCondition] = [
+      .equal("done", false), .isPresent("made", "city"), .less("n", 1), .lessOrEqual("n", 1),
+      .greater("n", 1), .greaterOrEqual("n", 1), .hasPrefix("name", "A"),
+    ]
+    #expect(
+      conditions.map(\.description) == [
+        "done = false", "made.city is there", "n < 1", "n ≤ 1", "n > 1", "n ≥ 1",
+        #"name begins with "A""#,
+      ])
+  }
+}

@@ -1,0 +1,215 @@
+import Divan
+import DivanTesting
+import Testing
+
+/// Which indexes queries use, as the explanation says.
+struct QueryPlannerTests {
+  private let database: Database
+  /// The same documents as of a time when there was no index.
+  private let plain: Snapshot
+  private let todos = Query<Document>()
+
+  /// 3,000 documents of 30 lists; one in ten is open, and one in three has no date.
+  init() throws {
+    database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<3000 {
+        var todo: Value.Object = [
+          "list": .string("list \(number % 30)"), "done": .bool(number / 7 % 10 > 0),
+          "rank": .int(Int64(number)), "kind": .string(number % 3 == 0 ? "x" : "y"),
+          "tags": [.string("t\(number % 50)"), "all"],
+          "title": .string("Todo \(number * 7 % 3000)"),
+        ]
+        if number % 3 > 0 { todo["due"] = .int(Int64(number * 11 % 1000)) }
+        _ = try transaction.put(Document(id: "d\(10_000 + number)", todo))
+      }
+    }
+    plain = try database.snapshot()
+  }
+
+  private func explain(_ query: Query<Document>) throws -> QueryExplanation {
+    try database.snapshot().explain(query)
+  }
+
+  /// What a query finds is what it finds without indexes; returns how.
+  private func explainAgreeing(_ query: Query<Document>) throws -> QueryExplanation {
+    let explanation = try explain(query)
+    #expect(try database.snapshot().ids(query) == plain.ids(query), "\(explanation)")
+    return explanation
+  }
+
+  @Test func `equalities of the first properties and a range of the next one are one search`()
+    throws
+  {
+    try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
+    let query = todos.filter { $0["list"] == "list 4" && $0["due"] < 300 }
+    let found = try explainAgreeing(query)
+    #expect(found.indexes == ["list and due"] && found.rest == nil && found.documentsRead == 0)
+    #expect(found.entriesRead == found.results && found.results > 0, "\(found)")
+    #expect(found.access.contains("list = \"list 4\", due < 300"))
+    #expect(try database.snapshot().count(query) == found.results)
+    // The second property alone is in no order.
+    #expect(try explain(todos.filter { $0["due"] < 3 }).indexes.isEmpty)
+  }
+
+  @Test func `what is missing counts as null in all properties but the first`() throws {
+    try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
+    let none = try explainAgreeing(todos.filter { $0["list"] == "list 3" && $0["due"] == .null })
+    #expect(none.indexes == ["list and due"] && none.documentsRead == 0 && none.results == 100)
+    let missing = try explainAgreeing(
+      todos.filter { $0["list"] == "list 3" && $0["due"].isMissing })
+    #expect(missing.indexes == ["list and due"] && missing.rest == "due is missing")
+    let first = try explain(todos.filter { $0["list"] == .null })
+    #expect(first.indexes.isEmpty && first.results == 0)
+  }
+
+  @Test
+  func `an order behind equal properties needs no sorting, and no more than the limit is read`()
+    throws
+  {
+    try database.addIndex(DocumentIndex("list and due", on: ["list"], ["due"]))
+    let query = todos.filter { $0["list"] == "list 4" }
+    for descending in [false, true] {
+      let sorted = query.sort("due", descending: descending).limit(5)
+      let found = try explainAgreeing(sorted)
+      #expect(found.order == "as in the index" && found.results == 5, "\(found)")
+      #expect(found.entriesRead < 10 && found.documentsRead == 0, "\(found)")
+    }
+    // What has one value makes no order.
+    let list = try explainAgreeing(query.sort("list").sort("due").limit(5))
+    #expect(list.order == "as in the index" && list.entriesRead < 10)
+    let ranks = try explainAgreeing(query.sort("due").sort("rank").limit(5))
+    #expect(ranks.results == 5, "\(ranks)")
+  }
+
+  @Test func `several keys in one direction are an order of an index`() throws {
+    try database.addIndex(DocumentIndex("done, due and rank", on: ["done"], ["due"], ["rank"]))
+    for descending in [false, true] {
+      let query = todos.filter { $0["done"] == false && $0["due"] != .null }
+        .sort("due", descending: descending).sort("rank", descending: descending)
+      let found = try explainAgreeing(query.limit(10))
+      #expect(found.order == "as in the index" && found.results == 10, "\(found)")
+      // Those without a date come first, and are passed.
+      #expect(found.documentsRead < 200, "\(found)")
+    }
+    let mixed = try explainAgreeing(
+      todos.filter { $0["done"] == false }.sort("due", descending: true).sort("rank").limit(10))
+    #expect(mixed.results == 10)
+  }
+
+  @Test func `a group that must be sorted as a whole is no short way to the first results`() throws
+  {
+    try database.addIndex(DocumentIndex("done", on: "done"))
+    let found = try explainAgreeing(todos.sort("done", descending: true).sort("title").limit(3))
+    #expect(found.indexes.isEmpty && found.documentsRead <= 3003, "\(found)")
+    // Where IDs decide, no group is sorted.
+    for descending in [false, true] {
+      let byID = try explainAgreeing(
+        todos.filter { $0["done"] != .null }.sort("done", descending: descending).limit(3))
+      #expect(byID.indexes == ["done"] && byID.documentsRead <= 3, "\(byID)")
+    }
+  }
+
+  @Test func `texts are in the order of an index by bytes only`() throws {
+    try database.addIndex(DocumentIndex("title", on: "title"))
+    let titled = todos.filter { $0["title"] != .null }
+    let byBytes = try explainAgreeing(titled.sort("title", byBytes: true).limit(3))
+    #expect(byBytes.indexes == ["title"] && byBytes.documentsRead <= 3, "\(byBytes)")
+    // All texts are one group, and to read it along the index costs more than to read everything.
+    let collated = try explainAgreeing(titled.sort("title").limit(3))
+    #expect(collated.indexes.isEmpty && collated.order.contains("sorted"), "\(collated)")
+  }
+
+  @Test func `a partial index answers filters that imply its conditions, and no others`() throws {
+    try database.addIndex(
+      DocumentIndex("open by rank", on: "rank", where: [.equal("done", false)]))
+    let open = try explainAgreeing(
+      todos.filter { $0["done"] == false && $0["rank"].isIn(100..<200) })
+    #expect(open.indexes == ["open by rank"] && open.rest == nil && open.documentsRead == 0)
+    #expect(try explain(todos.filter { $0["rank"].isIn(100..<200) }).indexes.isEmpty)
+    #expect(
+      try explain(todos.filter { $0["done"] == true && $0["rank"] == 5 }).indexes.isEmpty)
+    // What is open and has a rank is counted by entries, what only is open is not: some might have no rank.
+    let ranked = todos.filter { $0["done"] == false && $0["rank"] != .null }
+    #expect(try explainAgreeing(ranked).indexes == ["open by rank"])
+    #expect(try explain(todos.filter { $0["done"] == false }).indexes.isEmpty)
+    let next = try explainAgreeing(ranked.sort("rank").limit(4))
+    #expect(next.order == "as in the index" && next.entriesRead <= 4, "\(next)")
+  }
+
+  @Test func `conditions of order, of beginnings and of presence are implied by narrower ones`()
+    throws
+  {
+    try database.addIndex(DocumentIndex("low", on: "list", where: [.less("rank", 1000)]))
+    try database.addIndex(DocumentIndex("few", on: "list", where: [.hasPrefix("title", "Todo 1")]))
+    try database.addIndex(DocumentIndex("dated", on: "list", where: [.isPresent("due")]))
+    let list = todos.filter { $0["list"] == "list 4" }
+    func indexes(_ condition: (QuerySubject<Document>) -> Filter) throws -> [String] {
+      try explainAgreeing(list.filter(condition)).indexes
+    }
+    #expect(try indexes { $0["rank"] < 1000 } == ["low"])
+    #expect(try indexes { $0["rank"] <= 999 } == ["low"])
+    #expect(try indexes { $0["rank"] == 34 } == ["low"])
+    #expect(try indexes { $0["rank"].isIn(10..<1000) } == ["low"])
+    #expect(try indexes { $0["rank"] <= 1000 } == [])
+    #expect(try indexes { $0["rank"] > 10 } == [])
+    #expect(try indexes { $0["title"].hasPrefix("Todo 12") } == ["few"])
+    #expect(try indexes { $0["title"] == "Todo 1001" } == ["few"])
+    #expect(try indexes { $0["title"].hasPrefix("Todo ") } == [])
+    #expect(try indexes { $0["due"] != .null } == ["dated"])
+    #expect(try indexes { $0["due"] > 3 } == ["dated"])
+    #expect(try indexes { $0["due"] == 5 || $0["due"] == 7 } == ["dated"])
+    #expect(try indexes { $0["due"] == .null } == [])
+  }
+
+  @Test func `an element of an array and another property are one search`() throws {
+    try database.addIndex(
+      DocumentIndex("tag and rank", on: ["tags"], ["rank"], eachElement: true))
+    let query = todos.filter { $0["tags"].contains("t7") && $0["rank"] >= 2000 }
+    let found = try explainAgreeing(query)
+    #expect(found.indexes == ["tag and rank"] && found.documentsRead == 0 && found.results == 20)
+    let last = try explainAgreeing(
+      todos.filter { $0["tags"].contains("all") }.sort("rank", descending: true).limit(3))
+    #expect(last.indexes == ["tag and rank"] && last.entriesRead <= 4, "\(last)")
+  }
+
+  @Test func `sets are looked up value by value, unless reading everything costs less`() throws {
+    try database.addIndex(DocumentIndex("rank", on: "rank", isUnique: true))
+    let few = (0..<40).map { Value.int(Int64($0 * 3)) }
+    let found = try explainAgreeing(todos.filter { $0["rank"].isIn(few) })
+    #expect(found.indexes == ["rank"] && found.results == 40 && found.access.contains("40 values"))
+    let many = (0..<2500).map { Value.int(Int64($0)) }
+    let all = try explainAgreeing(todos.filter { $0["rank"].isIn(many) })
+    #expect(all.indexes.isEmpty && all.results == 2500, "\(all)")
+  }
+
+  @Test func `alternatives are looked up with what else is asked`() throws {
+    try database.addIndex(DocumentIndex("list and rank", on: ["list"], ["rank"]))
+    let found = try explainAgreeing(
+      todos.filter { ($0["list"] == "list 1" || $0["list"] == "list 2") && $0["rank"] < 300 })
+    #expect(found.indexes == ["list and rank", "list and rank"], "\(found)")
+    #expect(found.documentsRead == 0 && found.results == 20, "\(found)")
+  }
+
+  @Test
+  func `a limit is reached by reading, where much passes, and by an index, where little does`()
+    throws
+  {
+    try database.addIndex(DocumentIndex("rank", on: "rank"))
+    let much = try explainAgreeing(
+      todos.filter { $0["kind"] == "y" && $0["rank"] >= 30 }.limit(3))
+    #expect(much.indexes.isEmpty && much.documentsRead < 100, "\(much)")
+    let little = try explainAgreeing(
+      todos.filter { $0["kind"] == "y" && $0["rank"] >= 2990 }.limit(3))
+    #expect(little.indexes == ["rank"] && little.documentsRead < 12, "\(little)")
+  }
+
+  @Test func `estimates are told beside what came true`() throws {
+    try database.addIndex(DocumentIndex("list", on: "list"))
+    let found = try explain(todos.filter { $0["list"] == "list 4" && $0["kind"] == "y" })
+    #expect((50...200).contains(found.estimatedRows) && found.rows == 100, "\(found)")
+    #expect(found.estimatedResults > 0 && found.estimatedCost > 100, "\(found)")
+    #expect(found.description.contains("Expected about \(found.estimatedRows) rows"))
+    #expect(found.description.contains("Looked at 100 rows"))
+  }
+}
