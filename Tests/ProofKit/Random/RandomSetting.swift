@@ -30,7 +30,8 @@ struct RandomSetting: Sendable {
     segmentSize = [1 << 10, 4 << 10, 16 << 10].randomElement(using: &random) ?? 4096
     mergedSize = segmentSize * Int.random(in: 1...6, using: &random)
     checkpointInterval = [1 << 10, 6 << 10, 30 << 10].randomElement(using: &random) ?? 4096
-    nodeSize = [512, 1024, 4096].randomElement(using: &random) ?? 4096
+    // The keys of an index have 210 bytes and an ID at most, for which nodes of 1,024 have hardly room.
+    nodeSize = [1280, 2048, 4096].randomElement(using: &random) ?? 4096
     sequenceReserve = [1, 3, 40, 1000].randomElement(using: &random) ?? 40
     reserveSize = [0, 512, 4096].randomElement(using: &random) ?? 0
     isMapped = Bool.random(using: &random)
