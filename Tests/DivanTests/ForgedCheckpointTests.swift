@@ -63,6 +63,13 @@ struct ForgedCheckpointTests {
     #expect(refusal(encoded { $0.time = counterLimit + 1 }) != nil)
     #expect(refusal(encoded { $0.members[0].usage.dead = counterLimit }) != nil)
     #expect(refusal(encoded { $0.members = [] }) != nil)
+    let run = checkpoint.trees[0][0]
+    for count in [Int.max, 4096 * (Int(run.summary.root) + 2)] {
+      let summary = RunSummary(
+        root: run.summary.root, height: run.summary.height, count: count,
+        filter: run.summary.filter)
+      #expect(refusal(encoded { $0.trees[0][0].summary = summary }) != nil, "\(count) entries")
+    }
     // The first member is that of one segment; its numbers are one byte each.
     let members = encoded { $0.members[0].segment.numbers = 77...78 }
     let place = try #require(members.indices.first { members[$0...].starts(with: [77, 78]) })

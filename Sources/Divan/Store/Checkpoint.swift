@@ -157,7 +157,11 @@ extension Checkpoint {
         position.segmentNumber, position.fileID, position.end.offset, position.end.commit, time,
         lastSequence, documentCount, highestFileID, historyFloor,
       ] + members.flatMap { [$0.segment.fileID, $0.segment.numbers.upperBound, $0.usage.total] }
-    guard numbers.allSatisfy({ $0 <= counterLimit }),
+    // The root is written last, and an entry takes a byte at least.
+    let runsFit = trees.joined().map(\.summary).allSatisfy { run in
+      run.count / CheckpointHeader.pageSize <= Int(run.root)
+    }
+    guard numbers.allSatisfy({ $0 <= counterLimit }), runsFit,
       members.allSatisfy({ $0.usage.dead <= $0.usage.total }),
       members.contains(where: { $0.segment.numbers.contains(position.segmentNumber) })
     else { throw ByteError(offset: size, reason: "numbers that cannot be") }

@@ -49,8 +49,10 @@ public struct IndexedDocumentCursor {
 
 extension Snapshot {
   /// Whether this version has an index just like that, which can be used.
+  ///
+  /// A past one has none of its own: it would have to be made for each question.
   func hasIndex(_ index: DocumentIndex) -> Bool {
-    view.state.indexes.contains { $0.index == index && $0.isReady }
+    view.past == nil && view.state.indexes.contains { $0.index == index && $0.isReady }
   }
 
   /// Calls `body` with each value of its first property that an index of this version would have, and the document's
