@@ -430,7 +430,7 @@ struct ModelTakeBackTests {
       try changed.save()
     }
     let stored = try #require(try database.snapshot().get("u")?.attachments["note"])
-    #expect(try stored.content() == Array("mine".utf8))
+    #expect(try stored.content() == Data("mine".utf8))
   }
 
   private final class Echo: Model {
