@@ -11,6 +11,27 @@ struct ModelContextTests {
     context = database.makeContext()
   }
 
+  @Test(arguments: [true, false])
+  func `a new model is not mistaken for the one that had its ID`(isDeleted: Bool) throws {
+    try database.put("t", #"{"text":"x"}"#)
+    try context.refresh()
+    var old = try context.model(Todo.self, "t")
+    old?.text = "mine"
+    try database.remove("t")
+    // Saving another one moves the context on, which finds that `old` is outdated.
+    try Todo(in: context).save()
+    if isDeleted { try old?.delete() } else { old?.revert() }
+    weak let first = old
+    old = nil
+    #expect(first == nil)
+    let new = Todo(in: context, id: "t")
+    new.text = "again"
+    try context.refresh()
+    #expect(new.isNew && new.needsSave && new.text == "again")
+    try new.save()
+    #expect(try database.snapshot().get("t")?["text"] == "again")
+  }
+
   @Test func `a context has one object for each document, while it lives`() throws {
     try database.put("t", #"{"text":"x"}"#)
     try context.refresh()

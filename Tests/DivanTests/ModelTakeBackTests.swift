@@ -1,4 +1,6 @@
 import Foundation
+import Observation
+import ProofKit
 import Testing
 
 @testable import Divan
@@ -203,6 +205,121 @@ struct ModelTakeBackTests {
     }
   }
 
+  // MARK: What was taken over
+
+  private final class Note: Model, Observable {
+    @Persisted var text: String
+    @Persisted var priority: Int
+  }
+
+  @Test func `observers are told when what a save took over besides is taken back`() throws {
+    try database.write { transaction in
+      let note = try #require(try transaction.models.model(Note.self, "t"))
+      let told = Recorder<Int>()
+      try takingBack(transaction) {
+        try transaction.update("t") { $0["priority"] = 5 }
+        note.text = "y"
+        try note.save()
+        #expect(note.priority == 5)
+        withObservationTracking {
+          _ = note.priority
+        } onChange: {
+          told.append(1)
+        }
+      }
+      #expect(note.priority == 1 && note.text == "y" && !told.all.isEmpty)
+    }
+  }
+
+  @Test
+  func `what gave way to a conflict in a save is there again when that is taken back`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      context.conflictHandler = { _ in .theirs }
+      let todo = try #require(try context.model(Todo.self, "t"))
+      try takingBack(transaction) {
+        try transaction.update("t") { $0["text"] = "theirs" }
+        todo.text = "mine"
+        try todo.save()
+        #expect(todo.text == "theirs")
+        todo.done = true
+        try todo.save()
+      }
+      #expect(todo.text == "mine" && todo.done && todo.changedProperties == ["text", "done"])
+      try todo.save()
+      #expect(try transaction.get("t")?["text"] == "mine")
+    }
+  }
+
+  // MARK: What is remembered
+
+  @Test
+  func `nested changes that are kept one after the other are remembered as one, and taken back`()
+    throws
+  {
+    var kept: Todo?
+    #expect(throws: Failure.self) {
+      try database.write { transaction in
+        let todo = try #require(try transaction.models.model(Todo.self, "t"))
+        for priority in 5..<10 {
+          try transaction.nested {
+            todo.priority = priority
+            try todo.save()
+          }
+        }
+        #expect(todo.reversal != nil && todo.reversal?.previous == nil)
+        try takingBack(transaction) {
+          for text in ["a", "b", "c"] {
+            try transaction.nested {
+              todo.text = text
+              try todo.save()
+            }
+          }
+          #expect(todo.reversal?.previous != nil && todo.reversal?.previous?.previous == nil)
+        }
+        #expect(todo.changedProperties == ["text"] && todo.text == "c" && todo.priority == 9)
+        #expect(try transaction.get("t")?["text"] == "x")
+        #expect(try transaction.get("t")?["priority"] == 9)
+        kept = todo
+        throw Failure()
+      }
+    }
+    #expect(kept?.changedProperties == ["text", "priority"])
+    #expect(kept?.text == "c" && kept?.priority == 9)
+  }
+
+  @Test func `what a model was before many changes needs no deep stack to be forgotten`() {
+    var last: ModelReversal? = ModelReversal(.deletion(.stored), 0, after: nil)
+    weak let first = last
+    for number in 1...100_000 {
+      last = ModelReversal(.deletion(.stored), number, after: last)
+    }
+    #expect(first != nil && last?.number == 100_000)
+    last = nil
+    #expect(first?.number == nil)
+  }
+
+  @Test func `how much can be undone stays as it was set while something is taken back`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let todo = try #require(try context.model(Todo.self, "t"))
+      try takingBack(transaction) {
+        context.undoLimit = 10
+        todo.text = "y"
+        try todo.save()
+      }
+      #expect(context.undoLimit == 10 && !context.canUndo)
+      for text in ["a", "b"] {
+        todo.text = text
+        try todo.save()
+      }
+      try takingBack(transaction) { context.undoLimit = 1 }
+      #expect(context.undoLimit == 1)
+      #expect(try context.undo())
+      #expect(todo.text == "a" && !context.canUndo)
+    }
+  }
+
   // MARK: What was deleted
 
   @Test
@@ -274,6 +391,46 @@ struct ModelTakeBackTests {
       try todo.save()
       #expect(try transaction.get("t")?["text"] == "mine")
     }
+  }
+
+  @Test
+  func `what a model showed while something was taken back is taken back with those around it`()
+    throws
+  {
+    try database.write { transaction in
+      let context = transaction.models
+      let todo = try #require(try context.model(Todo.self, "t"))
+      try takingBack(transaction) {
+        try transaction.update("t") { $0["text"] = "y" }
+        try takingBack(transaction) { _ = try context.refresh() }
+        #expect(todo.text == "y")
+      }
+      #expect(todo.text == "x" && !todo.needsSave)
+    }
+  }
+
+  @Test func `attachments that were read or changed meanwhile are those of the transaction`() throws
+  {
+    func attachment(_ text: String) -> Document.Attachment {
+      Document.Attachment(contentType: "text/plain", Array(text.utf8))
+    }
+    try database.put("u", "{}")
+    try database.write { transaction in
+      let context = transaction.models
+      let read = try #require(try context.model(Todo.self, "t"))
+      let changed = try #require(try context.model(Todo.self, "u"))
+      try transaction.update("u") { $0.attachments["note"] = attachment("first") }
+      try takingBack(transaction) {
+        try transaction.update("t") { $0.attachments["note"] = attachment("taken back") }
+        try transaction.update("u") { $0.attachments["note"] = nil }
+        #expect(read.attachments["note"] != nil && changed.attachments.isEmpty)
+        changed.attachments["note"] = attachment("mine")
+      }
+      #expect(read.attachments.isEmpty && !read.needsSave)
+      try changed.save()
+    }
+    let stored = try #require(try database.snapshot().get("u")?.attachments["note"])
+    #expect(try stored.content() == Data("mine".utf8))
   }
 
   private final class Echo: Model {

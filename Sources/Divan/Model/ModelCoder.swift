@@ -24,16 +24,23 @@ struct ModelCoder: ~Copyable {
     let isMerged = currentBody.bytes != base.bytes || model.extras?.bases.isEmpty == false
     var body = try merge(model, over: currentBody, type: nil)
     var keys: Set<String> = []
+    var mine: EncodedValue?
     if isMerged {
       let resolved = try ModelCoder.resolveConflicts(
         of: model, base: base, current: currentBody, result: body)
-      if !resolved.isEmpty { body = try merge(resolved, into: body) { _ in } }
+      if !resolved.isEmpty {
+        mine = body
+        body = try merge(resolved, into: body) { _ in }
+      }
       keys = Set(resolved.keys)
     }
     let document = Document(
       id: model.id, revision: current.revision, body,
       attachments: try model.merge(into: current.attachments))
-    return (document, SavedModel(model: model, body: body, isMerged: isMerged, resolved: keys))
+    return (
+      document,
+      SavedModel(model: model, body: body, isMerged: isMerged, resolved: keys, mine: mine)
+    )
   }
 
   /// All properties of a model, as they would be saved if nobody else had changed the document.

@@ -49,6 +49,7 @@ extension ModelContextCore {
     for model in deletion.models {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       noteClean(model)
+      if !outdated.isEmpty { outdated.remove(DocumentKey(model.id)) }
     }
     for each in nullified { try? takeOver(each.change) }
     for each in deletion.nullified { each.removeUnsaved(in: self) }

@@ -150,6 +150,8 @@ extension Model {
     if let known = extras?.originalAttachments { return known }
     guard state != .new, let core else { return [:] }
     do {
+      // What is remembered of them, here or by those who change them, is what the transaction has now.
+      if core.isInTransaction { core.reversals.noteReading(of: self) }
       guard let document = try core.requireSnapshot().get(id) else { return [:] }
       // Most documents have none, and need nothing remembered.
       if !document.attachments.isEmpty || extras != nil {

@@ -31,7 +31,8 @@ extension ModelContextCore {
     var firstError: (any Error)?
     for key in outdated {
       do {
-        guard let model = known(key.id) else {
+        // A new model may have the ID of one that went.
+        guard let model = known(key.id), model.state != .new else {
           outdated.remove(key)
           continue
         }

@@ -17,7 +17,7 @@ final class ModelReversal {
   private var change: Change
   /// The number of the nested changes that had begun last: see ``ModelReversals``.
   let number: Int
-  let previous: ModelReversal?
+  private(set) var previous: ModelReversal?
 
   init(_ change: Change, _ number: Int, after previous: ModelReversal?) {
     self.change = change
@@ -25,14 +25,32 @@ final class ModelReversal {
     self.previous = previous
   }
 
+  deinit {
+    // One after the other, so that a long chain needs no deep stack.
+    var next = previous.take()
+    while next != nil, isKnownUniquelyReferenced(&next) { next = next?.previous.take() }
+  }
+
   /// Takes in what follows it and is taken back together with it; returns false if that is of another kind.
   func add(_ next: Change) -> Bool {
     switch (change, next) {
-    case (.saving(let first), .saving(let second)): change = .saving(first.adding(second))
+    case (.saving(let first), .saving(let second)):
+      // The document that was saved last has nothing of what gave way in a conflict before.
+      guard !first.isResolved else { return false }
+      change = .saving(first.adding(second))
     case (.rebasing, .rebasing): break
     default: return false
     }
     return true
+  }
+
+  /// What is left once this is added to those before it, down to a number, that take it in.
+  func folded(since number: Int) -> ModelReversal {
+    var last = self
+    while let previous = last.previous, previous.number >= number, previous.add(last.change) {
+      last = previous
+    }
+    return last
   }
 
   func takeBack(_ model: Model) {
@@ -60,7 +78,10 @@ extension ModelReversal {
     private let upgradedFrom: Int?
     /// The numbers of the properties that were changed.
     private var changed: Set<Int>
+    /// The document as the model meant it.
     private var saved: EncodedValue
+    /// Whether something else was stored for a property than the model had.
+    fileprivate var isResolved: Bool
 
     /// Remembers a model that is not clean yet.
     init(_ saved: SavedModel) {
@@ -71,7 +92,8 @@ extension ModelReversal {
       upgradedFrom = model.upgradedFrom
       changed = Set(
         model.modelClass.places.filter { model.isDirty($0) }.map(\.index))
-      self.saved = saved.body
+      self.saved = saved.mine ?? saved.body
+      isResolved = !saved.resolved.isEmpty
     }
 
     /// What the model was before it was saved twice.
@@ -80,17 +102,14 @@ extension ModelReversal {
       all.extras = extras.map { $0.adding(next.extras) } ?? next.extras
       all.changed.formUnion(next.changed)
       all.saved = next.saved
+      all.isResolved = next.isResolved
       return all
     }
 
     /// Makes the model unsaved again, with the values that it was saved with; what was changed since stays.
     fileprivate func takeBack(_ model: Model) {
       let properties = model.modelClass.properties
-      let paths = properties.filter {
-        changed.contains($0.place.index) && model.modelClass.isObservable
-      }
-      .map { $0.observationPath(in: model) }
-      model.announcing(paths + ModelObservation.otherPaths) {
+      model.announcing(paths(in: model) + ModelObservation.otherPaths) {
         model.body = saved
         for property in properties where !property.isDirty(in: model) {
           property.readAgain(in: model)
@@ -106,6 +125,19 @@ extension ModelReversal {
         model.extras = extras.map { $0.adding(model.extras) } ?? model.extras
         model.isChanged = model.isChanged || !changed.isEmpty || model.extras?.isChanged ?? false
       }
+    }
+
+    /// What stands for the properties that are about to become others: those that are unsaved again, and what the model
+    /// took over when it was saved.
+    private func paths(in model: Model) -> [ModelObservation.Path] {
+      let (shown, next) = (model.body, body ?? saved)
+      let others = model.modelClass.properties.filter { property in
+        if changed.contains(property.place.index) { return true }
+        return !property.isDirty(in: model)
+          && (try? shown?.property(property.key)?.bytes)
+            != (try? next.property(property.key)?.bytes)
+      }
+      return others.map { $0.observationPath(in: model) }
     }
   }
 }

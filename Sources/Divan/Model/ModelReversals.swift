@@ -28,11 +28,23 @@ struct ModelReversals {
   /// Ends what began last; nil if nothing did.
   mutating func end(areKept: Bool) -> Nested? {
     guard let ended = going.popLast() else { return nil }
-    if areKept, ended.isNoted, !going.isEmpty {
-      going[going.count - 1].models += ended.models
-      going[going.count - 1].isNoted = true
-    }
+    if areKept { fold(ended) }
+    // What was taken back, too: models that showed it bear the number still, and show what those around it did.
+    if ended.isNoted, !going.isEmpty { going[going.count - 1].isNoted = true }
     return ended
+  }
+
+  /// Adds what is kept to what was noted before it and is taken back together with it from now on.
+  ///
+  /// So a model that changes in many nested changes, one after the other, remembers no more than one that changes once.
+  private mutating func fold(_ kept: Nested) {
+    let number = going.last?.number ?? 0
+    for model in kept.models { model.reversal = model.reversal?.folded(since: number) }
+    guard !going.isEmpty else { return }
+    // Those of which nothing bears the greater number are there already.
+    going[going.count - 1].models += kept.models.filter {
+      $0.reversal.map { $0.number >= kept.number } ?? false
+    }
   }
 
   /// Notes that a model shows what the transaction has now.
@@ -63,7 +75,10 @@ extension ModelContextCore: TransactionFollower {
 
   func nestedChangesEnded(areKept: Bool) {
     guard let nested = reversals.end(areKept: areKept), !areKept else { return }
+    // How much is remembered is a setting, and nothing that the transaction did.
+    let limit = undoHistory.limit
     undoHistory = nested.undoHistory
+    undoHistory.limit = limit
     guard nested.isNoted else { return }
     takeBack(nested.models, since: nested.number)
     showAgain(live.all.filter { $0.lastReading >= nested.number && $0.state != .new })

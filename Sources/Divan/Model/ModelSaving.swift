@@ -8,6 +8,8 @@ struct SavedModel {
   let isMerged: Bool
   /// The keys of properties that became something else than the model had.
   var resolved: Set<String> = []
+  /// What `body` would be with what the model had for these; nil if there are none.
+  var mine: EncodedValue?
 }
 
 extension ModelContextCore {
