@@ -21,9 +21,9 @@ struct QueryRun {
   let filter: CompiledFilter?
   private let sorts: SortKeys
   private let references: QueryReferences
+  /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
   private let isCancelled: (() -> Bool)?
 
-  /// - Parameter isCancelled: asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
   init(
     _ view: StoreView, _ query: QueryCore, isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
