@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Attachments that are stored while the database is closed, or read while somebody else removes them.
+/// Attachments that are stored while the database is closed, or read while they are removed.
 struct AttachmentClosingTests {
   private let disk = SimulatedFileSystem()
   private let database: Database
@@ -144,6 +144,34 @@ struct AttachmentClosingTests {
     }
     let last = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
     #expect(last?.code == .damaged)
+  }
+
+  @Test func `a live result keeps no content, and what was replaced is not found`() async throws {
+    func attach(_ bytes: [UInt8], to id: String) throws {
+      try database.write { transaction in
+        var document = try transaction.get(id) ?? Document(id: id)
+        document.attachments["file"] = Document.Attachment(contentType: "x/y", bytes)
+        _ = try transaction.put(document)
+      }
+    }
+    try attach(long(1), to: "kept")
+    try attach(long(2), to: "other")
+    var results = database.updates(of: Query<Document>()).makeAsyncIterator()
+    let first = try #require(try await results.next())
+    let kept = try #require(first[0].attachments["file"])
+    let replaced = try #require(first[1].attachments["file"])
+    #expect(try kept.content() == Data(long(1)) && replaced.content() == Data(long(2)))
+    try attach(long(3), to: "other")
+    try database.compact()
+    #expect(try files().count == 2)
+    #expect(try kept.content() == Data(long(1)))
+    let error = #expect(throws: DatabaseError.self) { try replaced.content() }
+    #expect(error?.code == .notFound && error?.hint?.contains("again") == true)
+    let second = try #require(try await results.next())
+    #expect(try second[1].attachments["file"]?.content() == Data(long(3)))
+    #expect(second[0].attachments == first[0].attachments)
+    try database.close()
+    expectClosed { _ = try kept.content() }
   }
 }
 

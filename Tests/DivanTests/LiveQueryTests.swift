@@ -230,6 +230,53 @@ struct LiveQueryTests {
     live.onChange = nil
   }
 
+  @Test func `what is saved while a change is told of shows after it, and is told of next`() throws
+  {
+    let context = database.makeContext()
+    let live = context.live(open)
+    var shown: [String] = []
+    live.onChange = { change in
+      if shown.isEmpty {
+        _ = try? note(context, "b", 0)
+        #expect(live.results.map(\.id) == ["a"])
+      }
+      let new = live.results.map(\.id)
+      shown = TableView.show(shown, new, change)
+      #expect(shown == new)
+    }
+    try note(context, "a", 1)
+    #expect(shown == ["b", "a"] && live.results.map(\.id) == shown)
+    live.onChange = nil
+  }
+
+  @Test func `whatever has changed is told of, though a step between has failed`() throws {
+    let context = database.makeContext()
+    context.isStrict = true
+    func write(_ id: String, _ count: Int, text: String) throws {
+      try database.put(
+        id, #"{"type": "note", "count": \#(count), "isOpen": true, "text": \#(text)}"#)
+    }
+    try put("a", 1)
+    try put("c", 2)
+    let live = context.live(open)
+    let models = live.results
+    var changes: [ListDifference] = []
+    live.onChange = { changes.append($0) }
+    try write("a", 1, text: #""x""#)
+    try write("b", 0, text: "[]")
+    try context.refresh()
+    #expect(live.error != nil && changes.isEmpty && live.results == models)
+    try write("b", 0, text: #""y""#)
+    try write("c", 2, text: #""z""#)
+    try context.refresh()
+    #expect(live.error == nil && live.results.map(\.id) == ["b", "a", "c"])
+    #expect(changes.map(\.insertions) == [[0]] && changes.first?.updates.map(\.to) == [1, 2])
+    // What was told of is not told of again.
+    try write("a", 1, text: #""w""#)
+    try context.refresh()
+    #expect(changes.count == 2 && changes.last?.updates.map(\.to) == [1])
+  }
+
   @Test func `nothing keeps a query but its owner, and it keeps no context`() throws {
     var context: ModelContext? = database.makeContext()
     weak let dropped = context

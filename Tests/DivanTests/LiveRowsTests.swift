@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import Testing
 
 @testable import Divan
@@ -174,6 +175,47 @@ struct LiveRowsTests {
     #expect((0..<rows.window.count).map { rows.row(at: $0).id } == ["d", "b", "c", "a"])
     #expect(difference.insertions == [0] && difference.moves.map(\.from) == [0])
     #expect(difference.updates.map(\.to) == [3] && difference.deletions.isEmpty)
+    try database.close()
+  }
+
+  @Test func `a step that is cancelled ends soon, whatever it is at, and changes nothing`() throws {
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<100 {
+        _ = try transaction.put(Document(id: "\(100 + number)", ["n": .int(Int64(number))]))
+      }
+    }
+    func cancel(_ rows: inout LiveRows, when isCancelled: @escaping () -> Bool) throws {
+      let view = try database.snapshot().view
+      let error = #expect(throws: DatabaseError.self) {
+        try rows.advance(to: view, isCancelled: isCancelled)
+      }
+      #expect(error?.code == .cancelled)
+    }
+    var asked = 0
+    let afterTen = {
+      asked += 1
+      return asked > 10
+    }
+    // While nothing is found.
+    var nothing = LiveRows(Query<Document>().filter { $0["n"] > 1000 }.core, load: nil)
+    try cancel(&nothing, when: afterTen)
+    #expect(asked == 11)
+    // While documents are loaded.
+    let loaded = Recorder<String>()
+    var rows = LiveRows(Query<Document>().sort("n").core) { document in
+      loaded.append(document.id)
+      return LiveContent(document)
+    }
+    try cancel(&rows) { loaded.all.count == 5 }
+    #expect(loaded.all.count == 5 && rows.window.isEmpty)
+    #expect(try rows.advance(to: database.snapshot().view).insertions.count == 100)
+    // While rows are looked up after a purge.
+    try database.write { _ = try $0.purge("150") }
+    asked = 0
+    try cancel(&rows, when: afterTen)
+    #expect(asked == 11 && rows.window.count == 100)
+    #expect(try rows.advance(to: database.snapshot().view).deletions == [50])
     try database.close()
   }
 

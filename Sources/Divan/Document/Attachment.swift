@@ -20,7 +20,8 @@ extension Document {
   /// taken out. Equal content is stored once, whoever refers to it, and goes when nothing refers to it any
   /// more. Looking at what it is does not read the content.
   ///
-  /// One that was read keeps the content readable for as long as the database is open.
+  /// One that was read keeps the content readable for as long as the database is open. Only one of a live result
+  /// (``Database/updates(of:)-(Query<Document>)``) does not: its content is there while the newest version has it.
   public struct Attachment: Sendable {
     /// What kind of content it is, as a MIME type.
     public let contentType: String
@@ -95,7 +96,7 @@ extension Document.Attachment {
   /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
   /// - Throws: ``DatabaseError`` with the code `damaged` if it is missing or is not what was stored,
   ///   `closed` or `inputOutput`; `notFound` if the database was opened for reading only and somebody else
-  ///   has removed it since.
+  ///   has removed it since, or if it is one of a live result and was removed.
   public func content() throws -> Data {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)

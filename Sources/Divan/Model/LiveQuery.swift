@@ -29,13 +29,17 @@ public final class LiveQuery<M: Model>: Observable {
   private var failure: (any Error)?
   /// Whether `models` has one model for each row.
   private var isAligned = true
+  /// Documents whose change `onChange` was not told of, since the update failed that met it.
+  private var untold: Set<DocumentKey> = []
+  /// Whether an update is being made, or told of.
   private var isUpdating = false
-  /// Whether the context has moved on during an update.
+  /// Whether the context has moved on meanwhile.
   private var isOutdated = false
 
   /// Told of what has changed, after ``results`` has; of models that have other properties, too, as updates.
   ///
-  /// It is not told of the first result. It may save and refresh the context.
+  /// It is not told of the first result. It may save and refresh the context: ``results`` moves on when it has returned, and
+  /// it is told of that next, so that whoever shows a list takes one change after the other.
   public var onChange: ((ListDifference) -> Void)?
 
   fileprivate init(_ core: ModelContextCore, _ query: Query<M>) {
@@ -70,17 +74,17 @@ extension LiveQuery {
 
 extension LiveQuery: ContextFollowing {
   func contextMoved() {
-    // Observers are told in the middle of an update; what they do shows after it.
+    // Observers are told in the middle of an update, and `onChange` at its end. What they save shows when they have
+    // returned: else a change would be told of before the one that it follows.
     guard !isUpdating else {
       isOutdated = true
       return
     }
+    isUpdating = true
+    defer { isUpdating = false }
     repeat {
       isOutdated = false
-      isUpdating = true
-      let change = update()
-      isUpdating = false
-      if let change { onChange?(change) }
+      if let change = update() { onChange?(change) }
     } while isOutdated
   }
 
@@ -109,8 +113,9 @@ extension LiveQuery: ContextFollowing {
 
   /// Makes the models those of the rows.
   private func take(_ change: ListDifference) throws -> ListDifference {
+    guard !change.isEmpty || !isAligned else { return change }
+    for update in change.updates { untold.insert(DocumentKey(rows.row(at: update.to).id)) }
     guard isAligned else { return try takeAll() }
-    guard !change.isEmpty else { return change }
     // Until it is done: models' hooks may fail, and a model may not be there.
     isAligned = false
     let come = try models(at: change.insertions)
@@ -128,6 +133,7 @@ extension LiveQuery: ContextFollowing {
       for (index, model) in exchanged { models[index] = model }
     }
     isAligned = true
+    untold = []
     return change
   }
 
@@ -135,9 +141,14 @@ extension LiveQuery: ContextFollowing {
   private func takeAll() throws -> ListDifference {
     let all = try models(at: Array(0..<rows.window.count))
     let difference = ListDifference(
-      from: models, to: all, id: { ObjectIdentifier($0) }, isEqual: { _, _ in true })
-    set(telling: !difference.isEmpty) { $0 = all }
+      from: models, to: all, id: { ObjectIdentifier($0) },
+      isEqual: { _, model in !untold.contains(DocumentKey(model.documentID)) })
+    let isOther =
+      !difference.deletions.isEmpty || !difference.insertions.isEmpty || !difference.moves.isEmpty
+    let isTold = isOther || !difference.isEmpty && !ModelObservation.isObservable(M.self)
+    set(telling: isTold) { $0 = all }
     isAligned = all.count == rows.window.count
+    untold = []
     return difference
   }
 

@@ -99,6 +99,7 @@ extension QueryRun {
       var entries = try IndexEntryCursor(
         view, access.kept, IndexRange(range), descending: order.descending)
       while let (id, value) = try entries.nextEntry() {
+        try stopIfCancelled()
         tally.entriesRead += 1
         // Those come at the end, with those that have no entry.
         if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }

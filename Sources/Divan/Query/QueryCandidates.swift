@@ -73,6 +73,7 @@ extension QueryRun {
       for range in index.ranges {
         var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
         while let id = try entries.nextID() {
+          try stopIfCancelled()
           tally.entriesRead += 1
           found.insert(id.array)
         }

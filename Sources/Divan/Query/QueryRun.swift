@@ -21,8 +21,13 @@ struct QueryRun {
   let filter: CompiledFilter?
   private let sorts: SortKeys
   private let references: QueryReferences
+  /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
+  private let isCancelled: (() -> Bool)?
 
-  init(_ view: StoreView, _ query: QueryCore) throws(DatabaseError) {
+  init(
+    _ view: StoreView, _ query: QueryCore, isCancelled: (() -> Bool)? = nil
+  ) throws(DatabaseError) {
+    self.isCancelled = isCancelled
     self.view = view
     self.query = query
     plan = try QueryPlanner(view).plan(query)
@@ -121,6 +126,11 @@ extension QueryRun {
 
   // MARK: Asking
 
+  /// Throws `cancelled` if whoever asks has no use for the answer any more.
+  func stopIfCancelled() throws(DatabaseError) {
+    if let isCancelled, isCancelled() { throw Database.cancelledError }
+  }
+
   private func record(
     _ id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> DocumentRecord {
@@ -132,6 +142,7 @@ extension QueryRun {
   func accept(
     _ id: String, _ known: DocumentEntry?, _ filter: CompiledFilter?
   ) throws(DatabaseError) -> Hit? {
+    try stopIfCancelled()
     tally.candidates += 1
     var found = known
     if found == nil { found = try view.entry(id) }

@@ -14,6 +14,26 @@ private final class ViewSource: AttachmentSource {
   }
 }
 
+/// Reads attachments as the newest version of the store has them.
+///
+/// It keeps nothing: what is replaced may be deleted, and is not found then.
+final class NewestSource: AttachmentSource {
+  private let store: Store
+
+  init(_ store: Store) { self.store = store }
+
+  func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    // What this version knows is not deleted while it is here.
+    let view = try store.view()
+    guard try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil else {
+      throw DatabaseError(
+        .notFound, "the attachment was removed since the document was read",
+        hint: "Read the document again to see what there is now", path: store.path)
+    }
+    return try view.openAttachment(digest)
+  }
+}
+
 /// Reads an attachment that was stored, and that perhaps no document refers to yet.
 final class StoredSource: AttachmentSource {
   let stored: StoredAttachment

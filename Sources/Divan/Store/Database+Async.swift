@@ -46,7 +46,7 @@ extension Database {
     .cancelled, "the task was cancelled before the work began; nothing was changed")
 
   static func run<R: Sendable>(
-    _ work: @escaping @Sendable (_ isCancelled: @Sendable () -> Bool) throws -> R
+    _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws -> R
   ) async throws -> R {
     let cancellation = Cancellation()
     return try await withTaskCancellationHandler {

@@ -72,11 +72,14 @@ extension LiveRows {
 extension LiveRows {
   /// Makes these the results as of a later version.
   ///
+  /// - Parameters:
+  ///   - view: the later version.
+  ///   - isCancelled: asked before each document or row that is looked at, found or not.
   /// - Returns: what has changed of what is shown.
   /// - Throws: whatever reading and `load` throw, and `cancelled`. The rows are what they were then, and the next step runs
   ///   the query anew.
   mutating func advance(
-    to view: StoreView, isCancelled: () -> Bool = { false }
+    to view: StoreView, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ListDifference {
     let newest = view.past?.sequence ?? view.state.lastSequence
     guard isStale || newest != sequence || view.state.purgeCount != purgeCount else {
@@ -91,7 +94,7 @@ extension LiveRows {
     }
     var horizon = horizon
     if edits == nil { (edits, horizon) = try foundAnew(by: judge, in: view, isCancelled) }
-    let difference = try apply(edits ?? [], view)
+    let difference = try apply(edits ?? [], view, isCancelled)
     self.horizon = horizon
     forgetSpareRows()
     (sequence, purgeCount) = (newest, view.state.purgeCount)
@@ -114,6 +117,7 @@ extension LiveRows {
     if purgeCount != view.state.purgeCount {
       // Nothing tells which documents were purged. One that came again has changed, and is met below.
       try list.forEach { row in
+        if isCancelled() { throw Database.cancelledError }
         if try view.entry(row.id) == nil { edits.append(LiveEdit(old: row, new: nil)) }
       }
     }
@@ -154,13 +158,13 @@ extension LiveRows {
 
   /// What running the query makes of the rows, and how far they reach then.
   private func foundAnew(
-    by judge: QueryJudge, in view: StoreView, _ isCancelled: () -> Bool
+    by judge: QueryJudge, in view: StoreView, _ isCancelled: @escaping () -> Bool
   ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
     var core = query
     core.offset = 0
     core.limit = wantedCount.map { $0 + spareCount }
     if core.limit == nil { core.sorts = [] }
-    let run = try QueryRun(view, core)
+    let run = try QueryRun(view, core, isCancelled: isCancelled)
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
@@ -182,7 +186,9 @@ extension LiveRows {
   }
 
   /// Makes edits, and says what becomes of what is shown; changes nothing if it throws.
-  private mutating func apply(_ edits: [LiveEdit], _ view: StoreView) throws -> ListDifference {
+  private mutating func apply(
+    _ edits: [LiveEdit], _ view: StoreView, _ isCancelled: () -> Bool
+  ) throws -> ListDifference {
     guard !edits.isEmpty else { return ListDifference() }
     var changed = list
     changed.replace(
@@ -190,7 +196,7 @@ extension LiveRows {
       with: edits.compactMap(\.new).sorted(by: LiveRow.isBefore))
     let shift = LiveShift(
       from: list, window(of: list), to: changed, window(of: changed), edits, isWindowed: isWindowed)
-    let exchanged = try exchangeContent(shift, view)
+    let exchanged = try exchangeContent(shift, view, isCancelled)
     changed.replace(
       exchanged.map(\.0).sorted(by: LiveRow.isBefore),
       with: exchanged.map(\.1).sorted(by: LiveRow.isBefore))
@@ -203,11 +209,12 @@ extension LiveRows {
 
   /// The rows that come to be shown and have no content, and those that have it for nothing; each with what replaces it.
   private func exchangeContent(
-    _ shift: LiveShift, _ view: StoreView
+    _ shift: LiveShift, _ view: StoreView, _ isCancelled: () -> Bool
   ) throws -> [(LiveRow, LiveRow)] {
     guard let load else { return [] }
     var exchanged: [(LiveRow, LiveRow)] = []
     for row in shift.shown where row.content == nil {
+      if isCancelled() { throw Database.cancelledError }
       guard let document = try view.document(row.id) else {
         preconditionFailure("A document that was found in a version is not in it")
       }

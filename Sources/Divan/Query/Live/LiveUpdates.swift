@@ -23,12 +23,15 @@ extension Database {
   ///
   /// What was found is kept in memory, for as long as it is followed: IDs and sorted properties of all documents that the
   /// query means, and the documents themselves; of a query with a limit and an offset those before its end and some hundred
-  /// more, and the documents within. Between results no snapshot is held.
+  /// more, and the documents within. Neither between results nor by them is a snapshot held, so that what is attached to a
+  /// document is read as the newest version has it: content to which nothing refers any more is `notFound`.
   ///
   /// - Throws: while it is read, what finding throws. The next call then waits for another change, and runs the query anew;
   ///   what it gives says what has changed since the last result that was given.
   public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
-    LiveUpdates(store, query.core) { document in try document.withOwnBytes() }
+    LiveUpdates(store, query.core) { [source = NewestSource(store)] document in
+      try document.withOwnBytes(attachmentsFrom: source)
+    }
   }
 
   /// The values of a type that a query means: now, and again whenever that has changed: see ``updates(of:)-(Query<Document>)``.
@@ -42,14 +45,26 @@ extension Database {
 }
 
 extension Document {
-  /// The same with memory of its own, so that it can be kept without keeping files.
-  fileprivate func withOwnBytes() throws(DatabaseError) -> Document {
+  /// The same with memory of its own, so that it can be kept without keeping files, or a version of the store.
+  fileprivate func withOwnBytes(
+    attachmentsFrom source: NewestSource
+  ) throws(DatabaseError) -> Document {
     guard let revision else { return self }
     var copy = Document(
       id: id, revision: revision, parent: parentRevision, sequence: sequence, isDeleted: isDeleted,
       body: SharedBytes(copying: try encoded().bytes.array))
-    copy.attachments = attachments
+    copy.attachments = attachments.mapValues { $0.stored(in: source) }
     return copy
+  }
+}
+
+extension Document.Attachment {
+  /// The same, read from somewhere else if it is stored.
+  fileprivate func stored(in source: any AttachmentSource) -> Document.Attachment {
+    guard case .stored(let digest, _) = body else { return self }
+    return Document.Attachment(
+      contentType: contentType, length: length, generation: generation,
+      body: .stored(digest, source))
   }
 }
 
@@ -150,7 +165,7 @@ private final class LiveFollower: Sendable {
 
   init(_ rows: LiveRows) { state = Guarded(State(rows: rows)) }
 
-  func step(to view: StoreView, _ isCancelled: () -> Bool) -> LiveStep {
+  func step(to view: StoreView, _ isCancelled: @escaping () -> Bool) -> LiveStep {
     state.withLock { state in
       LiveStep(
         seen: view.state.changesAndPurges,
