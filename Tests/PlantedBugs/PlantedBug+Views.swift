@@ -18,9 +18,9 @@ extension PlantedBug {
       "view-keeps-purged", rule: "views",
       "documents that were purged since a view's file was written stay in the view",
       in: Place.viewContents,
-      find: "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+      find: "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       plant:
-        "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+        "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       killedBy: .rules("what was purged since a view's file")),
     PlantedBug(
       "view-of-any-version", rule: "views",
