@@ -46,7 +46,7 @@ extension StoreDirectory {
         // Else it could come back after a loss of power, when segments have been merged.
         try flush()
       } catch {
-        notes.append("\(name) has no rows of this log, and was not removed: \(DatabaseError(error))")
+        notes.append("\(name) has no rows of this log, but stays: \(DatabaseError(error))")
       }
     }
     return notes
