@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import ProofKit
 import Synchronization
 import Testing
 
@@ -11,8 +12,10 @@ struct ViewFileTests {
   private static let path = "/films.divan"
 
   /// Opens the store so that every row is worth a file.
-  private func open(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
-    var configuration = disk.configuration()
+  private func open(
+    on disk: SimulatedDisk? = nil, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    var configuration = (disk ?? self.disk).configuration()
     configuration.viewSavingMinimum = 0
     change(&configuration)
     return try Database(at: Self.path, configuration: configuration)
@@ -21,6 +24,17 @@ struct ViewFileTests {
   private func files(_ path: String = path) throws -> [String] {
     let names = try disk.configuration().fileSystem?.list(path) ?? []
     return names.filter { $0.hasSuffix(".view") }
+  }
+
+  /// The files of the store and their bytes, to be put in the place of those that are there later.
+  private func copyOfFiles() throws -> [(path: String, bytes: [UInt8])] {
+    try disk.filePaths.map { ($0, try disk.contents(of: $0)) }
+  }
+
+  /// Puts files in the place of those that are there, but for those of views.
+  private func putBack(_ files: [(path: String, bytes: [UInt8])]) throws {
+    for path in disk.filePaths where !path.hasSuffix(".view") { try disk.vanish(path) }
+    for file in files { try disk.addFile(file.path, contents: file.bytes) }
   }
 
   private final class Counter: Sendable {
@@ -174,6 +188,216 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).count == 12)
   }
 
+  // MARK: Whose rows they are
+
+  /// A store with twelve films, closed, and the file of a view that is of one commit more, which the store has lost.
+  private func prepareLoss() throws {
+    var database = try open { $0.maintenance = .manual }
+    try makeFilms(database)
+    try database.close()
+    let earlier = try copyOfFiles()
+    database = try open { $0.maintenance = .manual }
+    try database.write { _ = try $0.overwrite("3", with: ["year": 1800]) }
+    #expect(try database.rows(of: byYear()).first?.key == 1800 && mapped.take() == 12)
+    try database.close()
+    #expect(try files().count == 1)
+    try putBack(earlier)
+  }
+
+  /// Commits more than were lost, none of them of a film that was there.
+  private func goOn(_ database: Database) throws {
+    for number in 0..<4 {
+      try database.write { _ = try $0.overwrite("new \(number)", with: ["year": 2000]) }
+    }
+  }
+
+  @Test func `rows of commits that were lost go before others have their numbers`() throws {
+    try prepareLoss()
+    for round in 0..<2 {
+      let database = try open { $0.maintenance = .manual }
+      #expect(try files().isEmpty && database.openingReport.notes.isEmpty, "round \(round)")
+      try goOn(database)
+      try database.compact()
+      try database.close()
+    }
+    let database = try open()
+    let merged = try database.snapshot().view.state.segments.segments.filter {
+      $0.header.merge != nil
+    }
+    #expect(merged.contains { $0.header.numbers.contains(2) })
+    #expect(try database.rows(of: byYear()).first?.key == 1920 && mapped.take() == 16)
+  }
+
+  @Test func `rows of another log are not believed by who only reads, and are left`() throws {
+    try prepareLoss()
+    let name = "\(Self.path)/\(try files()[0])"
+    let bytes = try disk.contents(of: name)
+    var database = try open { $0.maintenance = .manual }
+    try goOn(database)
+    try database.close()
+    try disk.addFile(name, contents: bytes)
+    database = try open { $0.isReadOnly = true }
+    #expect(try database.rows(of: byYear()).first?.key == 1920 && mapped.take() == 16)
+    try database.close()
+    #expect(try disk.contents(of: name) == bytes)
+    database = try open()
+    #expect(try files().isEmpty)
+  }
+
+  @Test func `a file of views that cannot be read is no reason not to open`() throws {
+    try prepare()
+    let name = "\(Self.path)/\(try files()[0])"
+    let bytes = try disk.contents(of: name)
+    // The header is that of no store, or the file ends within it.
+    for end in [0, 100, ViewFileHeader.size, bytes.count - 1] {
+      try disk.vanish(name)
+      try disk.addFile(name, contents: Array(bytes.prefix(end)))
+      let database = try open()
+      #expect(try files().isEmpty && database.openingReport.notes.isEmpty, "\(end) bytes")
+      try database.close()
+      try disk.addFile(name, contents: bytes)
+    }
+    // It has no rows of this log, and stays, since nothing can be removed.
+    try disk.vanish(name)
+    try disk.addFile(name, contents: [])
+    disk.fail(.remove, with: .inputOutput, completion: .nothing, isLasting: true)
+    let database = try open()
+    disk.stopFailing()
+    #expect(database.openingReport.notes.count == 1)
+    #expect(try files().count == 1)
+    #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 12)
+  }
+
+  @Test func `rows of commits that were logged again after a crash are still those of the log`()
+    throws
+  {
+    let database = try open()
+    try makeFilms(database)
+    #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 12)
+    #expect(try files().count == 1)
+    // Twice: the segment in which they were ends before them now, and the next one has them.
+    var left = disk
+    for round in 0..<2 {
+      left = left.restarted(.strict)
+      let again = try open(on: left)
+      if round == 0 { #expect(again.openingReport.securedCommits == 1) }
+      #expect(try again.rows(of: byYear()).count == 12 && mapped.take() == 0, "round \(round)")
+    }
+  }
+
+  @Test func `rows are still those of the log when its segments were merged`() throws {
+    try prepare()
+    var database = try open()
+    for year in 1950..<1953 {
+      try database.write { _ = try $0.overwrite("3", with: ["year": .int(Int64(year))]) }
+    }
+    try database.compact()
+    try database.close()
+    database = try open()
+    let first = try database.snapshot().view.state.segments.segments.first {
+      $0.header.numbers.contains(1)
+    }
+    #expect(first?.header.merge != nil)
+    #expect(try database.rows(of: byYear()).last?.key == 1952 && mapped.take() == 1)
+  }
+
+  @Test func `an earlier version of the log is known by its numbers and its segment`() throws {
+    for _ in 0..<2 {
+      let database = try open { $0.maintenance = .manual }
+      try makeFilms(database)
+      try database.close()
+    }
+    let database = try open { $0.maintenance = .manual }
+    let state = try database.snapshot().view.state
+    let segments = state.segments.segments.map(\.header)
+    try #require(segments.map(\.numbers) == [1...1, 2...2] && segments[0].merge == nil)
+    func isBefore(_ change: (inout ViewFileHeader.Origin) -> Void) -> Bool {
+      var origin = ViewFileHeader.Origin(
+        commit: state.commit, sequence: state.lastSequence, segmentNumber: 2,
+        segmentSalt: segments[1].preamble.salt)
+      change(&origin)
+      return origin.isBefore(state)
+    }
+    #expect(isBefore { _ in })
+    #expect(!isBefore { $0.commit += 1 })
+    #expect(!isBefore { $0.sequence += 1 })
+    #expect(!isBefore { $0.segmentNumber = 3 })
+    #expect(!isBefore { $0.segmentSalt ^= 1 })
+    // Of the first segment, with what was in it, and with what was not and was not logged again either.
+    func isInFirst(commit: UInt64) -> Bool {
+      isBefore {
+        ($0.commit, $0.segmentNumber) = (commit, 1)
+        $0.segmentSalt = segments[0].preamble.salt
+      }
+    }
+    #expect(isInFirst(commit: 1) && !isInFirst(commit: 2))
+  }
+
+  // MARK: What is wrong with a file
+
+  /// Reads a view's file with rows of one document at these places, and returns of how many documents it has rows.
+  ///
+  /// The header says that there are `rowCount`, and that the file has `fileSize` bytes, which the system confirms.
+  private func readRows(at places: [Int], rowCount: UInt64, fileSize: Int? = nil) throws -> Int {
+    let disk = MemoryFileSystem()
+    try disk.makeDirectory(ByteFiles.directory)
+    let name = FileName.view(named: "by year")
+    let path = "\(ByteFiles.directory)/\(name)"
+    var writer = ViewFileWriter(
+      try disk.open(path, .creating),
+      preamble: FilePreamble(
+        kind: .view, storeID: StoreID(high: 1, low: 2), salt: 3, createdAt: 0),
+      origin: ViewFileHeader.Origin(commit: 1, sequence: 1, segmentNumber: 1, segmentSalt: 1))
+    var frame = ByteWriter(capacity: 256)
+    ViewIdentity(byYear()).encode(to: &frame)
+    try writer.append(frame)
+    frame.removeAll()
+    frame.appendPrefixed("film")
+    frame.appendVarint(places.count)
+    var scratch = ByteWriter()
+    var coding = ValueCoding()
+    for (index, place) in places.enumerated() {
+      frame.appendVarint(place)
+      for value in [.int(Int64(index)), .null] as [Value] {
+        scratch.removeAll()
+        try coding.encode(value, into: &scratch)
+        frame.appendVarint(scratch.count)
+        scratch.withSpan { frame.append($0) }
+      }
+    }
+    try writer.append(frame)
+    try writer.finish(collation: UInt64(Collation.version), rowCount: rowCount)
+    var bytes = try disk.contents(of: path, limit: 1 << 16).array
+    if let fileSize {
+      var header = try ViewFileHeader.decode(
+        SharedBytes(copying: Array(bytes.prefix(ViewFileHeader.size))), path: path)
+      header.fileSize = UInt64(fileSize)
+      bytes.replaceSubrange(0..<ViewFileHeader.size, with: header.encode().array)
+    }
+    var files = ByteFiles([name.description: bytes])
+    files.statedSize = fileSize
+    let directory = StoreDirectory(ByteFiles.directory, on: files)
+    return try ViewFile(name, in: directory).contents { false }.documents.count
+  }
+
+  @Test func `each row has a place of its own among as many as the header says`() throws {
+    #expect(try readRows(at: [0, 1, 2], rowCount: 3) == 1)
+    for (places, rowCount) in [
+      ([0, 1, 2], 2), ([0, 1, 2], 4), ([0, 1, 1], 3), ([0, 1, 3], 3), ([0, 2, 1], 3), ([0], 0),
+      ([], 0), ([], 1),
+    ] as [([Int], UInt64)] {
+      #expect(throws: LogError.self, "\(places) of \(rowCount)") {
+        try readRows(at: places, rowCount: rowCount)
+      }
+    }
+  }
+
+  @Test func `a file that says it is huge makes nobody take memory for its rows`() {
+    #expect(throws: LogError.self) {
+      try readRows(at: [0, 1, 2], rowCount: 1 << 40, fileSize: 1 << 43)
+    }
+  }
+
   // MARK: Writing
 
   @Test func `few rows are worth no file, and rows in memory neither`() throws {
@@ -218,6 +442,20 @@ struct ViewFileTests {
   }
 
   // MARK: In memory
+
+  @Test func `looking for what was purged ends when it is cancelled`() throws {
+    let database = try Database.inMemory()
+    try makeFilms(database)
+    let view = byYear()
+    #expect(try database.rows(of: view).count == 12)
+    try database.write { try $0.purge("3") }
+    let snapshot = try database.snapshot()
+    let error = #expect(throws: DatabaseError.self) {
+      _ = try database.store.views.contents(of: view, in: snapshot) { true }
+    }
+    #expect(error?.code == .cancelled)
+    #expect(try database.rows(of: view).count == 11)
+  }
 
   @Test func `rows of older snapshots go with these, and all of them with the database`() throws {
     var configuration = Configuration()

@@ -339,13 +339,19 @@ struct ViewTests {
     #expect(try database.rows(of: byYear).value == 21)
   }
 
-  @Test func `a map function cannot write or close a database, and says so at once`() throws {
+  @Test func `a map function cannot write, close, clean or copy a database, and says so at once`()
+    throws
+  {
     let database = try films()
     let writing = MapReduceView("writing", version: "1") { film, emit in
       try database.write { _ = try $0.overwrite("log", with: ["seen": .string(film.id)]) }
     }
     let closing = MapReduceView("closing", version: "1") { _, _ in try database.close() }
-    for view in [writing, closing] {
+    let cleaning = MapReduceView("cleaning", version: "1") { _, _ in try database.compact() }
+    let copying = MapReduceView("copying", version: "1") { _, _ in
+      try database.backup(to: "/copy.divan")
+    }
+    for view in [writing, closing, cleaning, copying] {
       // Also where the turn to write is held by the one who asks for the rows.
       for isWithinWrite in [false, true] {
         let error = #expect(throws: DatabaseError.self) {

@@ -58,6 +58,7 @@ enum Place {
   static let maintenance = store + "Maintenance.swift"
   static let attachmentNames = log + "AttachmentFiles+Names.swift"
   static let attachmentWriter = log + "AttachmentWriter.swift"
+  static let foreignViews = store + "ForeignViews.swift"
   static let viewFrames = log + "ViewFile.swift"
   static let viewFile = viewing + "ViewFile.swift"
   static let viewIndex = viewing + "ViewIndex.swift"

@@ -18,10 +18,18 @@ extension PlantedBug {
       "view-keeps-purged", rule: "views",
       "documents that were purged since a view's file was written stay in the view",
       in: Place.viewContents,
-      find: "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+      find:
+        "if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       plant:
-        "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }",
+        "if !PLANTED, origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }",
       killedBy: .rules("what was purged since a view's file")),
+    PlantedBug(
+      "view-of-a-lost-log", rule: "views",
+      "the file of a view that is of no earlier version stays until nothing shows that any more",
+      in: Place.foreignViews,
+      find: "header.preamble.storeID == storeID, header.origin.isBefore(state)",
+      plant: "PLANTED || header.preamble.storeID == storeID && header.origin.isBefore(state)",
+      killedBy: .rules("the view's file of what a store has lost")),
     PlantedBug(
       "view-of-any-version", rule: "views",
       "a view's file is used whatever version of the view it is of",

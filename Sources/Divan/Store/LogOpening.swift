@@ -270,6 +270,10 @@ extension LogOpening {
     report.replayedCommits = replay.commitCount
     var state = replay.state
     state.lastSequence = max(state.lastSequence, start.lastSequence)
+    if writer != nil {
+      report.notes += directory.removeForeignViews(
+        among: files, of: last.header.preamble.storeID, state)
+    }
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,

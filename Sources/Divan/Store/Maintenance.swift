@@ -191,6 +191,8 @@ extension Maintenance {
   func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
     -> R
   {
+    // A step may be saving the rows of a view, or somebody with the turn wait for these.
+    try RunningMap.refuse("has the store cleaned or copied")
     // A step may be waiting for the turn, and this would wait for the step.
     guard !store.turn.isMine else {
       throw DatabaseError(

@@ -75,7 +75,7 @@ extension ViewContents {
     _ view: MapReduceView, to snapshot: Snapshot, isCancelled: () -> Bool
   ) throws {
     guard !isCurrent(in: snapshot) else { return }
-    if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot) }
+    if purgeCount != snapshot.view.state.purgeCount { try removePurged(snapshot, isCancelled) }
     try bringIn(view, snapshot, isCancelled)
     sequence = snapshot.sequence
     purgeCount = snapshot.view.state.purgeCount
@@ -131,12 +131,16 @@ extension ViewContents {
   }
 
   /// Takes away the rows of documents that are not there any more, both in the order of their IDs.
-  private mutating func removePurged(_ snapshot: Snapshot) throws {
+  private mutating func removePurged(_ snapshot: Snapshot, _ isCancelled: () -> Bool) throws {
     var ids = snapshot.ids()
     var next = try ids.next()
     var gone: [DocumentRows] = []
     try documents.forEach(from: documents.start, to: documents.end) { document in
-      while let id = next, compareUTF8(id, document.id) < 0 { next = try ids.next() }
+      guard !isCancelled() else { throw ViewContents.cancelledError }
+      while let id = next, compareUTF8(id, document.id) < 0 {
+        guard !isCancelled() else { throw ViewContents.cancelledError }
+        next = try ids.next()
+      }
       if next.map({ !haveSameUTF8($0, document.id) }) ?? true { gone.append(document) }
       return true
     }
@@ -161,8 +165,10 @@ extension ViewContents {
   /// Takes away the rows of documents that were purged since these were kept; a snapshot that has them is later.
   ///
   /// Purges are counted by each opening anew, so that nobody knows whether there were any, unless there was no commit.
-  mutating func catchUpWithPurges(_ snapshot: Snapshot) throws {
-    if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot) }
+  mutating func catchUpWithPurges(
+    _ snapshot: Snapshot, _ isCancelled: () -> Bool
+  ) throws {
+    if origin?.commit != snapshot.view.state.commit { try removePurged(snapshot, isCancelled) }
     purgeCount = snapshot.view.state.purgeCount
   }
 

@@ -25,15 +25,11 @@ struct ViewFile {
 
   var header: ViewFileHeader { reader.header }
 
-  /// No row takes less: its place, two sizes, a key and a value.
-  private static let leastRowSize: UInt64 = 5
-
   /// Reads all rows, and checks that they are in their order.
   consuming func contents(isCancelled: () -> Bool) throws(LogError) -> ViewContents {
-    guard header.rowCount <= header.fileSize / ViewFile.leastRowSize else {
-      throw reader.damage("more rows than there is room for")
-    }
-    var places = [ViewContents.Row?](repeating: nil, count: Int(header.rowCount))
+    // How many rows there are is believed once they were read: so much memory may not be there.
+    var placed: [PlacedRow] = []
+    let rowCount = Int(header.rowCount)
     var documents: [ViewContents.DocumentRows] = []
     while let frame = try reader.next() {
       guard !isCancelled() else {
@@ -42,7 +38,7 @@ struct ViewFile {
       var bytes = ByteReader(frame)
       do throws(ByteError) {
         while !bytes.isAtEnd {
-          let document = try ViewFile.readDocument(&bytes, &places)
+          let document = try ViewFile.readDocument(&bytes, rowCount, &placed)
           if let last = documents.last, compareUTF8(last.id, document.id) >= 0 {
             throw ByteError(offset: bytes.offset, reason: "documents that are not in their order")
           }
@@ -52,8 +48,16 @@ struct ViewFile {
         throw reader.damage(error.reason)
       }
     }
+    guard placed.count == rowCount else {
+      throw reader.damage("\(placed.count) rows, and not \(rowCount) as the header says")
+    }
+    var places = [ViewContents.Row?](repeating: nil, count: rowCount)
+    for (place, row) in placed {
+      guard places[place] == nil else { throw reader.damage("two rows in one place") }
+      places[place] = row
+    }
     var rows: [ViewContents.Row] = []
-    rows.reserveCapacity(places.count)
+    rows.reserveCapacity(rowCount)
     for row in places {
       guard let row else { throw reader.damage("a row is missing") }
       if let last = rows.last, last.compare(row) >= 0 {
@@ -64,26 +68,26 @@ struct ViewFile {
     return ViewContents(header.origin, rows: rows, documents: documents)
   }
 
-  /// Reads the rows of one document, and puts each into its place.
+  /// A row, and where it stands among all.
+  private typealias PlacedRow = (place: Int, row: ViewContents.Row)
+
+  /// Reads the rows of one document, of which there are so many in the file.
   private static func readDocument(
-    _ bytes: inout ByteReader, _ places: inout [ViewContents.Row?]
+    _ bytes: inout ByteReader, _ rowCount: Int, _ placed: inout [PlacedRow]
   ) throws(ByteError) -> ViewContents.DocumentRows {
     let id = try bytes.readPrefixedText()
-    let count = try bytes.readCount(limit: places.count)
+    let count = try bytes.readCount(limit: rowCount)
     guard count > 0 else {
       throw ByteError(offset: bytes.offset, reason: "a document without rows")
     }
     var rows: [ViewContents.Row] = []
     for index in 0..<count {
-      let place = try bytes.readCount(limit: places.count - 1)
+      let place = try bytes.readCount(limit: rowCount - 1)
       let (key, sortKey) = try readKey(&bytes)
       let value = try readValue(&bytes).decoded
-      guard places[place] == nil else {
-        throw ByteError(offset: bytes.offset, reason: "two rows in one place")
-      }
       let row = ViewContents.Row(
         sortKey: sortKey, id: id, index: index, key: key, value: value)
-      places[place] = row
+      placed.append((place, row))
       rows.append(row)
     }
     return ViewContents.DocumentRows(id: id, rows: rows)
@@ -181,26 +185,6 @@ extension ViewContents {
 
   private static func tooLarge(_ path: String) -> LogError {
     .system(SystemError(call: "write", path: path, code: .fileTooLarge))
-  }
-}
-
-extension ViewFileHeader.Origin {
-  /// Whether a snapshot of the same store has all that was in this version, and perhaps more.
-  ///
-  /// The segment tells whether the log is that of then, and not one that was put in its place.
-  func isBefore(_ snapshot: Snapshot) -> Bool {
-    let state = snapshot.view.state
-    guard commit <= state.commit, sequence <= snapshot.sequence else { return false }
-    let segments = state.segments.segments
-    guard let segment = segments.first(where: { $0.header.numbers.contains(segmentNumber) })
-    else { return false }
-    // A merged one has taken its place, and of that only what was durable.
-    guard segment.header.merge == nil else { return true }
-    guard segment.header.preamble.salt == segmentSalt else { return false }
-    guard commit > segment.end.commit else { return true }
-    // The end of it was in doubt, and stands in the next one now.
-    let next = segments.first { $0.header.numbers.contains(segmentNumber + 1) }?.header
-    return next.map { $0.merge != nil || $0.flushedSize > SegmentHeader.size } ?? false
   }
 }
 

@@ -145,8 +145,8 @@ extension ViewIndex {
     do throws(LogError) {
       let file = try ViewFile(.view(named: view.name), in: store.directory)
       if file.isUsable(for: view, in: store) {
-        // Of a later version it may be of use later.
-        guard file.header.origin.isBefore(snapshot) else { return nil }
+        // Of a later version it may be of use later: whoever opens for writing takes away what never will be.
+        guard file.header.origin.isBefore(snapshot.view.state) else { return nil }
         contents = try file.contents(isCancelled: isCancelled)
       }
     } catch {
@@ -157,7 +157,7 @@ extension ViewIndex {
       state.withLock { $0.isFileUseless = true }
       return nil
     }
-    try contents.catchUpWithPurges(snapshot)
+    try contents.catchUpWithPurges(snapshot, isCancelled)
     state.withLock { $0.savedCount = 0 }
     return contents
   }

@@ -11,6 +11,8 @@ package struct ByteFiles: Sendable {
   package var files: [String: SharedBytes]
   /// The largest number of bytes that anybody asked for at once; nil where nobody wants to know.
   package var largestRead: LargestRead?
+  /// The size that each file is said to have, as of sparse ones; nil for as many bytes as there are.
+  package var statedSize: Int?
 
   package init(_ files: [String: SharedBytes]) { self.files = files }
 
@@ -42,7 +44,8 @@ extension ByteFiles: FileSystem {
     guard let name = name(in: path), let bytes = files[name] else {
       throw SystemError(call: "open", path: path, code: .notFound)
     }
-    return OpenBytes(path: path, bytes: bytes, largestRead: largestRead)
+    return OpenBytes(
+      path: path, bytes: bytes, largestRead: largestRead, statedSize: statedSize)
   }
 
   package func list(_ path: String) throws(SystemError) -> [String] {
@@ -95,11 +98,15 @@ private final class OpenBytes: OpenFile {
   let path: String
   private let bytes: SharedBytes
   private let largestRead: ByteFiles.LargestRead?
+  private let statedSize: Int?
 
-  init(path: String, bytes: SharedBytes, largestRead: ByteFiles.LargestRead?) {
+  init(
+    path: String, bytes: SharedBytes, largestRead: ByteFiles.LargestRead?, statedSize: Int?
+  ) {
     self.path = path
     self.bytes = bytes
     self.largestRead = largestRead
+    self.statedSize = statedSize
   }
 
   func read(
@@ -117,7 +124,7 @@ private final class OpenBytes: OpenFile {
     throw SystemError(call: "pwrite", path: path, code: .badDescriptor)
   }
 
-  func size() throws(SystemError) -> Int { bytes.count }
+  func size() throws(SystemError) -> Int { statedSize ?? bytes.count }
 
   func flush() throws(SystemError) {}
 

@@ -18,6 +18,8 @@ extension RuleCase {
       try bench.askView(database)
       let left = bench.restarted(.strict)
       database = try left.openQuiet()
+      // Of commits that were lost it would be taken away.
+      _ = try left.viewPath()
       try database.write { transaction in
         _ = try transaction.overwrite("doc-4", with: ["number": 1])
       }
@@ -58,6 +60,32 @@ extension RuleCase {
       try expect(
         database.rows(of: other).allSatisfy { $0.key.stringValue == $0.sourceID },
         "rows of another version")
+    },
+    RuleCase(name: "the view's file of what a store has lost is not used when segments are merged")
+    {
+      let bench = CrashBench.fresh()
+      try bench.makeView()
+      let earlier = bench.restarted(.processEnd)
+      var database = try bench.open()
+      try bench.fill(database, 2..<9, size: 40)
+      try bench.askView(database)
+      try bench.close(database)
+      let path = try bench.viewPath()
+      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20)
+      try earlier.fileSystem.remove(path)
+      let file = try earlier.fileSystem.open(path, .creating)
+      try file.write(bytes, at: 0)
+      try file.close()
+      // Nobody asks the view while the segment that it names can be told from the one that was lost.
+      for _ in 0..<2 {
+        database = try earlier.openQuiet()
+        for round in 0..<10 {
+          try database.write { _ = try $0.overwrite("other", with: ["number": .int(Int64(round))]) }
+        }
+        try database.compact()
+        try database.close()
+      }
+      try ProofView.check(earlier.openQuiet())
     },
     RuleCase(name: "the view's file of another store, or of a later state of this one, is not used")
     {
