@@ -55,6 +55,15 @@ struct ModelBoundaryTests {
       status: process.terminationStatus, output: String(decoding: output, as: UTF8.self))
   }
 
+  /// Expects that a program does not compile, nor where code is the main actor's by default.
+  private func expectRefusal(of program: String, saying message: String) throws {
+    for isolation in [[], ["-default-isolation", "MainActor"]] {
+      let compilation = try compile(program, options: ["-emit-sil"] + isolation)
+      #expect(compilation.status != 0, "\(isolation)")
+      #expect(compilation.output.contains(message), "\(isolation): \(compilation.output)")
+    }
+  }
+
   @Test(arguments: [
     """
     func use(_ database: Database) async throws {
@@ -186,16 +195,14 @@ struct ModelBoundaryTests {
   func `a model that leaves its isolation domain does not compile`(
     statements: String, message: String
   ) throws {
-    let compilation = try compile(
-      """
-      func use(_ database: Database) async throws {
-        let context = database.makeContext()
-        _ = context
-        \(statements)
-      }
-      """)
-    #expect(compilation.status != 0)
-    #expect(compilation.output.contains(message), "\(compilation.output)")
+    try expectRefusal(
+      of: """
+        func use(_ database: Database) async throws {
+          let context = database.makeContext()
+          _ = context
+          \(statements)
+        }
+        """, saying: message)
   }
 
   @Test(arguments: [
@@ -219,9 +226,7 @@ struct ModelBoundaryTests {
   func `what cannot be stored does not compile, and says what to do`(
     program: String, message: String
   ) throws {
-    let compilation = try compile("struct Plain {}\n" + program)
-    #expect(compilation.status != 0)
-    #expect(compilation.output.contains(message), "\(compilation.output)")
+    try expectRefusal(of: "struct Plain {}\n" + program, saying: message)
   }
 
   @Test

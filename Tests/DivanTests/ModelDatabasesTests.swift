@@ -20,7 +20,7 @@ struct ModelDatabasesTests {
     people.setContext(films, for: Picture.self)
   }
 
-  private class Human: Model {
+  private class Human: Model, Observable {
     @Persisted var name: String
     @Inverse(\Picture.cast) var pictures: [Picture]
   }
@@ -32,6 +32,7 @@ struct ModelDatabasesTests {
     @Persisted var star: Actor?
     @Persisted var cast: [Human]
     @Persisted var sequel: Picture?
+    @Inverse(\Picture.sequel) var prequels: [Picture]
   }
 
   private final class Keeper: Model {
@@ -112,6 +113,34 @@ struct ModelDatabasesTests {
     #expect(lang.pictures == [m])
     m.cast = []
     #expect(lang.pictures.isEmpty)
+  }
+
+  @Test func `who observes inverses is told of models of one ID in two databases`() throws {
+    let human = try human("m")
+    var picture: Picture? = Picture(in: films, id: "m")
+    let other = Picture(in: films, id: "n")
+    /// Whether who observes the first is told when something is changed, if somebody observes the second after it.
+    func isTold(
+      observing first: () -> Void, then second: () -> Void, of change: () -> Void
+    ) -> Bool {
+      let told = Recorder<Bool>()
+      withObservationTracking(first, onChange: { told.append(true) })
+      withObservationTracking(second, onChange: {})
+      change()
+      return told.all == [true]
+    }
+    let readHuman = { _ = human.pictures }
+    let readPicture = { _ = picture?.prequels }
+    #expect(isTold(observing: readHuman, then: readPicture) { other.cast = [human] })
+    #expect(isTold(observing: readPicture, then: readHuman) { other.sequel = picture })
+    other.sequel = nil
+    try films.saveAllModels()
+    // When one goes the other is told still.
+    let isToldStill = isTold(observing: readHuman, then: readPicture) {
+      picture = nil
+      other.cast = []
+    }
+    #expect(isToldStill)
   }
 
   @Test func `a rule that reaches into another database is refused, and nothing is deleted`() throws

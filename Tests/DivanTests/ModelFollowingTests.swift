@@ -98,6 +98,32 @@ struct ModelFollowingTests {
     #expect(todo.needsSave)
   }
 
+  @Test
+  func `a context that is dropped with something to save goes when the database is closed`()
+    async throws
+  {
+    var context: ModelContext? = makeContext()
+    weak let dropped = context
+    var errors: [DatabaseError.Code?] = []
+    context?.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
+    let updates = try #require(context?.updates)
+    let reading = Task { for try await _ in updates {} }
+    let live = try #require(context?.live(Query<Todo>()))
+    // It waits for the next change.
+    try await Task.sleep(for: .milliseconds(5))
+    do {
+      let todo = Todo(in: try #require(context), id: "a")
+      todo.text = "lost"
+    }
+    context = nil
+    #expect(dropped != nil)
+    try database.close()
+    try await wait { dropped == nil }
+    #expect(errors == [.closed])
+    _ = await reading.result
+    #expect(live.results.isEmpty)
+  }
+
   @Test func `without an actor nothing happens by itself`() throws {
     let context = database.makeContext(isolation: nil)
     #expect(context.core.tasks.isEmpty)

@@ -11,11 +11,16 @@ struct ModelHookTests {
     @Persisted var other: Noting?
     var notes: [String] = []
     var whenSaved: (Noting) throws -> Void = { _ in }
+    var whenLoaded: (Noting) -> Void = { _ in }
+    var whenValidated: () throws -> Void = {}
     var problems: [(message: String, property: String?)] = []
     var error: (any Error)?
 
     override func awakeFromInitializer() { notes.append("awake") }
-    override func didLoad() { notes.append("loaded \(text)") }
+    override func didLoad() {
+      notes.append("loaded \(text)")
+      whenLoaded(self)
+    }
 
     override func willSave(_ changedProperties: [String]) {
       notes.append("will save \(changedProperties.joined(separator: " "))")
@@ -26,6 +31,7 @@ struct ModelHookTests {
 
     override func validate(_ validation: inout ModelValidation) {
       notes.append("validated")
+      do { try whenValidated() } catch { self.error = error }
       for problem in problems { validation.fail(problem.message, property: problem.property) }
     }
 
@@ -164,5 +170,47 @@ struct ModelHookTests {
     #expect(validation.failures.isEmpty)
     validation.require(false, "always", property: "text")
     #expect(validation.failures.map(\.message) == ["always"])
+  }
+
+  @Test func `a model that another one deletes while it is validated is not saved`() throws {
+    let (a, b) = (Noting(in: context, id: "a"), Noting(in: context, id: "b"))
+    try context.saveAllModels()
+    (a.text, b.text) = ("x", "y")
+    a.whenValidated = { try b.delete() }
+    try context.saveAllModels()
+    #expect(a.error == nil && b.isDeleted && context.unsavedModels.isEmpty)
+    #expect(try database.snapshot().get("a")?["text"] == "x")
+    #expect(try !database.snapshot().exists("b"))
+  }
+
+  @Test func `models are told in the order of their IDs`() throws {
+    let ids = (10..<30).map { "m\($0)" }
+    struct Stop: Error {}
+    try database.write { transaction in
+      for id in ids { _ = try transaction.put(Document(id: id)) }
+    }
+    try database.write { transaction in
+      let context = transaction.models
+      let models = try ids.map { try #require(try context.model(Noting.self, $0)) }
+      var told: [String] = []
+      for model in models { model.whenLoaded = { told.append($0.id) } }
+      #expect(throws: Stop.self) {
+        try transaction.nested {
+          for id in ids.reversed() { _ = try transaction.overwrite(id, with: ["text": "x"]) }
+          try context.refresh()
+          #expect(told == ids)
+          told = []
+          throw Stop()
+        }
+      }
+      #expect(told == ids)
+    }
+    try context.refresh()
+    let models = try ids.map { try #require(try context.model(Noting.self, $0)) }
+    try database.write { transaction in
+      for id in ids { try transaction.purge(id) }
+    }
+    #expect(try context.core.refresh(settlesConflicts: true).deleted.map(\.id) == ids)
+    #expect(models.allSatisfy(\.isDeleted))
   }
 }

@@ -175,6 +175,35 @@ struct ModelIndexTests {
       error?.code == .invalidModelClass && error?.message.contains("model:declared.code") == true)
   }
 
+  class Owned: Model {
+    @Persisted(index: .unique) var name: String
+  }
+
+  class Labelled: Model {
+    @Persisted(index: .value) var name: String
+  }
+
+  @Test func `saving a class does not replace an index that another class declares`() throws {
+    let unique = DocumentIndex("model:name", on: "name", isUnique: true)
+    let first = database.makeContext()
+    let owned = Owned(in: first, id: "a")
+    owned.name = "A"
+    try owned.save()
+    #expect(try database.indexes() == [unique])
+    let context = database.makeContext()
+    let told = errors(of: context)
+    for name in ["B", "C"] {
+      let labelled = Labelled(in: context, id: name)
+      labelled.name = name
+      try labelled.save()
+    }
+    #expect(told.all == [.invalidModelClass])
+    #expect(try database.indexes() == [unique])
+    // Whoever asks for it gets it.
+    try database.addIndexes(for: Labelled.self)
+    #expect(try database.indexes() == [DocumentIndex("model:name", on: "name")])
+  }
+
   @Test func `duplicates keep a unique index from being made, and models can be saved`() throws {
     try database.write { transaction in
       for id in ["a", "b"] {

@@ -55,6 +55,18 @@ struct ModelInverseTests {
     return movie
   }
 
+  /// Whether who observes what an artist directed is told when something is done.
+  private func observing(_ artist: Artist, _ change: () throws -> Void) rethrows -> Bool {
+    let told = Mutex(false)
+    withObservationTracking {
+      _ = artist.directed
+    } onChange: {
+      told.withLock { $0 = true }
+    }
+    try change()
+    return told.withLock { $0 }
+  }
+
   @Test(arguments: [true, false])
   func `an inverse shows who refers to a model, by one reference or by several`(
     withIndex: Bool
@@ -175,14 +187,7 @@ struct ModelInverseTests {
     let x = movie("x")
     try context.saveAllModels()
     func isTold(of change: () throws -> Void) rethrows -> Bool {
-      let told = Mutex(false)
-      withObservationTracking {
-        _ = ada.directed
-      } onChange: {
-        told.withLock { $0 = true }
-      }
-      try change()
-      return told.withLock { $0 }
+      try observing(ada, change)
     }
     #expect(isTold { x.director = ada })
     #expect(!isTold { x.title = "X" })
@@ -197,6 +202,33 @@ struct ModelInverseTests {
         try database.write { try $0.put(Document(id: "z", ["type": "movie", "director": "ada"])) }
         try context.refresh()
       })
+  }
+
+  @Test func `who observes an inverse is told of what was changed here and deleted elsewhere`()
+    throws
+  {
+    try database.addIndexes(for: Artist.self)
+    let ada = Artist(in: context, id: "ada")
+    let x = movie("x")
+    try context.saveAllModels()
+    x.director = ada
+    try database.remove("x")
+    // With that the context moves on, and what is unsaved stays.
+    try movie("y").save()
+    #expect(ada.directed == [x])
+    #expect(try observing(ada) { try context.refresh() })
+    #expect(x.isDeleted && ada.directed == [])
+  }
+
+  @Test func `who observes an inverse of a new model is told of what its transaction has`() throws {
+    try database.addIndexes(for: Artist.self)
+    try database.write { transaction in
+      let context = transaction.makeContext()
+      let ada = Artist(in: context, id: "ada")
+      try transaction.put(Document(id: "z", ["type": "movie", "director": "ada"]))
+      #expect(try observing(ada) { try context.refresh() })
+      #expect(ada.directed.map(\.id) == ["z"])
+    }
   }
 
   @Test func `an inverse that cannot be read is empty, and the context is told`() throws {

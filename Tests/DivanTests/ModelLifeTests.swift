@@ -99,4 +99,44 @@ struct ModelLifeTests {
     held = []
     #expect(count <= 1)
   }
+
+  @Test func `changes of many, live queries and what is taken back hold no models either`() throws {
+    struct Stop: Error {}
+    func goRound() throws {
+      let context = database.makeContext()
+      context.undoLimit = 2
+      let some = context.live(Query<Counted>().filter { $0.number > 10 }.sort(\.number))
+      var changeCount = 0
+      some.onChange = { _ in changeCount += 1 }
+      _ = make(in: context)
+      try context.saveAllModels()
+      #expect(some.results.count == 9)
+      #expect(try context.update(Query<Counted>()) { $0.number += 1 } == ids.count)
+      #expect(some.results.count == 10 && changeCount > 1)
+      try database.write { transaction in
+        let models = transaction.models
+        let held = try #require(try models.model(Counted.self, ids[0]))
+        #expect(throws: Stop.self) {
+          try transaction.nested {
+            try models.update(Query<Counted>()) { $0.next = nil }
+            held.number = -1
+            held.others = [Counted(in: models)]
+            try models.saveAllModels()
+            try models.delete(Query<Counted>())
+            throw Stop()
+          }
+        }
+        #expect(!held.isDeleted && held.needsSave)
+      }
+      try context.delete(Query<Counted>())
+      #expect(some.results.isEmpty)
+      try database.write { transaction in
+        for id in ids { try transaction.purge(id) }
+      }
+    }
+    try goRound()
+    let first = count
+    for _ in 0..<5 { try goRound() }
+    #expect(count == first && first < ids.count)
+  }
 }

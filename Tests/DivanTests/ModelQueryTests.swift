@@ -32,6 +32,14 @@ struct ModelQueryTests {
     override class var documentType: String? { "step" }
   }
 
+  /// Changes itself when it was saved, as often as it is told.
+  private final class Echo: Model {
+    @Persisted var times: Int
+    @Persisted var last: Int
+    override class var documentType: String? { "echo" }
+    override func didSave() { if times < last { times += 1 } }
+  }
+
   private struct Stop: Error {}
 
   private let database: Database
@@ -196,6 +204,19 @@ struct ModelQueryTests {
       job.owner = bob
     }
     #expect(try context.model(Job.self, "j1")?.owner?.name == "Bob")
+  }
+
+  @Test func `what a hook changes when many were saved is saved with them`() throws {
+    try database.put("echo", #"{"last": 3, "times": 0, "type": "echo"}"#)
+    let context = database.makeContext()
+    context.undoLimit = 1
+    #expect(try context.update(Query<Echo>()) { $0.times = 1 } == 1)
+    #expect(try database.snapshot().get("echo")?["times"] == 3)
+    try context.undo()
+    #expect(try database.snapshot().get("echo")?["times"] == 0)
+    // One that never ends is told of, and nothing is changed.
+    #expect(code { try context.update(Query<Echo>()) { $0.last = 100 } } == .invalidModel)
+    #expect(try database.snapshot().get("echo")?["last"] == 3)
   }
 
   @Test func `a model that leaves its change can be read, and nothing else`() throws {

@@ -112,4 +112,13 @@ struct ModelRegistryTests {
     #expect(type(of: try #require(try context.model(Show.self, "x"))) == Show.self)
     #expect(type(of: try #require(try context.model(Show.self, "s"))) == Show.self)
   }
+
+  @Test func `of a document with two types the class counts that was registered first`() throws {
+    try database.put("p", #"{"type": "film", "kind": "place"}"#)
+    let (film, place) = (
+      try ModelRegistry(Film.self, Place.self), try ModelRegistry(Place.self, Film.self)
+    )
+    #expect(try database.makeContext(film).model(Model.self, "p") is Film)
+    #expect(try database.makeContext(place).model(Model.self, "p") is Place)
+  }
 }

@@ -1,4 +1,6 @@
 import Foundation
+import Observation
+import ProofKit
 import Testing
 
 @testable import Divan
@@ -24,6 +26,11 @@ struct ModelTakeBackTests {
         throw Failure()
       }
     }
+  }
+
+  private final class Counter: Model, Observable {
+    @Persisted var mine: Int
+    @Persisted var theirs: Int
   }
 
   private final class Member: Model {
@@ -113,6 +120,27 @@ struct ModelTakeBackTests {
       #expect(todo.text == "x" && context.canRedo && !context.canUndo)
     }
     #expect(try database.read { try $0.get("t")?["text"] } == "x")
+  }
+
+  @Test func `who observes what came with saving is told when that is taken back`() throws {
+    try database.put("c", #"{"mine": 1, "theirs": 1}"#)
+    try database.write { transaction in
+      let counter = try #require(try transaction.models.model(Counter.self, "c"))
+      let told = Recorder<String>()
+      try takingBack(transaction) {
+        _ = try transaction.overwrite("c", with: ["mine": 1, "theirs": 2])
+        counter.mine = 2
+        try counter.save()
+        #expect(counter.theirs == 2)
+        withObservationTracking {
+          _ = counter.theirs
+        } onChange: {
+          told.append("theirs")
+        }
+      }
+      #expect(told.all == ["theirs"])
+      #expect(counter.theirs == 1 && counter.mine == 2)
+    }
   }
 
   @Test func `what was saved before nested changes stays saved when they are taken back`() throws {

@@ -121,6 +121,15 @@ struct ModelUndoTests {
     #expect(try database.snapshot().tombstone("a")?.properties == ["was": "first"])
   }
 
+  @Test func `a deletion of a model that nobody holds any more is made again with its tombstone`()
+    throws
+  {
+    try note("a").delete()
+    try context.undo()
+    try context.redo()
+    #expect(try database.snapshot().tombstone("a")?.properties == ["was": "first"])
+  }
+
   @Test func `attachments come back`() throws {
     let a = try note("a")
     a.attachments["x"] = Document.Attachment(contentType: "text/plain", Data([1, 2]))

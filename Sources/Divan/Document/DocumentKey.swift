@@ -8,4 +8,7 @@ struct DocumentKey: Hashable {
 
   // Texts of the same bytes have the same hash, as all do that are equal.
   static func == (a: Self, b: Self) -> Bool { haveSameUTF8(a.id, b.id) }
+
+  /// The order of the store: that of the bytes.
+  static func isOrdered(_ a: Self, _ b: Self) -> Bool { compareUTF8(a.id, b.id) < 0 }
 }

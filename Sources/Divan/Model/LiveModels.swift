@@ -1,3 +1,5 @@
+import DivanLog
+
 /// The models of a context that anybody holds, by the IDs of their documents.
 ///
 /// It holds none of them.
@@ -13,6 +15,11 @@ struct LiveModels {
   var isEmpty: Bool { models.isEmpty }
   /// In no order.
   var all: [Model] { models.values.compactMap(\.model) }
+
+  /// The order in which models are told of something, so that what their hooks do is the same each time.
+  static func isOrdered(_ a: Model, _ b: Model) -> Bool {
+    compareUTF8(a.documentID, b.documentID) < 0
+  }
 
   /// The model of an ID; nil if there is none.
   subscript(id: String) -> Model? { models[DocumentKey(id)]?.model }

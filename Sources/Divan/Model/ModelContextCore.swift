@@ -62,8 +62,8 @@ final class ModelContextCore {
   var reversals = ModelReversals()
   /// The classes whose models are in other contexts.
   var elsewhere: [ModelElsewhere] = []
-  /// The models whose inverses somebody observes.
-  var inverseReaders: [DocumentKey: WeakModel] = [:]
+  /// The models whose inverses somebody observes, by their IDs; those of two databases may have the same.
+  var inverseReaders: [DocumentKey: [WeakModel]] = [:]
 
   struct WeakModel {
     weak var model: Model?

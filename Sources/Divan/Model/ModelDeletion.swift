@@ -95,7 +95,7 @@ extension ModelContextCore {
     }
     // In a conflict all other branches end, too.
     _ = try transaction.delete(id: model.id)
-    return SavedChange(id: model.id, before: document, after: nil)
+    return SavedChange(id: model.id, before: document, after: nil, tombstone: tombstone)
   }
 }
 

@@ -12,7 +12,7 @@ extension ModelContextCore {
 
   /// Takes out a model that is going.
   func forget(_ id: String) {
-    if live.forget(id), !inverseReaders.isEmpty { inverseReaders[DocumentKey(id)] = nil }
+    if live.forget(id), !inverseReaders.isEmpty { forgetInverseReaders(DocumentKey(id)) }
   }
 
   /// Puts in a new model that is in no context, and those that it refers to.

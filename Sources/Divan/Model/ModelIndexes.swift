@@ -206,7 +206,8 @@ extension Database {
   /// These are the ones of ``Persisted`` properties with an `index`, those in ``Model/indexes``, and those that ``Inverse``
   /// properties look into. To be called when the database was opened, before anything is saved; see
   /// ``addIndex(_:progress:)`` for what it costs. A context that saves models of a class for the first time makes what is
-  /// missing then, and tells its ``ModelContext/errorHandler`` if it cannot.
+  /// missing then, and tells its ``ModelContext/errorHandler`` if it cannot: with ``DatabaseError/Code/invalidModelClass``
+  /// if another class has declared another index of that name since the database was opened, which stays.
   ///
   /// If a class declares a ``Model/documentType``, its indexes have the documents of that type only, are called `model:`, the
   /// type, a dot and the keys of the properties, and what is unique is so among these. If it declares none, they have all
@@ -235,6 +236,7 @@ extension Database {
       wanted += declared.indexes + known.inverses.map(\.index)
     }
     try ModelIndexes.requireOneMeaning(of: wanted)
+    for index in wanted { DeclaredIndexes.of(store).set(index) }
     for (number, index) in wanted.enumerated() {
       try addDeclaredIndex(index) { share in
         progress?((Double(number) + share) / Double(wanted.count)) ?? true
@@ -255,7 +257,7 @@ extension Database {
 extension ModelContextCore {
   /// Makes the indexes of classes whose models are saved for the first time, before they are.
   ///
-  /// What cannot be made is told, and keeps nothing from being saved.
+  /// What cannot be made is told, and keeps nothing from being saved. An index that another class has declared stays.
   func addDeclaredIndexes(of classes: some Sequence<ModelClass>) {
     guard case .database(let database) = source else { return }
     for known in classes {
@@ -264,6 +266,7 @@ extension ModelContextCore {
       if let refusal = declared.refusal { handle?.errorHandler?(refusal) }
       for index in declared.indexes {
         do {
+          try DeclaredIndexes.of(database.store).add(index)
           if try !requireSnapshot().hasIndex(index) { try database.addDeclaredIndex(index) }
         } catch let error as DatabaseError where error.code == .nestedWrite {
           // Nothing can be saved now either, which is told at once.

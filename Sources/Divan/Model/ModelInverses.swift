@@ -131,7 +131,8 @@ extension ModelContextCore {
     let missing = missingIndexes
     missingIndexes = []
     scannedReferences = [:]
-    for index in missing {
+    // Always in the same order: they are stored.
+    for index in missing.sorted(by: { compareUTF8($0.name, $1.name) < 0 }) {
       do {
         try database.addIndex(index)
       } catch {
@@ -145,20 +146,32 @@ extension ModelContextCore {
   // MARK: Observing
 
   func noteInverseRead(by model: Model) {
-    inverseReaders[DocumentKey(model.id)] = WeakModel(model: model)
+    let key = DocumentKey(model.id)
+    var readers = inverseReaders[key] ?? []
+    guard !readers.contains(where: { $0.model === model }) else { return }
+    readers.removeAll { $0.model == nil }
+    inverseReaders[key] = readers + [WeakModel(model: model)]
+  }
+
+  /// Lets go of readers of an ID that are gone.
+  func forgetInverseReaders(_ key: DocumentKey) {
+    guard let readers = inverseReaders[key]?.filter({ $0.model != nil }) else { return }
+    inverseReaders[key] = readers.isEmpty ? nil : readers
   }
 
   /// Tells those who observe inverses of models that references to these came or went.
   func announceInverses(of targets: some Sequence<DocumentKey>) {
     guard !inverseReaders.isEmpty else { return }
-    for key in targets { inverseReaders[key]?.model?.announceInverses() }
+    for key in targets {
+      for reader in inverseReaders[key] ?? [] { reader.model?.announceInverses() }
+    }
   }
 
   /// Tells all of them that references may have come or gone.
   func announceInverses() {
     guard !inverseReaders.isEmpty else { return }
-    inverseReaders = inverseReaders.filter { $0.value.model != nil }
-    for reader in inverseReaders.values.compactMap(\.model) { reader.announceInverses() }
+    for key in inverseReaders.keys { forgetInverseReaders(key) }
+    for reader in inverseReaders.values.joined().compactMap(\.model) { reader.announceInverses() }
   }
 }
 

@@ -16,8 +16,8 @@ extension ModelContext {
   /// a context of the transaction, and are over with the call: see ``WriteTransaction/models``. What they refer to may be
   /// set to models of this context. New models that they come to refer to are saved with them, hooks and
   /// ``Model/validate(_:)`` are called as by ``saveModels(_:)``, some hundreds at a time, and what was unsaved in this context stays
-  /// so. `change` must not save with this context, unless that is one of a transaction: it would be a transaction within another, which
-  /// throws ``DatabaseError`` with the code `nestedWrite`.
+  /// so. What ``Model/didSave()`` changes is saved, too, up to sixteen times. `change` must not save with this context, unless that
+  /// is one of a transaction: it would be a transaction within another, which throws ``DatabaseError`` with the code `nestedWrite`.
   ///
   /// Afterwards this context's models show what was changed, and it can be taken back with ``undo()`` as one. Unsaved changes of
   /// models that the query means stay unsaved, as if somebody else had changed the documents: saving them
@@ -27,8 +27,8 @@ extension ModelContext {
   ///   - query: what is meant.
   ///   - change: changes one model; it may delete it, or others, too.
   /// - Returns: how many models `change` was called with.
-  /// - Throws: what finding models and ``saveModels(_:)`` throw, and what `change` throws; ``DatabaseError/Code/readOnly`` in a
-  ///   context of a snapshot.
+  /// - Throws: what finding models and ``saveModels(_:)`` throw, and what `change` throws; ``DatabaseError/Code/invalidModel`` if
+  ///   ``Model/didSave()`` changes models still after that; ``DatabaseError/Code/readOnly`` in a context of a snapshot.
   @discardableResult
   public func update<M: Model>(
     _ query: Query<M>, _ change: (M) throws -> Void
@@ -56,6 +56,9 @@ extension ModelContextCore {
   /// How many models are changed before these are saved, and let go of.
   private static let pieceCount = 256
 
+  /// How often they are saved while ``Model/didSave()`` changes models.
+  private static let saveLimit = 16
+
   fileprivate func update<M: Model>(
     _ query: Query<M>, _ change: (M) throws -> Void
   ) throws -> Int {
@@ -75,7 +78,7 @@ extension ModelContextCore {
           count += 1
           try change(model)
         }
-        try piece.saveAllModels()
+        try piece.core.saveUntilClean()
         changes += piece.core.undoHistory.done.joined()
         ids = ids.dropFirst(ModelContextCore.pieceCount)
       }
@@ -95,6 +98,19 @@ extension ModelContextCore {
     piece.undoLimit = undoHistory.isOn ? .max : 0
     piece.core.elsewhere = elsewhere
     return piece
+  }
+
+  /// Saves what is unsaved, and what hooks changed when it was.
+  private func saveUntilClean() throws {
+    for _ in 0..<ModelContextCore.saveLimit where !unsaved.isEmpty {
+      try save(unsavedModels, isEverything: true)
+    }
+    guard let model = unsavedModels.first else { return }
+    throw DatabaseError(
+      .invalidModel,
+      "nothing was changed: models are unsaved still after they were saved \(ModelContextCore.saveLimit) times",
+      hint: "Let `didSave` change models only if there is something to change",
+      documentID: model.documentID)
   }
 
   private static var pieceIsOver: DatabaseError {

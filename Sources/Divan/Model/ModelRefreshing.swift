@@ -27,9 +27,12 @@ extension ModelContextCore {
 
   /// Looks at those again whose documents were changed without their taking that over.
   private func updateOutdated(settlesConflicts: Bool, _ taken: inout ModelUpdate) throws {
+    // In a transaction documents may have come that refer to models which are new themselves.
+    guard !outdated.isEmpty || isInTransaction else { return }
+    defer { announceInverses() }
     let newest = try requireSnapshot()
     var firstError: (any Error)?
-    for key in outdated {
+    for key in outdated.sorted(by: DocumentKey.isOrdered) {
       do {
         guard let model = known(key.id) else {
           outdated.remove(key)
@@ -52,7 +55,7 @@ extension ModelContextCore {
   func showAgain(_ models: [Model]) {
     guard !models.isEmpty else { return }
     _ = telling { taken in
-      for model in models {
+      for model in models.sorted(by: LiveModels.isOrdered) {
         do {
           let document = try requireSnapshot().get(model.id)
           try update(model, document, settlesConflicts: true, &taken)
@@ -97,7 +100,7 @@ extension ModelContextCore {
     if newest.hasPurged(since: last) {
       defer { announceInverses() }
       // Purges are no changes: nothing but looking tells of them.
-      for model in live.all where model.state == .stored {
+      for model in live.all.sorted(by: LiveModels.isOrdered) where model.state == .stored {
         if try newest.exists(model.id) { continue }
         try update(model, nil, settlesConflicts: settlesConflicts, &taken)
       }

@@ -1,3 +1,5 @@
+import DivanLog
+
 /// Which class of models documents are of, by their `type`.
 ///
 /// ```swift
@@ -9,8 +11,8 @@
 /// Without one, a document becomes a model of the class that is asked for.
 public struct ModelRegistry: Sendable {
   private var classes: [String: Model.Type] = [:]
-  /// Where documents say what they are.
-  private var typeKeys: Set<String> = []
+  /// Where documents say what they are, each once, in the order in which their classes came.
+  private var typeKeys: [String] = []
   private let chooser: (@Sendable (_ type: String) -> Model.Type?)?
 
   /// Makes a registry of classes, each of which declares a ``Model/documentType``.
@@ -24,7 +26,7 @@ public struct ModelRegistry: Sendable {
     _ classes: Model.Type..., chooser: (@Sendable (_ type: String) -> Model.Type?)? = nil
   ) throws {
     self.chooser = chooser
-    if chooser != nil { typeKeys.insert(Model.documentTypeKey) }
+    if chooser != nil { typeKeys.append(Model.documentTypeKey) }
     for each in classes { try register(each) }
   }
 
@@ -44,7 +46,8 @@ public struct ModelRegistry: Sendable {
         "\(other) and \(type) both declare the document type \(name.debugDescription)")
     }
     classes[name] = type
-    typeKeys.insert(type.documentTypeKey)
+    let key = type.documentTypeKey
+    if !typeKeys.contains(where: { haveSameUTF8($0, key) }) { typeKeys.append(key) }
   }
 
   /// The class of the documents that have this type.

@@ -86,10 +86,10 @@ extension ModelReversal {
     /// Makes the model unsaved again, with the values that it was saved with; what was changed since stays.
     fileprivate func takeBack(_ model: Model) {
       let properties = model.modelClass.properties
-      let paths = properties.filter {
-        changed.contains($0.place.index) && model.modelClass.isObservable
-      }
-      .map { $0.observationPath(in: model) }
+      let paths: [ModelObservation.Path] =
+        model.observers == nil
+        ? []
+        : properties.filter { isOther($0, in: model) }.map { $0.observationPath(in: model) }
       model.announcing(paths + ModelObservation.otherPaths) {
         model.body = saved
         for property in properties where !property.isDirty(in: model) {
@@ -106,6 +106,15 @@ extension ModelReversal {
         model.extras = extras.map { $0.adding(model.extras) } ?? model.extras
         model.isChanged = model.isChanged || !changed.isEmpty || model.extras?.isChanged ?? false
       }
+    }
+
+    /// Whether a property may become another one by that: it was changed here, or others changed it, which came with
+    /// saving.
+    private func isOther(_ property: any ModelProperty, in model: Model) -> Bool {
+      guard !changed.contains(property.place.index) else { return true }
+      guard !property.isDirty(in: model), let body else { return false }
+      let key = property.key
+      return (try? model.body?.property(key)?.bytes) != (try? body.property(key)?.bytes)
     }
   }
 }

@@ -51,6 +51,8 @@ extension ModelContextCore {
       model.validate(&validation)
       failures += validation.failures
     }
+    // One may have deleted another.
+    chosen.removeAll { !$0.isUnsaved }
     guard let first = failures.first else { return chosen }
     let error = InvalidModelsError(failures: failures)
     throw DatabaseError(

@@ -5,9 +5,13 @@ struct SavedChange {
   let id: String
   let before: Document?
   let after: Document?
+  /// What a deletion left; nil where nothing was deleted.
+  var tombstone: Value.Object?
 
   /// What takes it back.
-  var reversed: SavedChange { SavedChange(id: id, before: after, after: before) }
+  var reversed: SavedChange {
+    SavedChange(id: id, before: after, after: before, tombstone: tombstone)
+  }
 }
 
 /// What a context can take back, and make again.
@@ -93,7 +97,9 @@ extension ModelContextCore {
   ) throws {
     try write { transaction in
       for change in changes {
-        try change.make(known(change.id)?.tombstoneProperties ?? [:], in: transaction)
+        // Nobody may hold the model any more that was deleted.
+        let tombstone = change.tombstone ?? known(change.id)?.tombstoneProperties ?? [:]
+        try change.make(tombstone, in: transaction)
       }
     }
     // Before the models hear of it: their hooks may save.
