@@ -211,6 +211,6 @@ struct ModelHookTests {
       for id in ids { try transaction.purge(id) }
     }
     #expect(try context.core.refresh(settlesConflicts: true).deleted.map(\.id) == ids)
-    #expect(models.allSatisfy(\.isDeleted))
+    #expect(models.filter { $0.isDeleted } == models)
   }
 }

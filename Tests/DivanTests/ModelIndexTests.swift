@@ -1,5 +1,6 @@
 import Divan
 import Foundation
+import ProofKit
 import Testing
 
 /// Indexes that classes of models declare.
