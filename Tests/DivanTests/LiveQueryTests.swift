@@ -250,14 +250,14 @@ struct LiveQueryTests {
   }
 
   @Test func `whatever has changed is told of, though a step between has failed`() throws {
-    let context = database.makeContext()
-    context.isStrict = true
     func write(_ id: String, _ count: Int, text: String) throws {
       try database.put(
         id, #"{"type": "note", "count": \#(count), "isOpen": true, "text": \#(text)}"#)
     }
     try put("a", 1)
     try put("c", 2)
+    let context = database.makeContext()
+    context.isStrict = true
     let live = context.live(open)
     let models = live.results
     var changes: [ListDifference] = []

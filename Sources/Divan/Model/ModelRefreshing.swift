@@ -9,6 +9,7 @@ extension ModelContextCore {
   /// - Throws: whatever reading throws.
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
+    try requireReadable()
     defer { updateLiveQueries() }
     return try telling { (taken) throws in
       try advance(settlesConflicts: settlesConflicts, &taken)
