@@ -388,4 +388,37 @@ struct DocumentIndexTests {
       #expect(try view.step(&scan) == nil)
     }
   }
+
+  /// Once, it began a second checkpoint beside one that the database was writing, which trapped.
+  @Test
+  func `an index that was made waits with its checkpoint for what the database does by itself`()
+    throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<40)
+    let (isBusy, mayGoOn, isMade) = (
+      DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+    )
+    let order = Mutex<[String]>([])
+    DispatchQueue.global().async {
+      try? database.store.maintenance.exclusively(database.store) {
+        isBusy.signal()
+        mayGoOn.wait()
+        order.withLock { $0.append("step") }
+      }
+    }
+    isBusy.wait()
+    let byYear = store.byYear
+    DispatchQueue.global().async {
+      try? database.addIndex(byYear)
+      order.withLock { $0.append("index") }
+      isMade.signal()
+    }
+    while try database.indexes().isEmpty {}
+    #expect(isMade.wait(timeout: .now() + .milliseconds(30)) == .timedOut)
+    mayGoOn.signal()
+    isMade.wait()
+    #expect(order.withLock { $0 } == ["step", "index"])
+    #expect(try database.check().isSound)
+  }
 }

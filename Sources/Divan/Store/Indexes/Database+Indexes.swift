@@ -36,8 +36,9 @@ extension Database {
       _ = try? removeIndex(named: index.name, number: kept.number)
       throw error
     }
-    // Until then an opening after a crash would have to make it anew. It is no harm if that fails now.
-    try? store.writeCheckpoint()
+    // Until then an opening after a crash would have to make it anew. It is no harm if that fails now. The database
+    // may be writing a checkpoint by itself just now, and there is never more than one.
+    try? writeCheckpoint()
   }
 
   /// Takes an index away.
