@@ -421,4 +421,13 @@ struct DocumentIndexTests {
     #expect(order.withLock { $0 } == ["step", "index"])
     #expect(try database.check().isSound)
   }
+
+  @Test func `a declaration that is not allowed takes the place of no index`() throws {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    let wide = DocumentIndex("by year", paths: (0..<9).map { ["property \($0)"] })
+    let error = #expect(throws: DatabaseError.self) { try database.addDeclaredIndex(wide) }
+    #expect(error?.code == .invalidIndex)
+    #expect(try database.indexes() == [store.byYear])
+  }
 }

@@ -236,6 +236,7 @@ extension Database {
       wanted += declared.indexes + known.inverses.map(\.index)
     }
     try ModelIndexes.requireOneMeaning(of: wanted)
+    for index in wanted { try index.validate(path) }
     for index in wanted { DeclaredIndexes.of(store).set(index) }
     for (number, index) in wanted.enumerated() {
       try addDeclaredIndex(index) { share in
@@ -248,6 +249,8 @@ extension Database {
   func addDeclaredIndex(
     _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
   ) throws {
+    // Before the other one goes.
+    try index.validate(path)
     let other = try indexes().first { haveSameUTF8($0.name, index.name) }
     if let other, other != index { try removeIndex(named: index.name) }
     try addIndex(index, progress: progress)

@@ -216,7 +216,9 @@ extension LiveRows {
     for row in shift.shown where row.content == nil {
       if isCancelled() { throw Database.cancelledError }
       guard let document = try view.document(row.id) else {
-        preconditionFailure("A document that was found in a version is not in it")
+        throw DatabaseError(
+          .damaged, "the index finds the document among others, and not by its ID",
+          documentID: row.id)
       }
       exchanged.append((row, row.with(try load(document))))
     }
