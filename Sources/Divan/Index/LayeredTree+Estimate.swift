@@ -8,14 +8,10 @@ extension LayeredTree {
   func estimatedCount(from lower: KeyBound, to upper: KeyBound) throws(PageError) -> Int {
     var count = 0.0
     for tree in [overlay, frozen].compactMap({ $0 }) where !tree.isEmpty {
-      count +=
-        (tree.share(below: upper, isUpper: true) - tree.share(below: lower, isUpper: false))
-        * Double(tree.count)
+      count += tree.share(between: lower, upper) * Double(tree.count)
     }
     for run in runs {
-      let end = try run.share(below: upper, isUpper: true, mergeCount: mergeCount)
-      let start = try run.share(below: lower, isUpper: false, mergeCount: mergeCount)
-      count += (end - start) * Double(run.count)
+      count += try run.share(between: lower, upper, mergeCount: mergeCount) * Double(run.count)
     }
     return max(0, Int(count.rounded()))
   }
@@ -43,43 +39,88 @@ extension NodePage {
 }
 
 extension BTree {
-  /// The share of all entries that comes before a bound.
-  fileprivate func share(below bound: KeyBound, isUpper: Bool) -> Double {
+  /// The share of all entries that lies between two bounds.
+  fileprivate func share(between lower: KeyBound, _ upper: KeyBound) -> Double {
     var node = root
-    var share = 0.0
     var weight = 1.0
     while node.level > 0 {
-      let index = node.page.child(of: bound, isUpper: isUpper)
-      weight /= Double(node.page.count + 1)
-      share += weight * Double(index)
-      node = node.child(index)
+      let first = node.page.child(of: lower, isUpper: false)
+      let last = node.page.child(of: upper, isUpper: true)
+      let count = Double(node.page.count + 1)
+      guard first == last else {
+        let start = Double(first) + BTree.share(of: node.child(first), below: lower, isUpper: false)
+        let end = Double(last) + BTree.share(of: node.child(last), below: upper, isUpper: true)
+        return weight * (end - start) / count
+      }
+      weight /= count
+      node = node.child(first)
     }
-    return share + weight * node.page.share(before: bound, isUpper: isUpper)
+    return weight
+      * (node.page.share(before: upper, isUpper: true)
+        - node.page.share(before: lower, isUpper: false))
+  }
+
+  /// The share of a node's entries that comes before a bound.
+  private static func share(of node: Node, below bound: KeyBound, isUpper: Bool) -> Double {
+    guard node.level > 0 else { return node.page.share(before: bound, isUpper: isUpper) }
+    let index = node.page.child(of: bound, isUpper: isUpper)
+    let inner = share(of: node.child(index), below: bound, isUpper: isUpper)
+    return (Double(index) + inner) / Double(node.page.count + 1)
   }
 }
 
 extension Run {
-  /// The share of all entries that comes before a bound.
+  /// The share of all entries that lies between two bounds.
   fileprivate func share(
-    below bound: KeyBound, isUpper: Bool, mergeCount: Int
+    between lower: KeyBound, _ upper: KeyBound, mergeCount: Int
   ) throws(PageError) -> Double {
     var page = try page(summary.root, level: summary.height, mergeCount: mergeCount)
-    var share = 0.0
     var weight = 1.0
     var level = summary.height
     while level > 0 {
       level -= 1
       // The page's owner may be held by nothing else.
-      let (index, number, count) = withExtendedLifetime(page) {
-        let index = page.view.child(of: bound, isUpper: isUpper)
-        return (index, page.view.childNumber(index), page.view.count)
+      let (first, last, count) = withExtendedLifetime(page) {
+        (
+          page.view.edge(lower, isUpper: false), page.view.edge(upper, isUpper: true),
+          Double(page.view.count + 1)
+        )
       }
-      weight /= Double(count + 1)
-      share += weight * Double(index)
-      page = try self.page(number, level: level, mergeCount: mergeCount)
+      guard first.index == last.index else {
+        let start = try share(of: first.child, level, below: lower, isUpper: false, mergeCount)
+        let end = try share(of: last.child, level, below: upper, isUpper: true, mergeCount)
+        return weight * (Double(last.index - first.index) + end - start) / count
+      }
+      weight /= count
+      page = try self.page(first.child, level: level, mergeCount: mergeCount)
     }
     return withExtendedLifetime(page) {
-      share + weight * page.view.share(before: bound, isUpper: isUpper)
+      weight
+        * (page.view.share(before: upper, isUpper: true)
+          - page.view.share(before: lower, isUpper: false))
     }
+  }
+
+  /// The share of the entries below a page that comes before a bound.
+  private func share(
+    of number: UInt32, _ level: Int, below bound: KeyBound, isUpper: Bool, _ mergeCount: Int
+  ) throws(PageError) -> Double {
+    let page = try page(number, level: level, mergeCount: mergeCount)
+    guard level > 0 else {
+      return withExtendedLifetime(page) { page.view.share(before: bound, isUpper: isUpper) }
+    }
+    let (edge, count) = withExtendedLifetime(page) {
+      (page.view.edge(bound, isUpper: isUpper), Double(page.view.count + 1))
+    }
+    let inner = try share(of: edge.child, level - 1, below: bound, isUpper: isUpper, mergeCount)
+    return (Double(edge.index) + inner) / count
+  }
+}
+
+extension NodePage {
+  /// Which child a bound leads to, and the number of its page.
+  fileprivate func edge(_ bound: KeyBound, isUpper: Bool) -> (index: Int, child: UInt32) {
+    let index = child(of: bound, isUpper: isUpper)
+    return (index, childNumber(index))
   }
 }

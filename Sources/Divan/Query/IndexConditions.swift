@@ -36,7 +36,7 @@ struct PropertyConditions {
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
   private var upper: IndexRange.End?
-  private var bounds: Set<Int> = []
+  private var bounds = FilterPartSet()
   /// Whether no value can be within the bounds.
   private var isNothing = false
 
@@ -68,16 +68,20 @@ struct PropertyConditions {
   }
 
   /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
-  var lookup: (ranges: [IndexRange.Kind], answered: Set<Int>)? {
+  var lookup: (ranges: [IndexRange.Kind], answered: FilterPartSet)? {
     if let equals {
+      let answered = FilterPartSet(equals.part)
+      if equals.values.count == 1 {
+        return (equals.values[0].isNotANumber ? [] : [.equal(equals.values[0])], answered)
+      }
       var seen: Set<[UInt8]> = []
       // Nothing is equal to what is no number.
       let distinct = equals.values.filter {
         !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
       }
-      return (distinct.map { .equal($0) }, [equals.part])
+      return (distinct.map { .equal($0) }, answered)
     }
-    if let prefix { return ([.prefix(prefix.text)], [prefix.part]) }
+    if let prefix { return ([.prefix(prefix.text)], FilterPartSet(prefix.part)) }
     if bounds.isEmpty { return nil }
     return (isNothing ? [] : [.between(lower, upper)], bounds)
   }

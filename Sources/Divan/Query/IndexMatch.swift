@@ -9,7 +9,7 @@ struct IndexMatch {
   let kept: KeptIndex
   private(set) var ranges: [[IndexRange.Kind]] = [[]]
   /// The parts of the filter that need not be asked again.
-  private(set) var answered: Set<Int>
+  private(set) var answered: FilterPartSet
   /// Whether documents that have no entry cannot fulfil the filter.
   private(set) var isWhole: Bool
 
@@ -22,48 +22,12 @@ struct IndexMatch {
   private static let productLimit = 256
 }
 
-/// The parts of a filter that must all be true, as indexes are matched with them.
-struct FilterParts {
-  let parts: [FilterExpression]
-  /// What is true of every document that is looked for, besides, and asked by somebody else.
-  let given: [FilterExpression]
-
-  init(_ parts: [FilterExpression], given: [FilterExpression] = []) {
-    self.parts = parts
-    self.given = given
-  }
-
-  /// What is left to be asked.
-  func rest(without answered: Set<Int>) -> FilterExpression {
-    .joining(parts.enumerated().filter { !answered.contains($0.offset) }.map(\.element))
-  }
-
-  /// Whether what fulfils all parts fulfils a condition.
-  func imply(_ condition: IndexCondition) -> Bool {
-    parts.contains { $0.implies(condition) } || given.contains { $0.implies(condition) }
-  }
-
-  /// Whether what fulfils all parts has a property, which may be null.
-  private func implyProperty(_ path: [String]) -> Bool {
-    (parts + given).contains { part in
-      if case .not(.test(let other, .isMissing)) = part { return other.leads(to: path) }
-      return part.implies(IndexCondition(path: path, .isPresent))
-    }
-  }
-
-  /// The values that a property is said to have, if it is one.
-  func constant(_ path: QueryPath) -> Value? {
-    for part in parts + given {
-      if case .test(path, .equal(let value)) = part, !value.isNotANumber { return value }
-    }
-    return nil
-  }
-
+extension FilterParts {
   /// What an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the elements of
   /// arrays and several parts ask for any of these.
   func matches(_ kept: KeptIndex) -> [IndexMatch] {
     let index = kept.index
-    var answered: Set<Int> = []
+    var answered = FilterPartSet()
     for condition in index.conditions {
       guard imply(condition) else { return [] }
       for (number, part) in parts.enumerated() where part.isSame(as: condition) {

@@ -95,9 +95,8 @@ extension QueryRun {
       return try rows.forEach { try emitNext($0.hit) }
     }
 
-    for range in access.ranges {
-      var entries = try IndexEntryCursor(
-        view, access.kept, IndexRange(range), descending: order.descending)
+    for number in access.ranges.indices {
+      var entries = try access.entries(number, in: view, descending: order.descending)
       while let (id, value) = try entries.nextEntry() {
         try stopIfCancelled()
         tally.entriesRead += 1

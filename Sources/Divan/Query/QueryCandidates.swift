@@ -22,8 +22,8 @@ extension QueryRun {
         guard try body(id, nil) else { return }
       }
     case .index(let index) where index.isOneValue || !isOrdered && index.hasEachOnce:
-      for range in index.ranges {
-        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+      for number in index.ranges.indices {
+        var entries = try index.entries(number, in: view)
         while let id = try entries.next() {
           tally.entriesRead += 1
           guard try body(id, nil) else { return }
@@ -49,8 +49,8 @@ extension QueryRun {
   /// How many entries ranges of an index have.
   func countEntries(of index: IndexAccess) throws -> Int {
     var count = 0
-    for range in index.ranges {
-      var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+    for number in index.ranges.indices {
+      var entries = try index.entries(number, in: view)
       count += try entries.countRest()
     }
     tally.entriesRead += count
@@ -70,8 +70,8 @@ extension QueryRun {
     case .union(let accesses):
       for access in accesses { found.formUnion(try ids(of: access)) }
     case .index(let index):
-      for range in index.ranges {
-        var entries = try IndexEntryCursor(view, index.kept, IndexRange(range), descending: false)
+      for number in index.ranges.indices {
+        var entries = try index.entries(number, in: view)
         while let id = try entries.nextID() {
           try stopIfCancelled()
           tally.entriesRead += 1

@@ -67,7 +67,7 @@ struct AccessChoice {
   /// What it takes to find all of them, without looking at any.
   var effort: QueryEffort
   /// The parts of the filter that need not be asked again.
-  var answered: Set<Int> = []
+  var answered = FilterPartSet()
   /// Whether finding a candidate is reading it.
   var isWalk = false
   /// Whether candidates come one by one in the order of their IDs.
@@ -87,12 +87,12 @@ struct QueryOutlook {
   let shares: [Double]
 
   /// The share of candidates that fulfils the rest of the filter.
-  func share(without answered: Set<Int>) -> Double {
+  func share(without answered: FilterPartSet) -> Double {
     shares.enumerated().reduce(1) { answered.contains($1.offset) ? $0 : $0 * $1.element }
   }
 
   /// The share of documents that fulfil some parts.
-  func share(of parts: Set<Int>) -> Double { parts.sorted().reduce(1) { $0 * shares[$1] } }
+  func share(of parts: FilterPartSet) -> Double { parts.reduce(1) { $0 * shares[$1] } }
 
   /// The share of candidates that must be looked at until enough results are found.
   func shareToWalk(_ choice: AccessChoice) -> Double {
@@ -101,6 +101,19 @@ struct QueryOutlook {
     let results = choice.found * share(without: choice.answered)
     let needed = wanted * (isAnswered ? 1 : QueryGuess.caution)
     return results <= needed ? 1 : needed / results
+  }
+
+  /// The choice that costs the least; of two that cost as much the first: with fewer candidates, and an index rather than
+  /// none.
+  ///
+  /// - Precondition: there is a choice.
+  func cheapest(of choices: [AccessChoice]) -> AccessChoice {
+    var (best, cost) = (0, effort(choices[0]).cost)
+    for index in choices.indices.dropFirst() {
+      let other = effort(choices[index]).cost
+      if other < cost { (best, cost) = (index, other) }
+    }
+    return choices[best]
   }
 
   /// What it takes to answer the query with these candidates, where no index gives the order.

@@ -50,6 +50,8 @@ struct IndexAccess: Sendable {
   let kept: KeptIndex
   /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
   let ranges: [[IndexRange.Kind]]
+  /// Between which keys each of them lies, nil for one that has none; empty if that is not known yet.
+  let keys: [IndexKeyRange?]
   /// About how many entries they have.
   let estimate: Double
   /// Whether documents that have no entry, or null, belong behind all others.
@@ -63,6 +65,17 @@ struct IndexAccess: Sendable {
 
   /// Whether walking over the ranges meets each document once.
   var hasEachOnce: Bool { !kept.index.eachElement || ranges.count == 1 }
+
+  /// The entries of one range.
+  func entries(
+    _ number: Int, in view: StoreView, descending: Bool = false
+  ) throws(DatabaseError) -> IndexEntryCursor {
+    let range = IndexRange(ranges[number])
+    guard keys.isEmpty else {
+      return try IndexEntryCursor(view, kept, range, keys[number], descending: descending)
+    }
+    return try IndexEntryCursor(view, kept, range, descending: descending)
+  }
 }
 
 extension QueryAccess {

@@ -36,7 +36,8 @@ extension QueryPlanner {
       // Whether they are there must be looked up anyhow.
       AccessChoice(
         access: .named(ids), found: Double(ids.count),
-        effort: QueryEffort(lookups: Double(ids.count)), answered: [part], isWalk: true,
+        effort: QueryEffort(lookups: Double(ids.count)), answered: FilterPartSet(part),
+        isWalk: true,
         isByID: true)
     }
     for (number, part) in parts.enumerated() {
@@ -61,7 +62,7 @@ extension QueryPlanner {
       let count = Double(try view.estimatedCount(of: range))
       return AccessChoice(
         access: .ids(range), found: count, effort: QueryEffort(walked: count, searches: 1),
-        answered: [number], isWalk: true, isByID: true)
+        answered: FilterPartSet(number), isWalk: true, isByID: true)
     }
     return nil
   }
@@ -94,7 +95,7 @@ extension QueryPlanner {
     }
     var union = AccessChoice(
       access: .nothing, found: 0, effort: QueryEffort(),
-      answered: Set(common.map(\.number)).union([number]))
+      answered: FilterPartSet(common.map(\.number) + [number]))
     var accesses: [QueryAccess] = []
     for alternative in alternatives {
       if case .nothing = alternative { continue }
@@ -102,19 +103,14 @@ extension QueryPlanner {
       let parts = FilterParts(own + common.map(\.part), given: given)
       let matches = try estimated(parts, sorts: [])
       let outlook = outlook(of: QueryCore(), parts, matches)
-      var best: AccessChoice?
-      for choice in try choices(parts, matches, outlook, ownCount: own.count) {
-        if let known = best, outlook.effort(known).cost <= outlook.effort(choice).cost { continue }
-        best = choice
-      }
-      guard let best else { return nil }
+      let best = outlook.cheapest(of: try choices(parts, matches, outlook, ownCount: own.count))
       if case .everything = best.access { return nil }
       accesses.append(best.access)
       union.found += best.found
       union.effort = union.effort + best.effort
       union.effort.collected += best.found
       // What each of them answers is answered.
-      if !best.answered.isSuperset(of: own.indices) { union.answered.remove(number) }
+      if !own.indices.allSatisfy(best.answered.contains) { union.answered.remove(number) }
       for (offset, other) in common.enumerated()
       where !best.answered.contains(own.count + offset) {
         union.answered.remove(other.number)

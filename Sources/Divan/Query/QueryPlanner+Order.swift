@@ -34,7 +34,7 @@ extension QueryPlanner {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
     } else if !first.byBytes {
       // Texts come in the order of their bytes, so that all of them are one group, which is sorted.
-      let texts = try entries(match.kept, range + [.prefix("")])
+      let texts = try entries(IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.kept))
       let before = (found.entries - texts) * outlook.share(without: match.answered)
       let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
@@ -70,8 +70,7 @@ extension QueryPlanner {
   private func firstGroup(
     _ access: IndexAccess, _ order: IndexOrder
   ) throws(DatabaseError) -> Double {
-    var entries = try IndexEntryCursor(
-      view, access.kept, IndexRange(access.ranges[0]), descending: order.descending)
+    var entries = try access.entries(0, in: view, descending: order.descending)
     guard let entry = try entries.nextEntry() else { return 0 }
     return Double(
       try view.estimatedCount(of: access.kept, beginningWith: order.group(of: entry.value).key))

@@ -23,7 +23,7 @@ struct QueryPlanner {
     let whole = query.whole
     if let refusal = whole.refusal { throw refusal }
     let filter = FilterParts(whole.conjuncts)
-    if filter.parts.contains(where: { if case .nothing = $0 { true } else { false } }) {
+    if filter.areNothing {
       return QueryPlan(
         access: .nothing, rest: .all, order: .byID, estimatedRows: 0, estimatedResults: 0,
         effort: QueryEffort())
@@ -31,26 +31,28 @@ struct QueryPlanner {
     let matches = try estimated(filter, sorts: query.sorts)
     let outlook = outlook(of: query, filter, matches)
     let found = try choices(filter, matches, outlook, ownCount: filter.parts.count)
-    var plans = found.map { choice in
-      let stops = choice.isByID && !outlook.isSorted
-      return QueryPlan(
-        access: choice.access, rest: filter.rest(without: choice.answered),
-        order: outlook.isSorted ? .sorted : .byID,
-        estimatedRows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
-        estimatedResults: choice.found * outlook.share(without: choice.answered),
-        effort: outlook.effort(choice))
-    }
+    var best = plan(outlook.cheapest(of: found), filter, outlook)
     if outlook.isSorted {
       for match in matches {
         guard let plan = try ordered(match, by: query.sorts, filter, outlook) else { continue }
-        plans.append(plan)
+        if plan.effort.cost < best.effort.cost { best = plan }
       }
     }
-    // Of two that cost as much the first: with fewer candidates, and an index rather than none.
-    var best = plans[0]
-    for plan in plans.dropFirst() where plan.effort.cost < best.effort.cost { best = plan }
     best.limitResults(query)
     return best
+  }
+
+  /// The plan to look at candidates that come in no order but that of their IDs.
+  private func plan(
+    _ choice: AccessChoice, _ filter: FilterParts, _ outlook: QueryOutlook
+  ) -> QueryPlan {
+    let stops = choice.isByID && !outlook.isSorted
+    return QueryPlan(
+      access: choice.access, rest: filter.rest(without: choice.answered),
+      order: outlook.isSorted ? .sorted : .byID,
+      estimatedRows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
+      estimatedResults: choice.found * outlook.share(without: choice.answered),
+      effort: outlook.effort(choice))
   }
 
   /// What indexes can look up for a filter, and about how many entries that has; the fewest first.
@@ -64,7 +66,7 @@ struct QueryPlanner {
       for match in filter.matches(kept) {
         let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
         guard match.isWhole || hasOrder else { continue }
-        found.append(EstimatedMatch(match: match, entries: try entries(match)))
+        found.append(try estimated(match))
       }
     }
     // Where there are as many, the one that answers more.
@@ -81,15 +83,15 @@ struct QueryPlanner {
       if case .not = part { QueryGuess.shareOfNot } else { QueryGuess.share }
     }
     // What an index answers of several parts together is put down to those that no index answers with fewer.
-    var known: Set<Int> = []
+    var known = FilterPartSet()
     let byParts = matches.filter(\.match.isWhole)
       .sorted { $0.match.answered.count < $1.match.answered.count }
     for found in byParts {
-      let unknown = found.match.answered.subtracting(known).sorted()
-      guard let last = unknown.last else { continue }
+      let unknown = found.match.answered.subtracting(known)
+      guard let last = unknown.max() else { continue }
       for part in unknown { shares[part] = 1 }
       var share = found.entries / total
-      for part in found.match.answered.sorted() where known.contains(part) { share /= shares[part] }
+      for part in found.match.answered where known.contains(part) { share /= shares[part] }
       // Never nothing: it is divided by.
       shares[last] = min(1, max(share, 0.5 / total))
       known.formUnion(unknown)
@@ -105,30 +107,37 @@ struct QueryPlanner {
   /// About how many entries an index has in the ranges of a match.
   ///
   /// Of many ranges only some are looked at.
-  private func entries(_ match: IndexMatch) throws(DatabaseError) -> Double {
+  private func estimated(_ match: IndexMatch) throws(DatabaseError) -> EstimatedMatch {
     let ranges = match.ranges
-    guard ranges.count > QueryPlanner.estimatedRangeLimit else {
-      var entries = 0.0
-      for range in ranges { entries += try self.entries(match.kept, range) }
-      return entries
-    }
+    let lookedAt = min(ranges.count, QueryPlanner.estimatedRangeLimit)
     var entries = 0.0
-    for number in 0..<QueryPlanner.estimatedRangeLimit {
-      let range = ranges[number * ranges.count / QueryPlanner.estimatedRangeLimit]
-      entries += try self.entries(match.kept, range)
+    var keys: [IndexKeyRange?] = []
+    for number in 0..<lookedAt {
+      let range = ranges[number * ranges.count / lookedAt]
+      let found = try IndexKeyRange(IndexRange(range), of: match.kept)
+      keys.append(found)
+      let count = try self.entries(found)
+      entries += isOne(range, of: match.kept) ? min(1, count) : count
     }
-    return entries * Double(ranges.count) / Double(QueryPlanner.estimatedRangeLimit)
+    guard lookedAt < ranges.count else {
+      return EstimatedMatch(match: match, entries: entries, keys: keys)
+    }
+    return EstimatedMatch(
+      match: match, entries: entries * Double(ranges.count) / Double(lookedAt), keys: [])
   }
 
   private static let estimatedRangeLimit = 32
 
-  /// The same of one range.
-  func entries(_ kept: KeptIndex, _ range: [IndexRange.Kind]) throws(DatabaseError) -> Double {
-    let isOne =
-      kept.index.isUnique && range.count == kept.index.paths.count
+  /// About how many entries lie between some keys.
+  func entries(_ keys: IndexKeyRange?) throws(DatabaseError) -> Double {
+    guard let keys else { return 0 }
+    return Double(try view.estimatedCount(of: keys))
+  }
+
+  /// Whether no two documents can be in a range.
+  private func isOne(_ range: [IndexRange.Kind], of kept: KeptIndex) -> Bool {
+    kept.index.isUnique && range.count == kept.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
-    let count = Double(try view.estimatedCount(of: kept, IndexRange(range)))
-    return isOne ? min(1, count) : count
   }
 }
 
@@ -136,9 +145,11 @@ struct QueryPlanner {
 struct EstimatedMatch {
   let match: IndexMatch
   let entries: Double
+  /// See ``IndexAccess/keys``.
+  let keys: [IndexKeyRange?]
 
   var access: IndexAccess {
-    IndexAccess(kept: match.kept, ranges: match.ranges, estimate: entries)
+    IndexAccess(kept: match.kept, ranges: match.ranges, keys: keys, estimate: entries)
   }
 
   /// The entries as candidates.

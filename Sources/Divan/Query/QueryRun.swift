@@ -4,7 +4,7 @@ import DivanLog
 ///
 /// Candidates come from where the plan says (QueryCandidates.swift), each is asked what the plan leaves to be asked, and what
 /// is accepted is handed out in the order of the query; along an index as IndexWalk.swift has it.
-struct QueryRun {
+final class QueryRun {
   /// A document that the query means.
   struct Hit {
     let id: String

@@ -131,9 +131,9 @@ extension StoreView {
 
   /// Whether any record that is held refers to an attachment.
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
-    try repairing { (state) throws(PageError) in
-      for (sequence, id) in try state.attachmentReferences(digest)
-      where try state.holds(sequence, of: id) {
+    try repairing { (version) throws(PageError) in
+      for (sequence, id) in try version.state.attachmentReferences(digest)
+      where try version.state.holds(sequence, of: id) {
         return true
       }
       return false

@@ -13,7 +13,7 @@ final class GroupCommit: Sendable {
   }
 
   fileprivate struct State {
-    var visible: StoreState
+    var visible: StoreVersion
     /// Newer versions, oldest first.
     var waiting: [Version] = []
     var durableCommit: UInt64
@@ -32,7 +32,7 @@ final class GroupCommit: Sendable {
   /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
   /// is only read.
   init(_ initial: StoreState, tail: LogTail) {
-    state = Guarded(State(visible: initial, durableCommit: initial.commit))
+    state = Guarded(State(visible: StoreVersion(initial), durableCommit: initial.commit))
     self.tail = tail
     changes = ChangeSignal(initial.lastSequence)
     changesAndPurges = ChangeSignal(initial.changesAndPurges)
@@ -41,7 +41,7 @@ final class GroupCommit: Sendable {
 
 extension GroupCommit {
   /// The newest version that readers may see.
-  var visible: StoreState { state.withLock { $0.visible } }
+  var visible: StoreVersion { state.withLock { $0.visible } }
 
   /// The file that commits are appended to; nil if there is none yet.
   var activeFileID: UInt64? { tail.activeFileID }
@@ -68,7 +68,7 @@ extension GroupCommit {
       if let last = $0.waiting.popLast() {
         $0.waiting.append(Version(state: version, needsFlush: last.needsFlush))
       } else {
-        $0.visible = version
+        $0.visible = StoreVersion(version)
       }
     }
   }
@@ -102,7 +102,7 @@ extension GroupCommit {
   /// Returns once `commit` can be read: a weak one that was built on commits that wait for their flush
   /// waits with them.
   func waitUntilVisible(_ commit: UInt64) throws(DatabaseError) {
-    guard state.withLock({ $0.visible.commit < commit }) else { return }
+    guard state.withLock({ $0.visible.state.commit < commit }) else { return }
     try waitUntilDurable(commit)
   }
 
@@ -161,7 +161,7 @@ extension GroupCommit {
 extension GroupCommit.State {
   /// How far readers can see.
   fileprivate var reached: (sequence: UInt64, both: UInt64) {
-    (visible.lastSequence, visible.changesAndPurges)
+    (visible.state.lastSequence, visible.state.changesAndPurges)
   }
 
   fileprivate mutating func noteDurable(_ commit: UInt64) {
@@ -179,7 +179,7 @@ extension GroupCommit.State {
       count += 1
     }
     guard count > 0 else { return }
-    visible = waiting[count - 1].state
+    visible = StoreVersion(waiting[count - 1].state)
     waiting.removeFirst(count)
   }
 

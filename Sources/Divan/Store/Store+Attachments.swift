@@ -49,13 +49,13 @@ extension Store {
 
   /// Forgets the references of records that are not held any more, and the attachment if none is left.
   private func sweep(_ digest: SHA256.Digest, in view: StoreView) throws(DatabaseError) {
-    let references = try view.repairing { (state) throws(PageError) in
-      try state.attachmentReferences(digest)
+    let references = try view.repairing { (version) throws(PageError) in
+      try version.state.attachmentReferences(digest)
     }
     var idle: [UInt64] = []
     for (sequence, id) in references {
-      let isHeld = try view.repairing { (state) throws(PageError) in
-        try state.holds(sequence, of: id)
+      let isHeld = try view.repairing { (version) throws(PageError) in
+        try version.state.holds(sequence, of: id)
       }
       if !isHeld { idle.append(sequence) }
     }

@@ -34,8 +34,8 @@ extension Store {
       let view = StoreView(state: newest, store: self)
       guard try view.namedMoments() == named else { return false }
       try purge(doomed.filter(\.hasAttachments), raisingFloorTo: floor, writer)
-      newest = try StoreView(state: newest, store: self).repairing { (state) throws(PageError) in
-        var state = state
+      newest = try StoreView(state: newest, store: self).repairing { (version) throws(PageError) in
+        var state = version.state
         state.historyFloor = max(state.historyFloor, floor)
         for record in doomed { try state.release(record.sequence, of: record.id) }
         return state
@@ -88,8 +88,9 @@ extension Store {
       rest = rest.dropFirst(batch.count)
       try withTurn { (_) throws(DatabaseError) in
         guard commits.failure == nil else { return }
-        newest = try StoreView(state: newest, store: self).repairing { (state) throws(PageError) in
-          var state = state
+        newest = try StoreView(state: newest, store: self).repairing {
+          (version) throws(PageError) in
+          var state = version.state
           for key in batch {
             let place = try state.catalog.find(key.span).flatMap { RecordLocator(indexed: $0) }
             if let place { state.segments.noteDead(place) }

@@ -28,8 +28,8 @@ extension Store {
       return true
     }
     guard !gone.isEmpty else { return }
-    newest = try view.repairing { (state) throws(PageError) in
-      var state = state
+    newest = try view.repairing { (version) throws(PageError) in
+      var state = version.state
       state.historyFloor = floor
       for record in gone { try state.release(record.sequence, of: record.id) }
       return state

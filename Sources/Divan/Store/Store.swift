@@ -78,7 +78,7 @@ extension Store {
   /// The newest version that readers may see.
   func view() throws(DatabaseError) -> StoreView {
     guard !isClosed else { throw Store.closedError }
-    return StoreView(state: commits.visible, store: self)
+    return StoreView(commits.visible, store: self)
   }
 
   /// Runs `body` when it is its turn to write, and commits what it did.

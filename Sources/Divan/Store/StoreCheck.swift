@@ -159,8 +159,8 @@ private struct StoreCheck {
     let keys = IndexEntries.keys(ready, of: EncodedValue(winner.body), id: winner.idBytes)
     indexEntryCount += keys.count
     for key in keys {
-      let isThere = try view.repairing { (state) throws(PageError) in
-        try state.catalog.contains(key.span)
+      let isThere = try view.repairing { (version) throws(PageError) in
+        try version.state.catalog.contains(key.span)
       }
       guard isThere else {
         throw DatabaseError(
@@ -181,8 +181,8 @@ private struct StoreCheck {
     for attachment in record.attachments {
       // Without it, cleaning would take the attachment for one that nobody has.
       let key = CatalogKey.reference(attachment.digest, record.sequence)
-      let refers = try view.repairing { (state) throws(PageError) in
-        try state.catalog.find(key.span) != nil
+      let refers = try view.repairing { (version) throws(PageError) in
+        try version.state.catalog.find(key.span) != nil
       }
       guard !refers else { continue }
       throw DatabaseError(

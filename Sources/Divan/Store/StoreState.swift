@@ -66,6 +66,13 @@ struct StoreState: Sendable {
   }
 }
 
+/// A version that all who read it share, so that handing it on costs nothing.
+final class StoreVersion: Sendable {
+  let state: StoreState
+
+  init(_ state: StoreState) { self.state = state }
+}
+
 extension StoreState {
   /// How many merges this version has seen.
   var mergeCount: Int { documents.mergeCount }

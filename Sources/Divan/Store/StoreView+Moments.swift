@@ -47,10 +47,6 @@ extension StoreView {
     return try namedMoment(at: locator).map { at($0.moment) }
   }
 
-  private func at(_ moment: Moment) -> StoreView {
-    StoreView(state: state, store: store, past: moment)
-  }
-
   /// Whether no document was changed after a sequence number.
   ///
   /// After an unclean end, the last number that was used is not the last that might have been.

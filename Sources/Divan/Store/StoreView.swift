@@ -2,7 +2,7 @@ import DivanLog
 
 /// Reads from one version of the store: what snapshots and transactions have in common.
 struct StoreView: Sendable {
-  let state: StoreState
+  private let version: StoreVersion
   let store: Store
   /// The transaction whose records are not in the file yet.
   ///
@@ -13,9 +13,9 @@ struct StoreView: Sendable {
   let past: Moment?
 
   init(
-    state: StoreState, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil
+    _ version: StoreVersion, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil
   ) {
-    self.state = state
+    self.version = version
     self.store = store
     self.past = past
     unsafe self.unwritten = unwritten
@@ -23,14 +23,22 @@ struct StoreView: Sendable {
 }
 
 extension StoreView {
+  init(state: StoreState, store: Store) { self.init(StoreVersion(state), store: store) }
+
+  /// The version that is read, or the newest one when an earlier one is.
+  var state: StoreState { version.state }
+
+  /// The same version as it was at an earlier moment.
+  func at(_ moment: Moment) -> StoreView { StoreView(version, store: store, past: moment) }
+
   /// What the index knows of a document.
   func entry(
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
     guard !id.isEmpty else { return nil }
-    let value = try repairing { (state) throws(PageError) in
+    let value = try repairing { (version) throws(PageError) in
       try withUTF8(of: id) { (key: Span<UInt8>) throws(PageError) in
-        try state.documents.find(key, isProbablyThere: isProbablyThere)
+        try version.state.documents.find(key, isProbablyThere: isProbablyThere)
       }
     }
     guard let value else { return nil }
@@ -46,8 +54,10 @@ extension StoreView {
 
   /// What the index knows of a document, whatever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
-    let value = try repairing { (state) throws(PageError) in
-      try id.withSpan { (key: Span<UInt8>) throws(PageError) in try state.documents.find(key) }
+    let value = try repairing { (version) throws(PageError) in
+      try id.withSpan { (key: Span<UInt8>) throws(PageError) in
+        try version.state.documents.find(key)
+      }
     }
     guard let value else { return nil }
     return try decodeEntry(value)
@@ -114,8 +124,8 @@ extension StoreView {
     of id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
     guard entry.traits.contains(.mayHoldOlder) else { return [] }
-    let sequences = try repairing { (state) throws(PageError) in
-      try state.olderSequences(of: SharedBytes(utf8: id))
+    let sequences = try repairing { (version) throws(PageError) in
+      try version.state.olderSequences(of: SharedBytes(utf8: id))
     }
     return past == nil ? sequences : sequences.filter { $0 < entry.sequence }
   }
@@ -180,8 +190,8 @@ extension StoreView {
   func locator(
     in tree: KeyPath<StoreState, LayeredTree>, _ key: [UInt8]
   ) throws(DatabaseError) -> RecordLocator? {
-    let value = try repairing { (state) throws(PageError) in
-      try state[keyPath: tree].find(key.span)
+    let value = try repairing { (version) throws(PageError) in
+      try version.state[keyPath: tree].find(key.span)
     }
     guard let value else { return nil }
     return try decodeLocator(value)
@@ -246,12 +256,12 @@ extension StoreView {
 
   /// Reads the index, and rebuilds from the log a page of it that proves bad when it is touched.
   func repairing<R>(
-    _ body: (StoreState) throws(PageError) -> R
+    _ body: (StoreVersion) throws(PageError) -> R
   ) throws(DatabaseError) -> R {
     guard !store.isClosed else { throw Store.closedError }
     while true {
       do throws(PageError) {
-        return try body(state)
+        return try body(version)
       } catch {
         try store.repairIndex(error, in: state)
       }

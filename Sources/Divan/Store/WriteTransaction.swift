@@ -10,7 +10,17 @@ import DivanLog
 public final class WriteTransaction {
   let store: Store
   /// The version that this transaction makes.
-  var state: StoreState
+  var state: StoreState {
+    _read { yield changed }
+    _modify {
+      // Whoever reads keeps what was read; nobody else is to hold what is changed in place.
+      known = nil
+      yield &changed
+    }
+  }
+  private var changed: StoreState
+  /// The same for those who read it; nil if nobody has since it was changed.
+  private var known: StoreVersion?
   var buffer: TransactionBuffer
   let fileID: UInt64
   /// Where the transaction will begin in its segment.
@@ -38,7 +48,7 @@ public final class WriteTransaction {
 
   init(store: Store, state: StoreState, fileID: UInt64, base: Int) {
     self.store = store
-    self.state = state
+    changed = state
     self.fileID = fileID
     self.base = base
     validations = store.currentValidations
@@ -245,7 +255,9 @@ extension WriteTransaction {
   }
 
   var view: StoreView {
-    StoreView(state: state, store: store, unwritten: self)
+    let version = known ?? StoreVersion(changed)
+    known = version
+    return StoreView(version, store: store, unwritten: self)
   }
 
   /// The number that this transaction's commit will have.

@@ -152,7 +152,7 @@ extension Store {
         done += count
         return isAtEnd
       }
-      let total = max(1, Int(clamping: commits.visible.documentCount))
+      let total = max(1, Int(clamping: commits.visible.state.documentCount))
       guard progress?(min(1, Double(done) / Double(total))) ?? true else {
         throw DatabaseError(.cancelled, "making the index was cancelled", path: path)
       }

@@ -27,10 +27,19 @@ struct IndexEntryCursor {
   init(
     _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
+    try self.init(
+      view, kept, range, try IndexKeyRange(range, of: kept), descending: descending)
+  }
+
+  /// The same if it is known between which keys the range lies; nil if nothing can be in it.
+  init(
+    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?,
+    descending: Bool
+  ) throws(DatabaseError) {
     self.view = view
     self.range = range
     self.kept = kept
-    keys = try IndexKeyRange(range, of: kept)
+    self.keys = keys
     isExact = keys?.isExact ?? true
     if view.past != nil {
       let found = keys == nil ? [] : try view.computedEntries(of: kept, range)

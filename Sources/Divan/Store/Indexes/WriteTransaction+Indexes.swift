@@ -73,8 +73,8 @@ extension WriteTransaction {
     }
     guard let body else {
       // It cannot be asked what it was, but it must not be found by that for ever.
-      return try view.repairing { (state) throws(PageError) in
-        try state.indexKeys(of: bytes, in: self.state.indexes)
+      return try view.repairing { (version) throws(PageError) in
+        try version.state.indexKeys(of: bytes, in: self.state.indexes)
       }
     }
     return IndexEntries.keys(state.indexes, of: EncodedValue(body), id: bytes)

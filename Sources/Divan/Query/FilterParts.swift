@@ -1,0 +1,86 @@
+/// The parts of a filter that must all be true, as indexes are matched with them.
+struct FilterParts {
+  let parts: [FilterExpression]
+  /// What is true of every document that is looked for, besides, and asked by somebody else.
+  let given: [FilterExpression]
+
+  init(_ parts: [FilterExpression], given: [FilterExpression] = []) {
+    self.parts = parts
+    self.given = given
+  }
+
+  /// Whether nothing can fulfil all parts.
+  var areNothing: Bool { parts.contains { if case .nothing = $0 { true } else { false } } }
+
+  /// What is left to be asked.
+  func rest(without answered: FilterPartSet) -> FilterExpression {
+    var rest: [FilterExpression] = []
+    for (number, part) in parts.enumerated() where !answered.contains(number) { rest.append(part) }
+    return .joining(rest)
+  }
+
+  /// Whether what fulfils all parts fulfils a condition.
+  func imply(_ condition: IndexCondition) -> Bool {
+    parts.contains { $0.implies(condition) } || given.contains { $0.implies(condition) }
+  }
+
+  /// Whether what fulfils all parts has a property, which may be null.
+  func implyProperty(_ path: [String]) -> Bool {
+    func implies(_ part: FilterExpression) -> Bool {
+      if case .not(.test(let other, .isMissing)) = part { return other.leads(to: path) }
+      return part.implies(IndexCondition(path: path, .isPresent))
+    }
+    return parts.contains(where: implies) || given.contains(where: implies)
+  }
+
+  /// The values that a property is said to have, if it is one.
+  func constant(_ path: QueryPath) -> Value? {
+    for part in parts + given {
+      if case .test(path, .equal(let value)) = part, !value.isNotANumber { return value }
+    }
+    return nil
+  }
+}
+
+/// Some of the parts of a filter, by their numbers.
+///
+/// Of the first 64 only: a later part is in no set, and so it is asked of every document, whatever an index has answered.
+struct FilterPartSet: Equatable, Sendable {
+  private var bits: UInt64 = 0
+
+  init() {}
+  init(_ number: Int) { insert(number) }
+  init(_ numbers: some Sequence<Int>) { for number in numbers { insert(number) } }
+
+  private static func bit(_ number: Int) -> UInt64 { number < 64 ? 1 << UInt64(number) : 0 }
+
+  var count: Int { bits.nonzeroBitCount }
+  var isEmpty: Bool { bits == 0 }
+
+  func contains(_ number: Int) -> Bool { bits & FilterPartSet.bit(number) != 0 }
+  func isSubset(of other: FilterPartSet) -> Bool { bits & ~other.bits == 0 }
+  func subtracting(_ other: FilterPartSet) -> FilterPartSet {
+    var set = self
+    set.bits &= ~other.bits
+    return set
+  }
+
+  mutating func insert(_ number: Int) { bits |= FilterPartSet.bit(number) }
+  mutating func remove(_ number: Int) { bits &= ~FilterPartSet.bit(number) }
+  mutating func formUnion(_ other: FilterPartSet) { bits |= other.bits }
+}
+
+extension FilterPartSet: Sequence {
+  /// The numbers, ascending.
+  struct Iterator: IteratorProtocol {
+    fileprivate var left: UInt64
+
+    mutating func next() -> Int? {
+      guard left != 0 else { return nil }
+      defer { left &= left - 1 }
+      return left.trailingZeroBitCount
+    }
+  }
+
+  func makeIterator() -> Iterator { Iterator(left: bits) }
+}
