@@ -125,7 +125,7 @@ extension QueryPlanner {
   /// The candidates of several indexes that all of them have, as long as that leaves out documents that would cost more
   /// to read.
   private func intersection(_ lookups: [EstimatedMatch], _ outlook: QueryOutlook) -> AccessChoice? {
-    guard let first = lookups.first else { return nil }
+    guard lookups.count > 1, let first = lookups.first else { return nil }
     var best = first.choice
     best.isByID = false
     var accesses = [first.access]

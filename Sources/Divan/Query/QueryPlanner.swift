@@ -69,6 +69,7 @@ struct QueryPlanner {
         found.append(try estimated(match))
       }
     }
+    guard found.count > 1 else { return found }
     // Where there are as many, the one that answers more.
     return found.sorted {
       ($0.entries, -$0.match.answered.count) < ($1.entries, -$1.match.answered.count)

@@ -20,7 +20,8 @@ final class QueryRun {
   /// What is left to be asked; nil if the access has answered everything.
   let filter: CompiledFilter?
   private let sorts: SortKeys
-  private let references: QueryReferences
+  /// Nil where nothing is asked of other documents.
+  private let references: QueryReferences?
   /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
   private let isCancelled: (() -> Bool)?
 
@@ -31,7 +32,7 @@ final class QueryRun {
     self.view = view
     self.query = query
     plan = try QueryPlanner(view).plan(query)
-    references = QueryReferences(view)
+    references = query.followsReferences ? QueryReferences(view) : nil
     if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)
   }

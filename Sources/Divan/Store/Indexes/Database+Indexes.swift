@@ -106,76 +106,8 @@ extension WriteTransaction {
 
 extension StoreState {
   /// Throws if somebody has removed an index while it is made.
-  fileprivate func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
+  func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
     guard !indexes.contains(kept) else { return }
     throw DatabaseError(.cancelled, "the index was removed while it was made", path: path)
-  }
-}
-
-extension Store {
-  /// How many documents or entries are looked at while others wait for their turn to write.
-  private static let indexBatchSize = 1000
-  /// How many bytes of documents are read meanwhile, about.
-  private static let indexBatchBytes = 4 << 20
-
-  /// Gives an index the entries of all documents.
-  fileprivate func fill(
-    _ kept: KeptIndex, _ progress: ((Double) -> Bool)?
-  ) throws(DatabaseError) {
-    var last: String?
-    var done = 0
-    while true {
-      let isDone = try withTurn { (_) throws(DatabaseError) in
-        try newest.requireBeingMade(kept, path: path)
-        let view = StoreView(state: newest, store: self)
-        var cursor = EntryCursor(view, last.map { .after($0) } ?? .all, descending: false)
-        var count = 0
-        var size = 0
-        var isAtEnd = false
-        while count < Store.indexBatchSize, size < Store.indexBatchBytes {
-          guard let (id, entry) = try cursor.next() else {
-            isAtEnd = true
-            break
-          }
-          count += 1
-          last = id
-          let bytes = SharedBytes(utf8: id)
-          let body = try view.winningRecord(of: entry, id).body
-          size += body.count
-          let keys = IndexEntries.entries([kept], of: EncodedValue(body), id: bytes)
-          newest.changeIndexEntries(from: [], to: keys.all, of: bytes)
-          for start in keys.unique.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            try StoreView(state: newest, store: self).requireUnique(start, of: kept.index.name)
-          }
-        }
-        commits.replaceNewest(with: newest)
-        done += count
-        return isAtEnd
-      }
-      let total = max(1, Int(clamping: commits.visible.state.documentCount))
-      guard progress?(min(1, Double(done) / Double(total))) ?? true else {
-        throw DatabaseError(.cancelled, "making the index was cancelled", path: path)
-      }
-      if isDone { return }
-    }
-  }
-
-  /// Takes away the entries of an index that is gone.
-  fileprivate func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
-    let prefix = IndexEntries.prefix(number)
-    var isDone = false
-    while !isDone {
-      try withTurn { (_) throws(DatabaseError) in
-        let view = StoreView(state: newest, store: self)
-        var scan = newest.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
-        var doomed: [[UInt8]] = []
-        while doomed.count < Store.indexBatchSize, let item = try view.step(&scan) {
-          doomed.append(item.key.array)
-        }
-        for key in doomed { newest.catalog.remove(key.span) }
-        commits.replaceNewest(with: newest)
-        isDone = doomed.count < Store.indexBatchSize
-      }
-    }
   }
 }
