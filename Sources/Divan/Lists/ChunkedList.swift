@@ -105,6 +105,12 @@ extension ChunkedList {
     }
   }
 
+  /// Puts an element in the place of the one that is there by the order.
+  mutating func exchange(_ element: Element) {
+    let place = requirePlace(of: element)
+    chunks[place.chunk][place.index] = element
+  }
+
   private mutating func insert(_ element: Element) {
     count += 1
     var place = position { order($0, element) < 0 }
@@ -126,13 +132,18 @@ extension ChunkedList {
   }
 
   private mutating func remove(_ element: Element) {
-    let place = position { order($0, element) < 0 }
-    precondition(
-      place < end && order(chunks[place.chunk][place.index], element) == 0,
-      "A row to be removed is not there")
+    let place = requirePlace(of: element)
     count -= 1
     chunks[place.chunk].remove(at: place.index)
     if chunks[place.chunk].isEmpty { chunks.remove(at: place.chunk) }
+  }
+
+  private func requirePlace(of element: Element) -> Position {
+    let place = position { order($0, element) < 0 }
+    precondition(
+      place < end && order(chunks[place.chunk][place.index], element) == 0,
+      "A row to be replaced is not there")
+    return place
   }
 
   /// Makes all chunks anew.
@@ -160,7 +171,7 @@ extension ChunkedList {
         append(element)
       }
     }
-    precondition(nextRemoved == removed.count, "A row to be removed is not there")
+    precondition(nextRemoved == removed.count, "A row to be replaced is not there")
     for element in added[nextAdded...] { append(element) }
     if !chunk.isEmpty { merged.append(chunk) }
     count += added.count - removed.count

@@ -52,4 +52,7 @@ struct RankedList<Element: Sendable>: Sendable {
       start += chunk.count
     }
   }
+
+  /// Puts an element in the place of the one that is there by the order.
+  mutating func exchange(_ element: Element) { list.exchange(element) }
 }
