@@ -117,16 +117,24 @@ extension CollationKey {
       nearest = bits >> 63 == 1 ? ~bits : bits | 1 << 63
     }
 
-    init(whole number: Int128) {
+    init(_ number: Int64) {
       let double = Double(number)
       self.init(double)
-      residue = Int(number - Int128(double))
+      // What rounds to 2^63 is taken from -2^63 instead, and as differences wrap, it comes to the same.
+      residue = Int(number &- (Int64(exactly: double) ?? .min))
+    }
+
+    init(_ number: UInt64) {
+      let double = Double(number)
+      self.init(double)
+      // Likewise 0 stands for 2^64.
+      residue = Int(Int64(bitPattern: number &- (UInt64(exactly: double) ?? 0)))
     }
 
     init?(_ value: Value) {
       switch value {
-      case .int(let number): self.init(whole: Int128(number))
-      case .unsigned(let number): self.init(whole: Int128(number))
+      case .int(let number): self.init(number)
+      case .unsigned(let number): self.init(number)
       case .double(let number): self.init(number)
       default: return nil
       }
@@ -221,8 +229,8 @@ extension CollationKey: ValueSink {
 
   mutating func addNull() { append(Tag.null) }
   mutating func add(_ value: Bool) { append(value ? Tag.yes : Tag.no) }
-  mutating func add(_ value: Int64) { append(Number(whole: Int128(value))) }
-  mutating func add(unsigned value: UInt64) { append(Number(whole: Int128(value))) }
+  mutating func add(_ value: Int64) { append(Number(value)) }
+  mutating func add(unsigned value: UInt64) { append(Number(value)) }
   mutating func add(_ value: Double) { append(Number(value)) }
   mutating func add(text: Span<UInt8>) { if hasRoom { appendText(text) } }
   mutating func addKey(_ key: Span<UInt8>, source: Int) { if hasRoom { appendText(key) } }
