@@ -176,12 +176,20 @@ extension CollationKey {
   /// Appends letters, marks and forms, and tells whether the text itself must follow.
   private mutating func appendLevels(_ text: Span<UInt8>) -> Bool {
     let table = CollationTable.shared
-    var reader = CollationText()
     var marks: [UInt8] = []
-    var forms: [UInt8] = []
-    // How many letters stand between the last one that has marks, or another form, and this one.
-    var withoutMarks = 0
-    var small = 0
+    var forms = Forms()
+    // Most texts begin with letters that are one byte each, behind which no marks are to be looked for.
+    var start = 0
+    while start < text.count, text[start] < 0x80, start + 1 == text.count || text[start + 1] < 0x80
+    {
+      let entry = table[UInt32(text[start])]
+      append(entry.place)
+      forms.add(entry.form)
+      start += 1
+    }
+    var reader = CollationText(at: start)
+    // How many letters stand between the last one that has marks and this one.
+    var withoutMarks = start
     while reader.next(text, table) {
       if reader.marks.isEmpty {
         withoutMarks += 1
@@ -192,21 +200,32 @@ extension CollationKey {
       }
       guard reader.place != 0 else { continue }
       append(reader.place)
-      if reader.form == CollationTable.Form.small {
-        small += 1
-      } else {
-        forms.append(contentsOf: repeatElement(CollationTable.Form.small, count: small))
-        forms.append(reader.form)
-        small = 0
-      }
+      forms.add(reader.form)
     }
     writer.append(Tag.end)
     writer.append(marks)
     writer.append(Tag.end)
-    writer.append(forms)
+    writer.append(forms.bytes)
     writer.append(Tag.end)
     writer.append(reader.isPlain ? 0 : 1 as UInt8)
     return !reader.isPlain
+  }
+
+  /// The forms of letters, without the small ones at the end.
+  private struct Forms {
+    private(set) var bytes: [UInt8] = []
+    /// How many small letters stand behind the last one of another form.
+    private var smallCount = 0
+
+    mutating func add(_ form: UInt8) {
+      guard form != CollationTable.Form.small else {
+        smallCount += 1
+        return
+      }
+      bytes.append(contentsOf: repeatElement(CollationTable.Form.small, count: smallCount))
+      bytes.append(form)
+      smallCount = 0
+    }
   }
 
   /// A text's UTF-8, so that no end is found in it.
