@@ -65,8 +65,17 @@ struct CollationKey: ~Copyable {
   static func bytes(
     of value: EncodedValue, _ order: TextOrder
   ) throws(DatabaseError) -> [UInt8] {
+    try value.bytes.withSpan { (bytes) throws(DatabaseError) in
+      try CollationKey.bytes(ofStored: bytes, order)
+    }
+  }
+
+  /// The same of bytes that are a value in its stored form.
+  static func bytes(
+    ofStored value: Span<UInt8>, _ order: TextOrder
+  ) throws(DatabaseError) -> [UInt8] {
     var key = CollationKey(order)
-    let damage = value.bytes.withSpan { ValueReader.read($0, into: &key) }
+    let damage = ValueReader.read(value, into: &key)
     if damage != nil { throw EncodedValue.damage(at: damage) }
     return key.writer.array
   }
