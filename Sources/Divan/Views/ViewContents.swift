@@ -109,12 +109,7 @@ extension ViewContents {
         changeCount += 1
         lastChange = max(lastChange, change.sequence)
         if !documents.isEmpty, let old = documentRows(change.id) { before.append(old) }
-        let rows =
-          change.isDeleted
-          ? []
-          : try view.rows(of: change.document) {
-            change.hasConflicts ? Array(try snapshot.conflicts(of: change.id).dropFirst()) : []
-          }
+        let rows = try view.rows(of: change, in: snapshot)
         if !rows.isEmpty { after.append(DocumentRows(id: change.id, rows: rows)) }
       }
       replace(before, with: after)
