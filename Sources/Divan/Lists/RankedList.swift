@@ -47,9 +47,9 @@ struct RankedList<Element: Sendable>: Sendable {
     list.replace(removed, with: added)
     starts.removeAll(keepingCapacity: true)
     var start = 0
-    for chunk in list.chunks {
+    for size in list.sizes {
       starts.append(start)
-      start += chunk.count
+      start += size
     }
   }
 
