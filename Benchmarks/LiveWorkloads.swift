@@ -25,6 +25,27 @@ extension Workload {
       }
     },
     Workload(
+      name: "live-batch", title: "one of 100 such changes, told of at once", unit: .nanoseconds
+    ) { bench in
+      try measureFollowing(bench) { database, follower in
+        var elapsed = 0.0
+        for round in 0..<20 {
+          let moved = (0..<100).map { number in
+            bench.samples.document(
+              (round * 100 + number) * 7919 % followedCount, version: round + 1)
+          }
+          try store(moved, in: database)
+          let clock = ContinuousClock()
+          let start = clock.now
+          guard try await follower.next()?.changes.updates.count == moved.count else {
+            throw BenchmarkError("changes were not told of")
+          }
+          elapsed += (clock.now - start).inSeconds
+        }
+        return elapsed / 2000
+      }
+    },
+    Workload(
       name: "live-unconcerned", title: "a change that does not concern a followed query",
       unit: .nanoseconds
     ) { bench in

@@ -41,6 +41,20 @@ struct CollationTests {
     #expect(Collation.precedes(one, two) && !Collation.precedes(two, one))
   }
 
+  @Test func `whole numbers that round to the same double are told apart`() {
+    let ascending: [Value] = [
+      .int(.min), .int(.min + 1), .int(-(1 << 53) - 1), .int(-(1 << 53)), .int(1 << 53),
+      .int(1 << 53 + 1), .int(.max - 1), .int(.max), .double(0x1p63), .unsigned(1 << 63 + 1),
+      .unsigned(.max - 1), .unsigned(.max), .double(0x1p64),
+    ]
+    for (a, b) in zip(ascending, ascending.dropFirst()) {
+      #expect(Collation.precedes(a, b), "\(a) and \(b)")
+      #expect(order(Collation.key(of: a), Collation.key(of: b)) < 0, "\(a) and \(b)")
+    }
+    #expect(Collation.key(of: .double(-0x1p63)) == Collation.key(of: .int(.min)))
+    #expect(Collation.key(of: .double(0x1p63)) == Collation.key(of: .unsigned(1 << 63)))
+  }
+
   @Test func `random values are in the order of a plain comparison, and so are their keys`() throws
   {
     let seed = UInt64.random(in: 0...UInt64.max)

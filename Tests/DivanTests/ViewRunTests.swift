@@ -232,6 +232,7 @@ struct ViewRunTests {
         }
         #expect(found == plain && list.count == plain.count, "seed \(seed), round \(round)")
         #expect(list.chunks.allSatisfy { !$0.isEmpty && $0.count <= 256 })
+        #expect(list.sizes == list.chunks.map(\.count), "seed \(seed), round \(round)")
       }
       let (low, high) = (
         Int.random(in: 0..<8000, using: &random), Int.random(in: 0..<8000, using: &random)

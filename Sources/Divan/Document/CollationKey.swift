@@ -65,8 +65,17 @@ struct CollationKey: ~Copyable {
   static func bytes(
     of value: EncodedValue, _ order: TextOrder
   ) throws(DatabaseError) -> [UInt8] {
+    try value.bytes.withSpan { (bytes) throws(DatabaseError) in
+      try CollationKey.bytes(ofStored: bytes, order)
+    }
+  }
+
+  /// The same of bytes that are a value in its stored form.
+  static func bytes(
+    ofStored value: Span<UInt8>, _ order: TextOrder
+  ) throws(DatabaseError) -> [UInt8] {
     var key = CollationKey(order)
-    let damage = value.bytes.withSpan { ValueReader.read($0, into: &key) }
+    let damage = ValueReader.read(value, into: &key)
     if damage != nil { throw EncodedValue.damage(at: damage) }
     return key.writer.array
   }
@@ -117,16 +126,24 @@ extension CollationKey {
       nearest = bits >> 63 == 1 ? ~bits : bits | 1 << 63
     }
 
-    init(whole number: Int128) {
+    init(_ number: Int64) {
       let double = Double(number)
       self.init(double)
-      residue = Int(number - Int128(double))
+      // What rounds to 2^63 is taken from -2^63 instead, and as differences wrap, it comes to the same.
+      residue = Int(number &- (Int64(exactly: double) ?? .min))
+    }
+
+    init(_ number: UInt64) {
+      let double = Double(number)
+      self.init(double)
+      // Likewise 0 stands for 2^64.
+      residue = Int(Int64(bitPattern: number &- (UInt64(exactly: double) ?? 0)))
     }
 
     init?(_ value: Value) {
       switch value {
-      case .int(let number): self.init(whole: Int128(number))
-      case .unsigned(let number): self.init(whole: Int128(number))
+      case .int(let number): self.init(number)
+      case .unsigned(let number): self.init(number)
       case .double(let number): self.init(number)
       default: return nil
       }
@@ -168,12 +185,20 @@ extension CollationKey {
   /// Appends letters, marks and forms, and tells whether the text itself must follow.
   private mutating func appendLevels(_ text: Span<UInt8>) -> Bool {
     let table = CollationTable.shared
-    var reader = CollationText()
     var marks: [UInt8] = []
-    var forms: [UInt8] = []
-    // How many letters stand between the last one that has marks, or another form, and this one.
-    var withoutMarks = 0
-    var small = 0
+    var forms = Forms()
+    // Most texts begin with letters that are one byte each, behind which no marks are to be looked for.
+    var start = 0
+    while start < text.count, text[start] < 0x80, start + 1 == text.count || text[start + 1] < 0x80
+    {
+      let entry = table[UInt32(text[start])]
+      append(entry.place)
+      forms.add(entry.form)
+      start += 1
+    }
+    var reader = CollationText(at: start)
+    // How many letters stand between the last one that has marks and this one.
+    var withoutMarks = start
     while reader.next(text, table) {
       if reader.marks.isEmpty {
         withoutMarks += 1
@@ -184,21 +209,32 @@ extension CollationKey {
       }
       guard reader.place != 0 else { continue }
       append(reader.place)
-      if reader.form == CollationTable.Form.small {
-        small += 1
-      } else {
-        forms.append(contentsOf: repeatElement(CollationTable.Form.small, count: small))
-        forms.append(reader.form)
-        small = 0
-      }
+      forms.add(reader.form)
     }
     writer.append(Tag.end)
     writer.append(marks)
     writer.append(Tag.end)
-    writer.append(forms)
+    writer.append(forms.bytes)
     writer.append(Tag.end)
     writer.append(reader.isPlain ? 0 : 1 as UInt8)
     return !reader.isPlain
+  }
+
+  /// The forms of letters, without the small ones at the end.
+  private struct Forms {
+    private(set) var bytes: [UInt8] = []
+    /// How many small letters stand behind the last one of another form.
+    private var smallCount = 0
+
+    mutating func add(_ form: UInt8) {
+      guard form != CollationTable.Form.small else {
+        smallCount += 1
+        return
+      }
+      bytes.append(contentsOf: repeatElement(CollationTable.Form.small, count: smallCount))
+      bytes.append(form)
+      smallCount = 0
+    }
   }
 
   /// A text's UTF-8, so that no end is found in it.
@@ -221,8 +257,8 @@ extension CollationKey: ValueSink {
 
   mutating func addNull() { append(Tag.null) }
   mutating func add(_ value: Bool) { append(value ? Tag.yes : Tag.no) }
-  mutating func add(_ value: Int64) { append(Number(whole: Int128(value))) }
-  mutating func add(unsigned value: UInt64) { append(Number(whole: Int128(value))) }
+  mutating func add(_ value: Int64) { append(Number(value)) }
+  mutating func add(unsigned value: UInt64) { append(Number(value)) }
   mutating func add(_ value: Double) { append(Number(value)) }
   mutating func add(text: Span<UInt8>) { if hasRoom { appendText(text) } }
   mutating func addKey(_ key: Span<UInt8>, source: Int) { if hasRoom { appendText(key) } }

@@ -3,9 +3,11 @@
 /// A copy costs nothing, and shares with the original every chunk that neither has changed since. Finding, inserting
 /// and removing an element costs a search and a move within a chunk, and a move of the list of chunks.
 ///
-/// Invariants: no chunk is empty or longer than ``chunkLimit``; elements rise strictly, by `order`.
+/// Invariants: no chunk is empty or longer than ``chunkLimit``; elements rise strictly, by `order`; ``sizes`` are the chunks'.
 struct ChunkedList<Element: Sendable>: Sendable {
   private(set) var chunks: [[Element]] = []
+  /// How many elements each chunk has, side by side: thousands of chunks, each somewhere else in memory, are slow to ask.
+  private(set) var sizes: [Int] = []
   private(set) var count = 0
   /// Below, at or above zero, as the first comes before, is at, or comes after the second.
   private let order: @Sendable (Element, Element) -> Int
@@ -55,8 +57,8 @@ extension ChunkedList {
   func count(from start: Position, to end: Position) -> Int {
     guard start < end else { return 0 }
     if start.chunk == end.chunk { return end.index - start.index }
-    var count = chunks[start.chunk].count - start.index + end.index
-    for chunk in start.chunk + 1..<end.chunk { count += chunks[chunk].count }
+    var count = end.index - start.index
+    for chunk in start.chunk..<end.chunk { count += sizes[chunk] }
     return count
   }
 
@@ -105,34 +107,51 @@ extension ChunkedList {
     }
   }
 
+  /// Puts an element in the place of the one that is there by the order.
+  mutating func exchange(_ element: Element) {
+    let place = requirePlace(of: element)
+    chunks[place.chunk][place.index] = element
+  }
+
   private mutating func insert(_ element: Element) {
     count += 1
     var place = position { order($0, element) < 0 }
     if place.chunk == chunks.count {
       guard let last = chunks.indices.last else {
-        chunks = [[element]]
+        (chunks, sizes) = ([[element]], [1])
         return
       }
-      place = Position(chunk: last, index: chunks[last].count)
+      place = Position(chunk: last, index: sizes[last])
     }
     chunks[place.chunk].insert(element, at: place.index)
-    let size = chunks[place.chunk].count
+    sizes[place.chunk] += 1
+    let size = sizes[place.chunk]
     guard size > Self.chunkLimit else { return }
     // What is only ever added at the end leaves full chunks behind.
     let half = place.index == size - 1 ? size - 1 : size / 2
     let upper = Array(chunks[place.chunk][half...])
     chunks[place.chunk].removeSubrange(half...)
     chunks.insert(upper, at: place.chunk + 1)
+    sizes[place.chunk] = half
+    sizes.insert(upper.count, at: place.chunk + 1)
   }
 
   private mutating func remove(_ element: Element) {
+    let place = requirePlace(of: element)
+    count -= 1
+    chunks[place.chunk].remove(at: place.index)
+    sizes[place.chunk] -= 1
+    guard sizes[place.chunk] == 0 else { return }
+    chunks.remove(at: place.chunk)
+    sizes.remove(at: place.chunk)
+  }
+
+  private func requirePlace(of element: Element) -> Position {
     let place = position { order($0, element) < 0 }
     precondition(
       place < end && order(chunks[place.chunk][place.index], element) == 0,
-      "A row to be removed is not there")
-    count -= 1
-    chunks[place.chunk].remove(at: place.index)
-    if chunks[place.chunk].isEmpty { chunks.remove(at: place.chunk) }
+      "A row to be replaced is not there")
+    return place
   }
 
   /// Makes all chunks anew.
@@ -160,10 +179,11 @@ extension ChunkedList {
         append(element)
       }
     }
-    precondition(nextRemoved == removed.count, "A row to be removed is not there")
+    precondition(nextRemoved == removed.count, "A row to be replaced is not there")
     for element in added[nextAdded...] { append(element) }
     if !chunk.isEmpty { merged.append(chunk) }
     count += added.count - removed.count
     chunks = merged
+    sizes = merged.map(\.count)
   }
 }

@@ -144,6 +144,11 @@ extension ListDifference {
     self.deletions = deletions
     self.insertions = insertions
     self.updates = updates
+    guard shifted.count + deletions.count + insertions.count > 1 else {
+      // Mostly there is no more to it: among elements that stay, one has moved if its index is another.
+      moves = shifted.filter { $0.from != $0.to }
+      return
+    }
     guard !shifted.isEmpty else { return }
     let shifted = shifted.sorted { $0.to < $1.to }
     let unsteadyOld = (deletions + shifted.map(\.from)).sorted()

@@ -47,9 +47,12 @@ struct RankedList<Element: Sendable>: Sendable {
     list.replace(removed, with: added)
     starts.removeAll(keepingCapacity: true)
     var start = 0
-    for chunk in list.chunks {
+    for size in list.sizes {
       starts.append(start)
-      start += chunk.count
+      start += size
     }
   }
+
+  /// Puts an element in the place of the one that is there by the order.
+  mutating func exchange(_ element: Element) { list.exchange(element) }
 }

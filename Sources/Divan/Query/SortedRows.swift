@@ -14,7 +14,7 @@ struct SortKeys {
   func key(of row: QueryRow) throws(DatabaseError) -> [UInt8] {
     var key: [UInt8] = []
     for sort in sorts {
-      let bytes = SortKeys.bytes(of: try row.value(at: sort.path) ?? .null, byBytes: sort.byBytes)
+      let bytes = try SortKeys.bytes(of: row, at: sort.path, byBytes: sort.byBytes)
       if sort.descending {
         for byte in bytes { key.append(~byte) }
       } else {
@@ -22,6 +22,23 @@ struct SortKeys {
       }
     }
     return key + row.id.array
+  }
+
+  /// The bytes of what a path leads to, made of its stored form.
+  private static func bytes(
+    of row: QueryRow, at path: CompiledPath, byBytes: Bool
+  ) throws(DatabaseError) -> [UInt8] {
+    if path.isDocumentID || path.isCount {
+      return bytes(of: try row.value(at: path) ?? .null, byBytes: byBytes)
+    }
+    return try row.body.withSpan { (bytes) throws(DatabaseError) in
+      try path.follow(bytes, 0..<bytes.count, row) {
+        (bytes, range) throws(DatabaseError) -> [UInt8] in
+        guard let range else { return SortKeys.bytes(of: .null, byBytes: byBytes) }
+        return try CollationKey.bytes(
+          ofStored: bytes.extracting(range), byBytes ? .bytes : .collated)
+      }
+    }
   }
 
   /// The bytes of a value: what is missing counts as null.

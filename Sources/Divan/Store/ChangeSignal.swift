@@ -52,10 +52,13 @@ extension ChangeSignal {
   /// Returns when a change behind a sequence number can be read, when there will be none any more, or
   /// when the task is cancelled.
   func wait(beyond sequence: UInt64) async {
-    let id = state.withLock { state in
+    let id: UInt64? = state.withLock { state in
+      // Whoever is behind need not be woken up.
+      guard state.sequence <= sequence, !state.isOver else { return nil }
       state.waitCount += 1
       return state.waitCount
     }
+    guard let id else { return }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in

@@ -125,17 +125,19 @@ extension Value {
 }
 
 extension MapReduceView {
-  /// The rows of a document.
-  func rows(
-    of document: Document, conflicts: () throws -> [Document]
-  ) throws -> [ViewContents.Row] {
+  /// The rows of a document that has changed: none of one that is deleted.
+  func rows(of change: Change, in snapshot: Snapshot) throws -> [ViewContents.Row] {
+    guard !change.isDeleted else { return [] }
+    let document = change.document
     if let documentType {
       guard let type = document["type"]?.stringValue, haveSameUTF8(type, documentType) else {
         return []
       }
     }
+    let conflicts =
+      change.hasConflicts ? Array(try snapshot.conflicts(of: document.id).dropFirst()) : []
     var emitter = Emitter()
-    let mapped = MappedDocument(document: document, conflicts: try conflicts())
+    let mapped = MappedDocument(document: document, conflicts: conflicts)
     do {
       try RunningMap.view.withValue(name) { try map(mapped, &emitter) }
       if let failure = emitter.failure { throw failure }

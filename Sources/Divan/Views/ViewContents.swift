@@ -47,12 +47,19 @@ struct ViewContents: Sendable {
   }
 
   /// The rows of one document.
-  struct DocumentRows: Sendable {
+  ///
+  /// An object, so that moving it among many others while they are sorted costs little.
+  final class DocumentRows: Sendable {
     let id: String
     let rows: [Row]
+
+    init(id: String, rows: [Row]) {
+      self.id = id
+      self.rows = rows
+    }
   }
 
-  /// How many documents are mapped before their rows go into the lists.
+  /// How many documents with rows, as they were and as they are, are gathered before the lists take them up.
   private static let batchSize = 1 << 16
 }
 
@@ -89,10 +96,9 @@ extension ViewContents {
     var changes = snapshot.changes(since: sequence)
     var isDone = false
     while !isDone {
-      var removed: [Row] = []
-      var added: [Row] = []
-      var changed: [(old: DocumentRows?, new: DocumentRows)] = []
-      while changed.count < ViewContents.batchSize {
+      var before: [DocumentRows] = []
+      var after: [DocumentRows] = []
+      while before.count + after.count < ViewContents.batchSize {
         guard let change = try changes.next() else {
           isDone = true
           break
@@ -102,25 +108,22 @@ extension ViewContents {
         }
         changeCount += 1
         lastChange = max(lastChange, change.sequence)
-        let old = documents.isEmpty ? nil : documentRows(change.id)
-        let rows =
-          change.isDeleted
-          ? []
-          : try view.rows(of: change.document) {
-            change.hasConflicts ? Array(try snapshot.conflicts(of: change.id).dropFirst()) : []
-          }
-        guard old != nil || !rows.isEmpty else { continue }
-        changed.append((old, DocumentRows(id: change.id, rows: rows)))
-        removed += old?.rows ?? []
-        added += rows
+        if !documents.isEmpty, let old = documentRows(change.id) { before.append(old) }
+        let rows = try view.rows(of: change, in: snapshot)
+        if !rows.isEmpty { after.append(DocumentRows(id: change.id, rows: rows)) }
       }
-      removed.sort { $0.compare($1) < 0 }
-      added.sort { $0.compare($1) < 0 }
-      rows.replace(removed, with: added)
-      changed.sort { compareUTF8($0.new.id, $1.new.id) < 0 }
-      documents.replace(
-        changed.compactMap(\.old), with: changed.map(\.new).filter { !$0.rows.isEmpty })
+      replace(before, with: after)
     }
+  }
+
+  /// Exchanges documents, in any order, and their rows.
+  private mutating func replace(_ before: [DocumentRows], with after: [DocumentRows]) {
+    rows.replace(
+      before.flatMap(\.rows).sorted { $0.compare($1) < 0 },
+      with: after.flatMap(\.rows).sorted { $0.compare($1) < 0 })
+    documents.replace(
+      before.sorted { compareUTF8($0.id, $1.id) < 0 },
+      with: after.sorted { compareUTF8($0.id, $1.id) < 0 })
   }
 
   static let cancelledError = DatabaseError(
@@ -130,7 +133,7 @@ extension ViewContents {
     documents.find({ compareUTF8($0.id, id) < 0 }, { haveSameUTF8($0.id, id) })
   }
 
-  /// Takes away the rows of documents that are not there any more, both in the order of their IDs.
+  /// Takes away the rows of documents that are not there any more.
   private mutating func removePurged(_ snapshot: Snapshot, _ isCancelled: () -> Bool) throws {
     var ids = snapshot.ids()
     var next = try ids.next()
@@ -144,8 +147,7 @@ extension ViewContents {
       if next.map({ !haveSameUTF8($0, document.id) }) ?? true { gone.append(document) }
       return true
     }
-    rows.replace(gone.flatMap(\.rows).sorted { $0.compare($1) < 0 }, with: [])
-    documents.replace(gone, with: [])
+    replace(gone, with: [])
     changeCount += gone.count
   }
 }

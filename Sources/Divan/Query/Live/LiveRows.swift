@@ -36,7 +36,7 @@ struct LiveRows: Sendable {
   }
 }
 
-/// What becomes of one document's row.
+/// What becomes of one document's row: at least one of both is there.
 struct LiveEdit {
   let old: LiveRow?
   let new: LiveRow?
@@ -46,13 +46,12 @@ struct LiveEdit {
 
 extension LiveRows {
   /// Which rows are shown.
-  var window: Range<Int> { window(of: list) }
-
-  private func window(of list: RankedList<LiveRow>) -> Range<Int> {
+  var window: Range<Int> {
     let start = min(query.offset, list.count)
     return start..<(start + min(query.limit ?? .max, list.count - start))
   }
 
+  /// Whether rows may be there that are not shown.
   private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
 
   /// How many rows are shown or passed over at most; nil if there is no limit.
@@ -146,14 +145,21 @@ extension LiveRows {
       return nil
     }
     if let horizon, LiveRow.order(key, horizon) > 0 { return nil }
-    return row(key, change.id, revision, old)
+    return try row(key, change.id, revision, old) { change.document }
   }
 
+  /// The row of a document: the old one if that is as it was.
+  ///
+  /// What is shown is made here, of the document at hand, if it is known that the row is shown.
   private func row(
-    _ key: [UInt8], _ id: String, _ revision: RevisionID, _ old: LiveRow?
-  ) -> LiveRow {
-    guard let old, old.revision == revision else { return LiveRow(key, id, revision, nil) }
-    return old.key == key ? old : LiveRow(key, id, revision, old.content)
+    _ key: [UInt8], _ id: String, _ revision: RevisionID, _ old: LiveRow?,
+    _ document: () -> Document
+  ) throws -> LiveRow {
+    if let old, old.revision == revision {
+      return old.key == key ? old : LiveRow(key, id, revision, old.content)
+    }
+    guard let load, !isWindowed else { return LiveRow(key, id, revision, nil) }
+    return LiveRow(key, id, revision, try load(document()))
   }
 
   /// What running the query makes of the rows, and how far they reach then.
@@ -170,12 +176,13 @@ extension LiveRows {
     var last: [UInt8]?
     try run.forEachInAnyOrder { hit in
       if isCancelled() { throw Database.cancelledError }
-      let key = try judge.key(ofResult: run.row(try run.record(of: hit)))
+      let record = try run.record(of: hit)
+      let key = try judge.key(ofResult: run.row(record))
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
       let document = DocumentKey(hit.id)
       found.insert(document)
       let old = byID[document]
-      let new = row(key, hit.id, hit.entry.revision, old)
+      let new = try row(key, hit.id, hit.entry.revision, old) { view.document(hit.id, of: record) }
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
     }
@@ -190,29 +197,34 @@ extension LiveRows {
     _ edits: [LiveEdit], _ view: StoreView, _ isCancelled: () -> Bool
   ) throws -> ListDifference {
     guard !edits.isEmpty else { return ListDifference() }
-    var changed = list
-    changed.replace(
-      edits.compactMap(\.old).sorted(by: LiveRow.isBefore),
-      with: edits.compactMap(\.new).sorted(by: LiveRow.isBefore))
-    let shift = LiveShift(
-      from: list, window(of: list), to: changed, window(of: changed), edits, isWindowed: isWindowed)
-    let exchanged = try exchangeContent(shift, view, isCancelled)
-    changed.replace(
-      exchanged.map(\.0).sorted(by: LiveRow.isBefore),
-      with: exchanged.map(\.1).sorted(by: LiveRow.isBefore))
+    let removed = edits.compactMap(\.old).sorted(by: LiveRow.isBefore)
+    let added = edits.compactMap(\.new).sorted(by: LiveRow.isBefore)
+    let places = LivePlaces(of: edits, in: list, window, isWindowed: isWindowed)
+    // In its place: of a list that is kept besides, chunks are copied, and that costs more than all else.
+    list.replace(removed, with: added)
+    let shift = LiveShift(from: places, to: list, window)
+    let exchanged: [LiveRow]
+    do {
+      exchanged = try exchangeContent(shift, view, isCancelled)
+    } catch {
+      list.replace(added, with: removed)
+      throw error
+    }
     // From here on nothing throws.
-    list = changed
     for edit in edits { if let id = edit.id { byID[DocumentKey(id)] = edit.new } }
-    for (_, row) in exchanged { byID[DocumentKey(row.id)] = row }
+    for row in exchanged {
+      list.exchange(row)
+      byID[DocumentKey(row.id)] = row
+    }
     return shift.difference
   }
 
-  /// The rows that come to be shown and have no content, and those that have it for nothing; each with what replaces it.
+  /// What replaces rows that come to be shown and have no content, and those that have it for nothing.
   private func exchangeContent(
     _ shift: LiveShift, _ view: StoreView, _ isCancelled: () -> Bool
-  ) throws -> [(LiveRow, LiveRow)] {
-    guard let load else { return [] }
-    var exchanged: [(LiveRow, LiveRow)] = []
+  ) throws -> [LiveRow] {
+    guard let load, isWindowed else { return [] }
+    var exchanged: [LiveRow] = []
     for row in shift.shown where row.content == nil {
       if isCancelled() { throw Database.cancelledError }
       guard let document = try view.document(row.id) else {
@@ -220,9 +232,9 @@ extension LiveRows {
           .damaged, "the index finds the document among others, and not by its ID",
           documentID: row.id)
       }
-      exchanged.append((row, row.with(try load(document))))
+      exchanged.append(row.with(try load(document)))
     }
-    for row in shift.hidden where row.content != nil { exchanged.append((row, row.with(nil))) }
+    for row in shift.hidden where row.content != nil { exchanged.append(row.with(nil)) }
     return exchanged
   }
 
