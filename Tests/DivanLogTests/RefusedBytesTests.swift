@@ -73,6 +73,22 @@ import Testing
     }
   }
 
+  @Test func `a view's header is refused if it is of another size or its numbers cannot be`() {
+    let sound = ViewFileHeader(
+      preamble: FilePreamble(
+        kind: .view, storeID: StoreID(high: 1, low: 1), salt: 1, createdAt: 0),
+      origin: .init(commit: 1, sequence: 1, segmentNumber: 1, segmentSalt: 1), collation: 1,
+      rowCount: 1, frameCount: 1, fileSize: 4096
+    ).encode()
+    #expect(damage { _ = try ViewFileHeader.decode(sound, path: "v") } == nil)
+    let short = resealed(sound.prefix(70)) { _ in }
+    #expect(damage { _ = try ViewFileHeader.decode(short, path: "v") }?.offset == 0)
+    for offset in [64, 72, 80, 104, 112, 120] {
+      let changed = resealed(sound) { put(counterLimit + 1, in: &$0, at: offset) }
+      #expect(damage { _ = try ViewFileHeader.decode(changed, path: "v") }?.offset == offset)
+    }
+  }
+
   @Test func `a HEAD is refused if it is of another size or its numbers cannot be`() {
     let sound = Head(
       preamble: FilePreamble(

@@ -71,6 +71,17 @@ struct CompoundIndexTests {
     #expect("\(home.then(.greater(than: 1)))" == #"= "home", > 1"#)
   }
 
+  @Test func `ranges are equal if they ask for the same, byte by byte`() {
+    let accent = ("\u{E9}", "e\u{301}")
+    let ranges: [IndexRange] = [
+      .all, .equal(to: 1), .equal(to: 2), .from(1), .greater(than: 1), .from(1, upTo: 2),
+      .from(1, through: 2), .prefix(accent.0), .prefix(accent.1), .equal(to: 1).then(.all),
+      .equal(to: 1).then(.equal(to: 1)),
+    ]
+    #expect(Set(ranges).count == ranges.count)
+    for range in ranges { #expect(ranges.filter { $0 == range }.count == 1, "\(range)") }
+  }
+
   @Test func `a version of the past is asked in the same way`() throws {
     let database = try lists()
     try database.nameSnapshot("then")

@@ -320,6 +320,11 @@ struct DocumentIndexTests {
     try database.adopt(record)
     try store.expectAll(database.snapshot(), "beside it", nil, [.all, .equal(to: 1927)])
     #expect(try !database.snapshot().ids(by: "by year").collected().contains("odd"))
+    // Nor can it be in one of which that is the second property.
+    let titled = Array(try (["title": "x", "year": "y"] as Value).stored.array.dropLast()) + [0xFF]
+    let byTitleAndYear = DocumentIndex("two", on: ["title"], ["year"])
+    let found = IndexEntries.values(byTitleAndYear, of: EncodedValue(SharedBytes(copying: titled)))
+    #expect(found.isEmpty)
     // Whatever made it so: another index can be made, too.
     try database.addIndex(DocumentIndex("again", path: store.byYear.path))
     #expect(try database.snapshot().count(by: "again") == database.snapshot().count(by: "by year"))
@@ -330,12 +335,13 @@ struct DocumentIndexTests {
     let long = String(repeating: "n", count: 241)
     for index in [
       DocumentIndex("", on: "a"), DocumentIndex(long, on: "a"), DocumentIndex("a", path: []),
-      DocumentIndex("a", path: Array(repeating: "p", count: 17)),
+      DocumentIndex("a", paths: []), DocumentIndex("a", path: Array(repeating: "p", count: 17)),
       DocumentIndex("a", on: String(repeating: "p", count: 1001)),
     ] {
       let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
       #expect(error?.code == .invalidIndex)
     }
+    #expect(DocumentIndex("a", paths: []).path == [])
     try database.addIndex(store.byYear)
     try database.addIndex(store.byYear)
     let error = #expect(throws: DatabaseError.self) {

@@ -282,6 +282,21 @@ struct ForgedCheckpointTests {
     #expect(ids.count == 40)
   }
 
+  @Test func `pages may have let go of earlier revisions that the log still has`() throws {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.history = .everything
+    }
+    for number in 0..<3 as Range<Int64> {
+      try database.write { _ = try $0.overwrite("a", with: ["n": .int(number)]) }
+    }
+    #expect(!database.store.newest.older.isEmpty)
+    database.tamper { $0.older = LayeredTree() }
+    try database.writeCheckpoint()
+    try database.close()
+    #expect(try inspect().differences() == [])
+  }
+
   @Test func `tools find that the pages end before the log`() throws {
     let database = try store(40)
     database.tamper { $0.documents.remove(Array("doc-1039".utf8).span) }

@@ -135,6 +135,24 @@ struct IndexReadingFaultTests {
     #expect(try inspected.differences() == [])
   }
 
+  @Test func `what stands among the entries of an index and is none is damage`() throws {
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    try store.fill(database, 0..<5)
+    let number = try #require(database.store.newest.indexes.first?.number)
+    let key = IndexEntries.prefix(number) + IndexedValue("more").bytes
+    // The size of an ID takes one byte.
+    database.tamper { $0.catalog.set(key.span, [1, 2].span) }
+    let snapshot = try database.snapshot()
+    func expectDamage(_ ask: () throws -> Int) {
+      let error = #expect(throws: DatabaseError.self) { _ = try ask() }
+      #expect(error?.code == .damaged)
+    }
+    expectDamage { try snapshot.count(by: "by year") }
+    expectDamage { try snapshot.ids(by: "by year").collected().count }
+    #expect(try snapshot.count(by: "by year", .less(than: 1930)) > 0)
+  }
+
   @Test func `tools find what the pages lack of an index, and what they have too much`() throws {
     let database = try store.open()
     try database.addIndex(store.byYear)

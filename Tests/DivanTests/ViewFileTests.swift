@@ -1,5 +1,6 @@
 import DivanLog
 import DivanTesting
+import Foundation
 import ProofKit
 import Synchronization
 import Testing
@@ -338,7 +339,10 @@ struct ViewFileTests {
   /// Reads a view's file with rows of one document at these places, and returns of how many documents it has rows.
   ///
   /// The header says that there are `rowCount`, and that the file has `fileSize` bytes, which the system confirms.
-  private func readRows(at places: [Int], rowCount: UInt64, fileSize: Int? = nil) throws -> Int {
+  /// The last `lostCount` bytes are gone, though the system says that they are there.
+  private func readRows(
+    at places: [Int], rowCount: UInt64, fileSize: Int? = nil, lostCount: Int = 0
+  ) throws -> Int {
     let disk = MemoryFileSystem()
     try disk.makeDirectory(ByteFiles.directory)
     let name = FileName.view(named: "by year")
@@ -374,8 +378,8 @@ struct ViewFileTests {
       header.fileSize = UInt64(fileSize)
       bytes.replaceSubrange(0..<ViewFileHeader.size, with: header.encode().array)
     }
-    var files = ByteFiles([name.description: bytes])
-    files.statedSize = fileSize
+    var files = ByteFiles([name.description: bytes.dropLast(lostCount)])
+    files.statedSize = fileSize ?? bytes.count
     let directory = StoreDirectory(ByteFiles.directory, on: files)
     return try ViewFile(name, in: directory).contents { false }.documents.count
   }
@@ -388,6 +392,15 @@ struct ViewFileTests {
     ] as [([Int], UInt64)] {
       #expect(throws: LogError.self, "\(places) of \(rowCount)") {
         try readRows(at: places, rowCount: rowCount)
+      }
+    }
+  }
+
+  @Test func `a file that becomes shorter while it is read is not believed`() throws {
+    #expect(try readRows(at: [0], rowCount: 1) == 1)
+    for lostCount in [1, 8, 40, 200] {
+      #expect(throws: LogError.self, "\(lostCount)") {
+        try readRows(at: [0], rowCount: 1, lostCount: lostCount)
       }
     }
   }
@@ -418,10 +431,13 @@ struct ViewFileTests {
     #expect(try fileSystem.list("/memory.divan").allSatisfy { !$0.hasSuffix(".view") })
   }
 
-  @Test func `a file that cannot be written is no error for who asks, and leaves nothing`() throws {
+  @Test(arguments: [SimulatedDisk.Verb.write, .rename])
+  func `a file that cannot be written is no error for who asks, and leaves nothing`(
+    verb: SimulatedDisk.Verb
+  ) throws {
     let database = try open()
     try makeFilms(database)
-    disk.fail(.rename, with: .inputOutput)
+    disk.fail(verb, with: .inputOutput)
     #expect(try database.rows(of: byYear()).count == 12)
     disk.stopFailing()
     #expect(database.store.maintenance.problem?.code == .inputOutput)
@@ -430,6 +446,19 @@ struct ViewFileTests {
     // Closing tries it again.
     try database.close()
     #expect(try files().count == 1)
+  }
+
+  @Test func `rows are saved in the background, however long they are`() throws {
+    let database = try open { $0.maintenance = .background }
+    let long = Value.string(String(repeating: "x", count: 300_000))
+    try database.write { _ = try $0.overwrite("long", with: ["text": long]) }
+    let view = MapReduceView("texts", version: "1") { document, emit in emit(document["text"], nil)
+    }
+    #expect(try database.rows(of: view).first?.key == long)
+    while try files().isEmpty { Thread.sleep(forTimeInterval: 0.001) }
+    try database.close()
+    let again = try open()
+    #expect(try again.rows(of: view).first?.key == long)
   }
 
   @Test func `one change does not write many rows again`() throws {

@@ -18,8 +18,10 @@ extension ViewFileHeader.Origin {
     guard segment.header.preamble.salt == segmentSalt else { return false }
     guard commit > segment.end.commit else { return true }
     // The end of it was in doubt, and stands in the next one now.
-    let next = segments.first { $0.header.numbers.contains(segmentNumber + 1) }?.header
-    return next.map { $0.merge != nil || $0.flushedSize > SegmentHeader.size } ?? false
+    return segments.map(\.header).contains { next in
+      next.numbers.contains(segmentNumber + 1)
+        && (next.merge != nil || next.flushedSize > SegmentHeader.size)
+    }
   }
 }
 

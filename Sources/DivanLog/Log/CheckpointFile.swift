@@ -94,29 +94,20 @@ extension CheckpointFile {
 
 /// Writes a checkpoint's pages, then its directory.
 package struct CheckpointFileWriter: ~Copyable {
-  private let file: any OpenFile
   private let preamble: FilePreamble
-  private let commit: UInt64
-  private var writer = ByteWriter(capacity: 1 << 18)
-  /// Where the bytes in `writer` belong.
-  private var writtenSize = CheckpointHeader.size
-  private var chain: UInt32
+  private var frames: FrameFileWriter
   package private(set) var pageCount: UInt32 = 0
 
   package init(_ file: any OpenFile, preamble: FilePreamble, commit: UInt64) {
-    self.file = file
     self.preamble = preamble
-    self.commit = commit
-    var encoded = ByteWriter()
-    preamble.encode(to: &encoded)
-    chain = CRC32C.checksum(encoded.sharedCopy)
+    frames = FrameFileWriter(
+      file, preamble: preamble, commit: commit, headerSize: CheckpointHeader.size)
   }
 
   /// Writes a page of ``CheckpointHeader/pageSize`` bytes and returns its number.
   package mutating func append(page: Span<UInt8>) throws(LogError) -> UInt32 {
     precondition(page.count == CheckpointHeader.pageSize, "A page of another size")
-    appendFrame(page, .page)
-    if writer.count >= 1 << 18 { try writeOut() }
+    try frames.append(page, .page)
     defer { pageCount += 1 }
     return pageCount
   }
@@ -125,48 +116,13 @@ package struct CheckpointFileWriter: ~Copyable {
   package mutating func finish(
     number: UInt64, directory: borrowing ByteWriter
   ) throws(LogError) -> CheckpointHeader {
-    directory.withSpan { (bytes: Span<UInt8>) in appendFrame(bytes, .directory) }
-    try writeOut()
+    try directory.withSpan { (bytes: Span<UInt8>) throws(LogError) in
+      try frames.append(bytes, .directory)
+    }
     let header = CheckpointHeader(
       preamble: preamble, number: number, pageCount: pageCount,
-      directorySize: UInt64(writtenSize - CheckpointHeader.offset(ofPage: pageCount)))
-    let block = header.encode()
-    try attempt { () throws(SystemError) in try file.write(block, at: 0) }
+      directorySize: UInt64(frames.size - CheckpointHeader.offset(ofPage: pageCount)))
+    try frames.finish(header.encode())
     return header
-  }
-
-  private mutating func appendFrame(_ payload: Span<UInt8>, _ kind: FrameHeader.Kind) {
-    chain = writer.appendFrame(
-      payload, kind, commit: commit, chain: chain, at: writtenSize + writer.count,
-      salt: preamble.salt)
-  }
-
-  private mutating func writeOut() throws(LogError) {
-    do throws(SystemError) {
-      try file.write(writer, at: writtenSize)
-    } catch {
-      throw .system(error)
-    }
-    writtenSize += writer.count
-    writer.removeAll()
-  }
-}
-
-extension ByteWriter {
-  /// Appends a frame that will stand at `offset` of a file with this salt, and returns the chain value for the next.
-  mutating func appendFrame(
-    _ payload: Span<UInt8>, _ kind: FrameHeader.Kind, commit: UInt64, chain: UInt32,
-    at offset: Int, salt: UInt64
-  ) -> UInt32 {
-    let start = count
-    appendZeros(FrameHeader.size)
-    append(payload)
-    pad(to: FrameHeader.alignment)
-    var check = CRC32C()
-    check.add(self, in: start + FrameHeader.size..<count)
-    let header = FrameHeader(
-      kind: kind, flags: [], payloadSize: payload.count, payloadChecksum: check.checksum,
-      commit: commit, chain: chain)
-    return header.encode(into: &self, at: start, offset: offset, salt: salt)
   }
 }

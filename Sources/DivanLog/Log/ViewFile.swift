@@ -26,9 +26,6 @@ package struct ViewFileReader {
     }
   }
 
-  /// Where the next frame begins.
-  package var position: Int { offset }
-
   /// The payload of the next frame; nil after the last one.
   package mutating func next() throws(LogError) -> SharedBytes? {
     guard frameCount < header.frameCount else {
@@ -46,8 +43,8 @@ package struct ViewFileReader {
       UInt64(offset + frame.frameSize) <= header.fileSize
     else { throw damage("no frame of a view's file") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
-    guard padded.count == frame.paddedSize else { throw damage("the file ends too early") }
-    guard CRC32C.checksum(padded) == frame.payloadChecksum else {
+    // The file may have become shorter since it was opened.
+    guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
       throw damage("a frame whose payload does not match its checksum")
     }
     chain = FrameHeader.chain(after: bytes)
@@ -68,55 +65,34 @@ package struct ViewFileReader {
 
 /// Writes a view's file: which view it is, its rows, and then the header.
 package struct ViewFileWriter: ~Copyable {
-  private let file: any OpenFile
   private let preamble: FilePreamble
   private let origin: ViewFileHeader.Origin
-  private var writer = ByteWriter(capacity: 1 << 18)
-  /// Where the bytes in `writer` belong.
-  private var writtenSize = ViewFileHeader.size
-  private var chain: UInt32
+  private var frames: FrameFileWriter
   private var frameCount: UInt64 = 0
 
   package init(
     _ file: any OpenFile, preamble: FilePreamble, origin: ViewFileHeader.Origin
   ) {
-    self.file = file
     self.preamble = preamble
     self.origin = origin
-    var encoded = ByteWriter()
-    preamble.encode(to: &encoded)
-    chain = CRC32C.checksum(encoded.sharedCopy)
+    frames = FrameFileWriter(
+      file, preamble: preamble, commit: origin.commit, headerSize: ViewFileHeader.size)
   }
 
   /// Appends a frame: the first says which view it is, and the others have rows.
   package mutating func append(_ payload: borrowing ByteWriter) throws(LogError) {
-    chain = payload.withSpan { (payload: Span<UInt8>) in
-      writer.appendFrame(
-        payload, frameCount == 0 ? .directory : .page, commit: origin.commit, chain: chain,
-        at: writtenSize + writer.count, salt: preamble.salt)
+    let kind: FrameHeader.Kind = frameCount == 0 ? .directory : .page
+    try payload.withSpan { (payload: Span<UInt8>) throws(LogError) in
+      try frames.append(payload, kind)
     }
     frameCount += 1
-    if writer.count >= 1 << 18 { try writeOut() }
   }
 
   /// Writes what is left, and the header.
   package mutating func finish(collation: UInt64, rowCount: UInt64) throws(LogError) {
-    try writeOut()
     let header = ViewFileHeader(
       preamble: preamble, origin: origin, collation: collation, rowCount: rowCount,
-      frameCount: frameCount, fileSize: UInt64(writtenSize))
-    let block = header.encode()
-    let file = file
-    try attempt { () throws(SystemError) in try file.write(block, at: 0) }
-  }
-
-  private mutating func writeOut() throws(LogError) {
-    do throws(SystemError) {
-      try file.write(writer, at: writtenSize)
-    } catch {
-      throw .system(error)
-    }
-    writtenSize += writer.count
-    writer.removeAll()
+      frameCount: frameCount, fileSize: UInt64(frames.size))
+    try frames.finish(header.encode())
   }
 }

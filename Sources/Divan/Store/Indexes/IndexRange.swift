@@ -39,9 +39,6 @@ public struct IndexRange: Sendable, Hashable {
   /// What is asked of the last property of which anything is asked.
   var kind: Kind { parts[parts.count - 1] }
 
-  /// Whether there is one value of each property of which something is asked.
-  var isOneValue: Bool { parts.allSatisfy(\.isOneValue) }
-
   /// Every document that has the property.
   public static let all = IndexRange(kind: .all)
 
