@@ -306,6 +306,38 @@ struct DocumentIndexTests {
     try store.expectSound(database, "made once")
   }
 
+  /// Others write between reading documents and adding their entries.
+  @Test func `what is changed while it is read for an index is in it as it is then`() throws {
+    let database = try store.open { $0.reads = .buffered }
+    try store.fill(database, 0..<60)
+    try database.writeCheckpoint()
+    let disk = store.bench.fileSystem
+    for number in [1, 30, 59] {
+      let reads = Atomic(0)
+      disk.observeCalls { call in
+        guard call.verb == .read, call.path.hasSuffix(".segment"),
+          reads.add(1, ordering: .relaxed).newValue == number
+        else { return }
+        do {
+          try database.write { transaction in
+            for (id, year) in [("doc-1", 1), ("doc-3", 2), ("doc-57", 3), ("new", 4)] {
+              _ = try transaction.overwrite(id, with: ["year": .int(Int64(year * number))])
+            }
+            _ = try transaction.delete(id: "doc-5")
+            try transaction.purge("doc-55")
+          }
+        } catch { Issue.record(error) }
+      }
+      try database.addIndex(store.byYear)
+      disk.observeCalls(nil)
+      #expect(reads.load(ordering: .relaxed) >= number)
+      try store.expectSound(database, "changed at read \(number)")
+      #expect(try database.snapshot().count(by: "by year", .equal(to: .int(Int64(number)))) == 1)
+      try database.removeIndex(named: "by year")
+      try store.fill(database, 0..<60)
+    }
+  }
+
   // MARK: What is refused, and damage
 
   @Test func `a document whose property cannot be read is in no index of it`() throws {

@@ -70,6 +70,7 @@ enum Place {
   static let indexing = store + "Indexes/StoreState+Indexes.swift"
   static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
   static let indexEntries = store + "Indexes/IndexEntries.swift"
+  static let indexFilling = store + "Indexes/IndexFilling.swift"
   static let indexWalking = store + "Indexes/IndexEntryCursor.swift"
   static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"
 }

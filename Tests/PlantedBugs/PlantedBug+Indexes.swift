@@ -4,9 +4,9 @@ extension PlantedBug {
     PlantedBug(
       "index-keeps-old-entries", rule: "indexes", "a document is found by what it was",
       in: Place.indexing,
-      find: "for key in old.subtracting(new).inOrder { catalog.remove(key.span) }",
+      find: "for key in old.subtracting(new) { catalog.remove(key.span) }",
       plant: """
-        for key in old.subtracting(new).inOrder where !PLANTED { catalog.remove(key.span) }
+        for key in old.subtracting(new) where !PLANTED { catalog.remove(key.span) }
         """,
       killedBy: .rules("an index follows every")),
     PlantedBug(
@@ -22,6 +22,13 @@ extension PlantedBug {
       find: "if let sequence = entry.winningSequence {",
       plant: "if let sequence = entry.winningSequence, !PLANTED {",
       killedBy: .rules("an index follows every")),
+    PlantedBug(
+      "index-filled-with-old", rule: "indexes",
+      "an index gets entries of what documents were when they were read for it",
+      in: Place.indexFilling,
+      find: "isSame[index] = entry?.revision == document.revision",
+      plant: "isSame[index] = PLANTED || entry?.revision == document.revision",
+      killedBy: .rules("an index follows what is written while")),
     PlantedBug(
       "index-not-replayed", rule: "indexes",
       "the log behind a checkpoint is not brought into indexes",
@@ -89,24 +96,30 @@ extension PlantedBug {
     PlantedBug(
       "unique-null", rule: "indexes", "two documents may not both lack a unique property",
       in: Place.indexEntries,
-      find: "if !values.contains(where: \\.isNull) { keys.unique[start] = kept.index.name }",
-      plant: """
-        if PLANTED || !values.contains(where: \\.isNull) { keys.unique[start] = kept.index.name }
-        """, killedBy: .rules("a unique index has each value once")),
+      find: "if !hasNull { keys.unique[start] = kept.index.name }",
+      plant: "if PLANTED || !hasNull { keys.unique[start] = kept.index.name }",
+      killedBy: .rules("a unique index has each value once")),
     PlantedBug(
       "index-of-first-property", rule: "indexes",
       "the second property of an index is left out of its keys",
       in: Place.indexEntries,
-      find: "let start = prefix + IndexedValue(joining: values).bytes",
+      find: "(IndexedValue(joining: $0), $0.contains(where: \\.isNull))",
       plant: """
-        let start = prefix + IndexedValue(joining: PLANTED ? Array(values.prefix(1)) : values).bytes
+        (
+          IndexedValue(joining: PLANTED ? Array($0.prefix(1)) : $0),
+          $0.contains(where: \\.isNull)
+        )
         """, killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-lacks-missing", rule: "indexes",
       "a document that lacks the second property is not in the index",
       in: Place.indexEntries,
-      find: "case .missing: further.append(.null)",
-      plant: "case .missing: if PLANTED { return [] } else { further.append(.null) }",
+      find: "further.append(try property(path, of: body)?.decode() ?? .null)",
+      plant: """
+        let found = try property(path, of: body)
+        if PLANTED, found == nil { return [] }
+        further.append(try found?.decode() ?? .null)
+        """,
       killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-believes-cut-values", rule: "indexes",
@@ -124,9 +137,10 @@ extension PlantedBug {
       "index-condition-forgotten", rule: "indexes",
       "a document stays in a partial index when it fulfils one of two conditions",
       in: Place.indexEntries,
-      find: "guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }),",
+      find: "guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return nil }",
       plant: """
-        guard index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy({ $0.isFulfilled(by: body) }),
+        guard index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy({ $0.isFulfilled(by: body) })
+        else { return nil }
         """, killedBy: .rules("a document is in a partial index")),
   ]
 }

@@ -189,6 +189,26 @@ extension RuleCase {
         if let problem = try database.check().problems.first { throw problem }
       }
     },
+    RuleCase(name: "an index follows what is written while it is made") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet { $0.reads = .buffered }
+      try database.write { transaction in
+        for number in 0..<40 { _ = try transaction.overwrite("\(number)", with: ["year": 1900]) }
+      }
+      let reads = Recorder<String>()
+      bench.fileSystem.observeCalls { call in
+        guard call.verb == .read, call.path.hasSuffix(".segment") else { return }
+        reads.append(call.path)
+        if reads.all.count == 30 {
+          _ = try? database.write { try $0.overwrite("1", with: ["year": 2000]) }
+        }
+      }
+      try database.addIndex(DocumentIndex("by year", on: "year"))
+      bench.fileSystem.observeCalls(nil)
+      try expect(reads.all.count >= 40, "the documents were not read")
+      try expect(database.snapshot().count(by: "by year", .equal(to: 1900)) == 39, "an old value")
+      if let problem = try database.check().problems.first { throw problem }
+    },
     RuleCase(name: "a unique index that is being made refuses what it must not have") {
       let database = try CrashBench.fresh().openQuiet()
       try database.write { transaction in

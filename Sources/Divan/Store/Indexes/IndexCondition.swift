@@ -146,10 +146,10 @@ extension IndexCondition {
   ///
   /// What cannot be read fulfils nothing.
   func isFulfilled(by body: EncodedValue) -> Bool {
-    switch IndexEntries.property(path, of: body) {
-    case .value(let value): test.accepts(value)
-    case .missing: test.accepts(.null)
-    case .unreadable: false
+    do throws(DatabaseError) {
+      return test.accepts(try IndexEntries.property(path, of: body)?.decode() ?? .null)
+    } catch {
+      return false
     }
   }
 }

@@ -42,33 +42,72 @@ enum IndexEntries {
 
 // MARK: - What documents have
 
+/// Keys of entries, each once, in their order.
+struct IndexKeySet: Sendable {
+  private var keys: [[UInt8]] = []
+
+  init() {}
+
+  init(_ keys: [[UInt8]]) {
+    guard keys.count > 1 else {
+      self.keys = keys
+      return
+    }
+    for key in keys.sorted(by: IndexKeySet.isBefore) where key != self.keys.last {
+      self.keys.append(key)
+    }
+  }
+
+  var count: Int { keys.count }
+
+  private static func isBefore(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    a.lexicographicallyPrecedes(b)
+  }
+
+  /// The keys that another set does not have.
+  func subtracting(_ other: IndexKeySet) -> IndexKeySet {
+    guard !other.keys.isEmpty, !keys.isEmpty else { return self }
+    var set = IndexKeySet()
+    var others = other.keys[...]
+    for key in keys {
+      while let first = others.first, IndexKeySet.isBefore(first, key) { others.removeFirst() }
+      if others.first != key { set.keys.append(key) }
+    }
+    return set
+  }
+}
+
+extension IndexKeySet: Sequence {
+  func makeIterator() -> Array<[UInt8]>.Iterator { keys.makeIterator() }
+}
+
 /// The entries that indexes should have of a document.
 struct IndexedKeys {
-  fileprivate(set) var all: Set<[UInt8]> = []
+  fileprivate(set) var all = IndexKeySet()
   /// What those keys begin with, up to the ID, that no other document may have, and the names of their indexes.
   fileprivate(set) var unique: [[UInt8]: String] = [:]
 }
 
 extension IndexEntries {
-  /// What a path leads to in a document.
-  enum Property {
-    case value(Value)
-    case missing
-    /// Bytes that are no value.
-    case unreadable
+  /// What a path leads to in a document with these properties; nil if it leads nowhere.
+  static func property(
+    _ path: [String], of body: EncodedValue
+  ) throws(DatabaseError) -> EncodedValue? {
+    var found = body
+    for name in path {
+      guard let property = try found.property(name) else { return nil }
+      found = property
+    }
+    return found
   }
 
-  /// What a path leads to in a document with these properties.
-  static func property(_ path: [String], of body: EncodedValue) -> Property {
+  /// What a document with these properties has of the first property of an index; nil if the index does not have it.
+  private static func first(_ index: DocumentIndex, of body: EncodedValue) -> EncodedValue? {
+    guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return nil }
     do throws(DatabaseError) {
-      var found = body
-      for name in path {
-        guard let property = try found.property(name) else { return .missing }
-        found = property
-      }
-      return .value(try found.decode())
+      return try property(index.path, of: body)
     } catch {
-      return .unreadable
+      return nil
     }
   }
 
@@ -76,21 +115,36 @@ extension IndexEntries {
   ///
   /// An array may have an element twice. Where bytes are no values that the index looks at, there is no entry.
   static func values(_ index: DocumentIndex, of body: EncodedValue) -> [[Value]] {
-    guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }),
-      case .value(let first) = property(index.path, of: body)
-    else { return [] }
-    var further: [Value] = []
-    for path in index.paths.dropFirst() {
-      switch property(path, of: body) {
-      case .value(let value): further.append(value)
-      case .missing: further.append(.null)
-      case .unreadable: return []
+    guard let first = first(index, of: body) else { return [] }
+    do throws(DatabaseError) {
+      var further: [Value] = []
+      for path in index.paths.dropFirst() {
+        further.append(try property(path, of: body)?.decode() ?? .null)
+      }
+      let value = try first.decode()
+      if index.eachElement, case .array(let elements) = value {
+        return elements.map { [$0] + further }
+      }
+      return [[value] + further]
+    } catch {
+      return []
+    }
+  }
+
+  /// The same as keys have them, and whether one of the values is null.
+  private static func indexedValues(
+    _ index: DocumentIndex, of body: EncodedValue
+  ) -> [(value: IndexedValue, hasNull: Bool)] {
+    guard index.paths.count == 1, !index.eachElement else {
+      return values(index, of: body).map {
+        (IndexedValue(joining: $0), $0.contains(where: \.isNull))
       }
     }
-    if index.eachElement, case .array(let elements) = first {
-      return elements.map { [$0] + further }
+    // Nothing is decoded where one value is looked at as it is stored.
+    guard let first = first(index, of: body), let value = try? IndexedValue(first) else {
+      return []
     }
-    return [[first] + further]
+    return [(value, first.isNull)]
   }
 
   /// The keys of all entries that documents have in some indexes, and which of these no other document may have.
@@ -98,23 +152,25 @@ extension IndexEntries {
     _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
     var keys = IndexedKeys()
+    var all: [[UInt8]] = []
     for kept in indexes {
       let prefix = prefix(kept.number)
-      for values in values(kept.index, of: body) {
-        let start = prefix + IndexedValue(joining: values).bytes
-        keys.all.insert(start + id.array)
+      for (value, hasNull) in indexedValues(kept.index, of: body) {
+        let start = prefix + value.bytes
+        all.append(start + id.array)
         guard kept.index.isUnique else { continue }
         // Any number of documents may have null.
-        if !values.contains(where: \.isNull) { keys.unique[start] = kept.index.name }
+        if !hasNull { keys.unique[start] = kept.index.name }
       }
     }
+    keys.all = IndexKeySet(all)
     return keys
   }
 
   /// The keys of all entries that documents have in some indexes.
   static func keys(
     _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
-  ) -> Set<[UInt8]> {
+  ) -> IndexKeySet {
     entries(indexes, of: body, id: id).all
   }
 }

@@ -3,8 +3,7 @@ import DivanLog
 // Giving an index the entries of a store that has documents already, and taking them away again.
 
 extension Store {
-  /// How many documents are read between two turns to write, and their size in bytes, about.
-  private static let indexBatchSize = 4096
+  /// How many bytes of documents are read at once, about.
   private static let indexBatchBytes = 8 << 20
 
   /// Gives an index the entries of all documents.
@@ -14,9 +13,10 @@ extension Store {
   func fill(_ kept: KeptIndex, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     var last: String?
     var done = 0
+    let limit = configuration.indexBatchSize
     while true {
       let batch = try IndexBatch(
-        of: kept, try view(), after: last, limit: Store.indexBatchSize, Store.indexBatchBytes)
+        of: kept, try view(), after: last, limit: limit, Store.indexBatchBytes)
       try withTurn { (_) throws(DatabaseError) in
         try newest.requireBeingMade(kept, path: path)
         let view = StoreView(state: newest, store: self)
@@ -42,6 +42,7 @@ extension Store {
   /// Takes away the entries of an index that is gone.
   func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
     let prefix = IndexEntries.prefix(number)
+    let limit = configuration.indexBatchSize
     var start = KeyBound.inclusive(prefix)
     while true {
       let last = try withTurn { (_) throws(DatabaseError) -> [UInt8]? in
@@ -49,12 +50,12 @@ extension Store {
         // Not from the beginning: pages still have what was removed.
         var scan = newest.catalog.scan(from: start, to: .end(ofPrefix: prefix))
         var doomed: [[UInt8]] = []
-        while doomed.count < Store.indexBatchSize, let item = try view.step(&scan) {
+        while doomed.count < limit, let item = try view.step(&scan) {
           doomed.append(item.key.array)
         }
         for key in doomed { newest.catalog.remove(key.span) }
         commits.replaceNewest(with: newest)
-        return doomed.count < Store.indexBatchSize ? nil : doomed.last
+        return doomed.count < limit ? nil : doomed.last
       }
       guard let last else { return }
       start = .exclusive(last)

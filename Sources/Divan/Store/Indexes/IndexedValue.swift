@@ -21,6 +21,11 @@ struct IndexedValue: Hashable, Sendable {
 
   init(_ value: Value) { self.init(whole: IndexedValue.whole(value)) }
 
+  /// A value in its stored form.
+  init(_ value: EncodedValue) throws(DatabaseError) {
+    self.init(whole: try CollationKey.bytes(of: value, .bytes))
+  }
+
   /// Several values, the one that decides about the order first.
   init(joining values: [Value]) { self.init(whole: IndexedValue.whole(joining: values)) }
 

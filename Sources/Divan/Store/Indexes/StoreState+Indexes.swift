@@ -87,13 +87,13 @@ extension StoreState {
   private mutating func follow(
     _ id: SharedBytes, in indexes: [KeptIndex], since base: StoreState
   ) throws(PageError) {
-    var old: Set<[UInt8]> = []
+    var old = IndexKeySet()
     switch try base.indexedBody(of: id) {
     case .none: break
     case .body(let body): old = IndexEntries.keys(indexes, of: body, id: id)
     case .unreadable: old = try indexKeys(of: id, in: indexes)
     }
-    var new: Set<[UInt8]> = []
+    var new = IndexKeySet()
     if case .body(let body) = try indexedBody(of: id) {
       new = IndexEntries.keys(indexes, of: body, id: id)
     }
@@ -106,31 +106,32 @@ extension StoreState {
     while let item = try scan.next() {
       let id = item.key
       guard case .body(let body) = try indexedBody(of: id) else { continue }
-      changeIndexEntries(from: [], to: IndexEntries.keys(indexes, of: body, id: id), of: id)
+      changeIndexEntries(
+        from: IndexKeySet(), to: IndexEntries.keys(indexes, of: body, id: id), of: id)
     }
   }
 
   /// Puts the entries of one document in the place of others.
   mutating func changeIndexEntries(
-    from old: Set<[UInt8]>, to new: Set<[UInt8]>, of id: SharedBytes
+    from old: IndexKeySet, to new: IndexKeySet, of id: SharedBytes
   ) {
-    for key in old.subtracting(new).inOrder { catalog.remove(key.span) }
+    for key in old.subtracting(new) { catalog.remove(key.span) }
     let value = [UInt8(id.count)]
-    for key in new.subtracting(old).inOrder { catalog.set(key.span, value.span) }
+    for key in new.subtracting(old) { catalog.set(key.span, value.span) }
   }
 
   /// All keys that some indexes have of a document, looked for one after the other: for documents that cannot
   /// be asked what they are.
-  func indexKeys(of id: SharedBytes, in indexes: [KeptIndex]) throws(PageError) -> Set<[UInt8]> {
-    var keys: Set<[UInt8]> = []
+  func indexKeys(of id: SharedBytes, in indexes: [KeptIndex]) throws(PageError) -> IndexKeySet {
+    var keys: [[UInt8]] = []
     for kept in indexes {
       let prefix = IndexEntries.prefix(kept.number)
       var scan = catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
       while let item = try scan.next() {
-        if IndexEntries.read(item)?.id == id { keys.insert(item.key.array) }
+        if IndexEntries.read(item)?.id == id { keys.append(item.key.array) }
       }
     }
-    return keys
+    return IndexKeySet(keys)
   }
 
   /// What indexes look at of a document.

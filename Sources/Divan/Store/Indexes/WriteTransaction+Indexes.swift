@@ -3,7 +3,7 @@ import DivanLog
 /// What becomes of the entries that indexes have of a document.
 struct IndexChange {
   let id: SharedBytes
-  let old: Set<[UInt8]>
+  let old: IndexKeySet
   let new: IndexedKeys
 }
 
@@ -65,8 +65,8 @@ extension WriteTransaction {
 
   private func indexKeys(
     of entry: DocumentEntry?, _ id: String
-  ) throws(DatabaseError) -> Set<[UInt8]> {
-    guard let entry, !entry.isDeleted else { return [] }
+  ) throws(DatabaseError) -> IndexKeySet {
+    guard let entry, !entry.isDeleted else { return IndexKeySet() }
     let bytes = SharedBytes(utf8: id)
     let body = try bodyIfSound { () throws(DatabaseError) in
       try view.winningRecord(of: entry, id)
