@@ -216,7 +216,7 @@ struct ChangeFeedTests {
     #expect(try await feed.next()?.id == "a")
     let seen = Recorder<UInt64>()
     disk.observeChangingCalls { [unowned database] _ in
-      seen.append(database.store.commits.visible.lastSequence)
+      seen.append(database.store.commits.visible.state.lastSequence)
     }
     try await database.write { _ = try $0.put(Document(id: "b")) }
     disk.observeChangingCalls(nil)

@@ -142,7 +142,7 @@ struct PruningTests {
     try database.write { _ = try $0.put(Document(id: "c")) }
     let isDone = Atomic(false)
     disk.observeCalls { [database, disk] call in
-      let floor = database.store.commits.visible.historyFloor
+      let floor = database.store.commits.visible.state.historyFloor
       guard call.verb == .read, isEarly || floor > 0, !isDone.exchange(true, ordering: .relaxed)
       else { return }
       disk.failFlush(.keepsNewBytes)
