@@ -95,6 +95,18 @@ extension Model {
   }
 }
 
+// MARK: - Reaching those who observe
+
+extension Model {
+  /// Lends those who observe the model, of whom there are some.
+  @inline(__always)
+  func withObservers(_ body: (ModelObservers) -> Void) {
+    // Once they are there they stay as long as the model, which is alive until the end of the call. Counting a reference would
+    // cost as much as telling them that something is read.
+    unsafe Unmanaged.passUnretained(observers.unsafelyUnwrapped)._withUnsafeGuaranteedRef(body)
+  }
+}
+
 // MARK: - Finding what is known of a class
 
 /// What is known of each class: a hash table that is read without lock.

@@ -132,15 +132,13 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func beginModifying(_ model: Model) {
     prepareToRead(model)
-    model.observers?.registrar.willSet(
-      ModelObservation.subject, keyPath: model.observationPath(of: place))
+    model.observers?.willChange(model.observationPath(of: place))
   }
 
   func endModifying(_ model: Model) {
     if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
     model.noteChange(at: place)
-    model.observers?.registrar.didSet(
-      ModelObservation.subject, keyPath: model.observationPath(of: place))
+    model.observers?.didChange(model.observationPath(of: place))
   }
 
   func isAbsent(in model: Model) -> Bool {
