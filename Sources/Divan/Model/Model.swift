@@ -42,6 +42,8 @@ nonisolated open class Model {
   final var upgradedFrom: Int?
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
+  /// The hash of the document's ID, once the context knows the model.
+  final var idHash: UInt32 = 0
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
   /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
@@ -92,7 +94,7 @@ nonisolated open class Model {
   }
 
   deinit {
-    if isKnown { core?.forget(documentID) }
+    if isKnown { core?.forget(self) }
   }
 
   /// What is stored under `type` in new documents of this class; nil, which is the default, stores

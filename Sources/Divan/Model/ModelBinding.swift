@@ -1,3 +1,4 @@
+import DivanLog
 @_spi(Reflection) import Swift
 import Synchronization
 
@@ -92,6 +93,35 @@ extension Model {
   func index(at place: PropertyPlace) -> UInt16 {
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
       fromByteOffset: place.offset + place.indexOffset, as: UInt16.self)
+  }
+}
+
+// MARK: - Models that are not held
+
+/// A reference to a model that does not keep it.
+///
+/// Whoever has one lets go of it before the model is gone, at the latest when `Model` is deinitialized.
+@safe
+struct UnheldModel {
+  private let model: Unmanaged<Model>
+
+  init(_ model: Model) { unsafe self.model = .passUnretained(model) }
+
+  /// The model; nil if it is going, and the deinitializers of its class are running.
+  var ifAlive: Model? {
+    // It is not gone, and only a weak reference tells whether it is going: then nobody can hold it any more.
+    unsafe model._withUnsafeGuaranteedRef { ModelContextCore.WeakModel(model: $0).model }
+  }
+
+  func isSame(as other: Model) -> Bool {
+    // Nothing but the addresses is looked at.
+    unsafe model.toOpaque() == Unmanaged.passUnretained(other).toOpaque()
+  }
+
+  /// Whether the model's document has this ID.
+  func stands(for id: String) -> Bool {
+    // It is not gone, and its ID is there until it is.
+    unsafe model._withUnsafeGuaranteedRef { haveSameUTF8($0.documentID, id) }
   }
 }
 

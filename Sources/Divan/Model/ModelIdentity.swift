@@ -2,17 +2,20 @@
 
 extension ModelContextCore {
   /// The live model of this ID.
-  func known(_ id: String) -> Model? { live[id] }
+  func known(_ id: String) -> Model? { live.isEmpty ? nil : live[LiveModels.Key(id)] }
 
   func register(_ model: Model) {
+    let key = LiveModels.Key(model.id)
     // The ID may be taken if the client gave it; saving then finds the conflict.
-    if let other = known(model.id), other.state != .deleted { return }
-    live.set(model)
+    if let other = live[key], other.state != .deleted { return }
+    live.set(model, key)
   }
 
   /// Takes out a model that is going.
-  func forget(_ id: String) {
-    if live.forget(id), !inverseReaders.isEmpty { forgetInverseReaders(DocumentKey(id)) }
+  func forget(_ model: Model) {
+    if live.remove(model), !inverseReaders.isEmpty {
+      forgetInverseReaders(DocumentKey(model.documentID))
+    }
   }
 
   /// Puts in a new model that is in no context, and those that it refers to.

@@ -175,7 +175,7 @@ extension ModelContextCore {
       return
     }
     let body = try document.encoded()
-    if model.state == .deleted, let type = registry?.modelClass(of: document),
+    if model.state == .deleted, let type = registry?.modelClass(of: body),
       type != Swift.type(of: model)
     {
       // Another thing has got the ID: it gets an object of its own when it is asked for.

@@ -40,6 +40,12 @@ public struct DocumentCursor {
     return try view.document(id, entry)
   }
 
+  /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
+  mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
+    guard let (id, entry) = try entries.next() else { return nil }
+    return (id, try view.winningRecord(of: entry, id).body)
+  }
+
   /// All that are left, as an array.
   public mutating func rest() throws -> [Document] {
     var all: [Document] = []
