@@ -170,7 +170,7 @@ extension ModelContextCore {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       if isInTransaction { reversals.noteReading(of: model) }
       noteClean(model)
-      model.lastExternalChange = .now
+      model.noteExternalChange()
       taken.deleted.append(model)
       return
     }
@@ -203,7 +203,7 @@ extension ModelContextCore {
   }
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {
-    model.lastExternalChange = .now
+    model.noteExternalChange()
     taken.noteChanged(model)
   }
 }
