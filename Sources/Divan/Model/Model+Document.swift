@@ -52,9 +52,8 @@ extension Model {
     flags(at: place) & PropertyFlags.dirty != 0
   }
 
-  /// Where the document has something for a property; nil if it has nothing.
-  final func storedRange(of key: SharedBytes) -> Range<Int>? {
-    guard let body else { return nil }
+  /// Where the model's document, whose properties are `body`, has something for a property; nil if it has nothing.
+  final func storedRange(of key: SharedBytes, in body: EncodedValue) -> Range<Int>? {
     do throws(DatabaseError) {
       return try key.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
     } catch {

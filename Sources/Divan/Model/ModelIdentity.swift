@@ -13,7 +13,7 @@ extension ModelContextCore {
 
   /// Takes out a model that is going.
   func forget(_ model: Model) {
-    if live.remove(model), !inverseReaders.isEmpty {
+    if live.remove(model), hasInverseReaders {
       forgetInverseReaders(DocumentKey(model.documentID))
     }
   }

@@ -23,8 +23,9 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = model.storedRange(of: keyBytes)
-    guard let range, let body = model.body,
+    guard let body = model.body else { return loadWithout(nil, model) }
+    let range = model.storedRange(of: keyBytes, in: body)
+    guard let range,
       model.withValue(at: place.offset, of: V.self, { Form.read(body.bytes, range, into: &$0) })
     else { return loadWithout(range, model) }
     model.setFlags(
