@@ -66,6 +66,19 @@ import Testing
     }
   }
 
+  @Test func `the same bytes have the same quick hash, and others hardly ever`() {
+    let texts =
+      (0..<5000).map { "model \($0)" } + (0..<40).map { String(repeating: "\0", count: $0) }
+    let hashes = texts.map { text in withUTF8(of: text) { $0.quickHash } }
+    let again = texts.map { text in
+      let bytes = Array(text.utf8)
+      return bytes.span.quickHash
+    }
+    #expect(hashes == again)
+    // Of so many random numbers of 32 bits two are the same in one run of some hundreds.
+    #expect(Set(hashes.map { UInt32(truncatingIfNeeded: $0) }).count >= texts.count - 2)
+  }
+
   @Test func `a byte that was written can be looked at and changed`() {
     var writer = ByteWriter()
     writer.append([1, 2, 3])

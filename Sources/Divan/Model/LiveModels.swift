@@ -17,7 +17,7 @@ struct LiveModels {
 
     init(_ id: String) {
       self.id = id
-      hash = UInt32(truncatingIfNeeded: DocumentKey(id).hashValue)
+      hash = UInt32(truncatingIfNeeded: withUTF8(of: id) { $0.quickHash })
     }
   }
 

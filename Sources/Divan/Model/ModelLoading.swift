@@ -47,7 +47,7 @@ extension ModelContextCore {
 
   /// The model of a document, if that is one of the class and was not deleted here.
   func member<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M? {
-    guard ModelKind.includes(content.body, type, registry) else { return nil }
+    guard isDocument(content.body, of: type) else { return nil }
     let model = try model(type, of: content)
     return model.state == .deleted ? nil : model
   }
@@ -78,6 +78,11 @@ extension ModelContextCore {
   func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
     // One that cannot be stored is none of any class.
     guard let body = try? document.encoded() else { return false }
+    return isDocument(body, of: type)
+  }
+
+  private func isDocument<M: Model>(_ body: EncodedValue, of type: M.Type) -> Bool {
+    guard let registry else { return ModelKind.includes(body, type) }
     return ModelKind.includes(body, type, registry)
   }
 

@@ -33,9 +33,14 @@ enum ModelKind {
 
   /// Whether a document of these properties is one of a class or of a subclass of it, as far as anything says so.
   static func includes<M: Model>(
-    _ body: EncodedValue, _ type: M.Type, _ registry: ModelRegistry?
+    _ body: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
   ) -> Bool {
-    if let registered = registry?.modelClass(of: body) { return registered is M.Type }
+    if let registered = registry.modelClass(of: body) { return registered is M.Type }
+    return includes(body, type)
+  }
+
+  /// The same where there is no registry.
+  static func includes<M: Model>(_ body: EncodedValue, _ type: M.Type) -> Bool {
     guard let name = type.documentType else { return true }
     return (try? body.string(type.documentTypeKey)) == name
   }
