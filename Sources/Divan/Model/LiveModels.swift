@@ -55,7 +55,9 @@ struct LiveModels {
     model.isKnown = true
   }
 
-  /// Takes out a model: whoever asks for its ID gets another. Returns false if another has come meanwhile.
+  /// Takes out a model: whoever asks for its ID gets another.
+  ///
+  /// - Returns: false if another has come meanwhile.
   @discardableResult
   mutating func remove(_ model: Model) -> Bool {
     model.isKnown = false

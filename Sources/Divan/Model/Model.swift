@@ -58,7 +58,9 @@ nonisolated open class Model {
   final var referenceLists: [Int: [ModelReference]] = [:]
   /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
   final var extras: ModelExtras?
-  /// Those who observe the model; nil while nobody ever did. They are never exchanged.
+  /// Those who observe the model; nil while nobody ever did.
+  ///
+  /// They are never exchanged.
   final var observers: ModelObservers?
   /// Whether nobody is told of anything, though the class is `Observable`.
   final var isUnobserved = false

@@ -7,6 +7,7 @@ import Synchronization
 // - Offsets come from the runtime's own description of a class, for the very field and type that are
 //   then accessed; objects do not move.
 // - A model belongs to one isolation domain, so that nobody else accesses it meanwhile.
+// - A context has the address of a model only as long as that has memory: it takes itself out in its deinitializer.
 // - The tables of classes are never changed once they can be found, and never freed.
 
 // MARK: - Finding the fields of a class
