@@ -38,14 +38,16 @@ nonisolated open class Model {
   final var documentID = ""
   final var state = State.new
   final var isChanged = false
-  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
-  final var upgradedFrom: Int?
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
-  /// The hash of the document's ID, once the context knows the model.
-  final var idHash: UInt32 = 0
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
+  /// Whether nobody is told of anything, though the class is `Observable`.
+  final var isUnobserved = false
+  /// The hash of the document's ID, once the context knows the model.
+  final var idHash: UInt32 = 0
+  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
+  final var upgradedFrom: Int?
   /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
   final var unsavedPlace = 0
   /// What the model was before its context's transaction changed it; nil elsewhere.
@@ -62,8 +64,6 @@ nonisolated open class Model {
   ///
   /// They are never exchanged.
   final var observers: ModelObservers?
-  /// Whether nobody is told of anything, though the class is `Observable`.
-  final var isUnobserved = false
   /// When the model last took over what its document was changed to elsewhere, as a time since `firstMoment`; nil if it never did.
   ///
   /// The size of an instant is not known here: with one, a model's properties would be reached only by asking where they are.

@@ -158,7 +158,8 @@ struct EntryCursor {
     while true {
       guard let item = try view.step(&scan) else { return nil }
       let newest = try view.decodeEntry(item.value)
-      guard let entry = try view.entry(before: newest, item.key),
+      // Of the newest version it is the entry, which is then not copied once more.
+      guard let entry = try view.past == nil ? newest : view.entry(before: newest, item.key),
         includesDeleted || !entry.isDeleted
       else { continue }
       guard let id = item.key.text else {
