@@ -96,6 +96,15 @@ import Testing
     #expect(bytes != SharedBytes(utf8: "fil"))
   }
 
+  @Test func `the bytes of a text are lent the same with a copy and without one`() {
+    for text in ["", "film", "ein Film über Käfer, länger als ein kurzer Text", "🎞️"] {
+      let bytes = Array(text.utf8)
+      let isLent = withUTF8(of: text) { areEqual($0, bytes.span) }
+      let isCopied = withCopiedUTF8(of: text) { areEqual($0, bytes.span) }
+      #expect(isLent && isCopied, "\(text)")
+    }
+  }
+
   @Test func `digits are hexadecimal, lower-case, and as many as there should be`() {
     let digits = String(repeating: "0123456789abcdef", count: 4)
     #expect(SHA256.Digest(digits)?.description == digits)
