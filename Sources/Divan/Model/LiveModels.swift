@@ -10,17 +10,6 @@ import DivanLog
 /// - A model stands in the slot of its hash, or in the first behind it that was free: between the two none is.
 /// - The number of slots is a power of two, or zero; at most two of three are taken.
 struct LiveModels {
-  /// An ID, with what says where its model is looked for first.
-  struct Key {
-    let id: String
-    let hash: UInt32
-
-    init(_ id: String) {
-      self.id = id
-      hash = UInt32(truncatingIfNeeded: withUTF8(of: id) { $0.quickHash })
-    }
-  }
-
   private struct Slot {
     var hash: UInt32
     var model: UnheldModel
@@ -38,20 +27,27 @@ struct LiveModels {
     compareUTF8(a.documentID, b.documentID) < 0
   }
 
-  /// The model of an ID; nil if there is none.
-  subscript(key: Key) -> Model? { index(of: key).flatMap { slots[$0]?.model.ifAlive } }
+  /// The hash of an ID, for whoever looks for its model and then sets it.
+  static func hash(of id: String) -> UInt32 {
+    UInt32(truncatingIfNeeded: withUTF8(of: id) { $0.quickHash })
+  }
 
-  /// Makes a model, which has its ID already, the one of that.
-  mutating func set(_ model: Model, _ key: Key) {
-    let slot = Slot(hash: key.hash, model: UnheldModel(model))
-    if let index = index(of: key) {
+  /// The model of an ID, whose hash is given; nil if there is none.
+  subscript(id: String, hash hash: UInt32) -> Model? {
+    index(of: id, hash).flatMap { slots[$0]?.model.ifAlive }
+  }
+
+  /// Makes a model, which has its ID already, the one of that; the ID's hash is given.
+  mutating func set(_ model: Model, hash: UInt32) {
+    let slot = Slot(hash: hash, model: UnheldModel(model))
+    if let index = index(of: model.documentID, hash) {
       slots[index] = slot
     } else {
       if 3 * (count + 1) > 2 * slots.count { grow() }
-      slots[freeIndex(for: key.hash)] = slot
+      slots[freeIndex(for: hash)] = slot
       count += 1
     }
-    model.idHash = key.hash
+    model.idHash = hash
     model.isKnown = true
   }
 
@@ -88,11 +84,11 @@ extension LiveModels {
   /// How many slots one is behind another, where the first follows the last.
   private func distance(from start: Int, to end: Int) -> Int { (end - start) & (slots.count - 1) }
 
-  private func index(of key: Key) -> Int? {
+  private func index(of id: String, _ hash: UInt32) -> Int? {
     guard !isEmpty else { return nil }
-    var index = firstIndex(for: key.hash)
+    var index = firstIndex(for: hash)
     while let slot = slots[index] {
-      if slot.hash == key.hash, slot.model.stands(for: key.id) { return index }
+      if slot.hash == hash, slot.model.stands(for: id) { return index }
       index = self.index(after: index)
     }
     return nil

@@ -2,13 +2,15 @@
 
 extension ModelContextCore {
   /// The live model of this ID.
-  func known(_ id: String) -> Model? { live.isEmpty ? nil : live[LiveModels.Key(id)] }
+  func known(_ id: String) -> Model? {
+    live.isEmpty ? nil : live[id, hash: LiveModels.hash(of: id)]
+  }
 
   func register(_ model: Model) {
-    let key = LiveModels.Key(model.id)
+    let hash = LiveModels.hash(of: model.id)
     // The ID may be taken if the client gave it; saving then finds the conflict.
-    if let other = live[key], other.state != .deleted { return }
-    live.set(model, key)
+    if let other = live[model.documentID, hash: hash], other.state != .deleted { return }
+    live.set(model, hash: hash)
   }
 
   /// Takes out a model that is going.

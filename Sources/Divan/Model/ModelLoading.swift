@@ -22,8 +22,8 @@ extension ModelContextCore {
 
   /// The model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
-    let key = LiveModels.Key(content.id)
-    if let known = live[key] { return try cast(known) }
+    let hash = LiveModels.hash(of: content.id)
+    if let known = live[content.id, hash: hash] { return try cast(known) }
     let model = try modelClass(type, of: content).init()
     model.core = self
     if !isObservable { model.stopObservation() }
@@ -31,7 +31,7 @@ extension ModelContextCore {
     model.attach(content.body, state: .stored)
     if isInTransaction { reversals.noteReading(of: model) }
     // Before anything else is called: what that reads may refer to this document again.
-    live.set(model, key)
+    live.set(model, hash: hash)
     model.upgradeIfOutdated()
     do {
       if isStrict { try model.load() }
