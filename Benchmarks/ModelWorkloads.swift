@@ -130,6 +130,9 @@ extension Workload {
       for model in models { model.year = 1 }
       try context.saveModels(models)
       let elapsed = seconds { for model in models { writeYear(model, 2) } }
+      guard context.unsavedModels.count == models.count else {
+        throw BenchmarkError("changed models are missing")
+      }
       return elapsed * 1e9 / Double(models.count)
     },
   ]

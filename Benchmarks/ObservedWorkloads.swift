@@ -74,6 +74,23 @@ extension Workload {
       }
     },
     Workload(
+      name: "observed-first-change", title: "first change of a saved model that can be observed",
+      unit: .nanoseconds
+    ) { bench in
+      let database = try Database.inMemory()
+      let context = database.makeContext()
+      let models = (0..<min(bench.count, 100_000)).map {
+        ObservedModel(in: context, id: "model \($0)")
+      }
+      for model in models { model.year = 1 }
+      try context.saveModels(models)
+      let elapsed = seconds { for model in models { write(model, 2) } }
+      guard context.unsavedModels.count == models.count else {
+        throw BenchmarkError("changed models are missing")
+      }
+      return elapsed * 1e9 / Double(models.count)
+    },
+    Workload(
       name: "memory-models",
       title: "growth of anonymous memory while models are made, saved, loaded and dropped",
       unit: .megabytes, isApart: true, warmsUp: false

@@ -66,6 +66,19 @@ import Testing
     }
   }
 
+  @Test func `the same bytes have the same quick hash, and others hardly ever`() {
+    let texts =
+      (0..<5000).map { "model \($0)" } + (0..<40).map { String(repeating: "\0", count: $0) }
+    let hashes = texts.map { text in withUTF8(of: text) { $0.quickHash } }
+    let again = texts.map { text in
+      let bytes = Array(text.utf8)
+      return bytes.span.quickHash
+    }
+    #expect(hashes == again)
+    // Of so many random numbers of 32 bits two are the same in one run of some hundreds.
+    #expect(Set(hashes.map { UInt32(truncatingIfNeeded: $0) }).count >= texts.count - 2)
+  }
+
   @Test func `a byte that was written can be looked at and changed`() {
     var writer = ByteWriter()
     writer.append([1, 2, 3])
@@ -81,6 +94,15 @@ import Testing
     #expect(!bytes.isUTF8(of: "filM"))
     #expect(bytes == SharedBytes(utf8: "film"))
     #expect(bytes != SharedBytes(utf8: "fil"))
+  }
+
+  @Test func `the bytes of a text are lent the same with a copy and without one`() {
+    for text in ["", "film", "ein Film über Käfer, länger als ein kurzer Text", "🎞️"] {
+      let bytes = Array(text.utf8)
+      let isLent = withUTF8(of: text) { areEqual($0, bytes.span) }
+      let isCopied = withCopiedUTF8(of: text) { areEqual($0, bytes.span) }
+      #expect(isLent && isCopied, "\(text)")
+    }
   }
 
   @Test func `digits are hexadecimal, lower-case, and as many as there should be`() {

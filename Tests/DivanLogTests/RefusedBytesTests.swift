@@ -31,6 +31,34 @@ import Testing
 
   private var tooEarly: String { "the bytes end too early" }
 
+  @Test func `a number is read the same whatever follows it, and whatever its size`() throws {
+    let rests: [[UInt8]] = [
+      [], [0xFF], Array(repeating: 0xFF, count: 9), Array(repeating: 0, count: 9),
+    ]
+    for bit in 0..<64 {
+      let power = UInt64(1) << UInt64(bit)
+      for number in [power - 1, power, power | 0x55] {
+        var writer = ByteWriter()
+        writer.appendVarint(number)
+        let bytes = writer.array
+        for rest in rests {
+          var reader = ByteReader(SharedBytes(copying: bytes + rest))
+          #expect(try reader.readVarint() == number && reader.offset == bytes.count)
+        }
+        // Cut short, and longer by a group that says nothing.
+        var short = ByteReader(SharedBytes(copying: Array(bytes.dropLast())))
+        #expect(error { _ = try short.readVarint() } != nil && short.offset == 0)
+        guard bytes.count < 9 else { continue }
+        let padded = bytes.dropLast() + [bytes[bytes.count - 1] | 0x80, 0]
+        for rest in rests {
+          var reader = ByteReader(SharedBytes(copying: padded + rest))
+          #expect(error { _ = try reader.readVarint() }?.reason.contains("needless") == true)
+          #expect(reader.offset == 0)
+        }
+      }
+    }
+  }
+
   @Test func `a number has one form, and 64 bits`() throws {
     var largest = reader([UInt8](repeating: 0xFF, count: 9) + [1])
     #expect(try largest.readVarint() == .max)

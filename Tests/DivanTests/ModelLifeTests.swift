@@ -1,4 +1,5 @@
 import Divan
+import DivanTesting
 import Observation
 import Synchronization
 import Testing
@@ -98,6 +99,51 @@ struct ModelLifeTests {
     #expect(held.count == ids.count && count >= ids.count)
     held = []
     #expect(count <= 1)
+  }
+
+  @Test(arguments: [UInt64(1), 2])
+  func `a context knows the models that somebody holds, and only those`(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    let ids = (0..<300).map { "model \($0)" }
+    try database.write { transaction in
+      for id in ids { try transaction.put(Document(id: id, ["number": 1])) }
+    }
+    let context = database.makeContext()
+    var held: [String: Counted] = [:]
+    for step in 0..<3000 {
+      let id = ids[random.below(ids.count)]
+      // Now most of them are held, now few.
+      if random.below(4) < (step / 500 % 2 == 0 ? 1 : 3) {
+        held[id] = nil
+        continue
+      }
+      let model = try context.model(Counted.self, id)
+      if let known = held[id], model !== known {
+        Issue.record("another model in step \(step) of seed \(seed)")
+      }
+      held[id] = model
+    }
+    #expect(count <= held.count + 1)
+    for (id, model) in held { #expect(try context.model(Counted.self, id) === model) }
+  }
+
+  /// A model that does something at the end of its life.
+  private final class Ending: Model {
+    @Persisted var number = 0
+    var atEnd: (() -> Void)?
+    deinit { atEnd?() }
+  }
+
+  @Test func `who asks for a document while its model goes gets another model of it`() throws {
+    try database.write { try $0.put(Document(id: "ending", ["number": 1])) }
+    let context = database.makeContext()
+    var other: Ending?
+    do {
+      let model = try #require(try context.model(Ending.self, "ending"))
+      model.atEnd = { other = try? context.model(Ending.self, "ending") }
+    }
+    #expect(other?.number == 1 && other?.atEnd == nil)
+    #expect(try context.model(Ending.self, "ending") === other)
   }
 
   @Test func `changes of many, live queries and what is taken back hold no models either`() throws {

@@ -146,6 +146,11 @@ extension EncodedValue {
   }
 
   /// The text that is the property `key`, or nil if it is something else or missing.
+  package func string(_ key: String) throws(DatabaseError) -> String? {
+    try withUTF8(of: key) { (key) throws(DatabaseError) in try string(key) }
+  }
+
+  /// The text that is the property with the key of these bytes, or nil if it is something else or missing.
   package func string(_ key: Span<UInt8>) throws(DatabaseError) -> String? {
     guard let range = try propertyRange(key) else { return nil }
     return bytes.withSpan { bytes in

@@ -220,6 +220,8 @@ extension ValueFormat {
         position = start
       }
     }
+    // Most other keys of the same size begin with something else.
+    let firstByte = key.isEmpty ? 0 : key[0]
     var left = stride
     while position < object.end, left > 0 {
       var size = Int(bytes[position])
@@ -232,7 +234,9 @@ extension ValueFormat {
       }
       guard size < object.end - keyStart else { return .damaged }
       let valueStart = keyStart + size
-      let isWanted = size == key.count && areEqual(bytes, at: keyStart, key)
+      let isWanted =
+        size == key.count && (size == 0 || bytes[keyStart] == firstByte)
+        && areEqual(bytes, at: keyStart, key)
       let tag = bytes[valueStart]
       if tag < Tag.smallNegative, !isWanted {
         // Small integers and short texts, the most frequent values.

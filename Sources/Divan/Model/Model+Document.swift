@@ -23,20 +23,27 @@ extension Model {
       hint: "Compile its module without -disable-reflection-metadata", documentID: documentID)
   }
 
-  /// Makes a wrapper hold its value; returns whether it is to be taken out again.
+  /// Makes a wrapper, which has these flags, hold its value; returns whether it is to be taken out again.
   @usableFromInline @inline(never)
-  final func _prepareToRead(_ index: Int) -> Bool {
-    let modelClass = modelClass
-    guard index < modelClass.places.count else {
-      // It says so.
-      _ = property(index)
-      return false
-    }
-    let flags = flags(at: modelClass.places[index])
+  final func _prepareToRead(_ index: Int, _ flags: UInt16) -> Bool {
     // Of what is observed most is there.
-    if flags & PropertyFlags.incomplete != 0 { modelClass.properties[index].prepareToRead(self) }
+    guard flags & PropertyFlags.slowToRead == PropertyFlags.observed else {
+      return prepareIncomplete(index, flags)
+    }
+    noteAccess(ofProperty: index)
+    return false
+  }
+
+  /// Does the same where something must be done besides telling that the property is read.
+  ///
+  /// Apart, so that what this needs is not made ready for reads that are only observed.
+  @inline(never)
+  private final func prepareIncomplete(_ index: Int, _ flags: UInt16) -> Bool {
+    // It says so if the class does not know it.
+    guard let property = property(index) else { return false }
+    if flags & PropertyFlags.incomplete != 0 { property.prepareToRead(self) }
     if flags & PropertyFlags.recording != 0 { PropertyRecorder.current.get()?.note(index) }
-    if flags & PropertyFlags.observed != 0 { noteAccess(modelClass.observationPaths[index]) }
+    if flags & PropertyFlags.observed != 0 { noteAccess(ofProperty: index) }
     return flags & PropertyFlags.reference != 0
   }
 
@@ -45,9 +52,8 @@ extension Model {
     flags(at: place) & PropertyFlags.dirty != 0
   }
 
-  /// Where the document has something for a property; nil if it has nothing.
-  final func storedRange(of key: SharedBytes) -> Range<Int>? {
-    guard let body else { return nil }
+  /// Where the model's document, whose properties are `body`, has something for a property; nil if it has nothing.
+  final func storedRange(of key: SharedBytes, in body: EncodedValue) -> Range<Int>? {
     do throws(DatabaseError) {
       return try key.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
     } catch {

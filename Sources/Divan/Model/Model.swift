@@ -30,7 +30,7 @@ import Observation
 /// - A property without ``PropertyFlags/dirty`` has the value that `body` says.
 /// - `isChanged` says whether any property is dirty, or `extras` hold changes.
 nonisolated open class Model {
-  final var modelClass: ModelClass = .none
+  final var modelClass: ModelClass
   /// The context's inner part; nil while the model is in none.
   final var core: ModelContextCore?
   final var body: EncodedValue?
@@ -38,12 +38,16 @@ nonisolated open class Model {
   final var documentID = ""
   final var state = State.new
   final var isChanged = false
-  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
-  final var upgradedFrom: Int?
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
+  /// Whether nobody is told of anything, though the class is `Observable`.
+  final var isUnobserved = false
+  /// The hash of the document's ID, once the context knows the model.
+  final var idHash: UInt32 = 0
+  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
+  final var upgradedFrom: Int?
   /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
   final var unsavedPlace = 0
   /// What the model was before its context's transaction changed it; nil elsewhere.
@@ -57,11 +61,13 @@ nonisolated open class Model {
   /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
   final var extras: ModelExtras?
   /// Those who observe the model; nil while nobody ever did.
+  ///
+  /// They are never exchanged.
   final var observers: ModelObservers?
-  /// Whether nobody is told of anything, though the class is `Observable`.
-  final var isUnobserved = false
-  /// When the model last took over what its document was changed to elsewhere.
-  final var lastExternalChange: ContinuousClock.Instant?
+  /// When the model last took over what its document was changed to elsewhere, as a time since `firstMoment`; nil if it never did.
+  ///
+  /// The size of an instant is not known here: with one, a model's properties would be reached only by asking where they are.
+  final var lastExternalChange: Duration?
 
   enum State {
     /// There is no document yet.
@@ -72,7 +78,13 @@ nonisolated open class Model {
 
   /// Makes a new model that is in no context: see ``ModelContext/insert(_:)``.
   public required init() {
-    modelClass = ModelClass.of(self)
+    if let known = ModelClassTable.find(Self.self) {
+      modelClass = known
+    } else {
+      // Only a model that is whole can be looked at.
+      modelClass = .none
+      modelClass = ModelClass.discover(Self.self, from: self)
+    }
     for (index, place) in modelClass.places.enumerated() {
       setIndex(UInt16(index), at: place)
       setFlags(place.initialFlags, at: place)
@@ -92,7 +104,7 @@ nonisolated open class Model {
   }
 
   deinit {
-    if isKnown { core?.forget(documentID) }
+    if isKnown { core?.forget(self) }
   }
 
   /// What is stored under `type` in new documents of this class; nil, which is the default, stores
@@ -245,8 +257,14 @@ extension Model {
   /// How long ago the model took over what its document was changed to elsewhere, or learned that it was
   /// deleted there; nil if it never did.
   public final var timeSinceExternallyChanged: Duration? {
-    lastExternalChange.map { ContinuousClock.now - $0 }
+    lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }
   }
+
+  /// Notes that the model took something over now.
+  final func noteExternalChange() { lastExternalChange = Self.firstMoment.duration(to: .now) }
+
+  /// Some moment before all that are noted.
+  private static let firstMoment = ContinuousClock.now
 
   final var isUnsaved: Bool { state == .new || state == .stored && isChanged }
 

@@ -1,3 +1,4 @@
+import DivanLog
 @_spi(Reflection) import Swift
 import Synchronization
 
@@ -6,6 +7,7 @@ import Synchronization
 // - Offsets come from the runtime's own description of a class, for the very field and type that are
 //   then accessed; objects do not move.
 // - A model belongs to one isolation domain, so that nobody else accesses it meanwhile.
+// - A context has the address of a model only as long as that has memory: it takes itself out in its deinitializer.
 // - The tables of classes are never changed once they can be found, and never freed.
 
 // MARK: - Finding the fields of a class
@@ -92,6 +94,47 @@ extension Model {
   func index(at place: PropertyPlace) -> UInt16 {
     unsafe Unmanaged.passUnretained(self).toOpaque().load(
       fromByteOffset: place.offset + place.indexOffset, as: UInt16.self)
+  }
+}
+
+// MARK: - Models that are not held
+
+/// A reference to a model that does not keep it.
+///
+/// Whoever has one lets go of it before the model is gone, at the latest when `Model` is deinitialized.
+@safe
+struct UnheldModel {
+  private let model: Unmanaged<Model>
+
+  init(_ model: Model) { unsafe self.model = .passUnretained(model) }
+
+  /// The model; nil if it is going, and the deinitializers of its class are running.
+  var ifAlive: Model? {
+    // It is not gone, and only a weak reference tells whether it is going: then nobody can hold it any more.
+    unsafe model._withUnsafeGuaranteedRef { ModelContextCore.WeakModel(model: $0).model }
+  }
+
+  func isSame(as other: Model) -> Bool {
+    // Nothing but the addresses is looked at.
+    unsafe model.toOpaque() == Unmanaged.passUnretained(other).toOpaque()
+  }
+
+  /// Whether the model's document has this ID.
+  func stands(for id: String) -> Bool {
+    // It is not gone, and its ID is there until it is.
+    unsafe model._withUnsafeGuaranteedRef { haveSameUTF8($0.documentID, id) }
+  }
+}
+
+// MARK: - Reaching those who observe
+
+extension Model {
+  /// Lends those who observe the model, of whom there are some.
+  @inline(__always)
+  func withObservers(_ body: (ModelObservers) -> Void) {
+    // Once they are there they stay as long as the model, which is alive until the end of the call. Counting a reference would
+    // cost as much as telling them that something is read.
+    unsafe Unmanaged.passUnretained(observers.unsafelyUnwrapped)._withUnsafeGuaranteedRef(body)
   }
 }
 

@@ -70,12 +70,6 @@ extension ModelClass {
   /// What is known of no class in particular, for models that are being made.
   static let none = ModelClass(Model.self, [])
 
-  /// What is known of the class of a model that is being made.
-  static func of(_ model: Model) -> ModelClass {
-    let type = Swift.type(of: model)
-    return ModelClassTable.find(type) ?? discover(type, from: model)
-  }
-
   /// What is known of a class.
   static func of(_ type: Model.Type) -> ModelClass {
     if let known = ModelClassTable.find(type) { return known }
@@ -118,7 +112,8 @@ extension ModelClass {
     return made
   }
 
-  private static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
+  /// Finds out what there is to know of a class, by looking at a model of it that is being made.
+  static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
     let fields = PersistedField.all(of: type)
     precondition(
       fields.persisted.count < PropertyKeys.propertyLimit, "\(type) has too many properties")

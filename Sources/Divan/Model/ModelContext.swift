@@ -118,9 +118,10 @@ extension ModelContext {
   /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the document
   ///   cannot be stored; `otherModelClass` if a class is registered for it that is none of these.
   public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
-    let model = try core.modelClass(type, of: document).init()
-    model.documentID = document.id
-    model.attach(try document.encoded(), state: .new)
+    let content = try ModelContent(document)
+    let model = try core.modelClass(type, of: content).init()
+    model.documentID = content.id
+    model.attach(content.body, state: .new)
     model.give(document.attachments)
     core.insert(model)
     return model
@@ -203,7 +204,8 @@ public struct ModelCursor<M: Model> {
     while true {
       // The context may be over, and with it what is read from.
       try core.requireReadable()
-      guard let found = try documents.next() else { return nil }
+      guard let (id, body) = try documents.nextBody() else { return nil }
+      let found = ModelContent(id: id, body: EncodedValue(body))
       if core.snapshotCount == snapshotCount, !core.isInTransaction {
         if let model = try core.member(M.self, of: found) { return model }
         // The context has moved on since: its models say what its snapshot says.

@@ -63,7 +63,11 @@ final class ModelContextCore {
   /// The classes whose models are in other contexts.
   var elsewhere: [ModelElsewhere] = []
   /// The models whose inverses somebody observes, by their IDs; those of two databases may have the same.
-  var inverseReaders: [DocumentKey: [WeakModel]] = [:]
+  var inverseReaders: [DocumentKey: [WeakModel]] = [:] {
+    didSet { hasInverseReaders = !inverseReaders.isEmpty }
+  }
+  /// Whether there are any: asked for each model that comes or goes.
+  private(set) var hasInverseReaders = false
 
   struct WeakModel {
     weak var model: Model?

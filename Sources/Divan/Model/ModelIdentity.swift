@@ -2,36 +2,52 @@
 
 extension ModelContextCore {
   /// The live model of this ID.
-  func known(_ id: String) -> Model? { live[id] }
+  func known(_ id: String) -> Model? {
+    live.isEmpty ? nil : live[id, hash: LiveModels.hash(of: id)]
+  }
 
   func register(_ model: Model) {
+    let hash = LiveModels.hash(of: model.id)
     // The ID may be taken if the client gave it; saving then finds the conflict.
-    if let other = known(model.id), other.state != .deleted { return }
-    live.set(model)
+    if let other = live[model.documentID, hash: hash], other.state != .deleted { return }
+    live.set(model, hash: hash)
   }
 
   /// Takes out a model that is going.
-  func forget(_ id: String) {
-    if live.forget(id), !inverseReaders.isEmpty { forgetInverseReaders(DocumentKey(id)) }
+  func forget(_ model: Model) {
+    if live.remove(model), hasInverseReaders {
+      forgetInverseReaders(DocumentKey(model.documentID))
+    }
   }
 
   /// Puts in a new model that is in no context, and those that it refers to.
   func insert(_ model: Model) {
-    var arrived: [Model] = []
+    guard model.core == nil else { return announceInverses() }
+    take(model)
+    guard model.modelClass.hasReferences else {
+      announceInverses()
+      return model.awakeFromInitializer()
+    }
+    var arrived = [model]
     // One after the other, so that a long chain needs no deep stack.
-    var arriving = [model]
+    var arriving: [Model] = takeTargets(of: model).reversed()
     while let next = arriving.popLast() {
       guard next.core == nil else { continue }
-      next.core = self
-      if !isObservable { next.stopObservation() }
-      register(next)
-      if next.state == .new || next.isChanged { noteUnsaved(next) }
+      take(next)
       arrived.append(next)
       if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
     }
     announceInverses()
     // Those first that others refer to.
     for model in arrived.reversed() { model.awakeFromInitializer() }
+  }
+
+  /// Makes a model one of this context.
+  private func take(_ model: Model) {
+    model.core = self
+    if !isObservable { model.stopObservation() }
+    register(model)
+    if model.state == .new || model.isChanged { noteUnsaved(model) }
   }
 
   /// Has a model refer to models that are in no context by their IDs; returns those of them that come into this one.

@@ -161,7 +161,7 @@ extension ModelContextCore {
 
   /// Tells those who observe inverses of models that references to these came or went.
   func announceInverses(of targets: some Sequence<DocumentKey>) {
-    guard !inverseReaders.isEmpty else { return }
+    guard hasInverseReaders else { return }
     for key in targets {
       for reader in inverseReaders[key] ?? [] { reader.model?.announceInverses() }
     }
@@ -169,7 +169,7 @@ extension ModelContextCore {
 
   /// Tells all of them that references may have come or gone.
   func announceInverses() {
-    guard !inverseReaders.isEmpty else { return }
+    guard hasInverseReaders else { return }
     for key in inverseReaders.keys { forgetInverseReaders(key) }
     for reader in inverseReaders.values.joined().compactMap(\.model) { reader.announceInverses() }
   }

@@ -2,18 +2,36 @@ import DivanLog
 
 // How models are made of documents.
 
+/// What a model is made of: a document's ID, and its properties in their stored form.
+struct ModelContent {
+  let id: String
+  let body: EncodedValue
+}
+
+extension ModelContent {
+  init(_ document: Document) throws(DatabaseError) {
+    self.init(id: document.id, body: try document.encoded())
+  }
+}
+
 extension ModelContextCore {
   /// The model of a document.
   func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
-    if let known = known(document.id) { return try cast(known) }
-    let model = try modelClass(type, of: document).init()
+    try model(type, of: ModelContent(document))
+  }
+
+  /// The model of a document.
+  func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
+    let hash = LiveModels.hash(of: content.id)
+    if let known = live[content.id, hash: hash] { return try cast(known) }
+    let model = try modelClass(type, of: content).init()
     model.core = self
     if !isObservable { model.stopObservation() }
-    model.documentID = document.id
-    model.attach(try document.encoded(), state: .stored)
+    model.documentID = content.id
+    model.attach(content.body, state: .stored)
     if isInTransaction { reversals.noteReading(of: model) }
     // Before anything else is called: what that reads may refer to this document again.
-    live.set(model)
+    live.set(model, hash: hash)
     model.upgradeIfOutdated()
     do {
       if isStrict { try model.load() }
@@ -28,38 +46,44 @@ extension ModelContextCore {
   }
 
   /// The model of a document, if that is one of the class and was not deleted here.
-  func member<M: Model>(_ type: M.Type, of document: Document) throws -> M? {
-    guard isDocument(document, of: type) else { return nil }
-    let model = try model(type, of: document)
+  func member<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M? {
+    guard isDocument(content.body, of: type) else { return nil }
+    let model = try model(type, of: content)
     return model.state == .deleted ? nil : model
   }
 
   /// What the context's snapshot has of a document that was found in another; nil if nothing.
-  func current(_ document: Document, in snapshot: Snapshot) throws -> Document? {
+  func current(_ content: ModelContent, in snapshot: Snapshot) throws -> ModelContent? {
     let newest = try requireSnapshot()
     // Numbers of changes may come again in a transaction, after others were taken back.
-    if isInTransaction { return try newest.get(document.id) }
-    return newest.isSameVersion(as: snapshot) ? document : try newest.get(document.id)
+    if !isInTransaction, newest.isSameVersion(as: snapshot) { return content }
+    guard let document = try newest.get(content.id) else { return nil }
+    return try ModelContent(document)
   }
 
   /// The class of the model of a document: the one that is registered for it, or that which was asked for.
   func modelClass<M: Model>(
-    _ type: M.Type, of document: Document
+    _ type: M.Type, of content: ModelContent
   ) throws(DatabaseError) -> M.Type {
-    guard let registered = registry?.modelClass(of: document) else { return type }
+    guard let registered = registry?.modelClass(of: content.body) else { return type }
     guard let found = registered as? M.Type else {
       throw DatabaseError(
         .otherModelClass, "the document is of the class \(registered), not \(type)",
-        documentID: document.id)
+        documentID: content.id)
     }
     return found
   }
 
   /// Whether a document is one of a class or of a subclass of it, as far as anything says so.
   func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
-    if let registered = registry?.modelClass(of: document) { return registered is M.Type }
-    guard let name = type.documentType else { return true }
-    return document[type.documentTypeKey]?.stringValue == name
+    // One that cannot be stored is none of any class.
+    guard let body = try? document.encoded() else { return false }
+    return isDocument(body, of: type)
+  }
+
+  private func isDocument<M: Model>(_ body: EncodedValue, of type: M.Type) -> Bool {
+    guard let registry else { return ModelKind.includes(body, type) }
+    return ModelKind.includes(body, type, registry)
   }
 
   /// The model of an ID; nil if there is no such document and no new model.

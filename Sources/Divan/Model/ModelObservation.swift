@@ -35,9 +35,27 @@ enum ModelObservation {
 /// Those who observe a model.
 ///
 /// An object of its own, since a registrar is of a type whose size nobody knows here: to find that there is none costs as much as
-/// to copy it.
+/// to copy it. It tells the registrar itself, for which nobody then copies that.
 final class ModelObservers {
-  let registrar = ObservationRegistrar()
+  /// What stands for each property.
+  private let propertyPaths: [ModelObservation.Path]
+  private let registrar = ObservationRegistrar()
+
+  init(_ propertyPaths: [ModelObservation.Path]) { self.propertyPaths = propertyPaths }
+
+  func noteAccess(_ path: ModelObservation.Path) {
+    registrar.access(ModelObservation.subject, keyPath: path)
+  }
+
+  func noteAccess(ofProperty index: Int) { noteAccess(propertyPaths[index]) }
+
+  func willChange(_ path: ModelObservation.Path) {
+    registrar.willSet(ModelObservation.subject, keyPath: path)
+  }
+
+  func didChange(_ path: ModelObservation.Path) {
+    registrar.didSet(ModelObservation.subject, keyPath: path)
+  }
 }
 
 extension ModelProperty {
@@ -65,8 +83,21 @@ extension Model {
   @inline(__always)
   final func noteAccess(_ path: @autoclosure () -> ModelObservation.Path) {
     guard isObserved else { return }
-    if observers == nil { observers = ModelObservers() }
-    observers?.registrar.access(ModelObservation.subject, keyPath: path())
+    if observers == nil { startObservation() }
+    withObservers { $0.noteAccess(path()) }
+  }
+
+  /// Notes that a property is read that has ``PropertyFlags/observed``, which only one of an observed model has.
+  @inline(__always)
+  final func noteAccess(ofProperty index: Int) {
+    if observers == nil { startObservation() }
+    withObservers { $0.noteAccess(ofProperty: index) }
+  }
+
+  /// Apart from what is done at each read.
+  @inline(never)
+  private final func startObservation() {
+    observers = ModelObservers(modelClass.observationPaths)
   }
 
   /// Makes a change of which observers are told.
@@ -76,9 +107,9 @@ extension Model {
   ) {
     guard let observers else { return change() }
     let path = path()
-    observers.registrar.willSet(ModelObservation.subject, keyPath: path)
+    observers.willChange(path)
     change()
-    observers.registrar.didSet(ModelObservation.subject, keyPath: path)
+    observers.didChange(path)
   }
 
   /// Tells observers of changes that are made by `change`.
@@ -87,9 +118,9 @@ extension Model {
   ) {
     guard let observers else { return change() }
     let paths = paths()
-    for path in paths { observers.registrar.willSet(ModelObservation.subject, keyPath: path) }
+    for path in paths { observers.willChange(path) }
     change()
-    for path in paths { observers.registrar.didSet(ModelObservation.subject, keyPath: path) }
+    for path in paths { observers.didChange(path) }
   }
 
   /// Has observers told of nothing any more, nor of what is read.

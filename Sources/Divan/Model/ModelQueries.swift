@@ -28,12 +28,21 @@ enum ModelKind {
     let alone = withoutRegistry(type)
     guard let registry else { return alone }
     if let names = registry.subclassNames(of: type) { return names }
-    return .custom("documents of \(type)") { body in
-      let document = Document(id: "", revision: nil, body)
-      if let found = registry.modelClass(of: document) { return found is M.Type }
-      guard let name = type.documentType else { return true }
-      return document[type.documentTypeKey]?.stringValue == name
-    }
+    return .custom("documents of \(type)") { includes($0, type, registry) }
+  }
+
+  /// Whether a document of these properties is one of a class or of a subclass of it, as far as anything says so.
+  static func includes<M: Model>(
+    _ body: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
+  ) -> Bool {
+    if let registered = registry.modelClass(of: body) { return registered is M.Type }
+    return includes(body, type)
+  }
+
+  /// The same where there is no registry.
+  static func includes<M: Model>(_ body: EncodedValue, _ type: M.Type) -> Bool {
+    guard let name = type.documentType else { return true }
+    return (try? body.string(type.documentTypeKey)) == name
   }
 }
 

@@ -170,12 +170,12 @@ extension ModelContextCore {
       model.announcing(ModelObservation.statePath) { model.state = .deleted }
       if isInTransaction { reversals.noteReading(of: model) }
       noteClean(model)
-      model.lastExternalChange = .now
+      model.noteExternalChange()
       taken.deleted.append(model)
       return
     }
     let body = try document.encoded()
-    if model.state == .deleted, let type = registry?.modelClass(of: document),
+    if model.state == .deleted, let type = registry?.modelClass(of: body),
       type != Swift.type(of: model)
     {
       // Another thing has got the ID: it gets an object of its own when it is asked for.
@@ -203,7 +203,7 @@ extension ModelContextCore {
   }
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {
-    model.lastExternalChange = .now
+    model.noteExternalChange()
     taken.noteChanged(model)
   }
 }

@@ -66,10 +66,10 @@ public struct ModelRegistry: Sendable {
       path, names.count == 1 ? .equal(.string(names[0])) : .oneOf(names.map { .string($0) }))
   }
 
-  /// The class of a document; nil if nobody knows.
-  func modelClass(of document: Document) -> Model.Type? {
+  /// The class of a document of these properties; nil if nobody knows.
+  func modelClass(of body: EncodedValue) -> Model.Type? {
     for key in typeKeys {
-      guard let name = document[key]?.stringValue, let found = self[name],
+      guard let name = try? body.string(key), let found = self[name],
         found.documentTypeKey == key
       else { continue }
       return found

@@ -50,9 +50,10 @@ public struct Persisted<Value> {
     storage storage: ReferenceWritableKeyPath<Owner, Persisted<Value>>
   ) -> Value {
     @inline(__always) get {
-      if _slowPath(model[keyPath: storage]._flags & PropertyFlags.slowToRead != 0) {
+      let flags = model[keyPath: storage]._flags
+      if _slowPath(flags & PropertyFlags.slowToRead != 0) {
         let index = Int(model[keyPath: storage]._index)
-        if model._prepareToRead(index) { return _readReference(model, index) }
+        if model._prepareToRead(index, flags) { return _readReference(model, index) }
       }
       return model[keyPath: storage]._value
     }

@@ -37,15 +37,15 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = model.storedRange(of: keyBytes)
-    let bytes = model.body?.bytes
-    let found = range.flatMap { range in bytes.flatMap { ids($0, range) } }
+    let body = model.body
+    let range = body.flatMap { model.storedRange(of: keyBytes, in: $0) }
+    let found = range.flatMap { range in body.flatMap { ids($0.bytes, range) } }
     model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
     model.referenceLists[place.index] = found?.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    guard found == nil, let range, let bytes else { return }
+    guard found == nil, let range, let body else { return }
     set(PropertyFlags.unreadable, in: model)
-    noteMisfit(bytes, range, in: model)
+    noteMisfit(body.bytes, range, in: model)
   }
 
   func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {
@@ -128,7 +128,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       model.referenceLists[place.index] = references
       model.noteChange(at: place)
     }
-    guard let core = model.core, !core.inverseReaders.isEmpty else { return }
+    guard let core = model.core, core.hasInverseReaders else { return }
     core.announceInverses(of: Set(current.map(\.key)).symmetricDifference(references.map(\.key)))
   }
 

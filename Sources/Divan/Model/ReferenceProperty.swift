@@ -18,16 +18,15 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   var target: Model.Type? { Target.self }
 
   func load(_ model: Model) {
-    let range = model.storedRange(of: keyBytes)
-    let id = range.flatMap { range in
-      model.body?.bytes.withSpan { String.decode($0, range) }
-    }
+    let body = model.body
+    let range = body.flatMap { model.storedRange(of: keyBytes, in: $0) }
+    let id = range.flatMap { range in body?.bytes.withSpan { String.decode($0, range) } }
     model.withValue(at: place.offset, of: Target?.self) { $0 = nil }
     model.references[place.index] = id.map { ModelReference(id: $0, target: nil) }
     clear(PropertyFlags.unloaded | PropertyFlags.unreadable, in: model)
-    guard id == nil, let range, let bytes = model.body?.bytes else { return }
+    guard id == nil, let range, let body else { return }
     set(PropertyFlags.unreadable, in: model)
-    noteMisfit(bytes, range, in: model)
+    noteMisfit(body.bytes, range, in: model)
   }
 
   func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError? {

@@ -23,8 +23,9 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
   }
 
   func load(_ model: Model) {
-    let range = model.storedRange(of: keyBytes)
-    guard let range, let body = model.body,
+    guard let body = model.body else { return loadWithout(nil, model) }
+    let range = model.storedRange(of: keyBytes, in: body)
+    guard let range,
       model.withValue(at: place.offset, of: V.self, { Form.read(body.bytes, range, into: &$0) })
     else { return loadWithout(range, model) }
     model.setFlags(
@@ -132,15 +133,13 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func beginModifying(_ model: Model) {
     prepareToRead(model)
-    model.observers?.registrar.willSet(
-      ModelObservation.subject, keyPath: model.observationPath(of: place))
+    model.observers?.willChange(model.observationPath(of: place))
   }
 
   func endModifying(_ model: Model) {
     if Form.isNormalizing { set(PropertyFlags.unrounded, in: model) }
     model.noteChange(at: place)
-    model.observers?.registrar.didSet(
-      ModelObservation.subject, keyPath: model.observationPath(of: place))
+    model.observers?.didChange(model.observationPath(of: place))
   }
 
   func isAbsent(in model: Model) -> Bool {

@@ -30,9 +30,9 @@ struct UnsavedModels {
   }
 
   /// Takes out all, and gives them to the caller: what is released here could run anybody's code.
-  mutating func removeAll() -> [Model] {
-    let models = all
-    for model in models { model.unsavedPlace = 0 }
+  mutating func removeAll() -> [Model?] {
+    let models = places
+    for model in models { model?.unsavedPlace = 0 }
     places = []
     count = 0
     return models

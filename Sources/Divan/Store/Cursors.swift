@@ -40,6 +40,12 @@ public struct DocumentCursor {
     return try view.document(id, entry)
   }
 
+  /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
+  mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
+    guard let (id, entry) = try entries.next() else { return nil }
+    return (id, try view.winningRecord(of: entry, id).body)
+  }
+
   /// All that are left, as an array.
   public mutating func rest() throws -> [Document] {
     var all: [Document] = []
@@ -152,7 +158,8 @@ struct EntryCursor {
     while true {
       guard let item = try view.step(&scan) else { return nil }
       let newest = try view.decodeEntry(item.value)
-      guard let entry = try view.entry(before: newest, item.key),
+      // Of the newest version it is the entry, which is then not copied once more.
+      guard let entry = try view.past == nil ? newest : view.entry(before: newest, item.key),
         includesDeleted || !entry.isDeleted
       else { continue }
       guard let id = item.key.text else {

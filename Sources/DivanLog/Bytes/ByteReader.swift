@@ -61,8 +61,27 @@ extension ByteReader {
     return try readLongVarint()
   }
 
+  /// A varint of several bytes; most have at most eight, with as many to read.
   @usableFromInline
   mutating func readLongVarint() throws(ByteError) -> UInt64 {
+    guard remaining >= 8 else { return try readVarintByBytes() }
+    let word = bytes.load(UInt64.self, at: offset)
+    // The last byte is the first whose highest bit is not set.
+    let lastMarks = ~word & 0x8080_8080_8080_8080
+    guard lastMarks != 0 else { return try readVarintByBytes() }
+    let bitCount = lastMarks.trailingZeroBitCount + 1
+    guard word >> UInt64(bitCount - 8) & 0xFF != 0 else { return try readVarintByBytes() }
+    // Two groups of seven bits become one of fourteen, two of these one of 28, and these the number.
+    var groups = word & (~0 >> UInt64(64 - bitCount)) & 0x7F7F_7F7F_7F7F_7F7F
+    groups = groups & 0x007F_007F_007F_007F | (groups & 0x7F00_7F00_7F00_7F00) >> 1
+    groups = groups & 0x0000_3FFF_0000_3FFF | (groups & 0x3FFF_0000_3FFF_0000) >> 2
+    offset += bitCount / 8
+    return groups & 0x0FFF_FFFF | (groups & 0x0FFF_FFFF_0000_0000) >> 4
+  }
+
+  /// The same of any size, up to the end of the bytes; says what is wrong with it.
+  @inline(never)
+  private mutating func readVarintByBytes() throws(ByteError) -> UInt64 {
     var value: UInt64 = 0
     var shift: UInt64 = 0
     var position = offset

@@ -185,16 +185,24 @@ final class HeapBlock {
 package func withUTF8<R, E: Error>(
   of text: String, _ body: (Span<UInt8>) throws(E) -> R
 ) throws(E) -> R {
-  // `withUTF8` of the standard library makes a non-contiguous string contiguous, hence the copy.
-  var copy = text
-  let outcome: Result<R, E> = copy.withUTF8 { buffer in
+  // `withUTF8` of the standard library needs a variable: a copy, for which a reference is counted.
+  let outcome: Result<R, E>? = unsafe text.utf8.withContiguousStorageIfAvailable { buffer in
     do throws(E) {
       return .success(try body(unsafe Span(_unsafeElements: buffer)))
     } catch {
       return .failure(error)
     }
   }
-  return try outcome.get()
+  if let outcome { return try outcome.get() }
+  return try withCopiedUTF8(of: text, body)
+}
+
+/// Apart, so that what few texts need does not stand where every text is read.
+@inline(never) @usableFromInline
+func withCopiedUTF8<R, E: Error>(
+  of text: String, _ body: (Span<UInt8>) throws(E) -> R
+) throws(E) -> R {
+  try body(Array(text.utf8).span)
 }
 
 extension UInt64 {
