@@ -11,8 +11,12 @@ extension PlantedBug {
     PlantedBug(
       "view-unchecked", rule: "views", "the checksums of a view's file are not looked at",
       in: Place.viewFrames,
-      find: "guard CRC32C.checksum(padded) == frame.payloadChecksum else {",
-      plant: "guard PLANTED || CRC32C.checksum(padded) == frame.payloadChecksum else {",
+      find: """
+        guard padded.count == frame.paddedSize, CRC32C.checksum(padded) == frame.payloadChecksum else {
+        """,
+      plant: """
+        guard PLANTED || padded.count == frame.paddedSize && CRC32C.checksum(padded) == frame.payloadChecksum else {
+        """,
       killedBy: .rules("a view's file of which a byte has changed")),
     PlantedBug(
       "view-keeps-purged", rule: "views",
