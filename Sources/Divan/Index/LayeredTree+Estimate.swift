@@ -18,23 +18,51 @@ extension LayeredTree {
 }
 
 extension NodePage {
+  /// Where a bound is among a leaf's entries.
+  private func position(of bound: KeyBound, isUpper: Bool) -> Int {
+    switch bound {
+    case .unbounded: isUpper ? count : 0
+    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    }
+  }
+
+  /// Whether the key of an index is beyond an upper bound.
+  private func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
+    switch bound {
+    case .unbounded: false
+    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
+    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
+    }
+  }
+
   /// The share of a leaf's entries that comes before a bound.
   fileprivate func share(before bound: KeyBound, isUpper: Bool) -> Double {
-    let position =
-      switch bound {
-      case .unbounded: isUpper ? count : 0
-      case .inclusive(let key):
-        key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
-      case .exclusive(let key):
-        key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
-      }
-    return Double(position) / Double(max(1, count))
+    Double(position(of: bound, isUpper: isUpper)) / Double(max(1, count))
+  }
+
+  /// The share of a leaf's entries that lies between two bounds.
+  fileprivate func share(between lower: KeyBound, _ upper: KeyBound) -> Double {
+    let start = position(of: lower, isUpper: false)
+    var end = start
+    // Most ranges have few entries, and need no second search.
+    while end < count, end < start + 4, !isKey(end, beyond: upper) { end += 1 }
+    if end == start + 4 { end = position(of: upper, isUpper: true) }
+    return Double(end - start) / Double(max(1, count))
   }
 
   /// Which child a bound leads to.
   fileprivate func child(of bound: KeyBound, isUpper: Bool) -> Int {
     guard let key = bound.key else { return isUpper ? count : 0 }
     return key.lend { upperBound(of: $0) }
+  }
+
+  /// Which children two bounds lead to.
+  fileprivate func children(between lower: KeyBound, _ upper: KeyBound) -> (first: Int, last: Int) {
+    let first = child(of: lower, isUpper: false)
+    // Often both lead to the same one, which needs no second search.
+    if first < count, isKey(first, beyond: upper) { return (first, first) }
+    return (first, child(of: upper, isUpper: true))
   }
 }
 
@@ -44,8 +72,7 @@ extension BTree {
     var node = root
     var weight = 1.0
     while node.level > 0 {
-      let first = node.page.child(of: lower, isUpper: false)
-      let last = node.page.child(of: upper, isUpper: true)
+      let (first, last) = node.page.children(between: lower, upper)
       let count = Double(node.page.count + 1)
       guard first == last else {
         let start = Double(first) + BTree.share(of: node.child(first), below: lower, isUpper: false)
@@ -55,9 +82,7 @@ extension BTree {
       weight /= count
       node = node.child(first)
     }
-    return weight
-      * (node.page.share(before: upper, isUpper: true)
-        - node.page.share(before: lower, isUpper: false))
+    return weight * node.page.share(between: lower, upper)
   }
 
   /// The share of a node's entries that comes before a bound.
@@ -80,25 +105,22 @@ extension Run {
     while level > 0 {
       level -= 1
       // The page's owner may be held by nothing else.
-      let (first, last, count) = withExtendedLifetime(page) {
-        (
-          page.view.edge(lower, isUpper: false), page.view.edge(upper, isUpper: true),
+      let (first, last, span, count) = withExtendedLifetime(page) {
+        let (first, last) = page.view.children(between: lower, upper)
+        return (
+          page.view.childNumber(first), page.view.childNumber(last), Double(last - first),
           Double(page.view.count + 1)
         )
       }
-      guard first.index == last.index else {
-        let start = try share(of: first.child, level, below: lower, isUpper: false, mergeCount)
-        let end = try share(of: last.child, level, below: upper, isUpper: true, mergeCount)
-        return weight * (Double(last.index - first.index) + end - start) / count
+      guard span == 0 else {
+        let start = try share(of: first, level, below: lower, isUpper: false, mergeCount)
+        let end = try share(of: last, level, below: upper, isUpper: true, mergeCount)
+        return weight * (span + end - start) / count
       }
       weight /= count
-      page = try self.page(first.child, level: level, mergeCount: mergeCount)
+      page = try self.page(first, level: level, mergeCount: mergeCount)
     }
-    return withExtendedLifetime(page) {
-      weight
-        * (page.view.share(before: upper, isUpper: true)
-          - page.view.share(before: lower, isUpper: false))
-    }
+    return withExtendedLifetime(page) { weight * page.view.share(between: lower, upper) }
   }
 
   /// The share of the entries below a page that comes before a bound.
@@ -109,18 +131,11 @@ extension Run {
     guard level > 0 else {
       return withExtendedLifetime(page) { page.view.share(before: bound, isUpper: isUpper) }
     }
-    let (edge, count) = withExtendedLifetime(page) {
-      (page.view.edge(bound, isUpper: isUpper), Double(page.view.count + 1))
+    let (index, child, count) = withExtendedLifetime(page) {
+      let index = page.view.child(of: bound, isUpper: isUpper)
+      return (index, page.view.childNumber(index), Double(page.view.count + 1))
     }
-    let inner = try share(of: edge.child, level - 1, below: bound, isUpper: isUpper, mergeCount)
-    return (Double(edge.index) + inner) / count
-  }
-}
-
-extension NodePage {
-  /// Which child a bound leads to, and the number of its page.
-  fileprivate func edge(_ bound: KeyBound, isUpper: Bool) -> (index: Int, child: UInt32) {
-    let index = child(of: bound, isUpper: isUpper)
-    return (index, childNumber(index))
+    let inner = try share(of: child, level - 1, below: bound, isUpper: isUpper, mergeCount)
+    return (Double(index) + inner) / count
   }
 }

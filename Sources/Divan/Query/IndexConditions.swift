@@ -20,11 +20,7 @@ extension IndexRange.Kind {
 
 extension IndexRange {
   /// What is asked of the first properties of an index, one after the other; all but the last are equalities.
-  init(_ parts: [Kind]) {
-    var values: [Value] = []
-    for case .equal(let value) in parts.dropLast() { values.append(value) }
-    self.init(after: values, parts.last ?? .all)
-  }
+  init(_ parts: [Kind]) { self.init(parts: parts.isEmpty ? [.all] : parts) }
 }
 
 /// What parts of a filter ask of one property, brought together so that an index can look it up.

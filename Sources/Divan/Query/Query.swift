@@ -35,7 +35,8 @@ extension QueryCore {
 
   /// Whether the results may change with other documents than those that are or were among them.
   var followsReferences: Bool {
-    whole.followsReferences || sorts.contains { $0.path.followsReferences }
+    kind.followsReferences || filter.followsReferences
+      || sorts.contains { $0.path.followsReferences }
   }
 }
 

@@ -5,6 +5,7 @@
 /// results (QueryPlanner+Order.swift); the least ``QueryEffort`` wins.
 struct QueryPlanner {
   let view: StoreView
+  /// Only those that are ready can be asked.
   let indexes: [KeptIndex]
   /// How many documents there are.
   let total: Double
@@ -14,15 +15,14 @@ struct QueryPlanner {
   init(_ view: StoreView) {
     self.view = view
     // A past version has no indexes of its own.
-    indexes = view.past == nil ? view.state.indexes.filter(\.isReady) : []
+    indexes = view.past == nil ? view.state.indexes : []
     total = max(1, Double(Int(clamping: view.state.documentCount)))
     fullWalk = QueryEffort(walked: max(total, QueryGuess.leastWalk))
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
-    let whole = query.whole
-    if let refusal = whole.refusal { throw refusal }
-    let filter = FilterParts(whole.conjuncts)
+    let filter = FilterParts(query.kind.conjuncts + query.filter.conjuncts)
+    for part in filter.parts { if let refusal = part.refusal { throw refusal } }
     if filter.areNothing {
       return QueryPlan(
         access: .nothing, rest: .all, order: .byID, estimatedRows: 0, estimatedResults: 0,
@@ -62,7 +62,7 @@ struct QueryPlanner {
     _ filter: FilterParts, sorts: [QuerySort]
   ) throws(DatabaseError) -> [EstimatedMatch] {
     var found: [EstimatedMatch] = []
-    for kept in indexes {
+    for kept in indexes where kept.isReady {
       for match in filter.matches(kept) {
         let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
         guard match.isWhole || hasOrder else { continue }

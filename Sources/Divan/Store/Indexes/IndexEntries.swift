@@ -5,7 +5,14 @@ import DivanLog
 enum IndexEntries {
   /// What all entries of an index begin with.
   static func prefix(_ number: UInt64) -> [UInt8] {
-    [CatalogKey.Kind.indexEntry.rawValue] + number.bigEndianBytes
+    var bytes: [UInt8] = []
+    // Room for what most entries have behind it.
+    bytes.reserveCapacity(64)
+    bytes.append(CatalogKey.Kind.indexEntry.rawValue)
+    for shift in stride(from: 56, through: 0, by: -8) {
+      bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
+    }
+    return bytes
   }
 
   /// Bytes of ``prefix(_:)``.

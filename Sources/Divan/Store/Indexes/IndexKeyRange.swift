@@ -17,13 +17,13 @@ struct IndexKeyRange {
   init?(_ range: IndexRange, of kept: KeptIndex) throws(DatabaseError) {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
-    let prefix = IndexEntries.prefix(kept.number)
+    var prefix = IndexEntries.prefix(kept.number)
     var equal: [Value] = []
     for case .equal(let value) in range.parts { equal.append(value) }
     guard equal.count < kept.index.paths.count else {
       // A hash stands for what is cut off, and is the same if the values are.
-      let key = prefix + IndexedValue(joining: equal).bytes
-      self.init(.inclusive(key), .end(ofPrefix: key), undecided: [])
+      prefix += IndexedValue(joining: equal).bytes
+      self.init(.inclusive(prefix), .end(ofPrefix: prefix), undecided: [])
       return
     }
     let common = IndexedValue.whole(joining: equal)

@@ -31,10 +31,8 @@ public struct IndexRange: Sendable, Hashable {
   /// Asks something of the first property.
   init(kind: Kind) { parts = [kind] }
 
-  /// Asks for values of the first properties, and something of the next one.
-  init(after values: [Value], _ last: Kind) { parts = values.map { .equal($0) } + [last] }
-
-  private init(parts: [Kind]) { self.parts = parts }
+  /// Asks something of the first properties; of at least one.
+  init(parts: [Kind]) { self.parts = parts }
 
   /// What is asked of the last property of which anything is asked.
   var kind: Kind { parts[parts.count - 1] }
