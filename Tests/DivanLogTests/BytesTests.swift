@@ -15,6 +15,29 @@ import Testing
     #expect(before == 0xE306_9283)
   }
 
+  @Test func `a checksum is what its definition says, wherever it begins, goes on and ends`() {
+    // Long enough for each way through: blocks of four words, words, half a word, single bytes.
+    var random = SeededGenerator(seed: 3720)
+    let bytes = (0..<200).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    // The checksums of the first 0, 1, 2… bytes, bit by bit.
+    var sums: [UInt32] = [0]
+    for byte in bytes {
+      var crc = ~sums[sums.count - 1] ^ UInt32(byte)
+      for _ in 0..<8 { crc = (crc >> 1) ^ (crc & 1 == 0 ? 0 : 0x82F6_3B78) }
+      sums.append(~crc)
+    }
+    let shared = SharedBytes(copying: bytes)
+    var wrong: [Range<Int>] = []
+    for start in 0...bytes.count {
+      for end in start...bytes.count {
+        var check = CRC32C(continuing: sums[start])
+        check.add(shared.suffix(from: start).prefix(end - start))
+        if check.checksum != sums[end] { wrong.append(start..<end) }
+      }
+    }
+    #expect(wrong.isEmpty)
+  }
+
   @Test func `streams and the end of a log have names and places of their own`() throws {
     #expect("\(StandardStream.output)" == "standard output")
     #expect("\(StandardStream.error)" == "standard error")
