@@ -80,7 +80,8 @@ struct SourceTree {
     var paths: [String] = []
     while let path = enumerator.nextObject() as? String {
       // What is built is very much.
-      if path == ".build" || path == ".git" { enumerator.skipDescendants() }
+      // What was built is not ours, that of a package within the package neither.
+      if path.hasSuffix(".build") || path == ".git" { enumerator.skipDescendants() }
       if extensions.contains(where: { path.hasSuffix(".\($0)") }) { paths.append(path) }
     }
     return paths.sorted().compactMap { path in
