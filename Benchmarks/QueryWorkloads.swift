@@ -66,18 +66,26 @@ extension Workload {
     Workload(
       name: "index-build", title: "making an index of texts nearly all different",
       unit: .nanosecondsPerDocument, prepare: { try $0.load("indexing") }
-    ) { bench in
-      let database = try bench.open("indexing")
-      let index = DocumentIndex("created", on: "created")
-      let elapsed = try seconds { try database.addIndex(index) }
-      guard try database.snapshot().count(by: index.name) == bench.count else {
-        throw BenchmarkError("the index has not all documents")
-      }
-      try database.removeIndex(named: index.name)
-      try database.close()
-      return elapsed * 1e9 / Double(bench.count)
-    },
+    ) { bench in try indexing(bench).making },
+    Workload(
+      name: "index-remove", title: "taking it away again", unit: .nanosecondsPerDocument,
+      prepare: { try $0.load("indexing") }
+    ) { bench in try indexing(bench).removing },
   ]
+
+  /// Nanoseconds for each document.
+  private static func indexing(_ bench: Bench) throws -> (making: Double, removing: Double) {
+    let database = try bench.open("indexing")
+    let index = DocumentIndex("created", on: "created")
+    let making = try seconds { try database.addIndex(index) }
+    guard try database.snapshot().count(by: index.name) == bench.count else {
+      throw BenchmarkError("the index has not all documents")
+    }
+    let removing = try seconds { try database.removeIndex(named: index.name) }
+    try database.close()
+    let share = 1e9 / Double(bench.count)
+    return (making * share, removing * share)
+  }
 
   /// What no index answers, beside reading a property of every document.
   private static func scanRatio(_ bench: Bench) throws -> Double {
