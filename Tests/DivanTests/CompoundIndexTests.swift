@@ -79,6 +79,7 @@ struct CompoundIndexTests {
       .equal(to: 1).then(.equal(to: 1)),
     ]
     #expect(Set(ranges).count == ranges.count)
+    #expect(IndexRange.equal(to: 1).then(.all) == .equal(to: 1).then(.all))
     for range in ranges { #expect(ranges.filter { $0 == range }.count == 1, "\(range)") }
   }
 

@@ -357,6 +357,10 @@ struct DocumentIndexTests {
     let byTitleAndYear = DocumentIndex("two", on: ["title"], ["year"])
     let found = IndexEntries.values(byTitleAndYear, of: EncodedValue(SharedBytes(copying: titled)))
     #expect(found.isEmpty)
+    // Nor is anything found in an object of which there is only the beginning.
+    let beginning = EncodedValue(SharedBytes(copying: [0xC5, 4]))
+    #expect(throws: DatabaseError.self) { try beginning.property("year") }
+    #expect(IndexEntries.values(store.byYear, of: beginning).isEmpty)
     // Whatever made it so: another index can be made, too.
     try database.addIndex(DocumentIndex("again", path: store.byYear.path))
     #expect(try database.snapshot().count(by: "again") == database.snapshot().count(by: "by year"))

@@ -75,7 +75,7 @@ struct IndexKeySet: Sendable {
   func subtracting(_ other: IndexKeySet) -> IndexKeySet {
     guard !other.keys.isEmpty, !keys.isEmpty else { return self }
     var set = IndexKeySet()
-    var others = other.keys[...]
+    var others = ArraySlice(other.keys)
     for key in keys {
       while let first = others.first, IndexKeySet.isBefore(first, key) { others.removeFirst() }
       if others.first != key { set.keys.append(key) }
