@@ -48,7 +48,7 @@ extension PlantedBug {
           Place.commits,
           find: "if !isFlushing { waiting = [] }",
           plant: """
-            if PLANTED { visible = waiting.last?.state ?? visible }
+            if PLANTED { visible = waiting.last.map { StoreVersion($0.state) } ?? visible }
             if !isFlushing { waiting = [] }
             """)
       ], killedBy: .rules("a failed flush stops writing")),
