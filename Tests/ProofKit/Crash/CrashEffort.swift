@@ -37,7 +37,7 @@ package struct CrashEffort: Sendable {
     stride = budget.choose(test: isPicked ? 1 : 10, ci: 1, night: 1, release: 1)
     // With so many states, some of them will do.
     goingOnStride = budget.choose(test: 3, ci: 4, night: 10, release: 10)
-    recoveryStride = budget.choose(test: 150, ci: 520, night: 400, release: 100)
+    recoveryStride = budget.choose(test: 150, ci: 460, night: 400, release: 100)
     secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 25, release: 8)
     if isOneOfMany, budget == .night || budget == .release {
       self = CrashEffort(.ci)
