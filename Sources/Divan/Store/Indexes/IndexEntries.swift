@@ -49,45 +49,6 @@ enum IndexEntries {
 
 // MARK: - What documents have
 
-/// Keys of entries, each once, in their order.
-struct IndexKeySet: Sendable {
-  private var keys: [[UInt8]] = []
-
-  init() {}
-
-  init(_ keys: [[UInt8]]) {
-    guard keys.count > 1 else {
-      self.keys = keys
-      return
-    }
-    for key in keys.sorted(by: IndexKeySet.isBefore) where key != self.keys.last {
-      self.keys.append(key)
-    }
-  }
-
-  var count: Int { keys.count }
-
-  private static func isBefore(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-    a.lexicographicallyPrecedes(b)
-  }
-
-  /// The keys that another set does not have.
-  func subtracting(_ other: IndexKeySet) -> IndexKeySet {
-    guard !other.keys.isEmpty, !keys.isEmpty else { return self }
-    var set = IndexKeySet()
-    var others = ArraySlice(other.keys)
-    for key in keys {
-      while let first = others.first, IndexKeySet.isBefore(first, key) { others.removeFirst() }
-      if others.first != key { set.keys.append(key) }
-    }
-    return set
-  }
-}
-
-extension IndexKeySet: Sequence {
-  func makeIterator() -> Array<[UInt8]>.Iterator { keys.makeIterator() }
-}
-
 /// The entries that indexes should have of a document.
 struct IndexedKeys {
   fileprivate(set) var all = IndexKeySet()

@@ -1,4 +1,4 @@
-/// Writes a file of frames that is read as a whole or not at all: chained frames, some at a time, and then its header.
+/// Writes a file that counts once it has its header: chained frames, some at a time, and then that.
 struct FrameFileWriter: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
