@@ -2,8 +2,31 @@ internal import DivanLog
 
 /// An entry of an index, its bytes lent by a page, which they keep alive.
 struct IndexEntry {
-  let key: SharedBytes
-  let value: SharedBytes
+  /// The key, and behind it the value.
+  private let bytes: SharedBytes
+  private let keySize: Int
+
+  /// An entry of a page that is kept alive by `owner`.
+  init(_ entry: NodeEntry, of owner: AnyObject) {
+    bytes = entry.bytes.shared(by: owner)
+    keySize = entry.key.count
+  }
+
+  var key: SharedBytes { bytes.prefix(keySize) }
+  var value: SharedBytes { bytes.suffix(from: keySize) }
+
+  /// Whether there is no value: the key is gone.
+  var isTombstone: Bool { bytes.count == keySize }
+
+  /// Lends the key.
+  func withKey<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(..<keySize)) }
+  }
+
+  /// Lends the value.
+  func withValue<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(keySize...)) }
+  }
 }
 
 extension BTree {
@@ -42,8 +65,7 @@ struct BTreeScan {
   mutating func next() -> IndexEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
-        let entry = leaf.page.entry(index)
-        return IndexEntry(key: entry.key.shared(by: leaf), value: entry.value.shared(by: leaf))
+        return IndexEntry(leaf.page.entry(index), of: leaf)
       }
       moveToNextLeaf()
     }

@@ -71,7 +71,7 @@ struct LayeredScan {
   /// The next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
     while let entry = try nextOfAll() {
-      if keepsTombstones || !entry.value.isEmpty { return entry }
+      if keepsTombstones || !entry.isTombstone { return entry }
     }
     return nil
   }

@@ -54,7 +54,19 @@ extension LayeredTree {
     _ key: Span<UInt8>, isProbablyThere: Bool = true
   ) throws(PageError) -> SharedBytes? {
     try LentBytes.lend(key) { (key) throws(PageError) in
-      try find(key, isProbablyThere: isProbablyThere)
+      try withValue(of: key, isProbablyThere: isProbablyThere) { value, owner in
+        value.shared(by: owner)
+      }
+    }
+  }
+
+  /// Lends `body` the value of `key`; nil if there is none. See ``find(_:isProbablyThere:)``.
+  @inline(__always)
+  func withValue<R>(
+    of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
+  ) throws(PageError) -> R? {
+    try LentBytes.lend(key) { (key) throws(PageError) in
+      try withValue(of: key, isProbablyThere: isProbablyThere) { value, _ in value.withSpan(body) }
     }
   }
 
@@ -72,17 +84,23 @@ extension LayeredTree {
     }
   }
 
-  private func find(
-    _ key: LentBytes, isProbablyThere: Bool
-  ) throws(PageError) -> SharedBytes? {
-    if !overlay.isEmpty, let value = overlay.find(key) { return value.isEmpty ? nil : value }
-    if let value = frozen?.find(key) { return value.isEmpty ? nil : value }
+  /// Lends `body` the value of `key`, and who keeps it.
+  @inline(__always)
+  private func withValue<R>(
+    of key: LentBytes, isProbablyThere: Bool, _ body: (LentBytes, AnyObject) -> R
+  ) throws(PageError) -> R? {
+    /// Nil for a tombstone.
+    func result(_ value: LentBytes, _ owner: AnyObject) -> R? {
+      value.count == 0 ? nil : body(value, owner)
+    }
+    if !overlay.isEmpty, let found = overlay.withValue(of: key, result) { return found }
+    if let found = frozen?.withValue(of: key, result) { return found }
     let filteredCount = isProbablyThere ? runs.count - 1 : runs.count
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
-      if let value = try runs[index].find(key, mergeCount: mergeCount) {
-        return value.isEmpty ? nil : value
+      if let found = try runs[index].withValue(of: key, mergeCount: mergeCount, result) {
+        return found
       }
     }
     return nil
@@ -137,7 +155,7 @@ extension LayeredTree {
     var changes = overlay.scan()
     while let change = changes.next() {
       change.key.lend { key in
-        if change.value.isEmpty, runs.isEmpty {
+        if change.isTombstone, runs.isEmpty {
           _ = merged.remove(key)
         } else {
           _ = change.value.lend { merged.set(key, $0) }
@@ -151,7 +169,7 @@ extension LayeredTree {
   private mutating func dropTombstones() {
     var scan = overlay.scan()
     while let entry = scan.next() {
-      if entry.value.isEmpty { entry.key.lend { _ = overlay.remove($0) } }
+      if entry.isTombstone { entry.key.lend { _ = overlay.remove($0) } }
     }
   }
 }

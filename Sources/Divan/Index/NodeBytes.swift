@@ -128,6 +128,21 @@ extension LentBytes {
     return unsafe LentBytes(base: base, count: count)
   }
 
+  /// These bytes and others that follow them in memory.
+  func joined(with next: LentBytes) -> LentBytes {
+    assert(unsafe base + count == next.base)
+    // Both are readable for as long.
+    return unsafe LentBytes(base: base, count: count + next.count)
+  }
+
+  /// Lends the bytes as a span.
+  @inline(__always)
+  func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    // Whoever lent the bytes to this value keeps them until `body` returns.
+    unsafe try body(
+      Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
+  }
+
   /// A copy that may be kept.
   var array: [UInt8] {
     unsafe [UInt8](UnsafeRawBufferPointer(start: base, count: count))

@@ -113,6 +113,9 @@ struct NodeEntry {
   /// The longest key or value that the lengths can express.
   static let lengthLimit = 0x7FFF
 
+  /// The key, and behind it the value.
+  var bytes: LentBytes { key.joined(with: value) }
+
   /// How many bytes an entry takes in the heap.
   @inline(__always)
   static func size(keyLength: Int, valueLength: Int) -> Int {

@@ -83,15 +83,26 @@ extension Run {
   /// The value of `key`, or nil, for a version that has seen so many merges of segments.
   @inline(__always)
   func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
+    try withValue(of: key, mergeCount: mergeCount) { value, owner in value.shared(by: owner) }
+  }
+
+  /// Lends `body` the value of `key`, and who keeps it; nil if there is none, for a version that has seen so many merges of
+  /// segments.
+  @inline(__always)
+  func withValue<R>(
+    of key: LentBytes, mergeCount: Int, _ body: (LentBytes, AnyObject) -> R
+  ) throws(PageError) -> R? {
     let leaf = try leaf(for: key, isCareful: false, mergeCount)
-    let (value, isCertain) = withExtendedLifetime(leaf) {
-      let value = leaf.view.find(key).map { self.value($0, of: leaf) }
-      return (value, value != nil || leaf.view.surrounds(key))
+    let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
+      guard let index = leaf.view.find(key) else { return (nil, leaf.view.surrounds(key)) }
+      return (body(leaf.view.value(index), leaf.owner ?? source), true)
     }
-    if isCertain { return value }
+    if isCertain { return result }
     let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
     return withExtendedLifetime(rightLeaf) {
-      rightLeaf.view.find(key).map { self.value($0, of: rightLeaf) }
+      rightLeaf.view.find(key).map { index in
+        body(rightLeaf.view.value(index), rightLeaf.owner ?? source)
+      }
     }
   }
 
@@ -113,11 +124,6 @@ extension Run {
       page = try self.page(number, level: level, mergeCount: mergeCount)
     }
     return page
-  }
-
-  @inline(__always)
-  private func value(_ index: Int, of page: Page) -> SharedBytes {
-    page.view.value(index).shared(by: page.owner ?? source)
   }
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
@@ -144,9 +150,7 @@ extension Run {
   /// The entry's bytes, kept alive by whoever owns the page.
   @inline(__always)
   func entry(_ index: Int, of page: Page) -> IndexEntry {
-    let entry = page.view.entry(index)
-    let owner = page.owner ?? source
-    return IndexEntry(key: entry.key.shared(by: owner), value: entry.value.shared(by: owner))
+    IndexEntry(page.view.entry(index), of: page.owner ?? source)
   }
 }
 

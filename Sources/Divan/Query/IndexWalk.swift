@@ -70,7 +70,7 @@ extension QueryRun {
   func forEach(
     along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
   ) throws {
-    var group: (key: [UInt8], isByID: Bool, ids: [String])?
+    var group: (key: [UInt8], isByID: Bool, ids: [SharedBytes])?
     var left = wanted
 
     func emitNext(_ hit: Hit) throws -> Bool {
@@ -97,7 +97,7 @@ extension QueryRun {
 
     for number in access.ranges.indices {
       var entries = try access.entries(number, in: view, descending: order.descending)
-      while let (id, value) = try entries.nextEntry() {
+      while let (value, id) = try entries.nextEntry() {
         try stopIfCancelled()
         tally.entriesRead += 1
         // Those come at the end, with those that have no entry.

@@ -11,7 +11,7 @@ extension QueryRun {
   ///   - body: given an ID, and what the store has of it, if that is known already.
   /// - Throws: what reading and `body` throw.
   func forEachCandidate(
-    _ access: QueryAccess, isOrdered: Bool, _ body: (String, DocumentEntry?) throws -> Bool
+    _ access: QueryAccess, isOrdered: Bool, _ body: (SharedBytes, DocumentEntry?) throws -> Bool
   ) throws {
     switch access {
     case .nothing: return
@@ -38,7 +38,7 @@ extension QueryRun {
 
   /// Calls `body` with each document of a range of IDs, in their order.
   func scan(
-    _ range: IDRange, _ body: (String, DocumentEntry?) throws -> Bool
+    _ range: IDRange, _ body: (SharedBytes, DocumentEntry?) throws -> Bool
   ) throws {
     var entries = EntryCursor(view, range, descending: false)
     while let (id, entry) = try entries.next() {
@@ -72,7 +72,7 @@ extension QueryRun {
     case .index(let index):
       for number in index.ranges.indices {
         var entries = try index.entries(number, in: view)
-        while let id = try entries.nextID() {
+        while let id = try entries.next() {
           try stopIfCancelled()
           tally.entriesRead += 1
           found.insert(id.array)
@@ -80,7 +80,7 @@ extension QueryRun {
       }
     case .nothing, .everything, .ids, .named:
       try forEachCandidate(access, isOrdered: false) { id, _ in
-        found.insert(Array(id.utf8))
+        found.insert(id.array)
         return true
       }
     }
@@ -88,11 +88,11 @@ extension QueryRun {
   }
 
   /// IDs in the order of their bytes.
-  static func sorted(_ ids: [String]) -> [String] {
-    ids.sorted { compareUTF8($0, $1) < 0 }
+  static func sorted(_ ids: [SharedBytes]) -> [SharedBytes] {
+    ids.sorted { a, b in a.withSpan { a in b.withSpan { b in compare(a, b) < 0 } } }
   }
 
-  private static func sorted(_ ids: Set<[UInt8]>) -> [String] {
-    ids.sorted { $0.lexicographicallyPrecedes($1) }.map { String(decoding: $0, as: UTF8.self) }
+  private static func sorted(_ ids: Set<[UInt8]>) -> [SharedBytes] {
+    ids.sorted { compare($0.span, $1.span) < 0 }.map { SharedBytes(copying: $0) }
   }
 }

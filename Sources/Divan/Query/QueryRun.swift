@@ -7,10 +7,10 @@ import DivanLog
 final class QueryRun {
   /// A document that the query means.
   struct Hit {
-    let id: String
+    let id: SharedBytes
     let entry: DocumentEntry
     /// Nil if the document did not have to be read.
-    let record: DocumentRecord?
+    let record: StoredDocument?
   }
 
   let view: StoreView
@@ -133,15 +133,15 @@ extension QueryRun {
   }
 
   private func record(
-    _ id: String, _ entry: DocumentEntry
-  ) throws(DatabaseError) -> DocumentRecord {
+    _ id: SharedBytes, _ entry: DocumentEntry
+  ) throws(DatabaseError) -> StoredDocument {
     tally.documentsRead += 1
     return try view.winningRecord(of: entry, id)
   }
 
   /// What a candidate is, if it is a document and fulfils a filter.
   func accept(
-    _ id: String, _ known: DocumentEntry?, _ filter: CompiledFilter?
+    _ id: SharedBytes, _ known: DocumentEntry?, _ filter: CompiledFilter?
   ) throws(DatabaseError) -> Hit? {
     try stopIfCancelled()
     tally.candidates += 1
@@ -154,12 +154,12 @@ extension QueryRun {
     return Hit(id: id, entry: entry, record: record)
   }
 
-  func row(_ record: DocumentRecord) -> QueryRow {
+  func row(_ record: StoredDocument) -> QueryRow {
     QueryRow(id: record.idBytes, body: record.body, references: references)
   }
 
   /// The record of a candidate, which may have been read already.
-  func record(of hit: Hit) throws(DatabaseError) -> DocumentRecord {
+  func record(of hit: Hit) throws(DatabaseError) -> StoredDocument {
     if let record = hit.record { return record }
     return try record(hit.id, hit.entry)
   }

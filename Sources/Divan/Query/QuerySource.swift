@@ -57,8 +57,9 @@ extension QuerySource {
   /// The IDs of the documents that a query means, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
     var ids: [String] = []
-    try run(query).forEach { hit in
-      ids.append(hit.id)
+    let run = try run(query)
+    try run.forEach { hit in
+      ids.append(try run.view.text(ofID: hit.id))
       return true
     }
     return ids
@@ -101,8 +102,6 @@ extension QuerySource {
 extension QueryRun {
   /// The document of a result.
   func document(_ hit: Hit) throws(DatabaseError) -> Document {
-    if let record = hit.record { return view.document(hit.id, of: record) }
-    tally.documentsRead += 1
-    return try view.document(hit.id, hit.entry)
+    view.document(try view.text(ofID: hit.id), of: try record(of: hit))
   }
 }

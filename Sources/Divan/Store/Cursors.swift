@@ -6,13 +6,18 @@ import DivanLog
 /// fail: `while let id = try cursor.next() { … }`.
 public struct IDCursor {
   private var entries: EntryCursor
+  private let view: StoreView
 
   init(_ view: StoreView, _ range: IDRange, descending: Bool) {
     entries = EntryCursor(view, range, descending: descending)
+    self.view = view
   }
 
   /// The next ID; nil at the end.
-  public mutating func next() throws -> String? { try entries.next()?.id }
+  public mutating func next() throws -> String? {
+    guard let (id, _) = try entries.next() else { return nil }
+    return try view.text(ofID: id)
+  }
 
   /// All that are left, as an array.
   public mutating func rest() throws -> [String] {
@@ -43,7 +48,7 @@ public struct DocumentCursor {
   /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
   mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
     guard let (id, entry) = try entries.next() else { return nil }
-    return (id, try view.winningRecord(of: entry, id).body)
+    return (try view.text(ofID: id), try view.winningRecord(of: entry, id).body)
   }
 
   /// All that are left, as an array.
@@ -94,32 +99,30 @@ public struct ChangeCursor {
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
     guard let locator = try nextLocator() else { return nil }
-    let record = try view.record(at: locator)
-    let id = try id(of: record)
-    let entry = try view.entry(of: record, at: locator)
+    let record = try view.stored(at: locator)
+    let id = try view.text(ofID: record.idBytes)
+    // Most are the newest revision of a document that has no other.
+    guard let details = record.details else {
+      return Change(
+        sequence: record.sequence, document: view.document(id, of: record), origin: nil,
+        hasConflicts: false)
+    }
+    let entry = try view.entry(of: DocumentRecord(record), at: locator)
     let document =
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
         view.document(id, of: try view.olderRecord(sequence, of: id))
       } ?? view.document(id, of: record)
     let hasConflicts =
-      record.details?.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
+      details.tree == nil ? false : try !view.tree(of: DocumentRecord(record)).conflicts.isEmpty
     return Change(
-      sequence: record.sequence, document: document, origin: record.details?.origin,
+      sequence: record.sequence, document: document, origin: details.origin,
       hasConflicts: hasConflicts)
   }
 
   /// The ID of the next document that changed; nil at the end.
   mutating func nextID() throws(DatabaseError) -> String? {
     guard let locator = try nextLocator() else { return nil }
-    return try id(of: try view.record(at: locator))
-  }
-
-  private func id(of record: DocumentRecord) throws(DatabaseError) -> String {
-    guard let id = record.id else {
-      throw DatabaseError(
-        Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
-    }
-    return id
+    return try view.text(ofID: try view.stored(at: locator).idBytes)
   }
 
   private mutating func nextLocator() throws(DatabaseError) -> RecordLocator? {
@@ -154,19 +157,15 @@ struct EntryCursor {
     scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
   }
 
-  mutating func next() throws(DatabaseError) -> (id: String, entry: DocumentEntry)? {
+  mutating func next() throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {
     while true {
       guard let item = try view.step(&scan) else { return nil }
-      let newest = try view.decodeEntry(item.value)
+      let newest = try view.decodeEntry(item)
       // Of the newest version it is the entry, which is then not copied once more.
       guard let entry = try view.past == nil ? newest : view.entry(before: newest, item.key),
         includesDeleted || !entry.isDeleted
       else { continue }
-      guard let id = item.key.text else {
-        throw DatabaseError(
-          Damage(path: view.store.path, offset: 0, reason: "a document ID that is no text"))
-      }
-      return (id, entry)
+      return (item.key, entry)
     }
   }
 }

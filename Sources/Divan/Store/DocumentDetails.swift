@@ -156,7 +156,9 @@ extension DocumentDetails.Winner {
       throw ByteError(offset: reader.offset, reason: "a winning revision with unknown flags")
     }
     let generation = try reader.readVarint()
-    let digest = try RevisionID.Digest.decode(&reader, isForeign: flags & 2 != 0)
+    let digest = try reader.read { (bytes, offset) throws(ByteError) in
+      try RevisionID.Digest.read(bytes, at: &offset, isForeign: flags & 2 != 0)
+    }
     guard let revision = RevisionID.read(generation, digest) else {
       throw ByteError(offset: reader.offset, reason: "a revision of generation 0")
     }

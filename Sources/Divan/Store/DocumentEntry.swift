@@ -65,19 +65,24 @@ extension DocumentEntry {
   }
 
   static func decode(_ bytes: SharedBytes) throws(ByteError) -> DocumentEntry {
-    var reader = ByteReader(bytes)
-    let flags = try reader.read(UInt8.self)
-    let digest = try RevisionID.Digest.decode(
-      &reader, isForeign: flags & foreignFlag != 0)
-    let generation = try reader.readVarint()
+    try bytes.withSpan { (bytes) throws(ByteError) in try decode(bytes) }
+  }
+
+  static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentEntry {
+    var offset = 0
+    let flags = try bytes.read(UInt8.self, at: &offset)
+    let digest = try RevisionID.Digest.read(
+      bytes, at: &offset, isForeign: flags & foreignFlag != 0)
+    let generation = try bytes.readVarint(at: &offset)
     guard let revision = RevisionID.read(generation, digest) else {
       throw ByteError(offset: 0, reason: "a revision of generation 0")
     }
     return DocumentEntry(
       revision: revision, isDeleted: flags & deletedFlag != 0,
-      sequence: try reader.readVarint(), locator: try RecordLocator.decode(&reader),
+      sequence: try bytes.readVarint(at: &offset),
+      locator: try RecordLocator.read(bytes, at: &offset),
       traits: Traits(rawValue: flags >> traitsShift),
-      winningSequence: flags & winnerFlag != 0 ? try reader.readVarint() : nil)
+      winningSequence: flags & winnerFlag != 0 ? try bytes.readVarint(at: &offset) : nil)
   }
 }
 
@@ -88,9 +93,15 @@ extension RecordLocator {
     writer.appendVarint(UInt64(size))
   }
 
-  static func decode(_ reader: inout ByteReader) throws(ByteError) -> RecordLocator {
+  static func read(
+    _ bytes: Span<UInt8>, at offset: inout Int
+  ) throws(ByteError) -> RecordLocator {
     RecordLocator(
-      fileID: try reader.readVarint(), offset: try reader.readVarint(),
-      size: UInt32(try reader.readCount(limit: Record.sizeLimit)))
+      fileID: try bytes.readVarint(at: &offset), offset: try bytes.readVarint(at: &offset),
+      size: UInt32(try bytes.readCount(limit: Record.sizeLimit, at: &offset)))
+  }
+
+  static func decode(_ reader: inout ByteReader) throws(ByteError) -> RecordLocator {
+    try reader.read { (bytes, offset) throws(ByteError) in try read(bytes, at: &offset) }
   }
 }

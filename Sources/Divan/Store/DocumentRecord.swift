@@ -16,7 +16,12 @@ struct DocumentRecord: Sendable {
   /// What stood in the index for this document until now.
   var superseded: Superseded?
   /// What few documents have; nil if there is nothing to say.
-  var details: DocumentDetails?
+  var details: DocumentDetails? {
+    get { boxedDetails?.details }
+    set { boxedDetails = newValue.map { BoxedDetails($0) } }
+  }
+  /// Apart, so that what few documents have is not moved about with each record.
+  private var boxedDetails: BoxedDetails?
   /// The properties in their binary form.
   var body: SharedBytes
 
@@ -28,11 +33,26 @@ struct DocumentRecord: Sendable {
 
   /// Revision digests, decoded when they are asked for: most readers want none, or the first.
   struct Ancestors: Sendable {
-    fileprivate let count: Int
-    fileprivate let bytes: SharedBytes
-    fileprivate let hasForeign: Bool
+    let count: Int
+    let bytes: SharedBytes
+    let hasForeign: Bool
 
     static let none = Ancestors(count: 0, bytes: .empty, hasForeign: false)
+  }
+
+  init(
+    idBytes: SharedBytes, sequence: UInt64, revision: RevisionID, isDeleted: Bool,
+    ancestors: Ancestors, superseded: Superseded? = nil, details: DocumentDetails? = nil,
+    body: SharedBytes
+  ) {
+    self.idBytes = idBytes
+    self.sequence = sequence
+    self.revision = revision
+    self.isDeleted = isDeleted
+    self.ancestors = ancestors
+    self.superseded = superseded
+    self.body = body
+    self.details = details
   }
 }
 
@@ -47,36 +67,25 @@ extension DocumentRecord.Ancestors {
 
   /// All digests, the nearest revision's first; up to the first that cannot be read.
   var digests: [RevisionID.Digest] {
-    var reader = ByteReader(bytes)
-    var digests: [RevisionID.Digest] = []
-    // What follows one that cannot be read belongs to nobody knows which generation.
-    while digests.count < count,
-      let digest = try? RevisionID.Digest.decode(&reader, isForeign: hasForeign)
-    {
-      digests.append(digest)
+    bytes.withSpan { bytes in
+      var offset = 0
+      var digests: [RevisionID.Digest] = []
+      // What follows one that cannot be read belongs to nobody knows which generation.
+      while digests.count < count,
+        let digest = try? RevisionID.Digest.read(bytes, at: &offset, isForeign: hasForeign)
+      {
+        digests.append(digest)
+      }
+      return digests
     }
-    return digests
   }
 
   var first: RevisionID.Digest? {
     guard count > 0 else { return nil }
-    var reader = ByteReader(bytes)
-    return try? RevisionID.Digest.decode(&reader, isForeign: hasForeign)
-  }
-
-  /// Moves past the digests of a record.
-  fileprivate static func read(
-    _ reader: inout ByteReader, hasForeign: Bool
-  ) throws(ByteError) -> Self {
-    let count = try reader.readCount(limit: reader.remaining / 2)
-    var probe = reader
-    if hasForeign {
-      for _ in 0..<count { _ = try RevisionID.Digest.decode(&probe, isForeign: true) }
-    } else {
-      try probe.skip(16 * count)
+    return bytes.withSpan { bytes in
+      var offset = 0
+      return try? RevisionID.Digest.read(bytes, at: &offset, isForeign: hasForeign)
     }
-    let bytes = try reader.readBytes(probe.offset - reader.offset)
-    return Self(count: count, bytes: bytes, hasForeign: hasForeign)
   }
 }
 
@@ -105,7 +114,8 @@ extension DocumentRecord {
     return computed == revision
   }
 
-  private struct Flags: OptionSet {
+  /// What a record begins with.
+  struct Flags: OptionSet {
     let rawValue: UInt8
     static let deleted = Flags(rawValue: 1)
     static let foreignRevision = Flags(rawValue: 2)
@@ -144,46 +154,5 @@ extension DocumentRecord {
     }
     details?.encode(to: &writer)
     writer.append(body)
-  }
-
-  static func decode(_ payload: SharedBytes) throws(ByteError) -> DocumentRecord {
-    var reader = ByteReader(payload)
-    let flags = Flags(rawValue: try reader.read(UInt8.self))
-    guard Flags.known.isSuperset(of: flags) else {
-      throw ByteError(offset: 0, reason: "a document record with unknown flags")
-    }
-    let idBytes = try reader.readBytes(Int(try reader.read(UInt8.self)))
-    guard !idBytes.isEmpty else {
-      throw ByteError(offset: 1, reason: "a document without an ID")
-    }
-    let sequence = try reader.readVarint()
-    guard sequence <= counterLimit else {
-      throw ByteError(offset: reader.offset, reason: "a sequence number beyond all limits")
-    }
-    let generation = try reader.readVarint()
-    let digest = try RevisionID.Digest.decode(
-      &reader, isForeign: flags.contains(.foreignRevision))
-    guard let revision = RevisionID.read(generation, digest) else {
-      throw ByteError(offset: reader.offset, reason: "a revision of generation 0")
-    }
-    var superseded: Superseded?
-    if flags.contains(.superseding) {
-      superseded = Superseded(
-        sequence: try reader.readVarint(), locator: try RecordLocator.decode(&reader))
-    }
-    let ancestors =
-      flags.contains(.ancestors)
-      ? try Ancestors.read(&reader, hasForeign: flags.contains(.foreignAncestors)) : .none
-    let details = flags.contains(.details) ? try DocumentDetails.decode(&reader) : nil
-    if let superseded, superseded.sequence >= sequence {
-      // Only a changed expiry writes a record again, which holds nothing besides.
-      guard superseded.sequence == sequence, details?.keepsSuperseded != true else {
-        throw ByteError(offset: reader.offset, reason: "a document whose sequence numbers go back")
-      }
-    }
-    return DocumentRecord(
-      idBytes: idBytes, sequence: sequence, revision: revision,
-      isDeleted: flags.contains(.deleted), ancestors: ancestors, superseded: superseded,
-      details: details, body: reader.readRest())
   }
 }

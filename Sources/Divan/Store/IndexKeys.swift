@@ -17,9 +17,14 @@ enum OlderKey {
   }
 
   static func bytes(_ id: SharedBytes, _ sequence: UInt64) -> [UInt8] {
-    var writer = ByteWriter(capacity: id.count + suffixSize)
-    encode(id, sequence, to: &writer)
-    return writer.sharedCopy.array
+    id.withSpan { bytes($0, sequence) }
+  }
+
+  static func bytes(_ id: Span<UInt8>, _ sequence: UInt64) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(id.count + suffixSize)
+    for index in id.indices { bytes.append(id[index]) }
+    return bytes + [0] + sequence.bigEndianBytes
   }
 
   /// The sequence number in a key, if the key belongs to a document whose ID has so many bytes.

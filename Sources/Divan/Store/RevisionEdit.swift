@@ -118,7 +118,7 @@ extension WriteTransaction {
       record.details = DocumentDetails(edit)
     } else {
       // More is known of its history only: the winning revision is written again, with that.
-      let winner = try view.winningRecord(of: current, id)
+      let winner = DocumentRecord(try view.winningRecord(of: current, id))
       record.takeContent(of: winner)
       if let index = tree.index(of: winner.revision) {
         tree.setSequence(record.sequence, at: index)
@@ -232,7 +232,7 @@ extension WriteTransaction {
     guard depth > 1 else { return [] }
     var digests = [current.revision.digest]
     if current.revision.generation > 1 {
-      let record = try view.record(at: current.locator, documentID: id)
+      let record = try view.newestRecord(of: current, id)
       digests += record.ancestors.digests.prefix(depth - 2)
     }
     return digests

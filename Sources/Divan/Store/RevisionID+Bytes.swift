@@ -20,20 +20,20 @@ extension RevisionID.Digest {
     }
   }
 
-  static func decode(
-    _ reader: inout ByteReader, isForeign: Bool
+  static func read(
+    _ bytes: Span<UInt8>, at offset: inout Int, isForeign: Bool
   ) throws(ByteError) -> RevisionID.Digest {
-    let length = isForeign ? try reader.readCount(limit: reader.remaining) : 0
+    let length = isForeign ? try bytes.readCount(limit: bytes.count - offset, at: &offset) : 0
     guard length > 0 else {
-      let high = UInt64(bigEndian: try reader.read(UInt64.self))
-      let low = UInt64(bigEndian: try reader.read(UInt64.self))
+      let high = UInt64(bigEndian: try bytes.read(UInt64.self, at: &offset))
+      let low = UInt64(bigEndian: try bytes.read(UInt64.self, at: &offset))
       return .own(high, low)
     }
     guard length <= RevisionID.digestSizeLimit else {
-      throw ByteError(offset: reader.offset, reason: "a revision ID that is too long")
+      throw ByteError(offset: offset, reason: "a revision ID that is too long")
     }
-    guard let text = try reader.readBytes(length).text else {
-      throw ByteError(offset: reader.offset, reason: "a revision ID that is no text")
+    guard let text = String(utf8: bytes.extracting(try bytes.readRange(length, at: &offset))) else {
+      throw ByteError(offset: offset, reason: "a revision ID that is no text")
     }
     return .foreign(text)
   }

@@ -108,7 +108,7 @@ private struct StoreCheck {
         guard let id = item.key.text else {
           throw DatabaseError(.damaged, "a document ID that is no text", path: view.store.path)
         }
-        let entry = try view.decodeEntry(item.value)
+        let entry = try view.decodeEntry(item)
         if !entry.isDeleted { liveCount += 1 }
         if entry.traits.contains(.expiry) { expiringCount += 1 }
         try check(id, entry)
@@ -152,7 +152,7 @@ private struct StoreCheck {
 
   /// Checks that indexes have what they should of a document.
   private mutating func checkIndexes(
-    _ winner: DocumentRecord, _ id: String
+    _ winner: StoredDocument, _ id: String
   ) throws(DatabaseError) {
     let ready = view.state.indexes.filter(\.isReady)
     guard !ready.isEmpty else { return }

@@ -96,6 +96,8 @@ struct SegmentTable: Sendable {
   private(set) var segments: [Segment] = []
   /// The file IDs of the segments, beside each other because they are searched for every record.
   private var fileIDs: [UInt64] = []
+  /// What of each segment is in memory, beside each other for the same reason.
+  private var mapped: [SharedBytes] = []
   private(set) var usages: [Usage] = []
 
   init() {}
@@ -111,12 +113,22 @@ extension SegmentTable {
 
   func usage(of fileID: UInt64) -> Usage? { index(of: fileID).map { usages[$0] } }
 
+  /// The bytes of a record, as yet unchecked, if they are in memory.
+  func mappedBytes(at locator: RecordLocator) -> SharedBytes? {
+    guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset),
+      locator.size <= Record.sizeLimit
+    else { return nil }
+    return mapped[index].slice(offset, Int(locator.size))
+  }
+
   /// Adds a segment, or describes it anew.
   mutating func update(_ segment: Segment) {
     if let index = index(of: segment.fileID) {
       segments[index] = segment
+      mapped[index] = segment.mapped
     } else {
       segments.append(segment)
+      mapped.append(segment.mapped)
       fileIDs.append(segment.fileID)
       usages.append(Usage())
     }
@@ -130,6 +142,7 @@ extension SegmentTable {
   mutating func replace(_ inputs: Set<UInt64>, with output: UInt64) {
     for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
       segments.remove(at: index)
+      mapped.remove(at: index)
       fileIDs.remove(at: index)
       usages.remove(at: index)
     }

@@ -11,7 +11,7 @@ extension SHA256.Digest: Hashable, Comparable {
 extension ByteReader {
   /// A digest of 32 bytes.
   package mutating func readDigest() throws(ByteError) -> SHA256.Digest {
-    guard remaining >= SHA256.Digest.size else { throw pastTheEnd() }
+    guard remaining >= SHA256.Digest.size else { throw ByteError.pastTheEnd(offset) }
     return SHA256.Digest(
       words: (
         try read(UInt64.self).byteSwapped, try read(UInt64.self).byteSwapped,

@@ -26,7 +26,9 @@ package struct SharedBytes: @unchecked Sendable {
 
 extension SharedBytes {
   /// No bytes.
-  package static let empty = SharedBytes(copying: [])
+  package static let empty = unsafe SharedBytes(
+    // Any address will do: nothing is read from it, and nobody need keep it.
+    unsafeBase: UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped, count: 0, owner: nil)
 
   /// Copies an array into memory of its own.
   package init(copying array: [UInt8]) {

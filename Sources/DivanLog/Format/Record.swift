@@ -84,21 +84,42 @@ extension Record {
     return writer.count - start
   }
 
-  /// Reads the record that begins the bytes, and returns how many of them it takes.
-  package static func decode(_ bytes: SharedBytes) throws(ByteError) -> (Record, size: Int) {
-    var reader = ByteReader(bytes)
-    let size = try reader.readCount(limit: min(bytes.count, sizeLimit))
+  /// Finds the record that begins the bytes, and checks it against its checksum.
+  ///
+  /// - Returns: what it is about, and where its payload is; it ends with that.
+  package static func check(
+    _ bytes: Span<UInt8>
+  ) throws(ByteError) -> (kind: Kind, payload: Range<Int>) {
+    var offset = 0
+    let size = try bytes.readCount(limit: min(bytes.count, sizeLimit), at: &offset)
     guard size >= 5 else { throw ByteError(offset: 0, reason: "a record without a kind") }
-    let expected = try reader.read(UInt32.self)
-    let content = try reader.readBytes(size - 4)
+    let expected = try bytes.read(UInt32.self, at: &offset)
+    let content = try bytes.readRange(size - 4, at: &offset)
     var check = CRC32C(continuing: UInt32(truncatingIfNeeded: size))
-    check.add(content)
+    check.add(bytes.extracting(content))
     guard check.checksum == expected else {
       throw ByteError(offset: 0, reason: "the record's checksum is wrong")
     }
-    return (
-      Record(kind: Kind(rawValue: content[0]), payload: content.suffix(from: 1)), reader.offset
-    )
+    return (Kind(rawValue: bytes[content.lowerBound]), content.dropFirst())
+  }
+
+  /// The same of bytes that are one record and nothing else.
+  package static func checkWhole(
+    _ bytes: Span<UInt8>
+  ) throws(ByteError) -> (kind: Kind, payload: Range<Int>) {
+    let found = try check(bytes)
+    guard found.payload.upperBound == bytes.count else {
+      throw ByteError(
+        offset: 0, reason: "the record has another size than its index entry says")
+    }
+    return found
+  }
+
+  /// Reads the record that begins the bytes, and returns how many of them it takes.
+  package static func decode(_ bytes: SharedBytes) throws(ByteError) -> (Record, size: Int) {
+    let (kind, range) = try bytes.withSpan { (bytes) throws(ByteError) in try check(bytes) }
+    let payload = bytes.prefix(range.upperBound).suffix(from: range.lowerBound)
+    return (Record(kind: kind, payload: payload), range.upperBound)
   }
 
   private static func varintSize(_ value: Int) -> Int {

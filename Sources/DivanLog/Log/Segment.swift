@@ -88,11 +88,8 @@ extension Segment {
     _ bytes: SharedBytes, at locator: RecordLocator
   ) throws(LogError) -> Record {
     do throws(ByteError) {
-      let (record, size) = try Record.decode(bytes)
-      guard size == bytes.count else {
-        throw ByteError(offset: 0, reason: "the record has another size than its index entry says")
-      }
-      return record
+      let found = try bytes.withSpan { (bytes) throws(ByteError) in try Record.checkWhole(bytes) }
+      return Record(kind: found.kind, payload: bytes.suffix(from: found.payload.lowerBound))
     } catch {
       throw .damaged(
         Damage(

@@ -179,10 +179,11 @@ extension LiveRows {
       let record = try run.record(of: hit)
       let key = try judge.key(ofResult: run.row(record))
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
-      let document = DocumentKey(hit.id)
+      let id = try view.text(ofID: hit.id)
+      let document = DocumentKey(id)
       found.insert(document)
       let old = byID[document]
-      let new = try row(key, hit.id, hit.entry.revision, old) { view.document(hit.id, of: record) }
+      let new = try row(key, id, hit.entry.revision, old) { view.document(id, of: record) }
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
     }

@@ -3,13 +3,18 @@ import DivanLog
 /// IDs of documents in the order of an index, and where values are equal in that of their bytes.
 public struct IndexedIDCursor {
   private var entries: IndexEntryCursor
+  private let view: StoreView
 
   init(_ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool) throws {
     entries = try IndexEntryCursor(view, name, range, descending: descending)
+    self.view = view
   }
 
   /// The next ID; nil at the end.
-  public mutating func next() throws -> String? { try entries.next() }
+  public mutating func next() throws -> String? {
+    guard let id = try entries.next() else { return nil }
+    return try view.text(ofID: id)
+  }
 
   /// All that are left, as an array.
   public mutating func rest() throws -> [String] {
@@ -34,7 +39,7 @@ public struct IndexedDocumentCursor {
   /// The next document; nil at the end.
   public mutating func next() throws -> Document? {
     while let id = try entries.next() {
-      if let document = try view.document(id) { return document }
+      if let entry = try view.entry(id), !entry.isDeleted { return try view.document(id, entry) }
     }
     return nil
   }

@@ -56,22 +56,13 @@ struct IndexEntryCursor {
   }
 
   /// The next ID.
-  mutating func next() throws(DatabaseError) -> String? { try nextEntry()?.id }
-
-  /// The next ID as it stands in the index: for those who only count, or collect.
-  mutating func nextID() throws(DatabaseError) -> SharedBytes? { try nextFound()?.id }
-
-  /// The next ID with the bytes of its values; those are empty where the version has no index of its own.
-  mutating func nextEntry() throws(DatabaseError) -> (id: String, value: SharedBytes)? {
-    guard let found = try nextFound() else { return nil }
-    return (try text(of: found.id), found.value)
-  }
+  mutating func next() throws(DatabaseError) -> SharedBytes? { try nextEntry()?.id }
 
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     var count = 0
     guard view.past == nil, keys != nil, seen == nil, isExact else {
-      while try nextFound() != nil { count += 1 }
+      while try nextEntry() != nil { count += 1 }
       return count
     }
     while let item = try view.step(&scan) {
@@ -81,8 +72,8 @@ struct IndexEntryCursor {
     return count
   }
 
-  private mutating func nextFound() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
-  {
+  /// The next ID with the bytes of its values; those are empty where the version has no index of its own.
+  mutating func nextEntry() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)? {
     while let found = try nextOfAll() {
       guard seen != nil else { return found }
       // By bytes: IDs that look alike are different ones.
@@ -104,17 +95,11 @@ struct IndexEntryCursor {
 
   /// Asks the document about values that are cut.
   private func isMeant(_ id: SharedBytes, _ value: SharedBytes) throws(DatabaseError) -> Bool {
-    let text = try text(of: id)
-    guard let entry = try view.entry(text), !entry.isDeleted else { return false }
-    let body = EncodedValue(try view.winningRecord(of: entry, text).body)
+    guard let entry = try view.entry(id), !entry.isDeleted else { return false }
+    let body = EncodedValue(try view.winningRecord(of: entry, id).body)
     return IndexEntries.values(kept.index, of: body).contains {
       range.contains($0) && IndexedValue(joining: $0).bytes == value.array
     }
-  }
-
-  private func text(of id: SharedBytes) throws(DatabaseError) -> String {
-    guard let text = id.text else { throw noEntry }
-    return text
   }
 
   private var noEntry: DatabaseError {
@@ -167,8 +152,7 @@ extension StoreView {
       for values in IndexEntries.values(kept.index, of: body) where range.contains(values) {
         found.insert(IndexedValue(joining: values).bytes)
       }
-      let bytes = SharedBytes(utf8: id)
-      keys += found.map { ($0 + bytes.array, bytes) }
+      keys += found.map { ($0 + id.array, id) }
     }
     return keys.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.id)
   }

@@ -11,7 +11,7 @@ extension Store {
   /// They are read while others write. What these change meanwhile the index follows already, so that of documents that
   /// are not any more what was read nothing is added.
   func fill(_ kept: KeptIndex, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
-    var last: String?
+    var last: SharedBytes?
     var done = 0
     let limit = configuration.indexBatchSize
     while true {
@@ -74,7 +74,7 @@ private struct IndexBatch {
   /// What begins keys of which there may be no two.
   private(set) var unique: [[UInt8]] = []
   /// The ID of the last document.
-  private(set) var last: String?
+  private(set) var last: SharedBytes?
   /// Whether no documents come after these.
   private(set) var isAtEnd = false
 
@@ -82,7 +82,8 @@ private struct IndexBatch {
 
   /// Reads documents of a version.
   init(
-    of kept: KeptIndex, _ view: StoreView, after previous: String?, limit: Int, _ sizeLimit: Int
+    of kept: KeptIndex, _ view: StoreView, after previous: SharedBytes?, limit: Int,
+    _ sizeLimit: Int
   ) throws(DatabaseError) {
     self.view = view
     last = previous
@@ -94,11 +95,10 @@ private struct IndexBatch {
         break
       }
       let body = try view.winningRecord(of: entry, id).body
-      let bytes = SharedBytes(utf8: id)
-      let found = IndexEntries.entries([kept], of: EncodedValue(body), id: bytes)
+      let found = IndexEntries.entries([kept], of: EncodedValue(body), id: id)
       for key in found.all { keys.append((key, documents.count)) }
       unique += found.unique.keys
-      documents.append((bytes, entry.revision))
+      documents.append((id, entry.revision))
       last = id
       size += body.count
     }

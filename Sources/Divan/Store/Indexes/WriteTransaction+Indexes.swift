@@ -25,10 +25,12 @@ extension WriteTransaction {
         body =
           if let current, sequence == current.sequence {
             try bodyIfSound { () throws(DatabaseError) in
-              try view.newestRecord(of: current, id)
+              try view.newestRecord(of: current, id).body
             }
           } else {
-            try bodyIfSound { () throws(DatabaseError) in try view.olderRecord(sequence, of: id) }
+            try bodyIfSound { () throws(DatabaseError) in
+              try view.olderRecord(sequence, of: id).body
+            }
           }
       }
       if let body {
@@ -69,7 +71,7 @@ extension WriteTransaction {
     guard let entry, !entry.isDeleted else { return IndexKeySet() }
     let bytes = SharedBytes(utf8: id)
     let body = try bodyIfSound { () throws(DatabaseError) in
-      try view.winningRecord(of: entry, id)
+      try view.winningRecord(of: entry, id).body
     }
     guard let body else {
       // It cannot be asked what it was, but it must not be found by that for ever.
@@ -82,10 +84,10 @@ extension WriteTransaction {
 
   /// The body of a record; nil if it is damaged.
   private func bodyIfSound(
-    _ read: () throws(DatabaseError) -> DocumentRecord
+    _ read: () throws(DatabaseError) -> SharedBytes
   ) throws(DatabaseError) -> SharedBytes? {
     do throws(DatabaseError) {
-      return try read().body
+      return try read()
     } catch {
       guard error.code == .damaged else { throw error }
       return nil

@@ -130,7 +130,8 @@ extension JSONLinesExport {
     switch documents {
     case .byID(var cursor):
       defer { documents = .byID(cursor) }
-      return try cursor.next()
+      guard let (id, entry) = try cursor.next() else { return nil }
+      return (try view.text(ofID: id), entry)
     case .bySequence(var cursor):
       defer { documents = .bySequence(cursor) }
       while let id = try cursor.nextID() {

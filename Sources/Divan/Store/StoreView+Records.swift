@@ -1,0 +1,197 @@
+import DivanLog
+
+// Reading records of the log. What is read is checked against its checksum, and against what led to it.
+
+extension StoreView {
+  /// The document that an index entry is of.
+  func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
+    document(id, of: try winningRecord(of: entry, id))
+  }
+
+  /// The same by the bytes of its ID, which were found in the index.
+  func document(_ id: SharedBytes, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
+    let record = try winningRecord(of: entry, id)
+    return document(try text(ofID: id), of: record)
+  }
+
+  /// A document's ID as it stands in the index.
+  func text(ofID id: SharedBytes) throws(DatabaseError) -> String {
+    guard let text = id.text else {
+      throw DatabaseError(
+        Damage(path: store.path, offset: 0, reason: "a document ID that is no text"))
+    }
+    return text
+  }
+
+  /// The record that holds the body of a document's winning revision.
+  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> StoredDocument
+  {
+    try withUTF8(of: id) { (id) throws(DatabaseError) in try winningRecord(of: entry, id) }
+  }
+
+  /// The same by the bytes of the ID.
+  func winningRecord(of entry: DocumentEntry, _ id: SharedBytes) throws(DatabaseError)
+    -> StoredDocument
+  {
+    try id.withSpan { (id) throws(DatabaseError) in try winningRecord(of: entry, id) }
+  }
+
+  private func winningRecord(
+    of entry: DocumentEntry, _ id: Span<UInt8>
+  ) throws(DatabaseError) -> StoredDocument {
+    guard let sequence = entry.winningSequence else {
+      return try stored(at: entry.locator, of: id, sequence: entry.sequence)
+    }
+    return try older(sequence, of: id)
+  }
+
+  /// The newest record of a document, which may be of a revision that does not win.
+  func newestRecord(
+    of entry: DocumentEntry, _ id: String
+  ) throws(DatabaseError) -> DocumentRecord {
+    let found = try withUTF8(of: id) { (id) throws(DatabaseError) -> StoredDocument in
+      try stored(at: entry.locator, of: id, sequence: entry.sequence)
+    }
+    return DocumentRecord(found)
+  }
+
+  /// A record that is held besides a document's newest one.
+  func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
+    let found = try withUTF8(of: id) { (id) throws(DatabaseError) in try older(sequence, of: id) }
+    return DocumentRecord(found)
+  }
+
+  private func older(
+    _ sequence: UInt64, of id: Span<UInt8>
+  ) throws(DatabaseError) -> StoredDocument {
+    guard let locator = try locator(in: \.older, OlderKey.bytes(id, sequence)) else {
+      throw DatabaseError(
+        .damaged, "a revision of the document is not in the index",
+        documentID: String(utf8: id), path: store.path)
+    }
+    return try stored(at: locator, of: id, sequence: sequence)
+  }
+
+  /// The record at a place, which must be that of a document and of one sequence number.
+  private func stored(
+    at locator: RecordLocator, of id: Span<UInt8>, sequence: UInt64
+  ) throws(DatabaseError) -> StoredDocument {
+    do throws(DatabaseError) {
+      let stored = try stored(at: locator)
+      guard stored.sequence == sequence, stored.isOf(id) else { throw mismatch(locator) }
+      return stored
+    } catch {
+      var error = error
+      error.documentID = String(utf8: id)
+      throw error
+    }
+  }
+
+  /// The record of some document at a place.
+  func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
+    let payload = try payload(of: .document, at: locator)
+    do throws(ByteError) {
+      return try StoredDocument(payload)
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+
+  /// The same, in parts.
+  func record(at locator: RecordLocator) throws(DatabaseError) -> DocumentRecord {
+    DocumentRecord(try stored(at: locator))
+  }
+
+  /// What a record of a kind holds that stands at a place.
+  func payload(
+    of kind: Record.Kind, at locator: RecordLocator
+  ) throws(DatabaseError) -> SharedBytes {
+    let bytes = try recordBytes(at: locator)
+    let found: (kind: Record.Kind, payload: Range<Int>)
+    do throws(ByteError) {
+      found = try bytes.withSpan { (bytes) throws(ByteError) in try Record.checkWhole(bytes) }
+    } catch {
+      throw damage(at: locator, size: bytes.count, error.reason)
+    }
+    guard found.kind == kind else { throw mismatch(locator) }
+    return bytes.suffix(from: found.payload.lowerBound)
+  }
+
+  /// The bytes that should be a record.
+  private func recordBytes(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
+    if let bytes = unsafe unwritten?.unwrittenRecord(at: locator) { return bytes }
+    if let bytes = state.segments.mappedBytes(at: locator) {
+      _ = bytes.touchEachCacheLine()
+      return bytes
+    }
+    guard let segment = state.segments[locator.fileID] else {
+      throw DatabaseError(
+        Damage(
+          path: path(of: locator), offset: 0,
+          reason: "segment file \(locator.fileID) is missing"))
+    }
+    return try translating { () throws(LogError) in try segment.recordBytes(at: locator) }
+  }
+
+  private func mismatch(_ locator: RecordLocator) -> DatabaseError {
+    damage(at: locator, "another record stands here")
+  }
+
+  /// The error that says that a record is damaged.
+  func damage(at locator: RecordLocator, size: Int? = nil, _ reason: String) -> DatabaseError {
+    DatabaseError(
+      Damage(
+        path: path(of: locator), offset: Int(clamping: locator.offset), size: size, reason: reason))
+  }
+
+  /// The file that a locator names; the store's directory if there is no such file.
+  private func path(of locator: RecordLocator) -> String {
+    state.segments[locator.fileID]?.file.path ?? store.path
+  }
+}
+
+extension StoreView {
+  /// The content of a document's record that stands at a place.
+  func decode(
+    _ record: Record, at locator: RecordLocator
+  ) throws(DatabaseError) -> DocumentRecord {
+    guard record.kind == .document else { throw mismatch(locator) }
+    do throws(ByteError) {
+      return try DocumentRecord.decode(record.payload)
+    } catch {
+      throw damage(at: locator, error.reason)
+    }
+  }
+
+  /// The content of a record of another kind.
+  func decode<R>(
+    _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
+  ) throws(DatabaseError) -> R {
+    do throws(ByteError) {
+      return try decode(item.record.payload)
+    } catch {
+      throw damage(at: item.locator, error.reason)
+    }
+  }
+
+  /// An attachment that the transaction to which this view belongs has stored.
+  func storedInTransaction(_ digest: SHA256.Digest) -> StoredSource? {
+    unsafe unwritten?.stored[digest]
+  }
+}
+
+extension StoreView {
+  /// The document that a record holds.
+  func document(_ id: String, of record: StoredDocument) -> Document {
+    Document(
+      id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
+      isDeleted: record.isDeleted, body: record.body, attachments: attachments(record.attachments))
+  }
+
+  /// The same of a record in parts.
+  func document(_ id: String, of record: DocumentRecord) -> Document {
+    Document(
+      id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
+      isDeleted: record.isDeleted, body: record.body, attachments: attachments(record.attachments))
+  }
+}

@@ -1,0 +1,108 @@
+// Reading from bytes that are only lent, for those who keep nothing of them: no reference is counted. ``ByteReader`` reads
+// by these, too.
+//
+// Each function moves `offset`, which is within the bytes or at their end, past what it read, or throws and says where;
+// none of them traps, whatever the bytes are.
+
+extension Span where Element == UInt8 {
+  /// A little-endian integer of fixed width.
+  @inlinable
+  package func read<T: FixedWidthInteger & BitwiseCopyable>(
+    _ type: T.Type, at offset: inout Int
+  ) throws(ByteError) -> T {
+    guard count - offset >= MemoryLayout<T>.size else { throw ByteError.pastTheEnd(offset) }
+    // The bytes are within the span, as was just found.
+    let value = unsafe T(
+      littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self))
+    offset += MemoryLayout<T>.size
+    return value
+  }
+
+  /// An unsigned integer in groups of seven bits, least significant first (LEB128), in its
+  /// shortest form.
+  @inlinable
+  package func readVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
+    guard offset < count else { throw ByteError.pastTheEnd(offset) }
+    let first = self[offset]
+    if first < 0x80 {
+      offset += 1
+      return UInt64(first)
+    }
+    return try readLongVarint(at: &offset)
+  }
+
+  /// A varint of several bytes; most have at most eight, with as many to read.
+  @usableFromInline
+  func readLongVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
+    guard count - offset >= 8 else { return try readVarintByBytes(at: &offset) }
+    // Eight bytes are within the span, as was just found.
+    let word = unsafe UInt64(
+      littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    // The last byte is the first whose highest bit is not set.
+    let lastMarks = ~word & 0x8080_8080_8080_8080
+    guard lastMarks != 0 else { return try readVarintByBytes(at: &offset) }
+    let bitCount = lastMarks.trailingZeroBitCount + 1
+    guard word >> UInt64(bitCount - 8) & 0xFF != 0 else {
+      return try readVarintByBytes(at: &offset)
+    }
+    // Two groups of seven bits become one of fourteen, two of these one of 28, and these the number.
+    var groups = word & (~0 >> UInt64(64 - bitCount)) & 0x7F7F_7F7F_7F7F_7F7F
+    groups = groups & 0x007F_007F_007F_007F | (groups & 0x7F00_7F00_7F00_7F00) >> 1
+    groups = groups & 0x0000_3FFF_0000_3FFF | (groups & 0x3FFF_0000_3FFF_0000) >> 2
+    offset += bitCount / 8
+    return groups & 0x0FFF_FFFF | (groups & 0x0FFF_FFFF_0000_0000) >> 4
+  }
+
+  /// The same of any size, up to the end of the bytes; says what is wrong with it.
+  @inline(never)
+  private func readVarintByBytes(at offset: inout Int) throws(ByteError) -> UInt64 {
+    var value: UInt64 = 0
+    var shift: UInt64 = 0
+    var position = offset
+    while true {
+      guard position < count else { throw ByteError.pastTheEnd(offset) }
+      let byte = self[position]
+      position += 1
+      // The tenth byte holds the last bit of 64.
+      guard shift < 63 || byte <= 1 else {
+        throw ByteError(offset: offset, reason: "a number of more than 64 bits")
+      }
+      value |= UInt64(byte & 0x7F) << shift
+      if byte < 0x80 {
+        guard byte != 0 || shift == 0 else {
+          throw ByteError(offset: offset, reason: "a number with needless zero groups")
+        }
+        offset = position
+        return value
+      }
+      shift += 7
+    }
+  }
+
+  /// A varint that counts or measures something, refused above `limit`.
+  @inlinable
+  package func readCount(limit: Int, at offset: inout Int) throws(ByteError) -> Int {
+    let start = offset
+    let value = try readVarint(at: &offset)
+    guard value <= UInt64(limit) else {
+      throw ByteError(offset: start, reason: "\(value) where at most \(limit) is possible")
+    }
+    return Int(truncatingIfNeeded: value)
+  }
+
+  /// Moves past `count` bytes, and returns where they are.
+  @inlinable
+  package func readRange(_ count: Int, at offset: inout Int) throws(ByteError) -> Range<Int> {
+    guard count >= 0, count <= self.count - offset else { throw ByteError.pastTheEnd(offset) }
+    let start = offset
+    offset += count
+    return start..<offset
+  }
+}
+
+extension ByteError {
+  @usableFromInline
+  static func pastTheEnd(_ offset: Int) -> ByteError {
+    ByteError(offset: offset, reason: "the bytes end too early")
+  }
+}
