@@ -126,7 +126,7 @@ extension Document {
     get {
       switch content {
       case .edited(let object): object[name]
-      case .stored(let bytes): (try? bytes.property(name))?.flatMap { try? $0.decode() }
+      case .stored(let bytes): try? bytes.value(name)
       }
     }
     set {

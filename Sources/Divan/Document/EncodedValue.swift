@@ -38,10 +38,24 @@ extension EncodedValue {
 
   /// The whole value.
   package func decode() throws(DatabaseError) -> Value {
+    try bytes.withSpan { (bytes) throws(DatabaseError) in try EncodedValue.decode(bytes) }
+  }
+
+  /// The value that bytes are the stored form of.
+  static func decode(_ bytes: Span<UInt8>) throws(DatabaseError) -> Value {
+    if let value = scalar(bytes) { return value }
     var builder = ValueBuilder()
-    let damage = bytes.withSpan { ValueReader.read($0, into: &builder) }
+    let damage = ValueReader.read(bytes, into: &builder)
     guard damage == nil, let value = builder.value else { throw EncodedValue.damage(at: damage) }
     return value
+  }
+
+  /// The value of the kinds that most are of; nil for others, and for what is damaged.
+  private static func scalar(_ bytes: Span<UInt8>) -> Value? {
+    let all = 0..<bytes.count
+    if let number = ValueFormat.int64(bytes, all) { return .int(number) }
+    guard let text = ValueFormat.text(bytes, all) else { return nil }
+    return String(utf8: bytes.extracting(text)).map { .string($0) }
   }
 
   /// Checks that the bytes are the one stored form of some value, without building it.
@@ -60,6 +74,15 @@ extension EncodedValue {
   package func property(_ key: Span<UInt8>) throws(DatabaseError) -> EncodedValue? {
     guard let range = try propertyRange(key) else { return nil }
     return bytes.slice(range.lowerBound, range.count).map { EncodedValue($0) }
+  }
+
+  /// The property `key`, decoded; nil if there is none or this is no object.
+  package func value(_ key: String) throws(DatabaseError) -> Value? {
+    let range = try withUTF8(of: key) { (key) throws(DatabaseError) in try propertyRange(key) }
+    guard let range else { return nil }
+    return try bytes.withSpan { (bytes) throws(DatabaseError) in
+      try EncodedValue.decode(bytes.extracting(range))
+    }
   }
 
   /// Where in ``bytes`` the value of the property `key` lies, or nil if there is none.

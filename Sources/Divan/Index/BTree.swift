@@ -78,13 +78,7 @@ extension BTree {
   /// The value of `key`, or nil, as ``find(_:)-(Span<UInt8>)``.
   @inline(__always)
   func find(_ key: LentBytes) -> SharedBytes? {
-    withValue(of: key) { value, owner in value.shared(by: owner) }
-  }
-
-  /// Lends `body` the value of `key`, and who keeps it; nil if there is none.
-  @inline(__always)
-  func withValue<R>(of key: LentBytes, _ body: (LentBytes, AnyObject) -> R) -> R? {
-    withEntry(of: key) { leaf, index in body(leaf.page.value(index), leaf) }
+    withEntry(of: key) { leaf, index in leaf.page.value(index).shared(by: leaf) }
   }
 
   /// Whether the tree holds `key`.

@@ -54,9 +54,11 @@ extension LayeredTree {
     _ key: Span<UInt8>, isProbablyThere: Bool = true
   ) throws(PageError) -> SharedBytes? {
     try LentBytes.lend(key) { (key) throws(PageError) in
-      try withValue(of: key, isProbablyThere: isProbablyThere) { value, owner in
-        value.shared(by: owner)
-      }
+      try withEntry(
+        of: key, isProbablyThere: isProbablyThere,
+        inMemory: { leaf, index in leaf.page.value(index).shared(by: leaf) },
+        inFile: { run, leaf, index in run.value(index, of: leaf) }
+      )?.unlessEmpty
     }
   }
 
@@ -65,8 +67,18 @@ extension LayeredTree {
   func withValue<R>(
     of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
-    try LentBytes.lend(key) { (key) throws(PageError) in
-      try withValue(of: key, isProbablyThere: isProbablyThere) { value, _ in value.withSpan(body) }
+    try LentBytes.lend(key) { (key) throws(PageError) -> R? in
+      let found = try withEntry(
+        of: key, isProbablyThere: isProbablyThere,
+        inMemory: { leaf, index -> R? in
+          let value = leaf.page.value(index)
+          return value.count == 0 ? nil : value.withSpan(body)
+        },
+        inFile: { _, leaf, index -> R? in
+          let value = leaf.view.value(index)
+          return value.count == 0 ? nil : value.withSpan(body)
+        })
+      return found ?? nil
     }
   }
 
@@ -84,24 +96,23 @@ extension LayeredTree {
     }
   }
 
-  /// Lends `body` the value of `key`, and who keeps it.
+  /// Lends the node or the page that says what `key` maps to, and the entry's index there; nil if no layer says anything.
   @inline(__always)
-  private func withValue<R>(
-    of key: LentBytes, isProbablyThere: Bool, _ body: (LentBytes, AnyObject) -> R
+  private func withEntry<R>(
+    of key: LentBytes, isProbablyThere: Bool, inMemory: (Node, Int) -> R,
+    inFile: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
-    /// Nil for a tombstone.
-    func result(_ value: LentBytes, _ owner: AnyObject) -> R? {
-      value.count == 0 ? nil : body(value, owner)
-    }
-    if !overlay.isEmpty, let found = overlay.withValue(of: key, result) { return found }
-    if let found = frozen?.withValue(of: key, result) { return found }
+    if !overlay.isEmpty, let found = overlay.withEntry(of: key, inMemory) { return found }
+    if let found = frozen?.withEntry(of: key, inMemory) { return found }
     let filteredCount = isProbablyThere ? runs.count - 1 : runs.count
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
-      if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
-      if let found = try runs[index].withValue(of: key, mergeCount: mergeCount, result) {
-        return found
+      let run = runs[index]
+      if let hash, index < filteredCount, !run.mayContain(hash) { continue }
+      let found = try run.withEntry(of: key, mergeCount: mergeCount) { leaf, index in
+        inFile(run, leaf, index)
       }
+      if let found { return found }
     }
     return nil
   }
@@ -172,4 +183,9 @@ extension LayeredTree {
       if entry.isTombstone { entry.key.lend { _ = overlay.remove($0) } }
     }
   }
+}
+
+extension SharedBytes {
+  /// Nil for an empty value, which marks a removed key.
+  fileprivate var unlessEmpty: SharedBytes? { isEmpty ? nil : self }
 }

@@ -83,27 +83,31 @@ extension Run {
   /// The value of `key`, or nil, for a version that has seen so many merges of segments.
   @inline(__always)
   func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
-    try withValue(of: key, mergeCount: mergeCount) { value, owner in value.shared(by: owner) }
+    try withEntry(of: key, mergeCount: mergeCount) { leaf, index in value(index, of: leaf) }
   }
 
-  /// Lends `body` the value of `key`, and who keeps it; nil if there is none, for a version that has seen so many merges of
-  /// segments.
+  /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none for a version that has seen so
+  /// many merges of segments.
   @inline(__always)
-  func withValue<R>(
-    of key: LentBytes, mergeCount: Int, _ body: (LentBytes, AnyObject) -> R
+  func withEntry<R>(
+    of key: LentBytes, mergeCount: Int, _ body: (Page, Int) -> R
   ) throws(PageError) -> R? {
     let leaf = try leaf(for: key, isCareful: false, mergeCount)
     let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
       guard let index = leaf.view.find(key) else { return (nil, leaf.view.surrounds(key)) }
-      return (body(leaf.view.value(index), leaf.owner ?? source), true)
+      return (body(leaf, index), true)
     }
     if isCertain { return result }
     let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
     return withExtendedLifetime(rightLeaf) {
-      rightLeaf.view.find(key).map { index in
-        body(rightLeaf.view.value(index), rightLeaf.owner ?? source)
-      }
+      rightLeaf.view.find(key).map { body(rightLeaf, $0) }
     }
+  }
+
+  /// An entry's value, kept alive by whoever owns the page.
+  @inline(__always)
+  func value(_ index: Int, of page: Page) -> SharedBytes {
+    page.view.value(index).shared(by: page.owner ?? source)
   }
 
   /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has

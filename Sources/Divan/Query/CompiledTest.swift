@@ -120,7 +120,7 @@ struct ComparedValue: Sendable {
       guard tag & 0xF0 == (isArray ? ValueFormat.Tag.array : ValueFormat.Tag.object) else {
         return nil
       }
-      let found = IndexedValue.whole(try QueryRow.value(bytes, range))
+      let found = IndexedValue.whole(try EncodedValue.decode(bytes.extracting(range)))
       let whole = IndexedValue.whole(value)
       return compare(found.span, whole.span)
     default: return nil
@@ -149,7 +149,7 @@ struct ComparedValues: Sendable {
   }
 
   func contains(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(DatabaseError) -> Bool {
-    members.contains(IndexedValue.whole(try QueryRow.value(bytes, range)))
+    members.contains(IndexedValue.whole(try EncodedValue.decode(bytes.extracting(range))))
   }
 
   func contains(text: Span<UInt8>) -> Bool {

@@ -39,14 +39,6 @@ final class QueryReferences {
 }
 
 extension QueryRow {
-  /// The value that fills `range`, decoded.
-  static func value(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(DatabaseError) -> Value {
-    var builder = ValueBuilder()
-    let damage = ValueReader.read(bytes.extracting(range), into: &builder)
-    guard damage == nil, let value = builder.value else { throw EncodedValue.damage(at: damage) }
-    return value
-  }
-
   /// The value that a path leads to, decoded; nil if it leads nowhere.
   func value(at path: CompiledPath) throws(DatabaseError) -> Value? {
     if path.isDocumentID { return id.text.map { .string($0) } }
@@ -55,7 +47,7 @@ extension QueryRow {
         (bytes, range) throws(DatabaseError) -> Value? in
         if path.isCount { return .int(Int64(try QueryRow.count(bytes, range))) }
         guard let range else { return nil }
-        return try QueryRow.value(bytes, range)
+        return try EncodedValue.decode(bytes.extracting(range))
       }
     }
   }

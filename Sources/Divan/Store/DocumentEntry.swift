@@ -86,6 +86,17 @@ extension DocumentEntry {
   }
 }
 
+extension StoreState {
+  /// What the index knows of a document, which may be no entry; nil if it knows nothing.
+  func entry(
+    _ id: Span<UInt8>, isProbablyThere: Bool = true
+  ) throws(PageError) -> Result<DocumentEntry, ByteError>? {
+    try documents.withValue(of: id, isProbablyThere: isProbablyThere) { value in
+      Result { () throws(ByteError) in try DocumentEntry.decode(value) }
+    }
+  }
+}
+
 extension RecordLocator {
   func encode(to writer: inout ByteWriter) {
     writer.appendVarint(fileID)

@@ -24,20 +24,8 @@ extension StoreView {
   }
 
   /// The record that holds the body of a document's winning revision.
-  func winningRecord(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> StoredDocument
-  {
-    try withUTF8(of: id) { (id) throws(DatabaseError) in try winningRecord(of: entry, id) }
-  }
-
-  /// The same by the bytes of the ID.
-  func winningRecord(of entry: DocumentEntry, _ id: SharedBytes) throws(DatabaseError)
-    -> StoredDocument
-  {
-    try id.withSpan { (id) throws(DatabaseError) in try winningRecord(of: entry, id) }
-  }
-
-  private func winningRecord(
-    of entry: DocumentEntry, _ id: Span<UInt8>
+  func winningRecord(
+    of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> StoredDocument {
     guard let sequence = entry.winningSequence else {
       return try stored(at: entry.locator, of: id, sequence: entry.sequence)
@@ -45,55 +33,66 @@ extension StoreView {
     return try older(sequence, of: id)
   }
 
+  /// The same by the bytes of the ID.
+  func winningRecord(
+    of entry: DocumentEntry, _ id: SharedBytes
+  ) throws(DatabaseError) -> StoredDocument {
+    guard entry.winningSequence == nil else {
+      return try winningRecord(of: entry, try text(ofID: id))
+    }
+    let record = try stored(at: entry.locator, documentID: id.text)
+    guard record.sequence == entry.sequence, record.isOf(id) else {
+      throw mismatch(entry.locator, id.text)
+    }
+    return record
+  }
+
   /// The newest record of a document, which may be of a revision that does not win.
   func newestRecord(
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> DocumentRecord {
-    let found = try withUTF8(of: id) { (id) throws(DatabaseError) -> StoredDocument in
-      try stored(at: entry.locator, of: id, sequence: entry.sequence)
-    }
-    return DocumentRecord(found)
+    DocumentRecord(try stored(at: entry.locator, of: id, sequence: entry.sequence))
   }
 
   /// A record that is held besides a document's newest one.
   func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
-    let found = try withUTF8(of: id) { (id) throws(DatabaseError) in try older(sequence, of: id) }
-    return DocumentRecord(found)
+    DocumentRecord(try older(sequence, of: id))
   }
 
-  private func older(
-    _ sequence: UInt64, of id: Span<UInt8>
-  ) throws(DatabaseError) -> StoredDocument {
-    guard let locator = try locator(in: \.older, OlderKey.bytes(id, sequence)) else {
+  private func older(_ sequence: UInt64, of id: String) throws(DatabaseError) -> StoredDocument {
+    let key = OlderKey.bytes(SharedBytes(utf8: id), sequence)
+    guard let locator = try locator(in: \.older, key) else {
       throw DatabaseError(
-        .damaged, "a revision of the document is not in the index",
-        documentID: String(utf8: id), path: store.path)
+        .damaged, "a revision of the document is not in the index", documentID: id,
+        path: store.path)
     }
     return try stored(at: locator, of: id, sequence: sequence)
   }
 
   /// The record at a place, which must be that of a document and of one sequence number.
   private func stored(
-    at locator: RecordLocator, of id: Span<UInt8>, sequence: UInt64
+    at locator: RecordLocator, of id: String, sequence: UInt64
   ) throws(DatabaseError) -> StoredDocument {
-    do throws(DatabaseError) {
-      let stored = try stored(at: locator)
-      guard stored.sequence == sequence, stored.isOf(id) else { throw mismatch(locator) }
-      return stored
-    } catch {
-      var error = error
-      error.documentID = String(utf8: id)
-      throw error
-    }
+    let record = try stored(at: locator, documentID: id)
+    guard record.sequence == sequence, record.isOf(id) else { throw mismatch(locator, id) }
+    return record
   }
 
-  /// The record of some document at a place.
-  func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
-    let payload = try payload(of: .document, at: locator)
-    do throws(ByteError) {
-      return try StoredDocument(payload)
+  /// The record of some document at a place; of which one, only the error tells.
+  func stored(
+    at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
+  ) throws(DatabaseError) -> StoredDocument {
+    do throws(DatabaseError) {
+      let payload = try payload(of: .document, at: locator)
+      do throws(ByteError) {
+        return try StoredDocument(payload)
+      } catch {
+        throw damage(at: locator, error.reason)
+      }
     } catch {
-      throw damage(at: locator, error.reason)
+      var error = error
+      error.documentID = documentID()
+      throw error
     }
   }
 
@@ -133,8 +132,10 @@ extension StoreView {
     return try translating { () throws(LogError) in try segment.recordBytes(at: locator) }
   }
 
-  private func mismatch(_ locator: RecordLocator) -> DatabaseError {
-    damage(at: locator, "another record stands here")
+  private func mismatch(_ locator: RecordLocator, _ id: String? = nil) -> DatabaseError {
+    var error = damage(at: locator, "another record stands here")
+    error.documentID = id
+    return error
   }
 
   /// The error that says that a record is damaged.

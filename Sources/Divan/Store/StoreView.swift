@@ -35,10 +35,12 @@ extension StoreView {
   func entry(
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
-    let newest = try withUTF8(of: id) { (id) throws(DatabaseError) in
-      try newestEntry(id, isProbablyThere: isProbablyThere)
+    let found = try repairing { (version) throws(PageError) in
+      try withUTF8(of: id) { (key) throws(PageError) in
+        try version.state.entry(key, isProbablyThere: isProbablyThere)
+      }
     }
-    guard let newest else { return nil }
+    guard let newest = try whole(found) else { return nil }
     return past == nil ? newest : try entry(before: newest, SharedBytes(utf8: id))
   }
 
@@ -50,22 +52,10 @@ extension StoreView {
 
   /// What the index knows of a document, whatever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
-    try id.withSpan { (id) throws(DatabaseError) in try newestEntry(id) }
-  }
-
-  private func newestEntry(
-    _ id: Span<UInt8>, isProbablyThere: Bool = true
-  ) throws(DatabaseError) -> DocumentEntry? {
     let found = try repairing { (version) throws(PageError) in
-      try version.state.documents.withValue(of: id, isProbablyThere: isProbablyThere) { value in
-        Result { () throws(ByteError) in try DocumentEntry.decode(value) }
-      }
+      try id.withSpan { (key) throws(PageError) in try version.state.entry(key) }
     }
-    switch found {
-    case nil: return nil
-    case .success(let entry)?: return entry
-    case .failure(let error)?: throw noEntry(error)
-    }
+    return try whole(found)
   }
 
   func exists(_ id: String) throws(DatabaseError) -> Bool {
@@ -141,6 +131,16 @@ extension StoreView {
       }
     } catch {
       throw noEntry(error)
+    }
+  }
+
+  private func whole(
+    _ entry: Result<DocumentEntry, ByteError>?
+  ) throws(DatabaseError) -> DocumentEntry? {
+    switch entry {
+    case nil: return nil
+    case .success(let entry)?: return entry
+    case .failure(let error)?: throw noEntry(error)
     }
   }
 

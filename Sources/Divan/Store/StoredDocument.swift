@@ -6,16 +6,20 @@ import DivanLog
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   private let payload: SharedBytes
+  private let head: Head
   private let boxedDetails: BoxedDetails?
-  let sequence: UInt64
-  let revision: RevisionID
-  let superseded: DocumentRecord.Superseded?
-  private let flags: DocumentRecord.Flags
-  private let places: Places
+
+  /// What stands before the details, and where.
+  fileprivate struct Head {
+    var flags: DocumentRecord.Flags = []
+    var sequence: UInt64 = 0
+    var revision = RevisionID(generation: 1, digest: .own(0, 0))
+    var superseded: DocumentRecord.Superseded?
+    var places = Places()
+  }
 
   /// Where parts lie in the payload, whose size is below that of a record.
-  private struct Places {
-    let idStart: UInt8 = 2
+  fileprivate struct Places {
     var idSize: UInt8 = 0
     var ancestorCount: UInt32 = 0
     var ancestorsStart: UInt32 = 0
@@ -27,82 +31,76 @@ struct StoredDocument: Sendable {
 extension StoredDocument {
   /// Finds the parts of a record, and checks all that is not the body.
   init(_ payload: SharedBytes) throws(ByteError) {
-    let parts = try payload.withSpan { (bytes) throws(ByteError) in try Parts(bytes) }
-    var places = parts.places
+    var head = Head()
+    try payload.withSpan { (bytes) throws(ByteError) in try head.read(bytes) }
     var details: DocumentDetails?
-    if parts.flags.contains(.details) {
+    if head.flags.contains(.details) {
       var reader = ByteReader(payload)
-      reader.offset = Int(places.bodyStart)
+      reader.offset = Int(head.places.bodyStart)
       details = try DocumentDetails.decode(&reader)
-      places.bodyStart = UInt32(reader.offset)
+      head.places.bodyStart = UInt32(reader.offset)
     }
-    if let superseded = parts.superseded, superseded.sequence >= parts.sequence {
+    if let superseded = head.superseded, superseded.sequence >= head.sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
-      guard superseded.sequence == parts.sequence, details?.keepsSuperseded != true else {
+      guard superseded.sequence == head.sequence, details?.keepsSuperseded != true else {
         throw ByteError(
-          offset: Int(places.bodyStart), reason: "a document whose sequence numbers go back")
+          offset: Int(head.places.bodyStart),
+          reason: "a document whose sequence numbers go back")
       }
     }
     self.payload = payload
-    self.places = places
+    self.head = head
     boxedDetails = details.map { BoxedDetails($0) }
-    sequence = parts.sequence
-    revision = parts.revision
-    superseded = parts.superseded
-    flags = parts.flags
+  }
+}
+
+extension StoredDocument.Head {
+  /// Reads what stands before the details, and finds where the body begins if there are none.
+  fileprivate mutating func read(_ bytes: Span<UInt8>) throws(ByteError) {
+    var offset = 0
+    flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
+    guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
+      throw ByteError(offset: 0, reason: "a document record with unknown flags")
+    }
+    places.idSize = try bytes.read(UInt8.self, at: &offset)
+    _ = try bytes.readRange(Int(places.idSize), at: &offset)
+    guard places.idSize > 0 else {
+      throw ByteError(offset: 1, reason: "a document without an ID")
+    }
+    sequence = try bytes.readVarint(at: &offset)
+    guard sequence <= counterLimit else {
+      throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
+    }
+    let generation = try bytes.readVarint(at: &offset)
+    let digest = try RevisionID.Digest.read(
+      bytes, at: &offset, isForeign: flags.contains(.foreignRevision))
+    guard let revision = RevisionID.read(generation, digest) else {
+      throw ByteError(offset: offset, reason: "a revision of generation 0")
+    }
+    self.revision = revision
+    if flags.contains(.superseding) {
+      superseded = DocumentRecord.Superseded(
+        sequence: try bytes.readVarint(at: &offset),
+        locator: try RecordLocator.read(bytes, at: &offset))
+    }
+    if flags.contains(.ancestors) { try readAncestors(bytes, &offset) }
+    places.bodyStart = UInt32(offset)
   }
 
-  /// What stands before the details of a record.
-  private struct Parts {
-    let flags: DocumentRecord.Flags
-    let sequence: UInt64
-    let revision: RevisionID
-    var superseded: DocumentRecord.Superseded?
-    /// The body begins here if there are no details.
-    var places = Places()
-
-    init(_ bytes: Span<UInt8>) throws(ByteError) {
-      var offset = 0
-      flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
-      guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
-        throw ByteError(offset: 0, reason: "a document record with unknown flags")
+  private mutating func readAncestors(
+    _ bytes: Span<UInt8>, _ offset: inout Int
+  ) throws(ByteError) {
+    let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
+    places.ancestorCount = UInt32(count)
+    places.ancestorsStart = UInt32(offset)
+    if flags.contains(.foreignAncestors) {
+      for _ in 0..<count {
+        _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
       }
-      places.idSize = try bytes.read(UInt8.self, at: &offset)
-      _ = try bytes.readRange(Int(places.idSize), at: &offset)
-      guard places.idSize > 0 else {
-        throw ByteError(offset: 1, reason: "a document without an ID")
-      }
-      sequence = try bytes.readVarint(at: &offset)
-      guard sequence <= counterLimit else {
-        throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
-      }
-      let generation = try bytes.readVarint(at: &offset)
-      let digest = try RevisionID.Digest.read(
-        bytes, at: &offset, isForeign: flags.contains(.foreignRevision))
-      guard let revision = RevisionID.read(generation, digest) else {
-        throw ByteError(offset: offset, reason: "a revision of generation 0")
-      }
-      self.revision = revision
-      if flags.contains(.superseding) {
-        superseded = DocumentRecord.Superseded(
-          sequence: try bytes.readVarint(at: &offset),
-          locator: try RecordLocator.read(bytes, at: &offset))
-      }
-      if flags.contains(.ancestors) {
-        let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
-        places.ancestorCount = UInt32(count)
-        places.ancestorsStart = UInt32(offset)
-        if flags.contains(.foreignAncestors) {
-          for _ in 0..<count {
-            _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
-          }
-        } else {
-          _ = try bytes.readRange(16 * count, at: &offset)
-        }
-        places.ancestorsEnd = UInt32(offset)
-      }
-      places.bodyStart = UInt32(offset)
+    } else {
+      _ = try bytes.readRange(16 * count, at: &offset)
     }
+    places.ancestorsEnd = UInt32(offset)
   }
 }
 
@@ -112,10 +110,16 @@ extension StoredDocument {
     payload.prefix(idRange.upperBound).suffix(from: idRange.lowerBound)
   }
 
-  var isDeleted: Bool { flags.contains(.deleted) }
+  var sequence: UInt64 { head.sequence }
+
+  var revision: RevisionID { head.revision }
+
+  var isDeleted: Bool { head.flags.contains(.deleted) }
+
+  var superseded: DocumentRecord.Superseded? { head.superseded }
 
   /// The properties in their binary form.
-  var body: SharedBytes { payload.suffix(from: Int(places.bodyStart)) }
+  var body: SharedBytes { payload.suffix(from: Int(head.places.bodyStart)) }
 
   var details: DocumentDetails? { boxedDetails?.details }
 
@@ -123,11 +127,12 @@ extension StoredDocument {
   var attachments: [AttachmentEntry] { boxedDetails?.details.attachments ?? [] }
 
   var ancestors: DocumentRecord.Ancestors {
+    let places = head.places
     guard places.ancestorCount > 0 else { return .none }
     return DocumentRecord.Ancestors(
       count: Int(places.ancestorCount),
       bytes: payload.prefix(Int(places.ancestorsEnd)).suffix(from: Int(places.ancestorsStart)),
-      hasForeign: flags.contains(.foreignAncestors))
+      hasForeign: head.flags.contains(.foreignAncestors))
   }
 
   /// The ID of the revision that this one was made from; nil for a first one.
@@ -137,13 +142,18 @@ extension StoredDocument {
   }
 
   /// Whether it is a record of the document of an ID.
-  func isOf(_ id: Span<UInt8>) -> Bool {
+  func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
+
+  /// The same by the bytes of the ID.
+  func isOf(_ id: SharedBytes) -> Bool { id.withSpan { isOf($0) } }
+
+  private func isOf(_ id: Span<UInt8>) -> Bool {
     payload.withSpan { areEqual($0.extracting(idRange), id) }
   }
 
   private var idRange: Range<Int> {
     // Behind the flags and its own size.
-    2..<2 + Int(places.idSize)
+    2..<2 + Int(head.places.idSize)
   }
 }
 

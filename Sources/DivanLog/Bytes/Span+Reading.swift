@@ -31,13 +31,13 @@ extension Span where Element == UInt8 {
     return try readLongVarint(at: &offset)
   }
 
-  /// A varint of several bytes; most have at most eight, with as many to read.
+  /// A varint of several bytes; most have at most eight.
   @usableFromInline
   func readLongVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
-    guard count - offset >= 8 else { return try readVarintByBytes(at: &offset) }
-    // Eight bytes are within the span, as was just found.
-    let word = unsafe UInt64(
-      littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    guard count >= 8 else { return try readVarintByBytes(at: &offset) }
+    // Near the end some bytes come before the number. They are shifted out, and ones in, which end no number.
+    let excess = Swift.max(0, offset - (count - 8))
+    let word = ~(~self.word(at: offset - excess) >> UInt64(8 * excess))
     // The last byte is the first whose highest bit is not set.
     let lastMarks = ~word & 0x8080_8080_8080_8080
     guard lastMarks != 0 else { return try readVarintByBytes(at: &offset) }
