@@ -6,8 +6,8 @@ import DivanLog
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   private let payload: SharedBytes
-  private let head: Head
-  private let boxedDetails: BoxedDetails?
+  private var head = Head()
+  private var boxedDetails: BoxedDetails?
 
   /// What stands before the details, and where.
   fileprivate struct Head {
@@ -31,15 +31,9 @@ struct StoredDocument: Sendable {
 extension StoredDocument {
   /// Finds the parts of a record, and checks all that is not the body.
   init(_ payload: SharedBytes) throws(ByteError) {
-    var head = Head()
+    self.payload = payload
     try payload.withSpan { (bytes) throws(ByteError) in try head.read(bytes) }
-    var details: DocumentDetails?
-    if head.flags.contains(.details) {
-      var reader = ByteReader(payload)
-      reader.offset = Int(head.places.bodyStart)
-      details = try DocumentDetails.decode(&reader)
-      head.places.bodyStart = UInt32(reader.offset)
-    }
+    if head.flags.contains(.details) { try readDetails() }
     if let superseded = head.superseded, superseded.sequence >= head.sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
       guard superseded.sequence == head.sequence, details?.keepsSuperseded != true else {
@@ -48,9 +42,13 @@ extension StoredDocument {
           reason: "a document whose sequence numbers go back")
       }
     }
-    self.payload = payload
-    self.head = head
-    boxedDetails = details.map { BoxedDetails($0) }
+  }
+
+  private mutating func readDetails() throws(ByteError) {
+    var reader = ByteReader(payload)
+    reader.offset = Int(head.places.bodyStart)
+    boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
+    head.places.bodyStart = UInt32(reader.offset)
   }
 }
 

@@ -17,11 +17,17 @@ package func areEqual(_ a: Span<UInt8>, at offset: Int, _ b: Span<UInt8>) -> Boo
     unsafe b.withUnsafeBytes { b in
       // Both have `b.count` readable bytes, `a` from `offset` on.
       var index = 0
-      while b.count - index >= 8 {
-        let x = unsafe a.loadUnaligned(fromByteOffset: offset + index, as: UInt64.self)
-        let y = unsafe b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        if x != y { return false }
-        index += 8
+      if b.count >= 8 {
+        // The last word overlaps the one before it.
+        let last = b.count &- 8
+        while index < last {
+          let x = unsafe a.loadUnaligned(fromByteOffset: offset &+ index, as: UInt64.self)
+          let y = unsafe b.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+          if x != y { return false }
+          index &+= 8
+        }
+        let x = unsafe a.loadUnaligned(fromByteOffset: offset &+ last, as: UInt64.self)
+        return unsafe x == b.loadUnaligned(fromByteOffset: last, as: UInt64.self)
       }
       while index < b.count {
         if unsafe a[offset + index] != b[index] { return false }
@@ -80,16 +86,30 @@ extension Span<UInt8> {
   @inlinable
   package func word(at offset: Int) -> UInt64 {
     precondition(offset >= 0 && offset <= count - 8, "Offset outside the bytes")
-    return unsafe withUnsafeBytes { buffer in
-      // The precondition made sure that eight bytes are there.
-      UInt64(littleEndian: unsafe buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
-    }
+    // The precondition made sure that eight bytes are there.
+    return unsafe UInt64(
+      littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
+}
+
+/// Whether bytes, of which there are not many, are all ASCII; of fewer than eight it is not found out.
+private func isASCII(_ bytes: Span<UInt8>) -> Bool {
+  guard bytes.count >= 8 else { return false }
+  // The last word overlaps the one before it.
+  let last = bytes.count &- 8
+  var all = bytes.word(at: last)
+  var offset = 0
+  while offset < last {
+    all |= bytes.word(at: offset)
+    offset &+= 8
+  }
+  return all & 0x8080_8080_8080_8080 == 0
 }
 
 /// The offset of the first byte that keeps `bytes` from being UTF-8, or nil if they are UTF-8.
 package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
   let count = bytes.count
+  if isASCII(bytes) { return nil }
   var index = 0
   while index < count {
     if count - index >= 8, bytes.word(at: index) & 0x8080_8080_8080_8080 == 0 {

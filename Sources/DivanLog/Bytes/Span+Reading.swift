@@ -35,9 +35,14 @@ extension Span where Element == UInt8 {
   @usableFromInline
   func readLongVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
     guard count >= 8 else { return try readVarintByBytes(at: &offset) }
-    // Near the end some bytes come before the number. They are shifted out, and ones in, which end no number.
-    let excess = Swift.max(0, offset - (count - 8))
-    let word = ~(~self.word(at: offset - excess) >> UInt64(8 * excess))
+    let word: UInt64
+    let excess = offset - (count - 8)
+    if excess <= 0 {
+      word = self.word(at: offset)
+    } else {
+      // Some bytes come before the number. They are shifted out, and ones in, which end no number.
+      word = ~(~self.word(at: count - 8) &>> UInt64(8 * excess))
+    }
     // The last byte is the first whose highest bit is not set.
     let lastMarks = ~word & 0x8080_8080_8080_8080
     guard lastMarks != 0 else { return try readVarintByBytes(at: &offset) }

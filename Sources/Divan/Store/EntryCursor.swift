@@ -1,0 +1,26 @@
+import DivanLog
+
+/// Index entries of documents, of deleted ones only if that is asked for, one after the other.
+struct EntryCursor {
+  private let view: StoreView
+  private let includesDeleted: Bool
+  private var scan: LayeredScan
+
+  init(_ view: StoreView, _ range: IDRange, descending: Bool, includesDeleted: Bool = false) {
+    self.view = view
+    self.includesDeleted = includesDeleted
+    scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
+  }
+
+  mutating func next() throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {
+    while true {
+      guard let item = try view.step(&scan) else { return nil }
+      let newest = try view.decodeEntry(item)
+      // Of the newest version it is the entry, which is then not copied once more.
+      guard let entry = try view.past == nil ? newest : view.entry(before: newest, item.key),
+        includesDeleted || !entry.isDeleted
+      else { continue }
+      return (item.key, entry)
+    }
+  }
+}
