@@ -12,11 +12,14 @@ public struct RevisionID: Sendable {
   public let generation: UInt64
   let digest: Digest
 
-  /// Invariant: `.foreign` is not empty, and never what `.own` could hold.
-  enum Digest: Sendable {
-    /// 32 lower-case hexadecimal digits, as numbers of 16 each.
-    case own(UInt64, UInt64)
-    case foreign(String)
+  /// What follows the generation.
+  ///
+  /// Nearly all are our own, which are plain numbers: no reference is counted for them.
+  struct Digest: Sendable {
+    private let high: UInt64
+    private let low: UInt64
+    /// Nil for one of our own.
+    private let foreignText: ForeignText?
   }
 
   /// The largest generation.
@@ -61,10 +64,43 @@ extension RevisionID.Digest {
   }
 
   var text: String {
-    switch self {
+    switch kind {
     case .own(let high, let low): high.hexadecimalText + low.hexadecimalText
     case .foreign(let text): text
     }
+  }
+}
+
+extension RevisionID.Digest {
+  /// What a digest can be.
+  ///
+  /// Invariant: `.foreign` is not empty, and never what `.own` could hold.
+  enum Kind {
+    /// 32 lower-case hexadecimal digits, as numbers of 16 each.
+    case own(UInt64, UInt64)
+    case foreign(String)
+  }
+
+  static func own(_ high: UInt64, _ low: UInt64) -> Self {
+    Self(high: high, low: low, foreignText: nil)
+  }
+
+  static func foreign(_ text: String) -> Self {
+    Self(high: 0, low: 0, foreignText: ForeignText(text))
+  }
+
+  var isForeign: Bool { foreignText != nil }
+
+  var kind: Kind {
+    if let foreignText { return .foreign(foreignText.text) }
+    return .own(high, low)
+  }
+
+  /// A text that is moved about by its address.
+  fileprivate final class ForeignText: Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
   }
 }
 
@@ -110,7 +146,7 @@ extension RevisionID: Hashable, Comparable {
   /// Whether both are the same bytes as text.
   public static func == (a: RevisionID, b: RevisionID) -> Bool {
     guard a.generation == b.generation else { return false }
-    switch (a.digest, b.digest) {
+    switch (a.digest.kind, b.digest.kind) {
     case (.own(let a0, let a1), .own(let b0, let b1)): return a0 == b0 && a1 == b1
     case (.foreign(let a), .foreign(let b)): return haveSameUTF8(a, b)
     default: return false
@@ -120,7 +156,7 @@ extension RevisionID: Hashable, Comparable {
   /// Feeds what `==` compares into the hasher.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(generation)
-    switch digest {
+    switch digest.kind {
     case .own(let high, let low):
       // Both, or whoever chooses digests could make a set of them slow.
       hasher.combine(high)
@@ -132,7 +168,7 @@ extension RevisionID: Hashable, Comparable {
   /// Whether `a` has the lower generation or, in the same one, the digest of lower bytes.
   public static func < (a: RevisionID, b: RevisionID) -> Bool {
     if a.generation != b.generation { return a.generation < b.generation }
-    if case .own(let a0, let a1) = a.digest, case .own(let b0, let b1) = b.digest {
+    if case .own(let a0, let a1) = a.digest.kind, case .own(let b0, let b1) = b.digest.kind {
       // Digits and lower-case letters are in the order of the numbers they stand for.
       return (a0, a1) < (b0, b1)
     }
@@ -165,7 +201,7 @@ extension RevisionID {
   /// Appends the stored form: twice the generation, plus one if the digest is foreign, as a varint;
   /// then the 16 bytes of an own digest, or the size (varint) and UTF-8 of a foreign one.
   package func encode(into writer: inout ByteWriter) {
-    switch digest {
+    switch digest.kind {
     case .own(let high, let low):
       writer.appendVarint(generation << 1)
       writer.append(high.bigEndian)
@@ -191,7 +227,7 @@ extension RevisionID {
     } else {
       guard let text = try reader.readPrefixedBytes().text,
         let parsed = RevisionID(generation: head >> 1, digest: text),
-        case .foreign = parsed.digest
+        parsed.digest.isForeign
       else { throw ByteError(offset: start, reason: "no revision ID") }
       self = parsed
     }

@@ -25,7 +25,7 @@ extension RevisionTree {
       if node.isDeleted { flags.insert(.deleted) }
       if node.isForeignEdit { flags.insert(.foreignEdit) }
       if node.sequence != 0 { flags.insert(.body) }
-      if case .foreign = node.revision.digest { flags.insert(.foreignDigest) }
+      if node.revision.digest.isForeign { flags.insert(.foreignDigest) }
       if node.parentIndex == RevisionTree.noParent {
         flags.insert(.root)
       } else if Int(node.parentIndex) != index - 1 {
@@ -36,7 +36,7 @@ extension RevisionTree {
       if flags.contains(.branch) {
         writer.appendVarint(nodes[index - 1].revision.generation - node.revision.generation)
       }
-      switch node.revision.digest {
+      switch node.revision.digest.kind {
       case .own(let high, let low):
         writer.append(high.bigEndian)
         writer.append(low.bigEndian)
@@ -132,7 +132,7 @@ extension RevisionTree {
     }
     let offset = reader.offset
     guard let text = try reader.readPrefixedBytes().text,
-      let digest = RevisionID(generation: 1, digest: text)?.digest, case .foreign = digest
+      let digest = RevisionID(generation: 1, digest: text)?.digest, digest.isForeign
     else { throw ByteError(offset: offset, reason: "no revision digest") }
     return digest
   }

@@ -107,11 +107,8 @@ extension LayeredTree {
     let filteredCount = isProbablyThere ? runs.count - 1 : runs.count
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
-      let run = runs[index]
-      if let hash, index < filteredCount, !run.mayContain(hash) { continue }
-      let found = try run.withEntry(of: key, mergeCount: mergeCount) { leaf, index in
-        inFile(run, leaf, index)
-      }
+      if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
+      let found = try runs[index].withEntry(of: key, mergeCount: mergeCount, inFile)
       if let found { return found }
     }
     return nil

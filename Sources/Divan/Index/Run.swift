@@ -83,24 +83,24 @@ extension Run {
   /// The value of `key`, or nil, for a version that has seen so many merges of segments.
   @inline(__always)
   func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
-    try withEntry(of: key, mergeCount: mergeCount) { leaf, index in value(index, of: leaf) }
+    try withEntry(of: key, mergeCount: mergeCount) { _, leaf, index in value(index, of: leaf) }
   }
 
   /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none for a version that has seen so
   /// many merges of segments.
   @inline(__always)
   func withEntry<R>(
-    of key: LentBytes, mergeCount: Int, _ body: (Page, Int) -> R
+    of key: LentBytes, mergeCount: Int, _ body: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
     let leaf = try leaf(for: key, isCareful: false, mergeCount)
     let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
       guard let index = leaf.view.find(key) else { return (nil, leaf.view.surrounds(key)) }
-      return (body(leaf, index), true)
+      return (body(self, leaf, index), true)
     }
     if isCertain { return result }
     let rightLeaf = try self.leaf(for: key, isCareful: true, mergeCount)
     return withExtendedLifetime(rightLeaf) {
-      rightLeaf.view.find(key).map { body(rightLeaf, $0) }
+      rightLeaf.view.find(key).map { body(self, rightLeaf, $0) }
     }
   }
 

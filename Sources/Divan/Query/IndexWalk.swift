@@ -14,47 +14,67 @@ struct IndexOrder: Sendable {
   /// Whether entries have no other values, so that they come in the order of their IDs where these are equal.
   let isByID: Bool
 
-  /// What entries have in common of which the index does not know in which order they are sorted, by the bytes of their
-  /// values.
+  /// What entries have in common of which the index does not know in which order they are sorted.
   ///
   /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
-  /// value is in order only where all before it is known to be the same. If the values are the same in a whole group,
-  /// `isEqual` says so.
-  func group(of entry: SharedBytes) -> (key: [UInt8], isEqual: Bool) {
-    let end = entry.count < IndexedValue.sizeLimit ? entry.count : IndexedValue.cutSize
+  /// value is in order only where all before it is known to be the same.
+  func group(of value: SharedBytes) -> IndexGroup {
+    let end = value.count < IndexedValue.sizeLimit ? value.count : IndexedValue.cutSize
     var position = min(constantSize, end)
     let text = IndexedValue.type(of: .string(""))
-    for byBytes in byBytes {
-      guard position < end else { return (entry.prefix(end).array, false) }
-      let type = entry[position] & 0xF0
-      if type > text || type == text && !byBytes {
-        return (entry.prefix(position).array + [type], false)
+    return value.withSpan { bytes in
+      for byBytes in byBytes {
+        guard position < end else { return IndexGroup(value, end, isEqual: false) }
+        let type = bytes[position] & 0xF0
+        if type > text || type == text && !byBytes {
+          return IndexGroup(value, position, type: type, isEqual: false)
+        }
+        position = CollationKey.end(ofValueAt: position, in: bytes) ?? .max
+        // What is cut goes on behind the end.
+        if position > end { return IndexGroup(value, end, isEqual: false) }
       }
-      position = CollationKey.end(ofValueAt: position, in: entry) ?? .max
-      // What is cut goes on behind the end.
-      if position > end { return (entry.prefix(end).array, false) }
+      return IndexGroup(value, position, isEqual: true)
     }
-    return (entry.prefix(position).array, true)
   }
+}
+
+/// Entries of an index of which it does not know the order, by what their values begin with.
+struct IndexGroup: Equatable {
+  private let value: SharedBytes
+  private let size: Int
+  /// The type of the value that follows, if all of that type belong together.
+  private let type: UInt8?
+  /// Whether all the values are the same.
+  let isEqual: Bool
+
+  fileprivate init(_ value: SharedBytes, _ size: Int, type: UInt8? = nil, isEqual: Bool) {
+    self.value = value
+    self.size = size
+    self.type = type
+    self.isEqual = isEqual
+  }
+
+  static func == (a: Self, b: Self) -> Bool {
+    a.size == b.size && a.type == b.type && a.value.prefix(a.size) == b.value.prefix(b.size)
+  }
+
+  /// What the values of all of them begin with.
+  var beginning: [UInt8] { value.prefix(size).array + (type.map { [$0] } ?? []) }
 }
 
 extension CollationKey {
   /// Where the bytes of a value end, with texts in the order of their bytes; nil if they do not, or the value is an array or an
   /// object.
-  fileprivate static func end(ofValueAt start: Int, in bytes: SharedBytes) -> Int? {
+  fileprivate static func end(ofValueAt start: Int, in bytes: Span<UInt8>) -> Int? {
     switch bytes[start] {
     case Tag.null, Tag.no, Tag.yes: return start + 1
     case Tag.number: return start + 11
     case Tag.text:
       // A zero in a text is followed by FF.
       var position = start + 1
-      while position + 1 < bytes.count {
-        guard bytes[position] == 0 else {
-          position += 1
-          continue
-        }
-        if bytes[position + 1] == 0 { return position + 2 }
-        position += 2
+      while let zero = bytes.index(of: 0, from: position), zero + 1 < bytes.count {
+        if bytes[zero + 1] == 0 { return zero + 2 }
+        position = zero + 2
       }
       return nil
     default: return nil
@@ -70,7 +90,7 @@ extension QueryRun {
   func forEach(
     along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
   ) throws {
-    var group: (key: [UInt8], isByID: Bool, ids: [SharedBytes])?
+    var group: (key: IndexGroup, isByID: Bool, ids: [SharedBytes])?
     var left = wanted
 
     func emitNext(_ hit: Hit) throws -> Bool {
@@ -102,9 +122,9 @@ extension QueryRun {
         tally.entriesRead += 1
         // Those come at the end, with those that have no entry.
         if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }
-        let (key, isEqual) = order.group(of: value)
-        let isByID = isEqual && order.isWhole
-        if group?.key == key {
+        let key = order.group(of: value)
+        let isByID = key.isEqual && order.isWhole
+        if let known = group?.key, known == key {
           group?.ids.append(id)
           continue
         }

@@ -48,7 +48,7 @@ public struct DocumentCursor {
   /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
   mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
     guard let (id, entry) = try entries.next() else { return nil }
-    return (try view.text(ofID: id), try view.winningRecord(of: entry, id).body)
+    return (try view.text(ofID: id), try view.winningRecord(of: entry, id).takeBody())
   }
 
   /// All that are left, as an array.
@@ -99,21 +99,22 @@ public struct ChangeCursor {
   /// The next change; nil at the end.
   public mutating func next() throws -> Change? {
     guard let locator = try nextLocator() else { return nil }
-    let record = try view.stored(at: locator)
-    let id = try view.text(ofID: record.idBytes)
+    let stored = try view.stored(at: locator)
+    let id = try view.text(ofID: stored.idBytes)
     // Most are the newest revision of a document that has no other.
-    guard let details = record.details else {
+    guard let details = stored.details else {
       return Change(
-        sequence: record.sequence, document: view.document(id, of: record), origin: nil,
+        sequence: stored.sequence, document: view.document(id, of: stored), origin: nil,
         hasConflicts: false)
     }
-    let entry = try view.entry(of: DocumentRecord(record), at: locator)
+    let record = try view.record(at: locator)
+    let entry = try view.entry(of: record, at: locator)
     let document =
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
         view.document(id, of: try view.olderRecord(sequence, of: id))
       } ?? view.document(id, of: record)
     let hasConflicts =
-      details.tree == nil ? false : try !view.tree(of: DocumentRecord(record)).conflicts.isEmpty
+      details.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
     return Change(
       sequence: record.sequence, document: document, origin: details.origin,
       hasConflicts: hasConflicts)

@@ -118,7 +118,7 @@ extension WriteTransaction {
       record.details = DocumentDetails(edit)
     } else {
       // More is known of its history only: the winning revision is written again, with that.
-      let winner = DocumentRecord(try view.winningRecord(of: current, id))
+      let winner = try view.winningRecord(of: current, id)
       record.takeContent(of: winner)
       if let index = tree.index(of: winner.revision) {
         tree.setSequence(record.sequence, at: index)
@@ -353,7 +353,7 @@ extension DocumentDetails {
 
 extension DocumentRecord {
   /// Takes over what another record says of its revision.
-  mutating func takeContent(of other: DocumentRecord) {
+  mutating func takeContent(of other: some DocumentContent) {
     revision = other.revision
     isDeleted = other.isDeleted
     body = other.body

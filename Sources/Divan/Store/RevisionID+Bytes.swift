@@ -2,12 +2,10 @@ import DivanLog
 
 /// How revision digests stand in records and in the index. FILE_FORMAT.md §9
 extension RevisionID.Digest {
-  var isForeign: Bool { if case .foreign = self { true } else { false } }
-
   /// Appends the digest: sixteen bytes; or, where foreign ones may stand, their length first, which is
   /// 0 for the sixteen bytes of our own.
   func encode(to writer: inout ByteWriter, isForeign: Bool) {
-    switch self {
+    switch kind {
     case .own(let high, let low):
       if isForeign { writer.append(0 as UInt8) }
       writer.append(high.bigEndian)

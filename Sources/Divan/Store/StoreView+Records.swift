@@ -28,7 +28,7 @@ extension StoreView {
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> StoredDocument {
     guard let sequence = entry.winningSequence else {
-      return try stored(at: entry.locator, of: id, sequence: entry.sequence)
+      return try read(at: entry.locator, of: id, sequence: entry.sequence)
     }
     return try older(sequence, of: id)
   }
@@ -37,10 +37,8 @@ extension StoreView {
   func winningRecord(
     of entry: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
-    guard entry.winningSequence == nil else {
-      return try winningRecord(of: entry, try text(ofID: id))
-    }
-    let record = try stored(at: entry.locator, documentID: id.text)
+    if let sequence = entry.winningSequence { return try older(sequence, of: try text(ofID: id)) }
+    let record: StoredDocument = try read(at: entry.locator, documentID: id.text)
     guard record.sequence == entry.sequence, record.isOf(id) else {
       throw mismatch(entry.locator, id.text)
     }
@@ -51,54 +49,60 @@ extension StoreView {
   func newestRecord(
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> DocumentRecord {
-    DocumentRecord(try stored(at: entry.locator, of: id, sequence: entry.sequence))
+    try read(at: entry.locator, of: id, sequence: entry.sequence)
   }
 
   /// A record that is held besides a document's newest one.
   func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
-    DocumentRecord(try older(sequence, of: id))
+    try older(sequence, of: id)
   }
 
-  private func older(_ sequence: UInt64, of id: String) throws(DatabaseError) -> StoredDocument {
+  private func older<Content: DocumentContent>(
+    _ sequence: UInt64, of id: String
+  ) throws(DatabaseError) -> Content {
     let key = OlderKey.bytes(SharedBytes(utf8: id), sequence)
     guard let locator = try locator(in: \.older, key) else {
       throw DatabaseError(
         .damaged, "a revision of the document is not in the index", documentID: id,
         path: store.path)
     }
-    return try stored(at: locator, of: id, sequence: sequence)
+    return try read(at: locator, of: id, sequence: sequence)
   }
 
-  /// The record at a place, which must be that of a document and of one sequence number.
-  private func stored(
-    at locator: RecordLocator, of id: String, sequence: UInt64
-  ) throws(DatabaseError) -> StoredDocument {
-    let record = try stored(at: locator, documentID: id)
-    guard record.sequence == sequence, record.isOf(id) else { throw mismatch(locator, id) }
-    return record
-  }
-
-  /// The record of some document at a place; of which one, only the error tells.
-  func stored(
-    at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
-  ) throws(DatabaseError) -> StoredDocument {
-    do throws(DatabaseError) {
-      let payload = try payload(of: .document, at: locator)
-      do throws(ByteError) {
-        return try StoredDocument(payload)
-      } catch {
-        throw damage(at: locator, error.reason)
-      }
-    } catch {
-      var error = error
-      error.documentID = documentID()
-      throw error
-    }
+  /// The record of some document at a place.
+  func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
+    try read(at: locator)
   }
 
   /// The same, in parts.
   func record(at locator: RecordLocator) throws(DatabaseError) -> DocumentRecord {
-    DocumentRecord(try stored(at: locator))
+    try read(at: locator)
+  }
+
+  /// The record at a place, which must be that of a document and of one sequence number.
+  private func read<Content: DocumentContent>(
+    at locator: RecordLocator, of id: String, sequence: UInt64
+  ) throws(DatabaseError) -> Content {
+    let record: Content = try read(at: locator, documentID: id)
+    guard record.sequence == sequence, record.isOf(id) else { throw mismatch(locator, id) }
+    return record
+  }
+
+  /// The record of some document at a place; of which one, errors tell.
+  private func read<Content: DocumentContent>(
+    at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
+  ) throws(DatabaseError) -> Content {
+    let payload: SharedBytes
+    do throws(DatabaseError) {
+      payload = try self.payload(of: .document, at: locator)
+    } catch {
+      throw error.about(documentID())
+    }
+    do throws(ByteError) {
+      return try Content.decode(payload)
+    } catch {
+      throw damage(at: locator, error.reason).about(documentID())
+    }
   }
 
   /// What a record of a kind holds that stands at a place.
@@ -133,9 +137,7 @@ extension StoreView {
   }
 
   private func mismatch(_ locator: RecordLocator, _ id: String? = nil) -> DatabaseError {
-    var error = damage(at: locator, "another record stands here")
-    error.documentID = id
-    return error
+    damage(at: locator, "another record stands here").about(id)
   }
 
   /// The error that says that a record is damaged.
@@ -183,16 +185,20 @@ extension StoreView {
 
 extension StoreView {
   /// The document that a record holds.
-  func document(_ id: String, of record: StoredDocument) -> Document {
-    Document(
+  func document(_ id: String, of record: some DocumentContent) -> Document {
+    let entries = record.details?.attachments ?? []
+    return Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
-      isDeleted: record.isDeleted, body: record.body, attachments: attachments(record.attachments))
+      isDeleted: record.isDeleted, body: record.body,
+      attachments: entries.isEmpty ? [:] : attachments(entries))
   }
+}
 
-  /// The same of a record in parts.
-  func document(_ id: String, of record: DocumentRecord) -> Document {
-    Document(
-      id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
-      isDeleted: record.isDeleted, body: record.body, attachments: attachments(record.attachments))
+extension DatabaseError {
+  /// The same error of a document.
+  fileprivate func about(_ documentID: String?) -> DatabaseError {
+    var error = self
+    error.documentID = documentID
+    return error
   }
 }

@@ -6,17 +6,11 @@ import DivanLog
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   private let payload: SharedBytes
-  private var head = Head()
-  private var boxedDetails: BoxedDetails?
-
-  /// What stands before the details, and where.
-  fileprivate struct Head {
-    var flags: DocumentRecord.Flags = []
-    var sequence: UInt64 = 0
-    var revision = RevisionID(generation: 1, digest: .own(0, 0))
-    var superseded: DocumentRecord.Superseded?
-    var places = Places()
-  }
+  let sequence: UInt64
+  let revision: RevisionID
+  private let flags: DocumentRecord.Flags
+  private let places: Places
+  private let boxedDetails: BoxedDetails?
 
   /// Where parts lie in the payload, whose size is below that of a record.
   fileprivate struct Places {
@@ -26,35 +20,45 @@ struct StoredDocument: Sendable {
     var ancestorsEnd: UInt32 = 0
     var bodyStart: UInt32 = 0
   }
+
+  fileprivate init(_ payload: SharedBytes, _ head: Head) {
+    self.payload = payload
+    sequence = head.sequence
+    revision = head.revision
+    flags = head.flags
+    places = head.places
+    boxedDetails = head.boxedDetails
+  }
 }
 
-extension StoredDocument {
-  /// Finds the parts of a record, and checks all that is not the body.
+/// All that is read of a record.
+private struct Head {
+  var flags: DocumentRecord.Flags = []
+  var sequence: UInt64 = 0
+  var revision = RevisionID(generation: 1, digest: .own(0, 0))
+  var superseded: DocumentRecord.Superseded?
+  var places = StoredDocument.Places()
+  var boxedDetails: BoxedDetails?
+
   init(_ payload: SharedBytes) throws(ByteError) {
-    self.payload = payload
-    try payload.withSpan { (bytes) throws(ByteError) in try head.read(bytes) }
-    if head.flags.contains(.details) { try readDetails() }
-    if let superseded = head.superseded, superseded.sequence >= head.sequence {
+    try payload.withSpan { (bytes) throws(ByteError) in try read(bytes) }
+    if flags.contains(.details) {
+      var reader = ByteReader(payload)
+      reader.offset = Int(places.bodyStart)
+      boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
+      places.bodyStart = UInt32(reader.offset)
+    }
+    if let superseded, superseded.sequence >= sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
-      guard superseded.sequence == head.sequence, details?.keepsSuperseded != true else {
+      guard superseded.sequence == sequence, boxedDetails?.details.keepsSuperseded != true else {
         throw ByteError(
-          offset: Int(head.places.bodyStart),
-          reason: "a document whose sequence numbers go back")
+          offset: Int(places.bodyStart), reason: "a document whose sequence numbers go back")
       }
     }
   }
 
-  private mutating func readDetails() throws(ByteError) {
-    var reader = ByteReader(payload)
-    reader.offset = Int(head.places.bodyStart)
-    boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
-    head.places.bodyStart = UInt32(reader.offset)
-  }
-}
-
-extension StoredDocument.Head {
   /// Reads what stands before the details, and finds where the body begins if there are none.
-  fileprivate mutating func read(_ bytes: Span<UInt8>) throws(ByteError) {
+  private mutating func read(_ bytes: Span<UInt8>) throws(ByteError) {
     var offset = 0
     flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
     guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
@@ -108,29 +112,22 @@ extension StoredDocument {
     payload.prefix(idRange.upperBound).suffix(from: idRange.lowerBound)
   }
 
-  var sequence: UInt64 { head.sequence }
-
-  var revision: RevisionID { head.revision }
-
-  var isDeleted: Bool { head.flags.contains(.deleted) }
-
-  var superseded: DocumentRecord.Superseded? { head.superseded }
+  var isDeleted: Bool { flags.contains(.deleted) }
 
   /// The properties in their binary form.
-  var body: SharedBytes { payload.suffix(from: Int(head.places.bodyStart)) }
+  var body: SharedBytes { payload.suffix(from: Int(places.bodyStart)) }
+
+  /// The same for whoever wants nothing else, so that no reference is counted.
+  consuming func takeBody() -> SharedBytes { payload.suffix(from: Int(places.bodyStart)) }
 
   var details: DocumentDetails? { boxedDetails?.details }
 
-  /// What the record's revision has attached.
-  var attachments: [AttachmentEntry] { boxedDetails?.details.attachments ?? [] }
-
   var ancestors: DocumentRecord.Ancestors {
-    let places = head.places
     guard places.ancestorCount > 0 else { return .none }
     return DocumentRecord.Ancestors(
       count: Int(places.ancestorCount),
       bytes: payload.prefix(Int(places.ancestorsEnd)).suffix(from: Int(places.ancestorsStart)),
-      hasForeign: head.flags.contains(.foreignAncestors))
+      hasForeign: flags.contains(.foreignAncestors))
   }
 
   /// The ID of the revision that this one was made from; nil for a first one.
@@ -139,10 +136,9 @@ extension StoredDocument {
     return RevisionID.read(revision.generation - 1, digest)
   }
 
-  /// Whether it is a record of the document of an ID.
   func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
 
-  /// The same by the bytes of the ID.
+  /// Whether it is a record of the document of an ID.
   func isOf(_ id: SharedBytes) -> Bool { id.withSpan { isOf($0) } }
 
   private func isOf(_ id: Span<UInt8>) -> Bool {
@@ -151,21 +147,44 @@ extension StoredDocument {
 
   private var idRange: Range<Int> {
     // Behind the flags and its own size.
-    2..<2 + Int(head.places.idSize)
+    2..<2 + Int(places.idSize)
   }
 }
 
-extension DocumentRecord {
-  /// A record's parts, each by itself.
-  init(_ stored: StoredDocument) {
-    self.init(
-      idBytes: stored.idBytes, sequence: stored.sequence, revision: stored.revision,
-      isDeleted: stored.isDeleted, ancestors: stored.ancestors, superseded: stored.superseded,
-      details: stored.details, body: stored.body)
+/// What a document's record can be read as.
+protocol DocumentContent {
+  /// Finds the parts of a record, and checks all that is not the body.
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> Self
+
+  var sequence: UInt64 { get }
+  var revision: RevisionID { get }
+  /// The ID of the revision that this one was made from; nil for a first one.
+  var parent: RevisionID? { get }
+  var isDeleted: Bool { get }
+  var details: DocumentDetails? { get }
+  /// The properties in their binary form.
+  var body: SharedBytes { get }
+
+  /// Whether it is a record of the document of an ID.
+  func isOf(_ id: String) -> Bool
+}
+
+extension StoredDocument: DocumentContent {
+  static func decode(_ payload: SharedBytes) throws(ByteError) -> StoredDocument {
+    StoredDocument(payload, try Head(payload))
   }
+}
+
+extension DocumentRecord: DocumentContent {
+  func isOf(_ id: String) -> Bool { idBytes.isUTF8(of: id) }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> DocumentRecord {
-    DocumentRecord(try StoredDocument(payload))
+    let head = try Head(payload)
+    let stored = StoredDocument(payload, head)
+    return DocumentRecord(
+      idBytes: stored.idBytes, sequence: head.sequence, revision: head.revision,
+      isDeleted: stored.isDeleted, ancestors: stored.ancestors, superseded: head.superseded,
+      details: stored.details, body: stored.body)
   }
 }
 
