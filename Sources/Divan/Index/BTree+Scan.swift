@@ -50,6 +50,15 @@ struct BTreeScan {
     return nil
   }
 
+  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
+  /// no entry comes before it.
+  mutating func nextStretch(before limit: SharedBytes?) -> LeafStretch? {
+    while window.isAtEnd, leaf != nil { moveToNextLeaf() }
+    guard let leaf else { return nil }
+    let passed = window.pass(before: limit, in: leaf.page, descending: range.descending)
+    return passed.isEmpty ? nil : LeafStretch(page: leaf.page, owner: leaf, indexes: passed)
+  }
+
   private mutating func moveToNextLeaf() {
     leaf = nil
     guard !window.isLast else { return }

@@ -51,6 +51,17 @@ struct ScanRange: Sendable {
   }
 }
 
+extension NodePage {
+  /// At which index of a leaf a range with this lower bound begins; or before which one it ends, if this is its upper one.
+  func position(of bound: KeyBound, isUpper: Bool) -> Int {
+    switch bound {
+    case .unbounded: isUpper ? count : 0
+    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    }
+  }
+}
+
 /// The part of one leaf that a scan gives.
 struct LeafWindow {
   /// The next entry's index; in a descending scan, one more.
@@ -59,19 +70,16 @@ struct LeafWindow {
   /// Whether nothing beyond this leaf belongs to the scan.
   let isLast: Bool
 
+  /// Where no leaf has been reached yet.
+  init() {
+    position = 0
+    end = 0
+    isLast = false
+  }
+
   init(_ page: NodePage, _ range: ScanRange) {
-    let low =
-      switch range.lower {
-      case .unbounded: 0
-      case .inclusive(let key): key.lend { page.lowerBound(of: $0) }
-      case .exclusive(let key): key.lend { page.upperBound(of: $0) }
-      }
-    let high =
-      switch range.upper {
-      case .unbounded: page.count
-      case .inclusive(let key): key.lend { page.upperBound(of: $0) }
-      case .exclusive(let key): key.lend { page.lowerBound(of: $0) }
-      }
+    let low = page.position(of: range.lower, isUpper: false)
+    let high = page.position(of: range.upper, isUpper: true)
     if range.descending {
       position = max(low, high)
       end = low
@@ -83,6 +91,9 @@ struct LeafWindow {
     }
   }
 
+  /// Whether there is no next entry.
+  var isAtEnd: Bool { position == end }
+
   /// The index of the next entry, or nil at the end of the window.
   @inline(__always)
   mutating func next(descending: Bool) -> Int? {
@@ -93,5 +104,17 @@ struct LeafWindow {
     }
     defer { position += 1 }
     return position
+  }
+
+  /// Passes all entries that come before a key, or all there are, and returns their indexes.
+  mutating func pass(before limit: SharedBytes?, in page: NodePage, descending: Bool) -> Range<Int>
+  {
+    let start = position
+    if descending {
+      position = limit.map { $0.lend { min(start, max(end, page.upperBound(of: $0))) } } ?? end
+      return position..<start
+    }
+    position = limit.map { $0.lend { max(start, min(end, page.lowerBound(of: $0))) } } ?? end
+    return start..<position
   }
 }

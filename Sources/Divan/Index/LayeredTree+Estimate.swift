@@ -18,15 +18,6 @@ extension LayeredTree {
 }
 
 extension NodePage {
-  /// Where a bound is among a leaf's entries.
-  private func position(of bound: KeyBound, isUpper: Bool) -> Int {
-    switch bound {
-    case .unbounded: isUpper ? count : 0
-    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
-    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
-    }
-  }
-
   /// Whether the key of an index is beyond an upper bound.
   private func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
     switch bound {

@@ -48,7 +48,8 @@ struct LayeredScan {
   /// The next key of all layers but the leader; nil if they are at their ends.
   private var limit: SharedBytes?
   private let descending: Bool
-  private let keepsTombstones: Bool
+  /// Whether keys that are gone come, too, as entries with empty values.
+  let keepsTombstones: Bool
 
   private enum Front {
     case notFetched
@@ -74,6 +75,14 @@ struct LayeredScan {
       if keepsTombstones || !entry.value.isEmpty { return entry }
     }
     return nil
+  }
+
+  /// Passes the entries that follow side by side in the leader's leaf, tombstones included; nil if it
+  /// is for `next()` to say what follows.
+  mutating func nextStretch() throws(PageError) -> LeafStretch? {
+    guard let leader else { return nil }
+    guard leader >= trees.count else { return trees[leader].nextStretch(before: limit) }
+    return try runs[leader - trees.count].nextStretch(before: limit)
   }
 
   private mutating func nextOfAll() throws(PageError) -> IndexEntry? {
