@@ -52,12 +52,32 @@ struct ScanRange: Sendable {
 }
 
 extension NodePage {
-  /// At which index of a leaf a range with this lower bound begins; or before which one it ends, if this is its upper one.
+  /// Where a bound is among a leaf's entries.
   func position(of bound: KeyBound, isUpper: Bool) -> Int {
     switch bound {
     case .unbounded: isUpper ? count : 0
     case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
     case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    }
+  }
+
+  /// Where an upper bound is among a leaf's entries; `start` if it is before that.
+  func end(of upper: KeyBound, from start: Int) -> Int {
+    guard upper.key != nil else { return count }
+    // Most ranges have few entries, and need no second search.
+    let few = min(start + 4, count)
+    for index in start..<few where isKey(index, beyond: upper) { return index }
+    // Of most others all that follows in the leaf is meant.
+    guard few < count, isKey(count - 1, beyond: upper) else { return count }
+    return position(of: upper, isUpper: true)
+  }
+
+  /// Whether the key of an index is beyond an upper bound.
+  func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
+    switch bound {
+    case .unbounded: false
+    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
+    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
     }
   }
 }
@@ -79,7 +99,7 @@ struct LeafWindow {
 
   init(_ page: NodePage, _ range: ScanRange) {
     let low = page.position(of: range.lower, isUpper: false)
-    let high = page.position(of: range.upper, isUpper: true)
+    let high = page.end(of: range.upper, from: low)
     if range.descending {
       position = max(low, high)
       end = low
@@ -107,14 +127,22 @@ struct LeafWindow {
   }
 
   /// Passes all entries that come before a key, or all there are, and returns their indexes.
-  mutating func pass(before limit: SharedBytes?, in page: NodePage, descending: Bool) -> Range<Int>
-  {
+  mutating func pass(
+    before limit: SharedBytes?, in page: NodePage, descending: Bool
+  ) -> Range<Int> {
     let start = position
+    position = limit.map { $0.lend { place(of: $0, in: page, descending: descending) } } ?? end
+    return descending ? position..<start : start..<position
+  }
+
+  /// The position at which a key stops the window.
+  private func place(of limit: LentBytes, in page: NodePage, descending: Bool) -> Int {
+    // Where layers alternate, it often stops at once, which needs no search.
     if descending {
-      position = limit.map { $0.lend { min(start, max(end, page.upperBound(of: $0))) } } ?? end
-      return position..<start
+      guard position > end, page.key(position - 1).compare(limit) > 0 else { return position }
+      return max(end, page.upperBound(of: limit))
     }
-    position = limit.map { $0.lend { max(start, min(end, page.lowerBound(of: $0))) } } ?? end
-    return start..<position
+    guard position < end, page.key(position).compare(limit) < 0 else { return position }
+    return min(end, page.lowerBound(of: limit))
   }
 }

@@ -1,17 +1,5 @@
 internal import DivanLog
 
-/// Entries that stand side by side in a leaf, and that a walk passes at once.
-///
-/// Changes are few, so mostly it is what a range has of a leaf: some dozens of entries, which are
-/// looked at where they are, without a reference being counted for each.
-struct LeafStretch {
-  /// The leaf, kept alive by `owner`.
-  let page: NodePage
-  let owner: AnyObject
-  /// Which of its entries.
-  let indexes: Range<Int>
-}
-
 /// How many entries of a walk were passed.
 struct EntryCount: Equatable {
   /// Those that are what they should be.
@@ -21,7 +9,7 @@ struct EntryCount: Equatable {
 }
 
 extension LayeredScan {
-  /// Counts the entries that are left, from the leaves themselves.
+  /// Counts the entries that are left, in the leaves themselves.
   ///
   /// When a page cannot be read, it throws, and may be called again once that is mended: then it goes
   /// on counting where it was.
@@ -29,12 +17,20 @@ extension LayeredScan {
   /// - Parameters:
   ///   - count: what was counted so far.
   ///   - isSound: whether an entry with this key and value is what it should be.
+  @inline(__always)
   mutating func count(
     into count: inout EntryCount, _ isSound: (LentBytes, LentBytes) -> Bool
   ) throws(PageError) {
     while true {
       while let stretch = try nextStretch() {
-        count.add(stretch, keepsTombstones: keepsTombstones, isSound)
+        // Numbers of its own, which need not be in memory for each entry.
+        var found = EntryCount()
+        stretch.forEach { key, value in
+          guard keepsTombstones || value.count > 0 else { return }
+          found.add(isSound(key, value))
+        }
+        count.sound += found.sound
+        count.unsound += found.unsound
       }
       guard let entry = try next() else { return }
       count.add(entry.key.lend { key in entry.value.lend { isSound(key, $0) } })
@@ -43,19 +39,9 @@ extension LayeredScan {
 }
 
 extension EntryCount {
+  @inline(__always)
   fileprivate mutating func add(_ isSound: Bool) {
-    if isSound { sound += 1 } else { unsound += 1 }
-  }
-
-  fileprivate mutating func add(
-    _ stretch: LeafStretch, keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool
-  ) {
-    withExtendedLifetime(stretch.owner) {
-      for index in stretch.indexes {
-        let entry = stretch.page.entry(index)
-        guard keepsTombstones || entry.value.count > 0 else { continue }
-        add(isSound(entry.key, entry.value))
-      }
-    }
+    sound &+= isSound ? 1 : 0
+    unsound &+= isSound ? 0 : 1
   }
 }

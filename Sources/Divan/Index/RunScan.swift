@@ -42,6 +42,7 @@ struct RunScan {
     self.run = run
     self.mergeCount = mergeCount
     self.range = range
+    path.reserveCapacity(run.summary.height)
     leafOwner = run
     move = .down(run.summary.root, level: run.summary.height, isFirst: true)
   }
@@ -51,9 +52,7 @@ struct RunScan {
     guard let leaf = try reachEntry(),
       let index = window.next(descending: range.descending)
     else { return nil }
-    let entry = leaf.entry(index)
-    return IndexEntry(
-      key: entry.key.shared(by: leafOwner), value: entry.value.shared(by: leafOwner))
+    return IndexEntry(leaf.entry(index), heldBy: leafOwner)
   }
 
   /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
@@ -61,7 +60,7 @@ struct RunScan {
   mutating func nextStretch(before limit: SharedBytes?) throws(PageError) -> LeafStretch? {
     guard let leaf = try reachEntry() else { return nil }
     let passed = window.pass(before: limit, in: leaf, descending: range.descending)
-    return passed.isEmpty ? nil : LeafStretch(page: leaf, owner: leafOwner, indexes: passed)
+    return passed.isEmpty ? nil : LeafStretch(leaf, heldBy: leafOwner, passed)
   }
 
   /// Moves until there is a next entry, and gives its leaf; nil at the end.

@@ -41,7 +41,8 @@ enum IndexEntries {
   }
 
   /// Whether a key and its value are those of an entry.
-  static func isEntry(_ key: LentBytes, _ value: LentBytes) -> Bool {
+  @inline(__always)
+  static func isSound(_ key: LentBytes, _ value: LentBytes) -> Bool {
     value.count == 1 && valueSize(ofKey: key.count, idSize: value[0]) != nil
   }
 

@@ -78,7 +78,7 @@ struct IndexEntryCursor {
     var count = EntryCount()
     // Once a page is repaired, it goes on where it was.
     try view.repairing { (_) throws(PageError) in
-      try scan.count(into: &count, IndexEntries.isEntry)
+      try scan.count(into: &count, IndexEntries.isSound)
     }
     guard count.unsound == 0 else { throw noEntry }
     return count.sound
