@@ -8,6 +8,19 @@ struct EntryCount: Equatable {
   var unsound = 0
 }
 
+extension EntryCount {
+  @inline(__always)
+  mutating func add(_ isSound: Bool) {
+    sound &+= isSound ? 1 : 0
+    unsound &+= isSound ? 0 : 1
+  }
+
+  fileprivate static func += (a: inout EntryCount, b: EntryCount) {
+    a.sound += b.sound
+    a.unsound += b.unsound
+  }
+}
+
 extension LayeredScan {
   /// Counts the entries that are left, in the leaves themselves.
   ///
@@ -23,25 +36,10 @@ extension LayeredScan {
   ) throws(PageError) {
     while true {
       while let stretch = try nextStretch() {
-        // Numbers of its own, which need not be in memory for each entry.
-        var found = EntryCount()
-        stretch.forEach { key, value in
-          guard keepsTombstones || value.count > 0 else { return }
-          found.add(isSound(key, value))
-        }
-        count.sound += found.sound
-        count.unsound += found.unsound
+        count += stretch.count(keepsTombstones: keepsTombstones, isSound)
       }
       guard let entry = try next() else { return }
       count.add(entry.key.lend { key in entry.value.lend { isSound(key, $0) } })
     }
-  }
-}
-
-extension EntryCount {
-  @inline(__always)
-  fileprivate mutating func add(_ isSound: Bool) {
-    sound &+= isSound ? 1 : 0
-    unsound &+= isSound ? 0 : 1
   }
 }

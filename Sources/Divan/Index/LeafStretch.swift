@@ -33,14 +33,16 @@ struct LeafStretch {
     return IndexEntry(page.entry(index), heldBy: owner)
   }
 
-  /// Lends the keys and values that are left to `body`, without counting a reference for each.
+  /// Counts the entries that are left, where they are: no reference is counted for each.
   @inline(__always)
-  func forEach(_ body: (LentBytes, LentBytes) -> Void) {
-    withExtendedLifetime(owner) {
-      for index in first..<end {
-        let entry = page.entry(index)
-        body(entry.key, entry.value)
-      }
+  func count(keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool) -> EntryCount {
+    var found = EntryCount()
+    for index in first..<end {
+      let entry = page.entry(index)
+      guard keepsTombstones || entry.value.count > 0 else { continue }
+      found.add(isSound(entry.key, entry.value))
     }
+    withExtendedLifetime(owner) {}
+    return found
   }
 }
