@@ -10,7 +10,7 @@ struct EntryCount: Equatable {
 
 extension EntryCount {
   @inline(__always)
-  mutating func add(_ isSound: Bool) {
+  fileprivate mutating func add(_ isSound: Bool) {
     sound &+= isSound ? 1 : 0
     unsound &+= isSound ? 0 : 1
   }
@@ -18,6 +18,20 @@ extension EntryCount {
   fileprivate static func += (a: inout EntryCount, b: EntryCount) {
     a.sound += b.sound
     a.unsound += b.unsound
+  }
+}
+
+extension LeafStretch {
+  /// Counts the entries that are left, where they are.
+  @inline(__always)
+  fileprivate func count(
+    keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool
+  ) -> EntryCount {
+    var found = EntryCount()
+    forEach { key, value in
+      if keepsTombstones || value.count > 0 { found.add(isSound(key, value)) }
+    }
+    return found
   }
 }
 
@@ -30,6 +44,7 @@ extension LayeredScan {
   /// - Parameters:
   ///   - count: what was counted so far.
   ///   - isSound: whether an entry with this key and value is what it should be.
+  /// - Throws: a page that is damaged or cannot be read.
   @inline(__always)
   mutating func count(
     into count: inout EntryCount, _ isSound: (LentBytes, LentBytes) -> Bool

@@ -33,16 +33,14 @@ struct LeafStretch {
     return IndexEntry(page.entry(index), heldBy: owner)
   }
 
-  /// Counts the entries that are left, where they are: no reference is counted for each.
+  /// Lends the keys and values that are left to `body`, without counting a reference for each.
   @inline(__always)
-  func count(keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool) -> EntryCount {
-    var found = EntryCount()
-    for index in first..<end {
-      let entry = page.entry(index)
-      guard keepsTombstones || entry.value.count > 0 else { continue }
-      found.add(isSound(entry.key, entry.value))
+  func forEach<E: Error>(_ body: (LentBytes, LentBytes) throws(E) -> Void) throws(E) {
+    try withExtendedLifetime(owner) { () throws(E) in
+      for index in first..<end {
+        let entry = page.entry(index)
+        try body(entry.key, entry.value)
+      }
     }
-    withExtendedLifetime(owner) {}
-    return found
   }
 }
