@@ -38,7 +38,8 @@ extension LeafStretch {
 extension LayeredScan {
   /// Counts the entries that are left, in the leaves themselves.
   ///
-  /// When a page cannot be read, it throws, and may be called again once that is mended: then it goes
+  /// It stands inlined where it is called, so that `isSound` becomes part of the loop; what is left of
+  /// the time is mostly waiting for the pages. When a page cannot be read, it throws, and may be called again once that is mended: then it goes
   /// on counting where it was.
   ///
   /// - Parameters:
