@@ -7,7 +7,8 @@ struct IndexEntry {
   private let keySize: Int
 
   /// An entry of a page that is kept alive by `owner`.
-  init(_ entry: NodeEntry, of owner: AnyObject) {
+  @inline(__always)
+  init(_ entry: NodeEntry, heldBy owner: AnyObject) {
     bytes = entry.bytes.shared(by: owner)
     keySize = entry.key.count
   }
@@ -65,11 +66,20 @@ struct BTreeScan {
   mutating func next() -> IndexEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
-        return IndexEntry(leaf.page.entry(index), of: leaf)
+        return IndexEntry(leaf.page.entry(index), heldBy: leaf)
       }
       moveToNextLeaf()
     }
     return nil
+  }
+
+  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
+  /// no entry comes before it.
+  mutating func nextStretch(before limit: SharedBytes?) -> LeafStretch? {
+    while window.isAtEnd, leaf != nil { moveToNextLeaf() }
+    guard let leaf else { return nil }
+    let passed = window.pass(before: limit, in: leaf.page, descending: range.descending)
+    return passed.isEmpty ? nil : LeafStretch(leaf.page, heldBy: leaf, passed)
   }
 
   private mutating func moveToNextLeaf() {

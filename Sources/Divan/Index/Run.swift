@@ -107,7 +107,7 @@ extension Run {
   /// An entry's value, kept alive by whoever owns the page.
   @inline(__always)
   func value(_ index: Int, of page: Page) -> SharedBytes {
-    page.view.value(index).shared(by: page.owner ?? source)
+    page.view.value(index).shared(by: owner(of: page))
   }
 
   /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
@@ -151,11 +151,9 @@ extension Run {
     replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
   }
 
-  /// The entry's bytes, kept alive by whoever owns the page.
+  /// Who keeps the bytes of a page alive.
   @inline(__always)
-  func entry(_ index: Int, of page: Page) -> IndexEntry {
-    IndexEntry(page.view.entry(index), of: page.owner ?? source)
-  }
+  func owner(of page: Page) -> AnyObject { page.owner ?? source }
 }
 
 extension Run {

@@ -92,29 +92,20 @@ extension Span<UInt8> {
   }
 }
 
-/// Whether bytes, of which there are not many, are all ASCII; of fewer than eight it is not found out.
-private func isASCII(_ bytes: Span<UInt8>) -> Bool {
-  guard bytes.count >= 8 else { return false }
-  // The last word overlaps the one before it.
-  let last = bytes.count &- 8
-  var all = bytes.word(at: last)
-  var offset = 0
-  while offset < last {
-    all |= bytes.word(at: offset)
-    offset &+= 8
-  }
-  return all & 0x8080_8080_8080_8080 == 0
-}
-
 /// The offset of the first byte that keeps `bytes` from being UTF-8, or nil if they are UTF-8.
 package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
   let count = bytes.count
-  if isASCII(bytes) { return nil }
+  let aboveASCII: UInt64 = 0x8080_8080_8080_8080
   var index = 0
   while index < count {
-    if count - index >= 8, bytes.word(at: index) & 0x8080_8080_8080_8080 == 0 {
-      index += 8
-      continue
+    if count - index >= 8 {
+      if bytes.word(at: index) & aboveASCII == 0 {
+        index += 8
+        continue
+      }
+    } else if count >= 8, bytes.word(at: count - 8) & aboveASCII == 0 {
+      // What is left is the end of the last word.
+      return nil
     }
     let first = bytes[index]
     if first < 0x80 {
