@@ -338,6 +338,92 @@ struct DocumentIndexTests {
     }
   }
 
+  // MARK: Some documents at a time
+
+  @Test(arguments: [1, 7, 60])
+  func `an index is the same however many documents are read at once`(batchSize: Int) throws {
+    let database = try store.open { $0.indexBatchSize = batchSize }
+    try store.fill(database, 0..<60)
+    for index in store.all {
+      var shares: [Double] = []
+      try database.addIndex(index) { share in
+        shares.append(share)
+        return true
+      }
+      #expect(shares == shares.sorted() && shares.last == 1)
+    }
+    try store.expectSound(database, "\(batchSize) at once")
+  }
+
+  @Test func `no more is read at once than there may be in memory, and nothing is left out`() throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<200)
+    try database.write { transaction in
+      let tags = (0..<500).map { Value.int($0) }
+      _ = try transaction.overwrite("doc-150a", with: ["tags": .array(tags)])
+    }
+    try database.addIndex(store.byTag)
+    let kept = try #require(database.store.newest.indexes.first)
+    let view = try database.store.view()
+    for sizeLimit in [0, 1000, 20_000, .max] {
+      var batch = IndexBatch(kept, documentLimit: .max, sizeLimit: sizeLimit)
+      var tree = LayeredTree()
+      var (batches, documents, oversized) = (0, 0, 0)
+      repeat {
+        try batch.read(view) { _ in }
+        // The last document may have taken it over the limit, by some 500 bytes; one has 500 entries.
+        if sizeLimit < .max, batch.size > sizeLimit + 600 { oversized += 1 }
+        batches += 1
+        documents += batch.documentCount
+        let entries = 0..<batch.entryCount
+        let unchanged = try batch.keepUnchanged(entries, in: view)
+        #expect(unchanged == entries)
+        batch.add(unchanged, to: &tree)
+      } while !batch.isAtEnd
+      #expect(documents == 201)
+      #expect(sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1)
+      let prefix = IndexEntries.prefix(kept.number)
+      var scan = view.state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+      var (made, followed) = (tree.scan(), 0)
+      while let entry = try scan.next() {
+        let other = try made.next()
+        #expect(other?.key == entry.key && other?.value == entry.value)
+        followed += 1
+      }
+      #expect(try made.next() == nil && followed > 1000)
+    }
+  }
+
+  @Test func `keys are made of stored properties as of values`() throws {
+    let indexes = [
+      DocumentIndex("whole", on: "a"), DocumentIndex("each", on: "a", eachElement: true),
+      DocumentIndex("inner", on: "o", "a", isUnique: true, eachElement: true),
+      DocumentIndex("two", on: ["a"], ["o", "a"], isUnique: true, eachElement: true),
+      DocumentIndex("none", on: "b"), DocumentIndex("with none", on: ["a"], ["b"], isUnique: true),
+    ]
+    let id = SharedBytes(utf8: "the document")
+    let values = IndexBench.values + [[1, [2, ["x": .null]], "y", 1], [.null, .null], [[]], [:]]
+    for value in values {
+      let document: Value = ["a": value, "o": ["a": value]]
+      let body = EncodedValue(try document.stored)
+      for (number, index) in indexes.enumerated() {
+        let kept = KeptIndex(index: index, number: UInt64(number), isReady: true)
+        var expected: Set<[UInt8]> = []
+        var unique: Set<[UInt8]> = []
+        for values in IndexEntries.values(index, of: body) {
+          let start = IndexEntries.prefix(kept.number) + IndexedValue(joining: values).bytes
+          expected.insert(start + id.array)
+          if index.isUnique, !values.contains(where: \.isNull) { unique.insert(start) }
+        }
+        let made = IndexEntries.entries([kept], of: body, id: id)
+        #expect(Set(made.all) == expected && made.all.count == expected.count, "\(value)")
+        #expect(
+          Set(made.unique.keys) == unique && Set(made.unique.values).isSubset(of: [index.name]))
+      }
+    }
+  }
+
   // MARK: What is refused, and damage
 
   @Test func `a document whose property cannot be read is in no index of it`() throws {

@@ -80,6 +80,20 @@ struct CollationKey: ~Copyable {
     return key.writer.array
   }
 
+  /// The bytes of the values that were added, one behind the other.
+  var count: Int { writer.count }
+
+  /// Whether a part of these bytes is null.
+  func isNull(_ range: Range<Int>) -> Bool {
+    range.count == 1 && writer[range.lowerBound] == Tag.null
+  }
+
+  /// Appends bytes of the values that were added to others.
+  func append(_ range: Range<Int>, to other: inout ByteWriter) { other.append(writer, range) }
+
+  /// Forgets the values that were added, and keeps the room.
+  mutating func removeAll() { writer.removeAll() }
+
   /// The bytes with which all texts begin that begin with a text.
   ///
   /// With the order of ``Collation`` that is whatever accents and capitals they have.
