@@ -155,6 +155,21 @@ struct CatalogRepairTests {
     }
   }
 
+  @Test
+  func `who counts entries of an index is told of all of them, though a leaf must be rebuilt`()
+    throws
+  {
+    let database = try storeOfIndex()
+    let base = try #require(try leaves(of: database).last)
+    try database.close()
+    for page in base.pages.dropFirst().dropLast().prefix(3) {
+      let (again, _) = try reopened(damaging: [(base.path, page)])
+      let snapshot = try again.snapshot()
+      #expect(try snapshot.count(by: "by year") == 600, "page \(page)")
+      #expect(try snapshot.count(by: "by year", .from(1500, upTo: 1800)) == 300, "page \(page)")
+    }
+  }
+
   @Test func `a leaf of an index is not rebuilt while what it follows from cannot be read`() throws
   {
     let database = try storeOfIndex()

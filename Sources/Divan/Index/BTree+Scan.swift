@@ -6,6 +6,15 @@ struct IndexEntry {
   let value: SharedBytes
 }
 
+extension IndexEntry {
+  /// An entry of a page whose owner is known.
+  @inline(__always)
+  init(_ entry: NodeEntry, heldBy owner: AnyObject) {
+    key = entry.key.shared(by: owner)
+    value = entry.value.shared(by: owner)
+  }
+}
+
 extension BTree {
   /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order.
   func scan(
@@ -42,12 +51,20 @@ struct BTreeScan {
   mutating func next() -> IndexEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
-        let entry = leaf.page.entry(index)
-        return IndexEntry(key: entry.key.shared(by: leaf), value: entry.value.shared(by: leaf))
+        return IndexEntry(leaf.page.entry(index), heldBy: leaf)
       }
       moveToNextLeaf()
     }
     return nil
+  }
+
+  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
+  /// no entry comes before it.
+  mutating func nextStretch(before limit: SharedBytes?) -> LeafStretch? {
+    while window.isAtEnd, leaf != nil { moveToNextLeaf() }
+    guard let leaf else { return nil }
+    let passed = window.pass(before: limit, in: leaf.page, descending: range.descending)
+    return passed.isEmpty ? nil : LeafStretch(leaf.page, heldBy: leaf, passed)
   }
 
   private mutating func moveToNextLeaf() {

@@ -51,6 +51,37 @@ struct ScanRange: Sendable {
   }
 }
 
+extension NodePage {
+  /// Where a bound is among a leaf's entries.
+  func position(of bound: KeyBound, isUpper: Bool) -> Int {
+    switch bound {
+    case .unbounded: isUpper ? count : 0
+    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    }
+  }
+
+  /// Where an upper bound is among a leaf's entries; `start` if it is before that.
+  func end(of upper: KeyBound, from start: Int) -> Int {
+    guard upper.key != nil else { return count }
+    // Most ranges have few entries, and need no second search.
+    let few = min(start + 4, count)
+    for index in start..<few where isKey(index, beyond: upper) { return index }
+    // Of most others all that follows in the leaf is meant.
+    guard few < count, isKey(count - 1, beyond: upper) else { return count }
+    return position(of: upper, isUpper: true)
+  }
+
+  /// Whether the key of an index is beyond an upper bound.
+  func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
+    switch bound {
+    case .unbounded: false
+    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
+    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
+    }
+  }
+}
+
 /// The part of one leaf that a scan gives.
 struct LeafWindow {
   /// The next entry's index; in a descending scan, one more.
@@ -59,19 +90,16 @@ struct LeafWindow {
   /// Whether nothing beyond this leaf belongs to the scan.
   let isLast: Bool
 
+  /// Where no leaf has been reached yet.
+  init() {
+    position = 0
+    end = 0
+    isLast = false
+  }
+
   init(_ page: NodePage, _ range: ScanRange) {
-    let low =
-      switch range.lower {
-      case .unbounded: 0
-      case .inclusive(let key): key.lend { page.lowerBound(of: $0) }
-      case .exclusive(let key): key.lend { page.upperBound(of: $0) }
-      }
-    let high =
-      switch range.upper {
-      case .unbounded: page.count
-      case .inclusive(let key): key.lend { page.upperBound(of: $0) }
-      case .exclusive(let key): key.lend { page.lowerBound(of: $0) }
-      }
+    let low = page.position(of: range.lower, isUpper: false)
+    let high = page.end(of: range.upper, from: low)
     if range.descending {
       position = max(low, high)
       end = low
@@ -83,6 +111,9 @@ struct LeafWindow {
     }
   }
 
+  /// Whether there is no next entry.
+  var isAtEnd: Bool { position == end }
+
   /// The index of the next entry, or nil at the end of the window.
   @inline(__always)
   mutating func next(descending: Bool) -> Int? {
@@ -93,5 +124,25 @@ struct LeafWindow {
     }
     defer { position += 1 }
     return position
+  }
+
+  /// Passes all entries that come before a key, or all there are, and returns their indexes.
+  mutating func pass(
+    before limit: SharedBytes?, in page: NodePage, descending: Bool
+  ) -> Range<Int> {
+    let start = position
+    position = limit.map { $0.lend { place(of: $0, in: page, descending: descending) } } ?? end
+    return descending ? position..<start : start..<position
+  }
+
+  /// The position at which a key stops the window.
+  private func place(of limit: LentBytes, in page: NodePage, descending: Bool) -> Int {
+    // Where layers alternate, it often stops at once, which needs no search.
+    if descending {
+      guard position > end, page.key(position - 1).compare(limit) > 0 else { return position }
+      return max(end, page.upperBound(of: limit))
+    }
+    guard position < end, page.key(position).compare(limit) < 0 else { return position }
+    return min(end, page.lowerBound(of: limit))
   }
 }

@@ -6,9 +6,12 @@ extension LayeredTree {
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> LayeredScan {
-    let trees = [overlay, frozen].compactMap { tree -> BTreeScan? in
-      guard let tree, !tree.isEmpty else { return nil }
-      return tree.scan(from: lower, to: upper, descending: descending)
+    var trees: [BTreeScan] = []
+    if !overlay.isEmpty {
+      trees.append(overlay.scan(from: lower, to: upper, descending: descending))
+    }
+    if let frozen, !frozen.isEmpty {
+      trees.append(frozen.scan(from: lower, to: upper, descending: descending))
     }
     let runs = self.runs.map {
       $0.scan(from: lower, to: upper, descending: descending, mergeCount: mergeCount)
@@ -32,23 +35,27 @@ extension LayeredTree {
 /// A walk over several layers at once: of each key, the entry of the topmost layer that knows it.
 ///
 /// Changes are few and lie scattered over what is below, so the walk mostly follows one layer, the
-/// *leader*, until its keys reach the next key of another.
+/// *leader*, until its keys reach the next key of another: it takes a ``LeafStretch`` of the leader
+/// after the other, and looks at other layers only where one ends.
 ///
-/// When a page cannot be read, `next()` throws, and may be called again once that is mended: the
-/// walk goes on where it was.
+/// When a page cannot be read, it throws, and may be called again once that is mended: the walk goes
+/// on where it was.
 struct LayeredScan {
   /// The layers in memory, topmost first.
   private var trees: [BTreeScan]
   /// The layers below them, topmost first.
   private var runs: [RunScan]
-  /// The next entry of each layer.
+  /// The next entry of each layer; empty if there is one only, which leads for ever.
   private var fronts: [Front]
   /// The layer that is followed; its front is not fetched.
   private var leader: Int?
   /// The next key of all layers but the leader; nil if they are at their ends.
   private var limit: SharedBytes?
+  /// What is still to come before any layer must be asked.
+  private var stretch: LeafStretch?
   private let descending: Bool
-  private let keepsTombstones: Bool
+  /// Whether keys that are gone come, too, as entries with empty values.
+  let keepsTombstones: Bool
 
   private enum Front {
     case notFetched
@@ -63,30 +70,46 @@ struct LayeredScan {
     self.runs = runs
     self.descending = descending
     self.keepsTombstones = keepsTombstones
-    fronts = Array(repeating: .notFetched, count: trees.count + runs.count)
-    // A layer that is alone leads for ever.
-    leader = fronts.count == 1 ? 0 : nil
+    let count = trees.count + runs.count
+    fronts = count > 1 ? Array(repeating: .notFetched, count: count) : []
+    leader = count == 1 ? 0 : nil
+  }
+
+  /// A walk over nothing.
+  static var empty: LayeredScan {
+    LayeredScan([], [], descending: false, keepsTombstones: false)
   }
 
   /// The next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
-    while let entry = try nextOfAll() {
+    while true {
+      while let entry = stretch?.next(descending: descending) {
+        if keepsTombstones || !entry.value.isEmpty { return entry }
+      }
+      if try reachStretch() { continue }
+      guard let entry = try chooseLeader() else { return nil }
       if keepsTombstones || !entry.value.isEmpty { return entry }
     }
-    return nil
   }
 
-  private mutating func nextOfAll() throws(PageError) -> IndexEntry? {
-    if let leader {
-      if let entry = try fetch(leader) {
-        guard let limit, !comesBefore(entry.key, limit) else { return entry }
-        fronts[leader] = .entry(entry)
-      } else {
-        fronts[leader] = .end
-      }
-      self.leader = nil
-    }
-    return try chooseLeader()
+  /// Passes the entries that follow side by side in a leaf, tombstones included; nil if it is for
+  /// `next()` to say what follows.
+  mutating func nextStretch() throws(PageError) -> LeafStretch? {
+    if stretch == nil { _ = try reachStretch() }
+    return stretch.take()
+  }
+
+  /// Takes the leader's next stretch; returns false if there is none before the next key of another
+  /// layer, and then nobody leads any more.
+  private mutating func reachStretch() throws(PageError) -> Bool {
+    stretch = nil
+    guard let leader else { return false }
+    stretch =
+      leader < trees.count
+      ? trees[leader].nextStretch(before: limit)
+      : try runs[leader - trees.count].nextStretch(before: limit)
+    if stretch == nil { self.leader = nil }
+    return stretch != nil
   }
 
   /// The first of all fronts, whose layer leads from then on.

@@ -80,6 +80,13 @@ extension LentBytes {
     return word
   }
 
+  /// The byte at `offset`.
+  @inline(__always)
+  subscript(offset: Int) -> UInt8 {
+    precondition(offset >= 0 && offset < count, "An offset outside the bytes")
+    return unsafe byte(offset)
+  }
+
   /// Whether the bytes are the same.
   @inline(__always)
   func equals(_ other: LentBytes) -> Bool {

@@ -117,7 +117,7 @@ extension Run {
 
   @inline(__always)
   private func value(_ index: Int, of page: Page) -> SharedBytes {
-    page.view.value(index).shared(by: page.owner ?? source)
+    page.view.value(index).shared(by: owner(of: page))
   }
 
   /// The page with this number, which must be at this level: so no file can send a walk in circles.
@@ -141,13 +141,9 @@ extension Run {
     replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
   }
 
-  /// The entry's bytes, kept alive by whoever owns the page.
+  /// Who keeps the bytes of a page alive.
   @inline(__always)
-  func entry(_ index: Int, of page: Page) -> IndexEntry {
-    let entry = page.view.entry(index)
-    let owner = page.owner ?? source
-    return IndexEntry(key: entry.key.shared(by: owner), value: entry.value.shared(by: owner))
-  }
+  func owner(of page: Page) -> AnyObject { page.owner ?? source }
 }
 
 extension Run {

@@ -21,13 +21,16 @@ struct RunScan {
   private let mergeCount: Int
   /// The inner pages above the leaf, and which child of each is being walked.
   private var path: [(page: Page, index: Int)] = []
-  private var leaf: Page?
-  private var window: LeafWindow?
-  /// What to do before the next entry.
+  /// The leaf that is being walked; nil on the way to the first.
+  private var leaf: NodePage?
+  /// Who keeps the leaf's bytes alive.
+  private var leafOwner: AnyObject
+  /// What is still to come of the leaf.
+  private var window = LeafWindow()
+  /// What to do once the window is at its end.
   private var move: Move
 
   private enum Move {
-    case none
     /// Go down to this page, at this level, on the scan's first way down or at a later one's edge.
     case down(UInt32, level: Int, isFirst: Bool)
     /// Go to the next leaf.
@@ -39,25 +42,44 @@ struct RunScan {
     self.run = run
     self.mergeCount = mergeCount
     self.range = range
+    path.reserveCapacity(run.summary.height)
+    leafOwner = run
     move = .down(run.summary.root, level: run.summary.height, isFirst: true)
   }
 
   /// The next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
-    while true {
-      if case .none = move, let leaf {
-        if let index = window?.next(descending: range.descending) {
-          return run.entry(index, of: leaf)
-        }
-        move = window?.isLast == true ? .end : .onward
-      }
-      switch move {
-      case .none, .end: return nil
-      case .onward: moveOnward()
-      case .down(let number, let level, let isFirst):
-        try moveDown(number, level, isFirst: isFirst)
-      }
+    guard let leaf = try reachEntry(),
+      let index = window.next(descending: range.descending)
+    else { return nil }
+    return IndexEntry(leaf.entry(index), heldBy: leafOwner)
+  }
+
+  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
+  /// no entry comes before it.
+  mutating func nextStretch(before limit: SharedBytes?) throws(PageError) -> LeafStretch? {
+    guard let leaf = try reachEntry() else { return nil }
+    let passed = window.pass(before: limit, in: leaf, descending: range.descending)
+    return passed.isEmpty ? nil : LeafStretch(leaf, heldBy: leafOwner, passed)
+  }
+
+  /// Moves until there is a next entry, and gives its leaf; nil at the end.
+  @inline(__always)
+  private mutating func reachEntry() throws(PageError) -> NodePage? {
+    while window.isAtEnd { guard try makeMove() else { return nil } }
+    return leaf
+  }
+
+  /// Moves a step toward the next leaf; returns false at the end.
+  @inline(never)
+  private mutating func makeMove() throws(PageError) -> Bool {
+    switch move {
+    case .end: return false
+    case .onward: moveOnward()
+    case .down(let number, let level, let isFirst):
+      try moveDown(number, level, isFirst: isFirst)
     }
+    return true
   }
 
   private mutating func moveDown(
@@ -71,14 +93,15 @@ struct RunScan {
       move = .down(page.view.childNumber(index), level: level - 1, isFirst: isFirst)
       return
     }
-    if let leaf, !follows(page.view, leaf.view) {
+    if let leaf, !follows(page.view, leaf) {
       // Each page may be sound and yet not belong here. Without this a file could make a scan
       // go round, or a merge write what is not sorted.
       throw .damaged(page: number, reason: "its keys do not follow its neighbour's")
     }
-    leaf = page
+    leaf = page.view
+    leafOwner = run.owner(of: page)
     window = LeafWindow(page.view, range)
-    move = .none
+    move = window.isLast ? .end : .onward
   }
 
   private func follows(_ page: NodePage, _ previous: NodePage) -> Bool {

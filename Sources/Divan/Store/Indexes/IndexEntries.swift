@@ -30,10 +30,20 @@ enum IndexEntries {
   }
 
   /// How many bytes of an entry's key are values; nil if it is no entry.
-  static func valueSize(_ entry: IndexEntry) -> Int? {
+  private static func valueSize(_ entry: IndexEntry) -> Int? {
     guard entry.value.count == 1 else { return nil }
-    let size = entry.key.count - prefixSize - Int(entry.value[0])
+    return valueSize(ofKey: entry.key.count, idSize: entry.value[0])
+  }
+
+  private static func valueSize(ofKey keySize: Int, idSize: UInt8) -> Int? {
+    let size = keySize - prefixSize - Int(idSize)
     return size > 0 ? size : nil
+  }
+
+  /// Whether a key and its value are those of an entry.
+  @inline(__always)
+  static func isSound(_ key: LentBytes, _ value: LentBytes) -> Bool {
+    value.count == 1 && valueSize(ofKey: key.count, idSize: value[0]) != nil
   }
 
   /// An entry taken apart; nil if it is none.

@@ -69,16 +69,19 @@ struct IndexEntryCursor {
 
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
-    var count = 0
     guard view.past == nil, keys != nil, seen == nil, isExact else {
+      var count = 0
       while try nextFound() != nil { count += 1 }
       return count
     }
-    while let item = try view.step(&scan) {
-      guard IndexEntries.valueSize(item) != nil else { throw noEntry }
-      count += 1
+    let view = view
+    var count = EntryCount()
+    // Once a page is repaired, it goes on where it was.
+    try view.repairing { (_) throws(PageError) in
+      try scan.count(into: &count, IndexEntries.isSound)
     }
-    return count
+    guard count.unsound == 0 else { throw noEntry }
+    return count.sound
   }
 
   private mutating func nextFound() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?

@@ -1,0 +1,47 @@
+internal import DivanLog
+
+/// How many entries of a walk were passed.
+struct EntryCount: Equatable {
+  /// Those that are what they should be.
+  var sound = 0
+  /// Those that are not.
+  var unsound = 0
+}
+
+extension LayeredScan {
+  /// Counts the entries that are left, in the leaves themselves.
+  ///
+  /// When a page cannot be read, it throws, and may be called again once that is mended: then it goes
+  /// on counting where it was.
+  ///
+  /// - Parameters:
+  ///   - count: what was counted so far.
+  ///   - isSound: whether an entry with this key and value is what it should be.
+  @inline(__always)
+  mutating func count(
+    into count: inout EntryCount, _ isSound: (LentBytes, LentBytes) -> Bool
+  ) throws(PageError) {
+    while true {
+      while let stretch = try nextStretch() {
+        // Numbers of its own, which need not be in memory for each entry.
+        var found = EntryCount()
+        stretch.forEach { key, value in
+          guard keepsTombstones || value.count > 0 else { return }
+          found.add(isSound(key, value))
+        }
+        count.sound += found.sound
+        count.unsound += found.unsound
+      }
+      guard let entry = try next() else { return }
+      count.add(entry.key.lend { key in entry.value.lend { isSound(key, $0) } })
+    }
+  }
+}
+
+extension EntryCount {
+  @inline(__always)
+  fileprivate mutating func add(_ isSound: Bool) {
+    sound &+= isSound ? 1 : 0
+    unsound &+= isSound ? 0 : 1
+  }
+}

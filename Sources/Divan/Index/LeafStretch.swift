@@ -1,0 +1,46 @@
+internal import DivanLog
+
+/// Entries that stand side by side in a leaf, and that a walk over several layers takes at once.
+///
+/// Changes are few, so mostly it is all that a range has of a leaf: some dozens of entries.
+struct LeafStretch {
+  /// The leaf, kept alive by `owner`.
+  private let page: NodePage
+  private let owner: AnyObject
+  /// Which entries are left.
+  private var first: Int
+  private var end: Int
+
+  init(_ page: NodePage, heldBy owner: AnyObject, _ indexes: Range<Int>) {
+    self.page = page
+    self.owner = owner
+    first = indexes.lowerBound
+    end = indexes.upperBound
+  }
+
+  /// Takes out the next entry of a walk in this direction; nil if none is left.
+  @inline(__always)
+  mutating func next(descending: Bool) -> IndexEntry? {
+    guard first < end else { return nil }
+    let index: Int
+    if descending {
+      end &-= 1
+      index = end
+    } else {
+      index = first
+      first &+= 1
+    }
+    return IndexEntry(page.entry(index), heldBy: owner)
+  }
+
+  /// Lends the keys and values that are left to `body`, without counting a reference for each.
+  @inline(__always)
+  func forEach(_ body: (LentBytes, LentBytes) -> Void) {
+    withExtendedLifetime(owner) {
+      for index in first..<end {
+        let entry = page.entry(index)
+        body(entry.key, entry.value)
+      }
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import DivanLog
+import DivanTesting
+import Testing
+
+@testable import Divan
+
+extension LayeredScan {
+  /// What a walk over what is left finds, entry by entry.
+  fileprivate func walked(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
+    var scan = self
+    var found = EntryCount()
+    while let entry = try scan.next() {
+      if isSound(entry.key.count, entry.value.count) {
+        found.sound += 1
+      } else {
+        found.unsound += 1
+      }
+    }
+    return found
+  }
+
+  /// What counting finds of the same; nothing is left then.
+  fileprivate func counted(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
+    var scan = self
+    var found = EntryCount()
+    try scan.count(into: &found) { isSound($0.count, $1.count) }
+    try scan.count(into: &found) { _, _ in false }
+    return found
+  }
+}
+
+/// Entries that are counted in the leaves: as many as a walk meets, and none that is none.
+@Suite struct `Index: counting` {
+  /// Some entries of every leaf are not what they should be.
+  private func isSound(_ keySize: Int, _ valueSize: Int) -> Bool {
+    (keySize + valueSize) % 4 != 0
+  }
+
+  @Test(arguments: KeyShape.allCases, [192, 512])
+  func `counting finds what a walk meets, whatever lies over what, from wherever it begins`(
+    shape: KeyShape, pageSize: Int
+  ) throws {
+    let seed = UInt64.random(in: 0...(.max))
+    print("seed \(seed), \(shape), page \(pageSize)")
+    var generator = SeededGenerator(seed: seed)
+    var tree = LayeredTree(pageSize: pageSize)
+    var highestCount = 0
+    for step in 0..<800 {
+      let key = shape.key(using: &generator)
+      if Int.random(in: 0..<10, using: &generator) < 3 {
+        tree.remove(key.span)
+      } else {
+        let limit = max(1, min(tree.entryLimit - key.count, 20))
+        tree.set(key.span, KeyShape.value(using: &generator, limit: limit).span)
+      }
+      switch Int.random(in: 0..<60, using: &generator) {
+      case 0 where tree.frozen == nil: tree.freeze()
+      case 1...4 where tree.frozen != nil:
+        let merged = Int.random(in: 0...tree.runs.count, using: &generator)
+        let entries = tree.entriesToWrite(mergingNewestRuns: merged)
+        // Tombstones among them are kept, and counted.
+        #expect(try entries.counted(isSound) == entries.walked(isSound), "step \(step)")
+        let packed = try PackedRun(entries, pageSize: pageSize)
+        tree.replaceFrozen(with: [try packed.open()] + tree.runs.dropFirst(merged))
+      default: break
+      }
+      guard step % 50 == 0 else { continue }
+      for (lower, upper) in [
+        (.unbounded, .unbounded), (shape.bound(using: &generator), shape.bound(using: &generator)),
+      ] as [(KeyBound, KeyBound)] {
+        for descending in [false, true] {
+          var scan = tree.scan(from: lower, to: upper, descending: descending)
+          for _ in 0..<Int.random(in: 0...3, using: &generator) { _ = try scan.next() }
+          let found = try scan.counted(isSound)
+          #expect(try found == scan.walked(isSound), "step \(step): \(lower) to \(upper)")
+          highestCount = max(highestCount, found.sound)
+        }
+      }
+    }
+    #expect(highestCount > 50)
+    #expect(try LayeredTree().scan().counted(isSound) == EntryCount())
+  }
+
+  /// Whatever was counted before the error is neither lost nor counted again.
+  @Test(arguments: [false, true])
+  func `counting goes on where a leaf proved damaged, once it is rebuilt`(descending: Bool) throws {
+    let entries = (0..<200).map { number in
+      (key: Array("key \(number + 1000)".utf8), value: [UInt8](repeating: UInt8(number), count: 9))
+    }
+    let sound = try PackedRun(entries, pageSize: 256)
+    var repairedCount = 0
+    for number in 0..<UInt32(sound.pageCount) {
+      var damaged = sound
+      damaged.bytes[Int(number) * 256] ^= 1
+      let run = try damaged.open()
+      // What an inner page covers cannot be found where it is itself on the way.
+      guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
+      var tree = LayeredTree(runs: [run], pageSize: 256)
+      // One is changed, one is gone, one is new.
+      for key in [entries[50].key, entries[77].key + [1]] { tree.set(key.span, [1].span) }
+      tree.remove(entries[120].key.span)
+      var scan = tree.scan(descending: descending)
+      var count = EntryCount()
+      var errors: [PageError] = []
+      while errors.count < 2 {
+        do throws(PageError) {
+          try scan.count(into: &count) { _, _ in true }
+          break
+        } catch {
+          errors.append(error)
+          #expect(run.install(entries.filter { coverage.contains($0.key) }, for: number))
+        }
+      }
+      guard case .damaged(number, _)? = errors.first else {
+        Issue.record("page \(number): \(errors)")
+        continue
+      }
+      #expect(errors.count == 1)
+      #expect(count == EntryCount(sound: 200), "page \(number)")
+      repairedCount += 1
+    }
+    #expect(repairedCount > 20)
+  }
+
+  /// An ID of two sizes, and one that is longer than the key that it stands in.
+  @Test(arguments: [[1, 2], [200]] as [[UInt8]], [false, true])
+  func `an entry of an index that is none is no number, but damage`(
+    value: [UInt8], isWritten: Bool
+  ) throws {
+    let store = IndexBench()
+    let database = try store.open()
+    try database.addIndex(store.byYear)
+    try store.fill(database, 0..<40)
+    let number = try #require(database.store.newest.indexes.first?.number)
+    let key = IndexEntries.prefix(number) + IndexedValue("more").bytes
+    database.tamper { $0.catalog.set(key.span, value.span) }
+    if isWritten { try database.writeCheckpoint() }
+    let snapshot = try database.snapshot()
+    #expect(snapshot.view.state.catalog.overlay.isEmpty == isWritten)
+    for range in [.all, .prefix("m")] as [IndexRange] {
+      let error = #expect(throws: DatabaseError.self) {
+        _ = try snapshot.count(by: "by year", range)
+      }
+      #expect(error?.code == .damaged, "\(range)")
+    }
+    #expect(try snapshot.count(by: "by year", .less(than: 1930)) > 0)
+  }
+}
