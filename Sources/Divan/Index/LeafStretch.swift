@@ -35,11 +35,11 @@ struct LeafStretch {
 
   /// Lends the keys and values that are left to `body`, without counting a reference for each.
   @inline(__always)
-  func forEach(_ body: (LentBytes, LentBytes) -> Void) {
-    withExtendedLifetime(owner) {
+  func forEach<E: Error>(_ body: (LentBytes, LentBytes) throws(E) -> Void) throws(E) {
+    try withExtendedLifetime(owner) { () throws(E) in
       for index in first..<end {
         let entry = page.entry(index)
-        body(entry.key, entry.value)
+        try body(entry.key, entry.value)
       }
     }
   }
