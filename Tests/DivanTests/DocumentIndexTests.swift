@@ -424,6 +424,32 @@ struct DocumentIndexTests {
     }
   }
 
+  @Test func `a document that ends too early has no entry, and the next one has all`() throws {
+    let deep = (0..<40).reduce(1 as Value) { value, _ in [value] }
+    let document: Value = ["a": [deep, "x", ["y": deep]], "b": deep]
+    let whole = try document.stored
+    let id = SharedBytes(utf8: "the document")
+    let indexes = [
+      DocumentIndex("each", on: "a", eachElement: true), DocumentIndex("two", on: ["b"], ["a"]),
+    ]
+    for index in indexes {
+      var maker = IndexKeyMaker(KeptIndex(index: index, number: 1, isReady: false))
+      func keys(_ body: SharedBytes) -> Set<[UInt8]> {
+        var batch = EntryBatch()
+        id.withSpan { maker.addEntries(of: EncodedValue(body), id: $0, source: 0, to: &batch) }
+        return Set((0..<batch.count).map { batch.withEntry($0) { key, _ in key.array } })
+      }
+      let expected = keys(whole)
+      #expect(expected.count == (index.eachElement ? 3 : 1))
+      for size in 1..<whole.count {
+        let body = whole.prefix(size)
+        let values = IndexEntries.values(index, of: EncodedValue(body))
+        #expect(keys(body).count == values.count, "\(size) bytes")
+      }
+      #expect(keys(whole) == expected)
+    }
+  }
+
   // MARK: What is refused, and damage
 
   @Test func `a document whose property cannot be read is in no index of it`() throws {

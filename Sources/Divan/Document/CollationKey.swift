@@ -91,8 +91,11 @@ struct CollationKey: ~Copyable {
   /// Appends bytes of the values that were added to others.
   func append(_ range: Range<Int>, to other: inout ByteWriter) { other.append(writer, range) }
 
-  /// Forgets the values that were added, and keeps the room.
-  mutating func removeAll() { writer.removeAll() }
+  /// Forgets the values that were added, also one of which only a beginning was, and keeps the room.
+  mutating func removeAll() {
+    writer.removeAll()
+    depth = 0
+  }
 
   /// The bytes with which all texts begin that begin with a text.
   ///
