@@ -26,9 +26,8 @@ struct IndexBatch: ~Copyable {
 
   /// Begins before the first document.
   ///
-  /// - Parameters:
-  ///   - documentLimit: how many documents are read at most.
-  ///   - sizeLimit: after how many bytes of keys, places and revisions together no further document is read.
+  /// At most `documentLimit` documents are read at once, and none after `sizeLimit` bytes of keys, places and revisions
+  /// together.
   init(_ kept: KeptIndex, documentLimit: Int, sizeLimit: Int = 32 << 20) {
     maker = IndexKeyMaker(kept)
     self.documentLimit = max(documentLimit, 1)
@@ -44,9 +43,7 @@ extension IndexBatch {
 
   private var isFull: Bool { documentCount >= documentLimit || size >= sizeLimit }
 
-  /// Reads the documents behind those that were read before, in place of them.
-  ///
-  /// - Parameter progress: told now and then how many were read.
+  /// Reads the documents behind those that were read before, in place of them, and tells now and then how many.
   mutating func read(
     _ view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
