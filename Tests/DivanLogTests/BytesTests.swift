@@ -119,6 +119,30 @@ import Testing
     #expect(bytes != SharedBytes(utf8: "fil"))
   }
 
+  @Test func `bytes are UTF-8 where the standard library says so, wherever they are wrong`() {
+    let seed = UInt64.random(in: 0...(.max))
+    print("seed \(seed)")
+    var random = SeededGenerator(seed: seed)
+    let pieces = ["a", "film", "ü", "€", "🎞", "12345678"].map { Array($0.utf8) }
+    var invalidCount = 0
+    for _ in 0..<2000 {
+      var bytes: [UInt8] = []
+      for _ in 0..<Int.random(in: 0...8, using: &random) {
+        bytes += pieces[Int.random(in: 0..<pieces.count, using: &random)]
+      }
+      if !bytes.isEmpty, Bool.random(using: &random) {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(
+          in: .min ... .max, using: &random)
+      }
+      let text = String(validating: bytes, as: UTF8.self)
+      #expect(String(utf8: bytes.span).map { Array($0.utf8) } == text.map { Array($0.utf8) })
+      guard text == nil, let offset = firstInvalidUTF8(in: bytes.span) else { continue }
+      invalidCount += 1
+      #expect(String(validating: bytes[..<offset], as: UTF8.self) != nil, "\(bytes)")
+    }
+    #expect(invalidCount > 100)
+  }
+
   @Test func `the bytes of a text are lent the same with a copy and without one`() {
     for text in ["", "film", "ein Film über Käfer, länger als ein kurzer Text", "🎞️"] {
       let bytes = Array(text.utf8)

@@ -8,6 +8,33 @@ struct EntryCount: Equatable {
   var unsound = 0
 }
 
+extension EntryCount {
+  @inline(__always)
+  fileprivate mutating func add(_ isSound: Bool) {
+    sound &+= isSound ? 1 : 0
+    unsound &+= isSound ? 0 : 1
+  }
+
+  fileprivate static func += (a: inout EntryCount, b: EntryCount) {
+    a.sound += b.sound
+    a.unsound += b.unsound
+  }
+}
+
+extension LeafStretch {
+  /// Counts the entries that are left, where they are.
+  @inline(__always)
+  fileprivate func count(
+    keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool
+  ) -> EntryCount {
+    var found = EntryCount()
+    forEach { key, value in
+      if keepsTombstones || value.count > 0 { found.add(isSound(key, value)) }
+    }
+    return found
+  }
+}
+
 extension LayeredScan {
   /// Counts the entries that are left, in the leaves themselves.
   ///
@@ -17,31 +44,17 @@ extension LayeredScan {
   /// - Parameters:
   ///   - count: what was counted so far.
   ///   - isSound: whether an entry with this key and value is what it should be.
+  /// - Throws: a page that is damaged or cannot be read.
   @inline(__always)
   mutating func count(
     into count: inout EntryCount, _ isSound: (LentBytes, LentBytes) -> Bool
   ) throws(PageError) {
     while true {
       while let stretch = try nextStretch() {
-        // Numbers of its own, which need not be in memory for each entry.
-        var found = EntryCount()
-        stretch.forEach { key, value in
-          guard keepsTombstones || value.count > 0 else { return }
-          found.add(isSound(key, value))
-        }
-        count.sound += found.sound
-        count.unsound += found.unsound
+        count += stretch.count(keepsTombstones: keepsTombstones, isSound)
       }
       guard let entry = try next() else { return }
       count.add(entry.key.lend { key in entry.value.lend { isSound(key, $0) } })
     }
-  }
-}
-
-extension EntryCount {
-  @inline(__always)
-  fileprivate mutating func add(_ isSound: Bool) {
-    sound &+= isSound ? 1 : 0
-    unsound &+= isSound ? 0 : 1
   }
 }

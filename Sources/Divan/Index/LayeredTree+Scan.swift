@@ -83,13 +83,20 @@ struct LayeredScan {
   /// The next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
     while true {
-      while let entry = stretch?.next(descending: descending) {
-        if keepsTombstones || !entry.value.isEmpty { return entry }
-      }
-      if try reachStretch() { continue }
-      guard let entry = try chooseLeader() else { return nil }
+      var found = stretch?.next(descending: descending)
+      if found == nil { found = try nextBeyondStretch() }
+      guard let entry = found else { return nil }
       if keepsTombstones || !entry.value.isEmpty { return entry }
     }
+  }
+
+  /// The next entry of any kind, once the stretch is at its end.
+  ///
+  /// Apart, so that what few entries need does not stand where every entry is taken.
+  @inline(never)
+  private mutating func nextBeyondStretch() throws(PageError) -> IndexEntry? {
+    if try reachStretch(), let entry = stretch?.next(descending: descending) { return entry }
+    return try chooseLeader()
   }
 
   /// Passes the entries that follow side by side in a leaf, tombstones included; nil if it is for

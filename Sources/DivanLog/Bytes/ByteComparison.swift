@@ -90,11 +90,17 @@ extension Span<UInt8> {
 /// The offset of the first byte that keeps `bytes` from being UTF-8, or nil if they are UTF-8.
 package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
   let count = bytes.count
+  let aboveASCII: UInt64 = 0x8080_8080_8080_8080
   var index = 0
   while index < count {
-    if count - index >= 8, bytes.word(at: index) & 0x8080_8080_8080_8080 == 0 {
-      index += 8
-      continue
+    if count - index >= 8 {
+      if bytes.word(at: index) & aboveASCII == 0 {
+        index += 8
+        continue
+      }
+    } else if count >= 8, bytes.word(at: count - 8) & aboveASCII == 0 {
+      // What is left is the end of the last word.
+      return nil
     }
     let first = bytes[index]
     if first < 0x80 {

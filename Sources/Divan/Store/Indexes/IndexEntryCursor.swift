@@ -78,7 +78,7 @@ struct IndexEntryCursor {
     var count = EntryCount()
     // Once a page is repaired, it goes on where it was.
     try view.repairing { (_) throws(PageError) in
-      try scan.count(into: &count, IndexEntries.isSound)
+      try scan.count(into: &count) { IndexEntries.isSound($0, $1) }
     }
     guard count.unsound == 0 else { throw noEntry }
     return count.sound
