@@ -85,25 +85,28 @@ private struct BatchMerging {
     entries.reserveCapacity(page.count + range.count)
     sizes.reserveCapacity(page.count + range.count)
     var next = 0
-    func takeOld() {
-      entries.append(next)
-      sizes.append(page.entry(next).size + NodePage.slotSize)
-      next += 1
-    }
     for index in range {
-      let isReplaced = batch.withEntry(index) { key, _ in
-        while next < page.count {
-          let order = page.key(next).compare(key)
-          if order >= 0 { return order == 0 }
-          takeOld()
+      // How many come before it, and whether the one behind them gives way to it.
+      let (end, isReplaced) = batch.withEntry(index) { key, _ -> (Int, Bool) in
+        for old in next..<page.count {
+          let order = page.key(old).compare(key)
+          if order >= 0 { return (old, order == 0) }
         }
-        return false
+        return (page.count, false)
       }
-      if isReplaced { next += 1 } else { addedCount += 1 }
+      for old in next..<end {
+        entries.append(old)
+        sizes.append(page.entry(old).size + NodePage.slotSize)
+      }
+      next = isReplaced ? end + 1 : end
+      if !isReplaced { addedCount += 1 }
       entries.append(page.count + index)
       sizes.append(batch.entrySize(index))
     }
-    while next < page.count { takeOld() }
+    for old in next..<page.count {
+      entries.append(old)
+      sizes.append(page.entry(old).size + NodePage.slotSize)
+    }
     let leaves = parts(sizes).map { part -> Node in
       let size = sizes[part].reduce(NodePage.headerSize, +)
       let new = Node.make(level: 0, capacity: Node.capacity(for: size, limit: pageSize))

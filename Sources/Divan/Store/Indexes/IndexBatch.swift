@@ -16,8 +16,9 @@ struct IndexBatch: ~Copyable {
   private(set) var documentCount = 0
   private let documentLimit: Int
   private let sizeLimit: Int
-  /// The ID of the last document.
-  private var last: String?
+  /// The sequence number of the last document, and of the last that is to be read.
+  private var last: UInt64 = 0
+  private var end: UInt64?
   /// Whether no documents come after these.
   private(set) var isAtEnd = false
 
@@ -44,6 +45,9 @@ extension IndexBatch {
   private var isFull: Bool { documentCount >= documentLimit || size >= sizeLimit }
 
   /// Reads the documents behind those that were read before, in place of them, and tells now and then how many.
+  ///
+  /// They come in the order of their changes, in which most of their records lie, too. A document that was changed after
+  /// the first version that was read has got its entries from whoever changed it, and is passed over.
   mutating func read(
     _ view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
@@ -51,24 +55,57 @@ extension IndexBatch {
     revisions.removeAll(keepingCapacity: true)
     changesAndPurges = view.state.changesAndPurges
     documentCount = 0
-    var cursor = EntryCursor(view, last.map { .after($0) } ?? .all, descending: false)
+    let end = self.end ?? view.state.lastSequence
+    self.end = end
+    var scan = view.state.sequences.scan(
+      from: .exclusive(last.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
     while !isFull {
-      guard let (id, entry) = try cursor.next() else {
+      guard let item = try view.step(&scan) else {
         isAtEnd = true
         break
       }
-      let body = try view.winningRecord(of: entry, id).body
-      let entryCount = entries.count
-      withUTF8(of: id) { id in
-        maker.addEntries(
-          of: EncodedValue(body), id: id, source: UInt32(revisions.count), to: &entries)
-      }
-      if entries.count > entryCount { revisions.append(entry.revision) }
+      try readDocument(of: view, item)
       documentCount += 1
-      last = id
       if documentCount % IndexBatch.progressInterval == 0, !isFull { try progress(documentCount) }
     }
     entries.sort()
+  }
+
+  /// Makes the entries of the document to which an entry of the order of changes leads.
+  private mutating func readDocument(
+    of view: StoreView, _ item: IndexEntry
+  ) throws(DatabaseError) {
+    if item.key.count == 8 { last = UInt64(bigEndian: item.key.load(UInt64.self, at: 0)) }
+    let locator = try view.decodeLocator(item.value)
+    do throws(DatabaseError) {
+      let record = try view.record(at: locator)
+      guard record.sequence == last, record.idBytes.withSpan({ firstInvalidUTF8(in: $0) }) == nil
+      else { throw view.damage(at: locator, "another record stands here") }
+      let entry = DocumentEntry(record, at: locator)
+      guard !entry.isDeleted else { return }
+      var body = record.body
+      if entry.winningSequence != nil {
+        body = try view.winningRecord(of: entry, record.id ?? "").body
+      }
+      addEntries(of: body, record.idBytes, entry.revision)
+    } catch {
+      guard error.code == .damaged else { throw error }
+      // It need not be the record that counts, and whose it is stands elsewhere, too.
+      guard let (id, entry) = try view.document(at: locator), !entry.isDeleted else { return }
+      let body = try view.winningRecord(of: entry, id).body
+      addEntries(of: body, SharedBytes(utf8: id), entry.revision)
+    }
+  }
+
+  private mutating func addEntries(
+    of body: SharedBytes, _ id: SharedBytes, _ revision: RevisionID
+  ) {
+    let entryCount = entries.count
+    id.withSpan { id in
+      maker.addEntries(
+        of: EncodedValue(body), id: id, source: UInt32(revisions.count), to: &entries)
+    }
+    if entries.count > entryCount { revisions.append(revision) }
   }
 
   /// Keeps of some entries those of documents that a later version still has as they were read; returns which these are.
@@ -93,5 +130,18 @@ extension IndexBatch {
       let size = Int(entries.places[index].uniqueSize)
       return size == 0 ? nil : entries.withEntry(index) { key, _ in key.prefix(size).array }
     }
+  }
+}
+
+extension StoreView {
+  /// The document whose newest record should stand at a place, of which all are asked; nil if there is none.
+  fileprivate func document(
+    at locator: RecordLocator
+  ) throws(DatabaseError) -> (id: String, entry: DocumentEntry)? {
+    var cursor = EntryCursor(self, .all, descending: false)
+    while let (id, entry) = try cursor.next() {
+      if entry.locator == locator { return (id, entry) }
+    }
+    return nil
   }
 }

@@ -12,7 +12,7 @@ extension Store {
   /// Gives an index the entries of all documents.
   ///
   /// They are read while others write, as many as ``IndexBatch`` holds, and then added in the order of their keys. What others
-  /// change meanwhile the index follows already, so that of documents that are not any more what was read nothing is
+  /// change meanwhile has all its entries from them, so that of documents that are not any more what was read nothing is
   /// added.
   func fill(_ kept: KeptIndex, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     var batch = IndexBatch(kept, documentLimit: configuration.indexBatchSize)
@@ -29,7 +29,7 @@ extension Store {
         try add(start..<min(start + indexSliceSize, batch.entryCount), of: &batch, to: kept)
       }
       done += batch.documentCount
-      try tell(done)
+      try tell(batch.isAtEnd ? .max : done)
     } while !batch.isAtEnd
   }
 

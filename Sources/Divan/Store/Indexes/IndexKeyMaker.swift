@@ -5,6 +5,9 @@ import DivanLog
 /// Properties are looked at as they are stored; nothing is decoded.
 struct IndexKeyMaker: ~Copyable {
   private let kept: KeptIndex
+  private let path: [String]
+  private let furtherPaths: [[String]]
+  private let isPartial: Bool
   private let prefix: [UInt8]
   /// The values of the first property.
   private var values: IndexedElements
@@ -14,6 +17,9 @@ struct IndexKeyMaker: ~Copyable {
 
   init(_ kept: KeptIndex) {
     self.kept = kept
+    path = kept.index.path
+    furtherPaths = Array(kept.index.paths.dropFirst())
+    isPartial = !kept.index.conditions.isEmpty
     prefix = IndexEntries.prefix(kept.number)
     values = IndexedElements(splitsArrays: kept.index.eachElement)
   }
@@ -25,10 +31,13 @@ struct IndexKeyMaker: ~Copyable {
   mutating func addEntries(
     of body: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
-    guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
+    if isPartial {
+      guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
+    }
     guard body.bytes.withSpan({ read($0) }) else { return }
     var start = 0
-    for end in values.ends {
+    for number in 0..<values.ends.count {
+      let end = values.ends[number]
       let hasNull = hasFurtherNull || values.isNull(start..<end)
       batch.append(value: UInt8(id.count), source: source) { key in
         let keyStart = key.count
@@ -48,12 +57,12 @@ struct IndexKeyMaker: ~Copyable {
 
   /// Reads what the index looks at; false if the document has no entry.
   private mutating func read(_ body: Span<UInt8>) -> Bool {
-    guard case .at(let start, let end) = ValueFormat.value(at: kept.index.path, of: body),
+    guard case .at(let start, let end) = ValueFormat.value(at: path, of: body),
       values.read(body.extracting(start..<end))
     else { return false }
     further.removeAll()
     hasFurtherNull = false
-    for path in kept.index.paths.dropFirst() {
+    for path in furtherPaths {
       switch ValueFormat.value(at: path, of: body) {
       case .damaged: return false
       case .missing:
