@@ -30,6 +30,13 @@ extension PlantedBug {
       plant: "return PLANTED || entry?.revision == revisions[Int(place.source)]",
       killedBy: .rules("an index follows what is written while")),
     PlantedBug(
+      "index-waits-for-maker", rule: "indexes",
+      "whoever changes a document leaves what stays the same to an index that is being made",
+      in: Place.indexing,
+      find: "let isWhole = indexes.allSatisfy(\\.isReady)",
+      plant: "let isWhole = PLANTED || indexes.allSatisfy(\\.isReady)",
+      killedBy: .rules("an index follows what is written while")),
+    PlantedBug(
       "index-not-replayed", rule: "indexes",
       "the log behind a checkpoint is not brought into indexes",
       in: Place.indexing,
