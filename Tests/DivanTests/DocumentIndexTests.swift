@@ -211,7 +211,7 @@ struct DocumentIndexTests {
       try database.addIndex(DocumentIndex("name", on: "name", isUnique: true)) { share in
         guard !isPut, share < 1 else { return true }
         isPut = true
-        do { try database.put("another", #"{"name": 999}"#) } catch { Issue.record(error) }
+        do { try database.put("another", #"{"name": 2400}"#) } catch { Issue.record(error) }
         return true
       }
     }
@@ -323,6 +323,10 @@ struct DocumentIndexTests {
             for (id, year) in [("doc-1", 1), ("doc-3", 2), ("doc-57", 3), ("new", 4)] {
               _ = try transaction.overwrite(id, with: ["year": .int(Int64(year * number))])
             }
+            for id in ["doc-2", "doc-40"] {
+              // The index has of them what it would have had anyway.
+              _ = try transaction.update(id) { $0["seen"] = .int(Int64(number)) }
+            }
             _ = try transaction.delete(id: "doc-5")
             try transaction.purge("doc-55")
           }
@@ -335,6 +339,118 @@ struct DocumentIndexTests {
       #expect(try database.snapshot().count(by: "by year", .equal(to: .int(Int64(number)))) == 1)
       try database.removeIndex(named: "by year")
       try store.fill(database, 0..<60)
+    }
+  }
+
+  // MARK: Some documents at a time
+
+  @Test(arguments: [1, 7, 60])
+  func `an index is the same however many documents are read at once`(batchSize: Int) throws {
+    let database = try store.open { $0.indexBatchSize = batchSize }
+    try store.fill(database, 0..<60)
+    for index in store.all {
+      var shares: [Double] = []
+      try database.addIndex(index) { share in
+        shares.append(share)
+        return true
+      }
+      #expect(shares == shares.sorted() && shares.last == 1)
+    }
+    try store.expectSound(database, "\(batchSize) at once")
+  }
+
+  @Test func `no more is read at once than there may be in memory, and nothing is left out`() throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<200)
+    try database.write { transaction in
+      let tags = (0..<500).map { Value.int($0) }
+      _ = try transaction.overwrite("doc-150a", with: ["tags": .array(tags)])
+    }
+    try database.addIndex(store.byTag)
+    let kept = try #require(database.store.newest.indexes.first)
+    let view = try database.store.view()
+    for sizeLimit in [0, 1000, 20_000, .max] {
+      var batch = IndexBatch(kept, documentLimit: .max, sizeLimit: sizeLimit)
+      var tree = LayeredTree()
+      var (batches, documents, oversized) = (0, 0, 0)
+      repeat {
+        try batch.read(view) { _ in }
+        // The last document may have taken it over the limit, by some 500 bytes; one has 500 entries.
+        if sizeLimit < .max, batch.size > sizeLimit + 600 { oversized += 1 }
+        batches += 1
+        documents += batch.documentCount
+        let entries = 0..<batch.entryCount
+        let unchanged = try batch.keepUnchanged(entries, in: view)
+        #expect(unchanged == entries)
+        batch.add(unchanged, to: &tree)
+      } while !batch.isAtEnd
+      #expect(documents == 201)
+      #expect(sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1)
+      let prefix = IndexEntries.prefix(kept.number)
+      var scan = view.state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+      var (made, followed) = (tree.scan(), 0)
+      while let entry = try scan.next() {
+        let other = try made.next()
+        #expect(other?.key == entry.key && other?.value == entry.value)
+        followed += 1
+      }
+      #expect(try made.next() == nil && followed > 1000)
+    }
+  }
+
+  @Test func `keys are made of stored properties as of values`() throws {
+    let indexes = [
+      DocumentIndex("whole", on: "a"), DocumentIndex("each", on: "a", eachElement: true),
+      DocumentIndex("inner", on: "o", "a", isUnique: true, eachElement: true),
+      DocumentIndex("two", on: ["a"], ["o", "a"], isUnique: true, eachElement: true),
+      DocumentIndex("none", on: "b"), DocumentIndex("with none", on: ["a"], ["b"], isUnique: true),
+    ]
+    let id = SharedBytes(utf8: "the document")
+    let values = IndexBench.values + [[1, [2, ["x": .null]], "y", 1], [.null, .null], [[]], [:]]
+    for value in values {
+      let document: Value = ["a": value, "o": ["a": value]]
+      let body = EncodedValue(try document.stored)
+      for (number, index) in indexes.enumerated() {
+        let kept = KeptIndex(index: index, number: UInt64(number), isReady: true)
+        var expected: Set<[UInt8]> = []
+        var unique: Set<[UInt8]> = []
+        for values in IndexEntries.values(index, of: body) {
+          let start = IndexEntries.prefix(kept.number) + IndexedValue(joining: values).bytes
+          expected.insert(start + id.array)
+          if index.isUnique, !values.contains(where: \.isNull) { unique.insert(start) }
+        }
+        let made = IndexEntries.entries([kept], of: body, id: id)
+        #expect(Set(made.all) == expected && made.all.count == expected.count, "\(value)")
+        #expect(
+          Set(made.unique.keys) == unique && Set(made.unique.values).isSubset(of: [index.name]))
+      }
+    }
+  }
+
+  @Test func `a document that ends too early has no entry, and the next one has all`() throws {
+    let deep = (0..<40).reduce(1 as Value) { value, _ in [value] }
+    let document: Value = ["a": [deep, "x", ["y": deep]], "b": deep]
+    let whole = try document.stored
+    let id = SharedBytes(utf8: "the document")
+    let indexes = [
+      DocumentIndex("each", on: "a", eachElement: true), DocumentIndex("two", on: ["b"], ["a"]),
+    ]
+    for index in indexes {
+      var maker = IndexKeyMaker(KeptIndex(index: index, number: 1, isReady: false))
+      func keys(_ body: SharedBytes) -> Set<[UInt8]> {
+        var batch = EntryBatch()
+        id.withSpan { maker.addEntries(of: EncodedValue(body), id: $0, source: 0, to: &batch) }
+        return Set((0..<batch.count).map { batch.withEntry($0) { key, _ in key.array } })
+      }
+      let expected = keys(whole)
+      #expect(expected.count == (index.eachElement ? 3 : 1))
+      for size in 1..<whole.count {
+        let body = whole.prefix(size)
+        let values = IndexEntries.values(index, of: EncodedValue(body))
+        #expect(keys(body).count == values.count, "\(size) bytes")
+      }
+      #expect(keys(whole) == expected)
     }
   }
 

@@ -175,6 +175,91 @@ extension BTree {
     #expect(tree.isEmpty)
   }
 
+  @Test(arguments: KeyShape.allCases, [192, 256, 4064])
+  func `many keys at once come to what one after the other does, and copies never change`(
+    shape: KeyShape, pageSize: Int
+  ) {
+    let seed = UInt64.random(in: 0...(.max))
+    print("seed \(seed), \(shape), page \(pageSize)")
+    var generator = SeededGenerator(seed: seed)
+    var tree = BTree(pageSize: pageSize)
+    var model = ModelMap()
+    var copies: [(tree: BTree, model: ModelMap)] = []
+    for round in 0..<30 {
+      var batch = EntryBatch(sharedSize: shape == .prefixed ? 5 : 0)
+      var keys: Set<[UInt8]> = []
+      for _ in 0..<Int.random(in: 0...[1, 10, 300].randomElement()!, using: &generator) {
+        let key = shape.key(using: &generator)
+        keys.insert(key)
+        // Some come twice.
+        for _ in 0...key.count % 2 {
+          batch.append(value: UInt8(round)) {
+            $0.append(key)
+            return 0
+          }
+        }
+      }
+      batch.sort()
+      let count = batch.count
+      #expect(count == keys.count)
+      let middle = Int.random(in: 0...count, using: &generator)
+      copies.append((tree, model))
+      tree.set(batch, 0..<middle)
+      copies.append((tree, model))
+      for key in keys.sorted(by: { $0.lexicographicallyPrecedes($1) }).prefix(middle) {
+        model[key] = [UInt8(round)]
+      }
+      copies[copies.count - 1].model = model
+      tree.set(batch, middle..<count)
+      for key in keys { model[key] = [UInt8(round)] }
+      tree.checkInvariants()
+      #expect(tree.count == model.entries.count)
+      #expect(tree.model == model)
+      // Single keys find their places among them.
+      for _ in 0..<20 {
+        let key = shape.key(using: &generator)
+        if Bool.random(using: &generator) {
+          tree.set(key.span, [77].span)
+          model[key] = [77]
+        } else {
+          tree.remove(key.span)
+          model[key] = nil
+        }
+      }
+      tree.checkInvariants()
+      if round % 10 == 9 {
+        for copy in copies { #expect(copy.tree.model == copy.model) }
+        copies.removeAll()
+      }
+    }
+  }
+
+  @Test
+  func `many keys at once leave full leaves behind, and of those that come between no small ones`()
+  {
+    func fill(_ numbers: StrideTo<Int>, into tree: inout BTree) {
+      var batch = EntryBatch()
+      for number in numbers.reversed() {
+        batch.append(value: 1) {
+          $0.append(bigEndian(number))
+          return 0
+        }
+      }
+      batch.sort()
+      for start in stride(from: 0, to: batch.count, by: 100) {
+        tree.set(batch, start..<min(start + 100, batch.count))
+      }
+      tree.checkInvariants()
+    }
+    var tree = BTree(pageSize: 512)
+    fill(stride(from: 0, to: 6000, by: 2), into: &tree)
+    // 8 + 1 bytes, two lengths, a head and a slot: 29 entries fill a page.
+    let least = (3000 + 28) / 29
+    #expect(tree.leafCount >= least && tree.leafCount < least * 9 / 8)
+    fill(stride(from: 1, to: 6000, by: 2), into: &tree)
+    #expect(tree.count == 6000 && tree.leafCount < 2 * least * 5 / 4)
+  }
+
   @Test func `keys that only rise leave full leaves behind`() {
     var tree = BTree(pageSize: 512)
     for number in 0..<3000 {

@@ -291,6 +291,31 @@ struct IndexUpkeepTests {
     try store.expectAll(database.snapshot(), "without it")
   }
 
+  @Test
+  func `an index is made over what wins, and asks neither deleted documents nor losing revisions`()
+    throws
+  {
+    let database = try store.open()
+    try store.fill(database, 0..<30)
+    let first = try #require(try database.snapshot().get("doc-7"))
+    for year in [1, 2] as [Int64] {
+      try database.write { _ = try $0.update("doc-7") { $0["year"] = .int(year) } }
+    }
+    var losing = first
+    losing["year"] = 7000
+    try database.write { _ = try $0.put(losing, allowingConflict: true) }
+    try database.remove("doc-3")
+    try database.addIndex(store.byYear)
+    try store.expectSound(database, "after a conflict")
+    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
+    try database.removeIndex(named: "by year")
+    // The newest records of both, which nothing of an index is in.
+    for id in ["doc-3", "doc-7"] { try damage(id, in: database) }
+    try database.addIndex(store.byYear)
+    try store.expectAll(database.snapshot(), "beside what is damaged")
+    #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
+  }
+
   // MARK: Copies and readers
 
   @Test func `a backup has the indexes, and numbers of its own`() throws {

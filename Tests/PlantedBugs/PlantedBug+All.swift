@@ -69,8 +69,8 @@ enum Place {
   static let indexMaking = store + "Indexes/Database+Indexes.swift"
   static let indexing = store + "Indexes/StoreState+Indexes.swift"
   static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
-  static let indexEntries = store + "Indexes/IndexEntries.swift"
-  static let indexFilling = store + "Indexes/IndexFilling.swift"
+  static let indexKeys = store + "Indexes/IndexKeyMaker.swift"
+  static let indexBatch = store + "Indexes/IndexBatch.swift"
   static let indexWalking = store + "Indexes/IndexEntryCursor.swift"
   static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"
 }

@@ -25,9 +25,16 @@ extension PlantedBug {
     PlantedBug(
       "index-filled-with-old", rule: "indexes",
       "an index gets entries of what documents were when they were read for it",
-      in: Place.indexFilling,
-      find: "isSame[index] = entry?.revision == document.revision",
-      plant: "isSame[index] = PLANTED || entry?.revision == document.revision",
+      in: Place.indexBatch,
+      find: "return entry?.revision == revisions[Int(place.source)]",
+      plant: "return PLANTED || entry?.revision == revisions[Int(place.source)]",
+      killedBy: .rules("an index follows what is written while")),
+    PlantedBug(
+      "index-waits-for-maker", rule: "indexes",
+      "whoever changes a document leaves what stays the same to an index that is being made",
+      in: Place.indexing,
+      find: "let isWhole = indexes.allSatisfy(\\.isReady)",
+      plant: "let isWhole = PLANTED || indexes.allSatisfy(\\.isReady)",
       killedBy: .rules("an index follows what is written while")),
     PlantedBug(
       "index-not-replayed", rule: "indexes",
@@ -89,36 +96,31 @@ extension PlantedBug {
     PlantedBug(
       "unique-not-while-made", rule: "indexes",
       "a unique index that is being made lets everything pass",
-      in: Place.indexEntries,
-      find: "guard kept.index.isUnique else { continue }",
-      plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { continue }",
+      in: Place.indexKeys,
+      find: "guard kept.index.isUnique else { return 0 }",
+      plant: "guard kept.index.isUnique, !PLANTED || kept.isReady else { return 0 }",
       killedBy: .rules("a unique index that is being made")),
     PlantedBug(
       "unique-null", rule: "indexes", "two documents may not both lack a unique property",
-      in: Place.indexEntries,
-      find: "if !hasNull { keys.unique[start] = kept.index.name }",
-      plant: "if PLANTED || !hasNull { keys.unique[start] = kept.index.name }",
+      in: Place.indexKeys,
+      find: "return hasNull ? 0 : uniqueSize",
+      plant: "return hasNull && !PLANTED ? 0 : uniqueSize",
       killedBy: .rules("a unique index has each value once")),
     PlantedBug(
       "index-of-first-property", rule: "indexes",
       "the second property of an index is left out of its keys",
-      in: Place.indexEntries,
-      find: "(IndexedValue(joining: $0), $0.contains(where: \\.isNull))",
-      plant: """
-        (
-          IndexedValue(joining: PLANTED ? Array($0.prefix(1)) : $0),
-          $0.contains(where: \\.isNull)
-        )
-        """, killedBy: .rules("an index of several properties")),
+      in: Place.indexKeys,
+      find: "further.append(0..<further.count, to: &key)",
+      plant: "if !PLANTED { further.append(0..<further.count, to: &key) }",
+      killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-lacks-missing", rule: "indexes",
       "a document that lacks the second property is not in the index",
-      in: Place.indexEntries,
-      find: "further.append(try property(path, of: body)?.decode() ?? .null)",
+      in: Place.indexKeys,
+      find: "further.addNull()",
       plant: """
-        let found = try property(path, of: body)
-        if PLANTED, found == nil { return [] }
-        further.append(try found?.decode() ?? .null)
+        if PLANTED { return false }
+        further.addNull()
         """,
       killedBy: .rules("an index of several properties")),
     PlantedBug(
@@ -136,11 +138,11 @@ extension PlantedBug {
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",
       "a document stays in a partial index when it fulfils one of two conditions",
-      in: Place.indexEntries,
-      find: "guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return nil }",
+      in: Place.indexKeys,
+      find: "guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }",
       plant: """
-        guard index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy({ $0.isFulfilled(by: body) })
-        else { return nil }
+        let conditions = kept.index.conditions.dropLast(PLANTED ? 1 : 0)
+        guard conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
         """, killedBy: .rules("a document is in a partial index")),
   ]
 }

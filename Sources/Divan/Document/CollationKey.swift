@@ -80,6 +80,23 @@ struct CollationKey: ~Copyable {
     return key.writer.array
   }
 
+  /// The bytes of the values that were added, one behind the other.
+  var count: Int { writer.count }
+
+  /// Whether a part of these bytes is null.
+  func isNull(_ range: Range<Int>) -> Bool {
+    range.count == 1 && writer[range.lowerBound] == Tag.null
+  }
+
+  /// Appends bytes of the values that were added to others.
+  func append(_ range: Range<Int>, to other: inout ByteWriter) { other.append(writer, range) }
+
+  /// Forgets the values that were added, also one of which only a beginning was, and keeps the room.
+  mutating func removeAll() {
+    writer.removeAll()
+    depth = 0
+  }
+
   /// The bytes with which all texts begin that begin with a text.
   ///
   /// With the order of ``Collation`` that is whatever accents and capitals they have.
@@ -239,11 +256,13 @@ extension CollationKey {
 
   /// A text's UTF-8, so that no end is found in it.
   private mutating func appendEscaped(_ text: Span<UInt8>) {
-    for index in text.indices {
-      let byte = text[index]
-      writer.append(byte)
-      if byte == 0 { writer.append(0xFF as UInt8) }
+    var start = 0
+    for index in text.indices where text[index] == 0 {
+      writer.append(text.extracting(start..<index + 1))
+      writer.append(0xFF as UInt8)
+      start = index + 1
     }
+    writer.append(text.extracting(start..<text.count))
   }
 }
 

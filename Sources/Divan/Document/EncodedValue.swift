@@ -87,13 +87,7 @@ extension EncodedValue {
 
   /// Where in ``bytes`` the value of the property `key` lies, or nil if there is none.
   package func propertyRange(_ key: Span<UInt8>) throws(DatabaseError) -> Range<Int>? {
-    let found = bytes.withSpan { bytes -> ValueFormat.Found in
-      guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count) else {
-        return bytes.count > 0 && bytes[0] & 0xF0 != ValueFormat.Tag.object ? .missing : .damaged
-      }
-      return object.isObject ? ValueFormat.property(key, of: object, in: bytes) : .missing
-    }
-    return try EncodedValue.range(found)
+    try EncodedValue.range(bytes.withSpan { ValueFormat.property(key, of: $0) })
   }
 
   /// The element at `index`, or nil if there is none or this is no array.
@@ -184,6 +178,25 @@ extension EncodedValue {
 }
 
 extension ValueFormat {
+  /// The value of the property `key` of the value that `bytes` are; there is none if that is no object.
+  static func property(_ key: Span<UInt8>, of bytes: Span<UInt8>) -> Found {
+    guard let object = container(bytes, at: 0, end: bytes.count) else {
+      return bytes.count > 0 && bytes[0] & 0xF0 != Tag.object ? .missing : .damaged
+    }
+    return object.isObject ? property(key, of: object, in: bytes) : .missing
+  }
+
+  /// What a path leads to in the value that `bytes` are.
+  static func value(at path: [String], of bytes: Span<UInt8>) -> Found {
+    var (start, end) = (0, bytes.count)
+    for name in path {
+      let found = withUTF8(of: name) { property($0, of: bytes.extracting(start..<end)) }
+      guard case .at(let valueStart, let valueEnd) = found else { return found }
+      (start, end) = (start + valueStart, start + valueEnd)
+    }
+    return .at(start, end: end)
+  }
+
   /// The integer that fills `range`, if it is one that fits `Int64`.
   static func int64(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
     guard !range.isEmpty else { return nil }

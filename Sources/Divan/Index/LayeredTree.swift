@@ -122,6 +122,11 @@ extension LayeredTree {
     overlay.set(key, value)
   }
 
+  /// Gives many keys values, as ``BTree/set(_:_:)-(EntryBatch,_)`` does.
+  mutating func set(_ batch: borrowing EntryBatch, _ range: Range<Int>) {
+    overlay.set(batch, range)
+  }
+
   /// Removes `key`.
   ///
   /// - Parameters:

@@ -30,7 +30,7 @@ extension Node {
   ///
   /// Pages grow in steps of an eighth: a leaf that was just split costs what it holds, at the price
   /// of a few copies until it is full.
-  private static func capacity(for needed: Int, limit: Int) -> Int {
+  static func capacity(for needed: Int, limit: Int) -> Int {
     let step = max(limit / 8, 1)
     return max(needed, min(limit, (needed + step - 1) / step * step))
   }

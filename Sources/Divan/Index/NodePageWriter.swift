@@ -178,6 +178,26 @@ extension NodePageWriter {
     setPrefix(page.commonPrefixLength(in: 0..<page.count))
   }
 
+  /// Fills an empty page with `count` entries in the order of their keys, which must fit.
+  ///
+  /// `entry` is asked for one after the other by its number, and hands its key and value on.
+  @inline(__always)
+  func fill(count: Int, _ entry: (Int, (LentBytes, LentBytes) -> Void) -> Void) {
+    assert(page.count == 0)
+    var start = page.heapStart
+    let slots = NodePage.headerSize + 4 * count
+    for number in 0..<count {
+      entry(number) { key, value in
+        start -= NodeEntry.size(keyLength: key.count, valueLength: value.count)
+        write(key, value, at: start)
+      }
+      set16(slots + 2 * number, start)
+    }
+    set16(0, count)
+    set16(2, start)
+    setPrefix(page.commonPrefixLength(in: 0..<count))
+  }
+
   /// Adds the entries of `range` of another page behind those that are here.
   ///
   /// They must fit, and ``setPrefix(_:)`` must follow.

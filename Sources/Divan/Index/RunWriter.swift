@@ -40,6 +40,9 @@ struct RunWriter {
 }
 
 extension RunWriter {
+  /// Whether nothing was added.
+  var isEmpty: Bool { count == 0 }
+
   /// Adds an entry, whose key must be greater than all before.
   ///
   /// - Precondition: it is no longer than ``BTree/entryLimit(pageSize:)``.
@@ -54,6 +57,13 @@ extension RunWriter {
   mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LogError) {
     try LentBytes.lend(key) { (key) throws(LogError) in
       try LentBytes.lend(value) { (value) throws(LogError) in try append(key, value) }
+    }
+  }
+
+  /// Adds entries that stand side by side, of which the keys that are gone have empty values and may be left out.
+  mutating func append(_ entries: LeafStretch, keepsTombstones: Bool) throws(LogError) {
+    try entries.forEach { (key, value) throws(LogError) in
+      if keepsTombstones || value.count > 0 { try append(key, value) }
     }
   }
 

@@ -85,8 +85,8 @@ public struct Configuration: Sendable {
   /// The rows of a view are written to its file when more documents than this were mapped since, and a quarter as many
   /// as there are rows; at closing, a tenth of this and a sixteenth.
   package var viewSavingMinimum = 1000
-  /// How many documents are read at once while an index is made, before they are added.
-  package var indexBatchSize = 4096
+  /// How many documents are read at most while an index is made, before they are added.
+  package var indexBatchSize = 1 << 20
 
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.

@@ -35,7 +35,7 @@ extension DocumentEntry {
   private static let traitsShift: UInt8 = 3
 
   /// The entry of a document whose newest record stands at a place.
-  init(_ record: DocumentRecord, at locator: RecordLocator) {
+  init(_ record: some DocumentContent, at locator: RecordLocator) {
     self.init(
       revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
       locator: locator)

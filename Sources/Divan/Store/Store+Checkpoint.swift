@@ -171,24 +171,32 @@ extension Store {
   ) throws(DatabaseError) -> RunSummary? {
     var entries = tree.entriesToWrite(mergingNewestRuns: count)
     let keyCount = tree.runs.prefix(count).reduce(tree.frozenCount) { $0 + $1.count }
-    var writer: RunWriter?
-    while let entry = try next(&entries, in: state) {
-      if writer == nil {
-        writer = RunWriter(
-          pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
-        ) { (page) throws(LogError) in try sink.append(page) }
+    var writer = RunWriter(
+      pageSize: CheckpointHeader.pageSize, filteredKeys: isFiltered ? keyCount : 0
+    ) { (page) throws(LogError) in try sink.append(page) }
+    while true {
+      while let stretch = try repairing(
+        state, { () throws(PageError) in try entries.nextStretch() })
+      {
+        try translating { () throws(LogError) in
+          try writer.append(stretch, keepsTombstones: entries.keepsTombstones)
+        }
       }
-      try translating { () throws(LogError) in try writer?.append(entry) }
+      let entry = try repairing(state) { () throws(PageError) in try entries.next() }
+      guard let entry else { break }
+      try translating { () throws(LogError) in try writer.append(entry) }
     }
-    return try translating { () throws(LogError) in try writer?.finish() }
+    guard !writer.isEmpty else { return nil }
+    return try translating { () throws(LogError) in try writer.finish() }
   }
 
-  private func next(
-    _ entries: inout LayeredScan, in state: StoreState
-  ) throws(DatabaseError) -> IndexEntry? {
+  /// Reads the index, and rebuilds from the log a page of it that proves bad.
+  private func repairing<R>(
+    _ state: StoreState, _ body: () throws(PageError) -> R
+  ) throws(DatabaseError) -> R {
     while true {
       do throws(PageError) {
-        return try entries.next()
+        return try body()
       } catch {
         try repairIndex(error, in: state)
       }

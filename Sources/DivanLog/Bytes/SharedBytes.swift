@@ -45,11 +45,14 @@ extension SharedBytes {
       owner: block)
   }
 
+  /// Copies `bytes` into memory of its own.
+  package init(copying bytes: Span<UInt8>) {
+    self = unsafe bytes.withUnsafeBytes { unsafe SharedBytes(copying: $0) }
+  }
+
   /// The UTF-8 bytes of a text.
   package init(utf8 text: String) {
-    self = withUTF8(of: text) { bytes in
-      unsafe bytes.withUnsafeBytes { unsafe SharedBytes(copying: $0) }
-    }
+    self = withUTF8(of: text) { SharedBytes(copying: $0) }
   }
 
   /// Whether these are the UTF-8 bytes of `text`.

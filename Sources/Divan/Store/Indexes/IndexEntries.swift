@@ -109,39 +109,28 @@ extension IndexEntries {
     }
   }
 
-  /// The same as keys have them, and whether one of the values is null.
-  private static func indexedValues(
-    _ index: DocumentIndex, of body: EncodedValue
-  ) -> [(value: IndexedValue, hasNull: Bool)] {
-    guard index.paths.count == 1, !index.eachElement else {
-      return values(index, of: body).map {
-        (IndexedValue(joining: $0), $0.contains(where: \.isNull))
-      }
-    }
-    // Nothing is decoded where one value is looked at as it is stored.
-    guard let first = first(index, of: body), let value = try? IndexedValue(first) else {
-      return []
-    }
-    return [(value, first.isNull)]
-  }
-
   /// The keys of all entries that documents have in some indexes, and which of these no other document may have.
   static func entries(
     _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
+    var batch = EntryBatch()
+    for (number, kept) in indexes.enumerated() {
+      var maker = IndexKeyMaker(kept)
+      id.withSpan { maker.addEntries(of: body, id: $0, source: UInt32(number), to: &batch) }
+    }
+    batch.sort()
     var keys = IndexedKeys()
     var all: [[UInt8]] = []
-    for kept in indexes {
-      let prefix = prefix(kept.number)
-      for (value, hasNull) in indexedValues(kept.index, of: body) {
-        let start = prefix + value.bytes
-        all.append(start + id.array)
-        guard kept.index.isUnique else { continue }
-        // Any number of documents may have null.
-        if !hasNull { keys.unique[start] = kept.index.name }
+    all.reserveCapacity(batch.count)
+    for (index, place) in batch.places.enumerated() {
+      batch.withEntry(index) { key, _ in
+        all.append(key.array)
+        guard place.uniqueSize > 0 else { return }
+        keys.unique[key.prefix(Int(place.uniqueSize)).array] =
+          indexes[Int(place.source)].index.name
       }
     }
-    keys.all = IndexKeySet(all)
+    keys.all = IndexKeySet(ascending: all)
     return keys
   }
 

@@ -14,6 +14,9 @@ struct IndexKeySet: Sendable {
     }
   }
 
+  /// Takes keys that are in their order, each once.
+  init(ascending keys: [[UInt8]]) { self.keys = keys }
+
   var count: Int { keys.count }
 
   private static func isBefore(_ a: [UInt8], _ b: [UInt8]) -> Bool {

@@ -21,22 +21,24 @@ struct IndexedValue: Hashable, Sendable {
 
   init(_ value: Value) { self.init(whole: IndexedValue.whole(value)) }
 
-  /// A value in its stored form.
-  init(_ value: EncodedValue) throws(DatabaseError) {
-    self.init(whole: try CollationKey.bytes(of: value, .bytes))
-  }
-
   /// Several values, the one that decides about the order first.
   init(joining values: [Value]) { self.init(whole: IndexedValue.whole(joining: values)) }
 
   private init(whole: [UInt8]) {
     isCut = whole.count > IndexedValue.cutSize
-    if isCut {
-      let rest = SharedBytes(copying: Array(whole[IndexedValue.cutSize...]))
-      bytes = whole.prefix(IndexedValue.cutSize) + SHA256.digest(of: rest).bytes
-    } else {
-      bytes = whole
-    }
+    var writer = ByteWriter(capacity: whole.count)
+    writer.append(whole)
+    IndexedValue.cut(&writer, from: 0)
+    bytes = writer.array
+  }
+
+  /// Cuts the bytes of all values of a key, which begin at an offset and go to the end.
+  static func cut(_ key: inout ByteWriter, from offset: Int) {
+    let end = offset + cutSize
+    guard key.count > end else { return }
+    let digest = key.withSpan { SHA256.digest(of: $0.extracting(droppingFirst: end)) }
+    key.truncate(to: end)
+    key.append(digest.bytes)
   }
 
   /// The bytes of a value of which nothing is cut off.

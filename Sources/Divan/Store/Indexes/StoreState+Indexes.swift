@@ -116,8 +116,10 @@ extension StoreState {
     from old: IndexKeySet, to new: IndexKeySet, of id: SharedBytes
   ) {
     for key in old.subtracting(new) { catalog.remove(key.span) }
+    // An index that is being made may lack what the document should have had: whoever makes it leaves to others what they change.
+    let isWhole = indexes.allSatisfy(\.isReady)
     let value = [UInt8(id.count)]
-    for key in new.subtracting(old) { catalog.set(key.span, value.span) }
+    for key in isWhole ? new.subtracting(old) : new { catalog.set(key.span, value.span) }
   }
 
   /// All keys that some indexes have of a document, looked for one after the other: for documents that cannot

@@ -1,0 +1,174 @@
+import DivanLog
+
+/// Makes the entries that an index should have of documents, in memory that it uses again for the next one.
+///
+/// Properties are looked at as they are stored; nothing is decoded.
+struct IndexKeyMaker: ~Copyable {
+  private let kept: KeptIndex
+  private let path: [String]
+  private let furtherPaths: [[String]]
+  private let isPartial: Bool
+  private let prefix: [UInt8]
+  /// The values of the first property.
+  private var values: IndexedElements
+  /// The values of the further properties, one behind the other.
+  private var further = CollationKey(.bytes)
+  private var hasFurtherNull = false
+
+  init(_ kept: KeptIndex) {
+    self.kept = kept
+    path = kept.index.path
+    furtherPaths = Array(kept.index.paths.dropFirst())
+    isPartial = !kept.index.conditions.isEmpty
+    prefix = IndexEntries.prefix(kept.number)
+    values = IndexedElements(splitsArrays: kept.index.eachElement)
+  }
+
+  /// Adds the entries of a document with these properties to a batch, which may get the same one several times.
+  ///
+  /// There are none if the document does not fulfil the index's conditions, or lacks the first property, or has bytes that
+  /// are no values where the index looks.
+  mutating func addEntries(
+    of body: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
+  ) {
+    if isPartial {
+      guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
+    }
+    guard body.bytes.withSpan({ read($0) }) else { return }
+    var start = 0
+    for number in 0..<values.ends.count {
+      let end = values.ends[number]
+      let hasNull = hasFurtherNull || values.isNull(start..<end)
+      batch.append(value: UInt8(id.count), source: source) { key in
+        let keyStart = key.count
+        key.append(prefix)
+        values.keys.append(start..<end, to: &key)
+        further.append(0..<further.count, to: &key)
+        IndexedValue.cut(&key, from: keyStart + prefix.count)
+        let uniqueSize = key.count - keyStart
+        key.append(id)
+        guard kept.index.isUnique else { return 0 }
+        // Any number of documents may have null.
+        return hasNull ? 0 : uniqueSize
+      }
+      start = end
+    }
+  }
+
+  /// Reads what the index looks at; false if the document has no entry.
+  private mutating func read(_ body: Span<UInt8>) -> Bool {
+    guard case .at(let start, let end) = ValueFormat.value(at: path, of: body),
+      values.read(body.extracting(start..<end))
+    else { return false }
+    further.removeAll()
+    hasFurtherNull = false
+    for path in furtherPaths {
+      switch ValueFormat.value(at: path, of: body) {
+      case .damaged: return false
+      case .missing:
+        further.addNull()
+        hasFurtherNull = true
+      case .at(let start, let end):
+        let offset = further.count
+        guard ValueReader.read(body.extracting(start..<end), into: &further) == nil else {
+          return false
+        }
+        if further.isNull(offset..<further.count) { hasFurtherNull = true }
+      }
+    }
+    return true
+  }
+}
+
+/// The bytes of a value for keys, or those of each element of an array, one behind the other.
+private struct IndexedElements: ~Copyable {
+  private(set) var keys = CollationKey(.bytes)
+  /// Where the bytes of each end.
+  private(set) var ends: [Int] = []
+  private let splitsArrays: Bool
+  /// Whether the value is an array that is taken apart.
+  private var isSplit = false
+  private var depth = 0
+
+  init(splitsArrays: Bool) { self.splitsArrays = splitsArrays }
+
+  /// Reads a value in its stored form; false if it is none.
+  mutating func read(_ value: Span<UInt8>) -> Bool {
+    keys.removeAll()
+    ends.removeAll(keepingCapacity: true)
+    isSplit = false
+    depth = 0
+    return ValueReader.read(value, into: &self) == nil
+  }
+
+  /// Whether the bytes of a value are those of null.
+  func isNull(_ range: Range<Int>) -> Bool { keys.isNull(range) }
+
+  /// Notes the end of a value, unless it is within another.
+  private mutating func endOne() { if depth == (isSplit ? 1 : 0) { ends.append(keys.count) } }
+
+  /// Whether a container ends that is a value, and not the array that is taken apart.
+  private mutating func leave() -> Bool {
+    depth -= 1
+    return !isSplit || depth > 0
+  }
+}
+
+extension IndexedElements: ValueSink {
+  mutating func addNull() {
+    keys.addNull()
+    endOne()
+  }
+
+  mutating func add(_ value: Bool) {
+    keys.add(value)
+    endOne()
+  }
+
+  mutating func add(_ value: Int64) {
+    keys.add(value)
+    endOne()
+  }
+
+  mutating func add(unsigned value: UInt64) {
+    keys.add(unsigned: value)
+    endOne()
+  }
+
+  mutating func add(_ value: Double) {
+    keys.add(value)
+    endOne()
+  }
+
+  mutating func add(text: Span<UInt8>) {
+    keys.add(text: text)
+    endOne()
+  }
+
+  mutating func addKey(_ key: Span<UInt8>, source: Int) { keys.addKey(key, source: source) }
+
+  mutating func beginArray() {
+    if splitsArrays, depth == 0 { isSplit = true } else { keys.beginArray() }
+    depth += 1
+  }
+
+  mutating func endArray() {
+    guard leave() else { return }
+    keys.endArray()
+    endOne()
+  }
+
+  mutating func beginObject() {
+    keys.beginObject()
+    depth += 1
+  }
+
+  mutating func endObject() -> DuplicateKey? {
+    _ = leave()
+    let duplicate = keys.endObject()
+    endOne()
+    return duplicate
+  }
+
+  var isTooLarge: Bool { false }
+}
