@@ -239,11 +239,13 @@ extension CollationKey {
 
   /// A text's UTF-8, so that no end is found in it.
   private mutating func appendEscaped(_ text: Span<UInt8>) {
-    for index in text.indices {
-      let byte = text[index]
-      writer.append(byte)
-      if byte == 0 { writer.append(0xFF as UInt8) }
+    var start = 0
+    for index in text.indices where text[index] == 0 {
+      writer.append(text.extracting(start...index))
+      writer.append(0xFF as UInt8)
+      start = index + 1
     }
+    writer.append(text.extracting(start..<text.count))
   }
 }
 

@@ -51,6 +51,37 @@ struct ScanRange: Sendable {
   }
 }
 
+extension NodePage {
+  /// Where a bound is among a leaf's entries.
+  func position(of bound: KeyBound, isUpper: Bool) -> Int {
+    switch bound {
+    case .unbounded: isUpper ? count : 0
+    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
+    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+    }
+  }
+
+  /// Where an upper bound is among a leaf's entries; `start` if it is before that.
+  func end(of upper: KeyBound, from start: Int) -> Int {
+    guard upper.key != nil else { return count }
+    // Most ranges have few entries, and need no second search.
+    let few = min(start + 4, count)
+    for index in start..<few where isKey(index, beyond: upper) { return index }
+    // Of most others all that follows in the leaf is meant.
+    guard few < count, isKey(count - 1, beyond: upper) else { return count }
+    return position(of: upper, isUpper: true)
+  }
+
+  /// Whether the key of an index is beyond an upper bound.
+  func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
+    switch bound {
+    case .unbounded: false
+    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
+    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
+    }
+  }
+}
+
 /// The part of one leaf that a scan gives.
 struct LeafWindow {
   /// The next entry's index; in a descending scan, one more.
@@ -60,18 +91,8 @@ struct LeafWindow {
   let isLast: Bool
 
   init(_ page: NodePage, _ range: ScanRange) {
-    let low =
-      switch range.lower {
-      case .unbounded: 0
-      case .inclusive(let key): key.lend { page.lowerBound(of: $0) }
-      case .exclusive(let key): key.lend { page.upperBound(of: $0) }
-      }
-    let high =
-      switch range.upper {
-      case .unbounded: page.count
-      case .inclusive(let key): key.lend { page.upperBound(of: $0) }
-      case .exclusive(let key): key.lend { page.lowerBound(of: $0) }
-      }
+    let low = page.position(of: range.lower, isUpper: false)
+    let high = page.end(of: range.upper, from: low)
     if range.descending {
       position = max(low, high)
       end = low

@@ -7,9 +7,12 @@ extension LayeredTree {
   /// Between bounds in one leaf it is nearly exact; elsewhere it takes all leaves to be as full as their neighbours.
   func estimatedCount(from lower: KeyBound, to upper: KeyBound) throws(PageError) -> Int {
     var count = 0.0
-    for tree in [overlay, frozen].compactMap({ $0 }) where !tree.isEmpty {
+    func add(_ tree: BTree) {
+      guard !tree.isEmpty else { return }
       count += tree.share(between: lower, upper) * Double(tree.count)
     }
+    add(overlay)
+    if let frozen { add(frozen) }
     for run in runs {
       count += try run.share(between: lower, upper, mergeCount: mergeCount) * Double(run.count)
     }
@@ -18,24 +21,6 @@ extension LayeredTree {
 }
 
 extension NodePage {
-  /// Where a bound is among a leaf's entries.
-  private func position(of bound: KeyBound, isUpper: Bool) -> Int {
-    switch bound {
-    case .unbounded: isUpper ? count : 0
-    case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
-    case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
-    }
-  }
-
-  /// Whether the key of an index is beyond an upper bound.
-  private func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
-    switch bound {
-    case .unbounded: false
-    case .inclusive(let end): end.lend { key(index).compare($0) > 0 }
-    case .exclusive(let end): end.lend { key(index).compare($0) >= 0 }
-    }
-  }
-
   /// The share of a leaf's entries that comes before a bound.
   fileprivate func share(before bound: KeyBound, isUpper: Bool) -> Double {
     Double(position(of: bound, isUpper: isUpper)) / Double(max(1, count))
@@ -44,11 +29,7 @@ extension NodePage {
   /// The share of a leaf's entries that lies between two bounds.
   fileprivate func share(between lower: KeyBound, _ upper: KeyBound) -> Double {
     let start = position(of: lower, isUpper: false)
-    var end = start
-    // Most ranges have few entries, and need no second search.
-    while end < count, end < start + 4, !isKey(end, beyond: upper) { end += 1 }
-    if end == start + 4 { end = position(of: upper, isUpper: true) }
-    return Double(end - start) / Double(max(1, count))
+    return Double(end(of: upper, from: start) - start) / Double(max(1, count))
   }
 
   /// Which child a bound leads to.

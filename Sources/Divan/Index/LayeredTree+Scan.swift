@@ -6,9 +6,12 @@ extension LayeredTree {
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> LayeredScan {
-    let trees = [overlay, frozen].compactMap { tree -> BTreeScan? in
-      guard let tree, !tree.isEmpty else { return nil }
-      return tree.scan(from: lower, to: upper, descending: descending)
+    var trees: [BTreeScan] = []
+    if !overlay.isEmpty {
+      trees.append(overlay.scan(from: lower, to: upper, descending: descending))
+    }
+    if let frozen, !frozen.isEmpty {
+      trees.append(frozen.scan(from: lower, to: upper, descending: descending))
     }
     let runs = self.runs.map {
       $0.scan(from: lower, to: upper, descending: descending, mergeCount: mergeCount)
@@ -41,7 +44,7 @@ struct LayeredScan {
   private var trees: [BTreeScan]
   /// The layers below them, topmost first.
   private var runs: [RunScan]
-  /// The next entry of each layer.
+  /// The next entry of each layer; empty if there is one only, which leads for ever.
   private var fronts: [Front]
   /// The layer that is followed; its front is not fetched.
   private var leader: Int?
@@ -63,9 +66,14 @@ struct LayeredScan {
     self.runs = runs
     self.descending = descending
     self.keepsTombstones = keepsTombstones
-    fronts = Array(repeating: .notFetched, count: trees.count + runs.count)
-    // A layer that is alone leads for ever.
-    leader = fronts.count == 1 ? 0 : nil
+    let count = trees.count + runs.count
+    fronts = count > 1 ? Array(repeating: .notFetched, count: count) : []
+    leader = count == 1 ? 0 : nil
+  }
+
+  /// A walk over nothing.
+  static var empty: LayeredScan {
+    LayeredScan([], [], descending: false, keepsTombstones: false)
   }
 
   /// The next entry, or nil at the end.
@@ -78,6 +86,7 @@ struct LayeredScan {
 
   private mutating func nextOfAll() throws(PageError) -> IndexEntry? {
     if let leader {
+      guard !fronts.isEmpty else { return try fetch(leader) }
       if let entry = try fetch(leader) {
         guard let limit, !comesBefore(entry.key, limit) else { return entry }
         fronts[leader] = .entry(entry)

@@ -39,6 +39,7 @@ struct RunScan {
     self.run = run
     self.mergeCount = mergeCount
     self.range = range
+    path.reserveCapacity(run.summary.height)
     move = .down(run.summary.root, level: run.summary.height, isFirst: true)
   }
 

@@ -28,7 +28,9 @@ struct PropertyConditions {
   /// Whether entries with null stand for documents without the property, too: so they do for all properties of an index
   /// but the first, without which a document has no entry.
   let nullIsMissing: Bool
-  private var equals: (part: Int, values: [Value])?
+  private var equal: (part: Int, value: Value)?
+  /// Values one of which is meant; there may be none, but not just one.
+  private var set: (part: Int, values: [Value])?
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
   private var upper: IndexRange.End?
@@ -42,9 +44,11 @@ struct PropertyConditions {
   mutating func add(_ test: FilterTest, part: Int) {
     switch test {
     case .equal(let value) where nullIsMissing || !value.isNull:
-      if equals == nil || equals.map({ $0.values.count > 1 }) ?? false { equals = (part, [value]) }
+      // One value is less than several, and more than none.
+      if equal == nil, set?.values.isEmpty != true { equal = (part, value) }
     case .oneOf(let values) where nullIsMissing || !values.contains(where: \.isNull):
-      if equals == nil { equals = (part, values) }
+      guard equal == nil, set == nil else { break }
+      if values.count == 1 { equal = (part, values[0]) } else { set = (part, values) }
     case .text(.beginning, let text, []): if prefix == nil { prefix = (part, text) }
     case .order(let order, let value) where !value.isNull:
       bounds.insert(part)
@@ -65,17 +69,16 @@ struct PropertyConditions {
 
   /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
   var lookup: (ranges: [IndexRange.Kind], answered: FilterPartSet)? {
-    if let equals {
-      let answered = FilterPartSet(equals.part)
-      if equals.values.count == 1 {
-        return (equals.values[0].isNotANumber ? [] : [.equal(equals.values[0])], answered)
-      }
+    // Nothing is equal to what is no number.
+    if let equal {
+      return (equal.value.isNotANumber ? [] : [.equal(equal.value)], FilterPartSet(equal.part))
+    }
+    if let set {
       var seen: Set<[UInt8]> = []
-      // Nothing is equal to what is no number.
-      let distinct = equals.values.filter {
+      let distinct = set.values.filter {
         !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
       }
-      return (distinct.map { .equal($0) }, answered)
+      return (distinct.map { .equal($0) }, FilterPartSet(set.part))
     }
     if let prefix { return ([.prefix(prefix.text)], FilterPartSet(prefix.part)) }
     if bounds.isEmpty { return nil }

@@ -7,44 +7,56 @@
 ///   fulfils the `answered` parts.
 struct IndexMatch {
   let kept: KeptIndex
-  private(set) var ranges: [[IndexRange.Kind]] = [[]]
+  private(set) var ranges = IndexMatch.everything
   /// The parts of the filter that need not be asked again.
   private(set) var answered: FilterPartSet
   /// Whether documents that have no entry cannot fulfil the filter.
-  private(set) var isWhole: Bool
+  fileprivate(set) var isWhole: Bool
+
+  /// Whether all that is found has the same values, so that it comes in the order of IDs.
+  var isOneValue: Bool {
+    ranges.count == 1 && ranges[0].count == kept.index.paths.count
+      && ranges[0].allSatisfy(\.isOneValue)
+  }
 
   /// How many of the first properties have one value.
   var equalCount: Int {
     ranges.count == 1 ? ranges[0].prefix { $0.isOneValue }.count : 0
   }
 
+  /// One range, in which every entry is.
+  private static let everything: [[IndexRange.Kind]] = [[]]
   /// Sets of values for several properties are not multiplied to more ranges than that.
   private static let productLimit = 256
 }
 
 extension FilterParts {
-  /// What an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the elements of
-  /// arrays and several parts ask for any of these.
-  func matches(_ kept: KeptIndex) -> [IndexMatch] {
+  /// Adds what an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the
+  /// elements of arrays and several parts ask for any of these.
+  ///
+  /// What leaves out documents without entries is added only if these may come behind all others.
+  func addMatches(_ kept: KeptIndex, mayLackDocuments: Bool, to matches: inout [IndexMatch]) {
     let index = kept.index
     var answered = FilterPartSet()
     for condition in index.conditions {
-      guard imply(condition) else { return [] }
+      guard imply(condition) else { return }
       for (number, part) in parts.enumerated() where part.isSame(as: condition) {
         answered.insert(number)
       }
     }
     guard index.eachElement else {
-      var match = IndexMatch(kept: kept, answered: answered, isWhole: implyProperty(index.paths[0]))
+      var match = IndexMatch(kept: kept, answered: answered, isWhole: false)
       match.extend(from: 0, parts)
-      return [match]
+      match.isWhole = match.isWhole || implyProperty(index.paths[0])
+      if match.isWhole || mayLackDocuments { matches.append(match) }
+      return
     }
-    return parts.enumerated().compactMap { number, part in
+    for (number, part) in parts.enumerated() {
       guard case .anyElement(let path, let condition) = part, path.leads(to: index.paths[0]) else {
-        return nil
+        continue
       }
       var match = IndexMatch(kept: kept, answered: answered, isWhole: true)
-      return match.extend(byElement: condition, number, parts) ? match : nil
+      if match.extend(byElement: condition, number, parts) { matches.append(match) }
     }
   }
 }
@@ -63,7 +75,9 @@ extension IndexMatch {
       guard let (found, answered) = conditions.lookup,
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
-      ranges = ranges.flatMap { range in found.map { range + [$0] } }
+      let isFirst = ranges.count == 1 && ranges[0].isEmpty
+      ranges =
+        isFirst ? found.map { [$0] } : ranges.flatMap { range in found.map { range + [$0] } }
       self.answered.formUnion(answered)
       // Null is in none of these ranges, and what is missing in none of an index's first property.
       isWhole = true

@@ -16,7 +16,7 @@ final class QueryRun {
   let view: StoreView
   let query: QueryCore
   let plan: QueryPlan
-  let tally = QueryTally()
+  var tally = QueryTally()
   /// What is left to be asked; nil if the access has answered everything.
   let filter: CompiledFilter?
   private let sorts: SortKeys
@@ -39,7 +39,7 @@ final class QueryRun {
 }
 
 /// What a run has done.
-final class QueryTally {
+struct QueryTally {
   var candidates = 0
   var entriesRead = 0
   var documentsRead = 0

@@ -3,17 +3,26 @@ import DivanLog
 /// The IDs of the documents of an index that are in a range, each once.
 struct IndexEntryCursor {
   private let view: StoreView
-  private let kept: KeptIndex
-  private let range: IndexRange
-  /// Nil if nothing can be in the range.
-  private let keys: IndexKeyRange?
-  /// Whether every entry that is met is meant.
-  private let isExact: Bool
-  private var scan: LayeredScan
+  private var scan = LayeredScan.empty
+  /// What is known of entries about which only their documents do; nil if every entry that is met is meant.
+  private let asked: Asked?
   /// What is found of a version that has no index of its own; there is nothing to scan then.
   private var computed: ArraySlice<SharedBytes> = []
   /// Those that were given, where a document may have several entries.
   private var seen: Set<[UInt8]>?
+
+  /// What documents are asked about values that are cut.
+  private final class Asked {
+    let index: DocumentIndex
+    let range: IndexRange
+    let keys: IndexKeyRange
+
+    init(_ index: DocumentIndex, _ range: IndexRange, _ keys: IndexKeyRange) {
+      self.index = index
+      self.range = range
+      self.keys = keys
+    }
+  }
 
   /// - Throws: `notFound` if there is no such index, or it is not whole yet; `invalidQuery` if it cannot be asked for
   ///   the range.
@@ -24,7 +33,7 @@ struct IndexEntryCursor {
   }
 
   /// The same of an index that can be used.
-  init(
+  private init(
     _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
     try self.init(
@@ -37,22 +46,16 @@ struct IndexEntryCursor {
     descending: Bool
   ) throws(DatabaseError) {
     self.view = view
-    self.range = range
-    self.kept = kept
-    self.keys = keys
-    isExact = keys?.isExact ?? true
-    if view.past != nil {
-      let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
-      computed = ArraySlice(descending ? found.reversed() : found)
-    }
-    if view.past == nil, let keys {
-      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
-    } else {
-      let nowhere = IndexEntries.prefix(kept.number)
-      scan = view.state.catalog.scan(from: .inclusive(nowhere), to: .exclusive(nowhere))
-    }
+    asked = keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) }
     // Only the first property can have several values.
     seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
+    guard let keys else { return }
+    if view.past == nil {
+      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
+    } else {
+      let found = try view.computedEntries(of: kept, range)
+      computed = ArraySlice(descending ? found.reversed() : found)
+    }
   }
 
   /// The next ID.
@@ -70,7 +73,7 @@ struct IndexEntryCursor {
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     var count = 0
-    guard view.past == nil, keys != nil, seen == nil, isExact else {
+    guard computed.isEmpty, seen == nil, asked == nil else {
       while try nextFound() != nil { count += 1 }
       return count
     }
@@ -93,22 +96,23 @@ struct IndexEntryCursor {
 
   private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
   {
-    guard view.past == nil, keys != nil else { return computed.popFirst().map { (.empty, $0) } }
     while let item = try view.step(&scan) {
       guard let found = IndexEntries.read(item) else { throw noEntry }
-      guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
-      if try isMeant(found.id, found.value) { return found }
+      guard let asked, asked.keys.mustAskDocument(about: found.value) else { return found }
+      if try isMeant(found.id, found.value, asked) { return found }
     }
-    return nil
+    return computed.popFirst().map { (.empty, $0) }
   }
 
   /// Asks the document about values that are cut.
-  private func isMeant(_ id: SharedBytes, _ value: SharedBytes) throws(DatabaseError) -> Bool {
+  private func isMeant(
+    _ id: SharedBytes, _ value: SharedBytes, _ asked: Asked
+  ) throws(DatabaseError) -> Bool {
     let text = try text(of: id)
     guard let entry = try view.entry(text), !entry.isDeleted else { return false }
     let body = EncodedValue(try view.winningRecord(of: entry, text).body)
-    return IndexEntries.values(kept.index, of: body).contains {
-      range.contains($0) && IndexedValue(joining: $0).bytes == value.array
+    return IndexEntries.values(asked.index, of: body).contains {
+      asked.range.contains($0) && IndexedValue(joining: $0).bytes == value.array
     }
   }
 

@@ -17,16 +17,20 @@ struct IndexKeyRange {
   init?(_ range: IndexRange, of kept: KeptIndex) throws(DatabaseError) {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
-    var prefix = IndexEntries.prefix(kept.number)
-    var equal: [Value] = []
-    for case .equal(let value) in range.parts { equal.append(value) }
-    guard equal.count < kept.index.paths.count else {
+    let prefix = kept.keyPrefix
+    var common: [UInt8] = []
+    var equalCount = 0
+    for case .equal(let value) in range.parts {
+      let bytes = IndexedValue.whole(value)
+      if equalCount == 0 { common = bytes } else { common += bytes }
+      equalCount += 1
+    }
+    guard equalCount < kept.index.paths.count else {
       // A hash stands for what is cut off, and is the same if the values are.
-      prefix += IndexedValue(joining: equal).bytes
-      self.init(.inclusive(prefix), .end(ofPrefix: prefix), undecided: [])
+      let key = prefix + IndexedValue(whole: common).bytes
+      self.init(.inclusive(key), .end(ofPrefix: key), undecided: [])
       return
     }
-    let common = IndexedValue.whole(joining: equal)
     switch range.kind {
     case .all, .equal: self.init(prefix, beginningWith: common)
     case .prefix(let text):
