@@ -68,21 +68,24 @@ struct PropertyConditions {
   }
 
   /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
-  var lookup: (ranges: [IndexRange.Kind], answered: FilterPartSet)? {
+  var lookup: (PropertyLookup, answered: FilterPartSet)? {
     // Nothing is equal to what is no number.
     if let equal {
-      return (equal.value.isNotANumber ? [] : [.equal(equal.value)], FilterPartSet(equal.part))
+      return (
+        equal.value.isNotANumber ? .several([]) : .one(.equal(equal.value)),
+        FilterPartSet(equal.part)
+      )
     }
     if let set {
       var seen: Set<[UInt8]> = []
       let distinct = set.values.filter {
         !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
       }
-      return (distinct.map { .equal($0) }, FilterPartSet(set.part))
+      return (PropertyLookup(distinct.map { .equal($0) }), FilterPartSet(set.part))
     }
-    if let prefix { return ([.prefix(prefix.text)], FilterPartSet(prefix.part)) }
+    if let prefix { return (.one(.prefix(prefix.text)), FilterPartSet(prefix.part)) }
     if bounds.isEmpty { return nil }
-    return (isNothing ? [] : [.between(lower, upper)], bounds)
+    return (isNothing ? .several([]) : .one(.between(lower, upper)), bounds)
   }
 
   /// The end that leaves less of a range.
@@ -94,6 +97,27 @@ struct PropertyConditions {
     if a == b { return old.isIncluded ? new : old }
     return a.lexicographicallyPrecedes(b) == isUpper ? old : new
   }
+}
+
+/// The ranges in which an index can look up what is asked of one property.
+enum PropertyLookup {
+  case one(IndexRange.Kind)
+  /// None, or more than one; these are values.
+  case several([IndexRange.Kind])
+
+  init(_ values: [IndexRange.Kind]) {
+    self = values.count == 1 ? .one(values[0]) : .several(values)
+  }
+
+  var count: Int {
+    switch self {
+    case .one: 1
+    case .several(let values): values.count
+    }
+  }
+
+  /// Whether each of them is one value.
+  var areValues: Bool { if case .one(let range) = self { range.isOneValue } else { true } }
 }
 
 extension Value {

@@ -7,7 +7,7 @@
 ///   fulfils the `answered` parts.
 struct IndexMatch {
   let kept: KeptIndex
-  private(set) var ranges = IndexMatch.everything
+  private(set) var ranges = IndexRanges.one([])
   /// The parts of the filter that need not be asked again.
   private(set) var answered: FilterPartSet
   /// Whether documents that have no entry cannot fulfil the filter.
@@ -15,17 +15,15 @@ struct IndexMatch {
 
   /// Whether all that is found has the same values, so that it comes in the order of IDs.
   var isOneValue: Bool {
-    ranges.count == 1 && ranges[0].count == kept.index.paths.count
-      && ranges[0].allSatisfy(\.isOneValue)
+    guard case .one(let range) = ranges else { return false }
+    return range.count == kept.index.paths.count && range.allSatisfy(\.isOneValue)
   }
 
   /// How many of the first properties have one value.
   var equalCount: Int {
-    ranges.count == 1 ? ranges[0].prefix { $0.isOneValue }.count : 0
+    if case .one(let range) = ranges { range.prefix { $0.isOneValue }.count } else { 0 }
   }
 
-  /// One range, in which every entry is.
-  private static let everything: [[IndexRange.Kind]] = [[]]
   /// Sets of values for several properties are not multiplied to more ranges than that.
   private static let productLimit = 256
 }
@@ -75,13 +73,11 @@ extension IndexMatch {
       guard let (found, answered) = conditions.lookup,
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
-      let isFirst = ranges.count == 1 && ranges[0].isEmpty
-      ranges =
-        isFirst ? found.map { [$0] } : ranges.flatMap { range in found.map { range + [$0] } }
+      ranges.append(found)
       self.answered.formUnion(answered)
       // Null is in none of these ranges, and what is missing in none of an index's first property.
       isWhole = true
-      guard found.allSatisfy(\.isOneValue) else { return }
+      guard found.areValues else { return }
     }
   }
 
@@ -97,9 +93,44 @@ extension IndexMatch {
       conditions.add(test, part: number)
     }
     guard let (found, answered) = conditions.lookup else { return false }
-    ranges = found.map { [$0] }
+    ranges.append(found)
     if answered.count == inner.count { self.answered.insert(part) }
-    if found.allSatisfy(\.isOneValue) { extend(from: 1, parts) }
+    if found.areValues { extend(from: 1, parts) }
     return true
+  }
+}
+
+/// What is looked up in an index, which mostly is one range: of each what is asked of the first properties.
+enum IndexRanges: Sendable {
+  case one([IndexRange.Kind])
+  /// None, or more than one.
+  case several([[IndexRange.Kind]])
+}
+
+extension IndexRanges: RandomAccessCollection {
+  var startIndex: Int { 0 }
+  var endIndex: Int {
+    switch self {
+    case .one: 1
+    case .several(let ranges): ranges.count
+    }
+  }
+
+  subscript(number: Int) -> [IndexRange.Kind] {
+    switch self {
+    case .one(let range): range
+    case .several(let ranges): ranges[number]
+    }
+  }
+
+  /// Adds what is asked of one property more.
+  mutating func append(_ lookup: PropertyLookup) {
+    switch (self, lookup) {
+    case (.one(var range), .one(let last)):
+      range.append(last)
+      self = .one(range)
+    case (_, .one(let last)): self = .several(map { $0 + [last] })
+    case (_, .several(let all)): self = .several(flatMap { range in all.map { range + [$0] } })
+    }
   }
 }

@@ -89,7 +89,7 @@ extension Query {
   ) -> Query {
     let property = property(QuerySubject())
     var query = self
-    if let refusal = property.refusal { return filter(Filter(.refused(refusal))) }
+    if let refusal = property.refusal { return filter(Filter(.refused(refusal.error))) }
     query.core.sorts.append(
       QuerySort(
         path: property.path, descending: descending,

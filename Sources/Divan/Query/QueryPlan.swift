@@ -58,7 +58,7 @@ enum QueryAccess: Sendable {
 final class IndexAccess: Sendable {
   let kept: KeptIndex
   /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
-  let ranges: [[IndexRange.Kind]]
+  let ranges: IndexRanges
   /// Between which keys each of them lies, nil for one that has none; empty if that is not known yet.
   private let keys: [IndexKeyRange?]
   /// Whether all that is found has the same values, so that it comes in the order of IDs.

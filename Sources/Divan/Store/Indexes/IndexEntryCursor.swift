@@ -3,11 +3,11 @@ import DivanLog
 /// The IDs of the documents of an index that are in a range, each once.
 struct IndexEntryCursor {
   private let view: StoreView
-  private var scan = LayeredScan.empty
+  private var scan: LayeredScan
   /// What is known of entries about which only their documents do; nil if every entry that is met is meant.
   private let asked: Asked?
   /// What is found of a version that has no index of its own; there is nothing to scan then.
-  private var computed: ArraySlice<SharedBytes> = []
+  private var computed: ArraySlice<SharedBytes>
   /// Those that were given, where a document may have several entries.
   private var seen: Set<[UInt8]>?
 
@@ -45,17 +45,18 @@ struct IndexEntryCursor {
     _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?,
     descending: Bool
   ) throws(DatabaseError) {
+    if view.past == nil, let keys {
+      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
+      computed = []
+    } else {
+      let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
+      computed = ArraySlice(descending ? found.reversed() : found)
+      scan = .empty
+    }
     self.view = view
     asked = keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) }
     // Only the first property can have several values.
     seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
-    guard let keys else { return }
-    if view.past == nil {
-      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
-    } else {
-      let found = try view.computedEntries(of: kept, range)
-      computed = ArraySlice(descending ? found.reversed() : found)
-    }
   }
 
   /// The next ID.

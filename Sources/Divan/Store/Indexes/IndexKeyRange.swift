@@ -18,19 +18,22 @@ struct IndexKeyRange {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
     let prefix = kept.keyPrefix
-    var common: [UInt8] = []
+    var equal = CollationKey(.bytes, behind: prefix)
     var equalCount = 0
     for case .equal(let value) in range.parts {
-      let bytes = IndexedValue.whole(value)
-      if equalCount == 0 { common = bytes } else { common += bytes }
+      equal.append(value)
       equalCount += 1
     }
+    var key = equal.bytes
     guard equalCount < kept.index.paths.count else {
-      // A hash stands for what is cut off, and is the same if the values are.
-      let key = prefix + IndexedValue(whole: common).bytes
+      if key.count - prefix.count > IndexedValue.cutSize {
+        // A hash stands for what is cut off, and is the same if the values are.
+        key = prefix + IndexedValue(whole: Array(key[prefix.count...])).bytes
+      }
       self.init(.inclusive(key), .end(ofPrefix: key), undecided: [])
       return
     }
+    let common = Array(key[prefix.count...])
     switch range.kind {
     case .all, .equal: self.init(prefix, beginningWith: common)
     case .prefix(let text):
