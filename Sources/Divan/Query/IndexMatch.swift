@@ -63,14 +63,7 @@ extension IndexMatch {
   /// Adds what is asked of the properties from one on, as far as they can be looked up one behind the other.
   fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
     for number in first..<kept.index.paths.count {
-      var conditions = PropertyConditions(nullIsMissing: number > 0)
-      for (part, expression) in parts.enumerated() {
-        guard case .test(let path, let test) = expression,
-          path.leads(to: kept.index.paths[number])
-        else { continue }
-        conditions.add(test, part: part)
-      }
-      guard let (found, answered) = conditions.lookup,
+      guard let (found, answered) = lookup(number, parts),
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
       ranges.append(found)
@@ -79,6 +72,24 @@ extension IndexMatch {
       isWhole = true
       guard found.areValues else { return }
     }
+  }
+
+  /// What is asked of one of the properties; nil if no index can answer any of it.
+  private func lookup(
+    _ number: Int, _ parts: [FilterExpression]
+  ) -> (PropertyLookup, answered: FilterPartSet)? {
+    let property = kept.index.paths[number]
+    var conditions: PropertyConditions?
+    for (part, expression) in parts.enumerated() {
+      guard case .test(let path, let test) = expression, path.leads(to: property) else { continue }
+      // An equality says all, and most queries have one.
+      if conditions == nil, case .equal(let value) = test, !value.isNull, !value.isNotANumber {
+        return (.one(.equal(value)), FilterPartSet(part))
+      }
+      if conditions == nil { conditions = PropertyConditions(nullIsMissing: number > 0) }
+      conditions?.add(test, part: part)
+    }
+    return conditions?.lookup
   }
 
   /// Adds what a part of the filter asks of one element of an array, and then what is asked of the other properties;

@@ -13,7 +13,7 @@ final class QueryRun {
     let record: DocumentRecord?
   }
 
-  let view: StoreView
+  let planner: QueryPlanner
   let query: QueryCore
   let plan: QueryPlan
   var tally = QueryTally()
@@ -29,9 +29,9 @@ final class QueryRun {
     _ view: StoreView, _ query: QueryCore, isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
     self.isCancelled = isCancelled
-    self.view = view
     self.query = query
-    plan = try QueryPlanner(view).plan(query)
+    planner = QueryPlanner(view)
+    plan = try planner.plan(query)
     references = query.followsReferences ? QueryReferences(view) : nil
     if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)
@@ -47,6 +47,9 @@ struct QueryTally {
 }
 
 extension QueryRun {
+  /// The version that is asked.
+  var view: StoreView { planner.view }
+
   /// Calls `body` with the results in their order, until it returns false.
   func forEach(_ body: (Hit) throws -> Bool) throws {
     var left = query.limit ?? .max

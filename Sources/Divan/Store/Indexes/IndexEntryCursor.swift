@@ -45,15 +45,19 @@ struct IndexEntryCursor {
     _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?,
     descending: Bool
   ) throws(DatabaseError) {
-    if view.past == nil, let keys {
-      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
-      computed = []
-    } else {
-      let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
+    var computed: ArraySlice<SharedBytes> = []
+    if view.past != nil, keys != nil {
+      let found = try view.computedEntries(of: kept, range)
       computed = ArraySlice(descending ? found.reversed() : found)
-      scan = .empty
     }
     self.view = view
+    self.computed = computed
+    scan =
+      if view.past == nil, let keys {
+        view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
+      } else {
+        .empty
+      }
     asked = keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) }
     // Only the first property can have several values.
     seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
