@@ -81,8 +81,8 @@ final class IndexAccess: Sendable {
   func entries(
     _ number: Int, in view: StoreView, descending: Bool = false
   ) throws(DatabaseError) -> IndexEntryCursor {
-    try IndexEntryCursor(
-      view, kept, IndexRange(ranges[number]), try keyRange(number), descending: descending)
+    try .over(
+      kept, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending)
   }
 
   /// Between which keys one range lies; nil if it has none.

@@ -30,8 +30,9 @@ final class QueryRun {
   ) throws(DatabaseError) {
     self.isCancelled = isCancelled
     self.query = query
-    planner = QueryPlanner(view)
+    let planner = QueryPlanner(view)
     plan = try planner.plan(query)
+    self.planner = planner
     references = query.followsReferences ? QueryReferences(view) : nil
     if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)

@@ -23,44 +23,41 @@ struct IndexEntryCursor {
       self.keys = keys
     }
   }
+}
 
+extension IndexEntryCursor {
   /// - Throws: `notFound` if there is no such index, or it is not whole yet; `invalidQuery` if it cannot be asked for
   ///   the range.
   init(
     _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
-    try self.init(view, try view.index(named: name), range, descending: descending)
+    let kept = try view.index(named: name)
+    self = try IndexEntryCursor.over(
+      kept, range, try IndexKeyRange(range, of: kept), in: view, descending: descending)
   }
 
-  /// The same of an index that can be used.
-  private init(
-    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
-  ) throws(DatabaseError) {
-    try self.init(
-      view, kept, range, try IndexKeyRange(range, of: kept), descending: descending)
-  }
-
-  /// The same if it is known between which keys the range lies; nil if nothing can be in it.
-  init(
-    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?,
+  /// Those of an index that can be used, if it is known between which keys the range lies; nil if nothing can be in it.
+  static func over(
+    _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?, in view: StoreView,
     descending: Bool
-  ) throws(DatabaseError) {
+  ) throws(DatabaseError) -> IndexEntryCursor {
     var computed: ArraySlice<SharedBytes> = []
     if view.past != nil, keys != nil {
       let found = try view.computedEntries(of: kept, range)
       computed = ArraySlice(descending ? found.reversed() : found)
     }
-    self.view = view
-    self.computed = computed
-    scan =
+    let scan: LayeredScan =
       if view.past == nil, let keys {
         view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
       } else {
         .empty
       }
-    asked = keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) }
-    // Only the first property can have several values.
-    seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
+    return IndexEntryCursor(
+      view: view, scan: scan,
+      asked: keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) },
+      computed: computed,
+      // Only the first property can have several values.
+      seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
   /// The next ID.
