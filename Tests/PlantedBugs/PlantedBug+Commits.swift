@@ -356,19 +356,20 @@ extension PlantedBug {
       "first-of-range-missed", rule: "index", "a range leaves its first key out",
       in: Place.index + "KeyBound.swift",
       find: """
-        case .unbounded: 0
-        case .inclusive(let key): key.lend { page.lowerBound(of: $0) }
+        case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
         """,
       plant: """
-        case .unbounded: 0
-        case .inclusive(let key): key.lend { PLANTED ? page.upperBound(of: $0) : page.lowerBound(of: $0) }
+        case .inclusive(let key): key.lend { isUpper || PLANTED ? upperBound(of: $0) : lowerBound(of: $0) }
         """, killedBy: .rules("a range of IDs")),
     PlantedBug(
       "end-of-range-included", rule: "index", "a range holds the key that it should end before",
       in: Place.index + "KeyBound.swift",
-      find: "case .exclusive(let key): key.lend { page.lowerBound(of: $0) }",
-      plant:
-        "case .exclusive(let key): key.lend { PLANTED ? page.upperBound(of: $0) : page.lowerBound(of: $0) }",
+      find: """
+        case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
+        """,
+      plant: """
+        case .exclusive(let key): key.lend { isUpper && !PLANTED ? lowerBound(of: $0) : upperBound(of: $0) }
+        """,
       killedBy: .rules("a range of IDs")),
     PlantedBug(
       "scan-skips-leaf", rule: "index", "a walk skips a leaf that begins beyond its bound",
