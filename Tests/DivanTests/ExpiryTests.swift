@@ -242,6 +242,25 @@ struct ExpiryTests {
   }
 }
 
+extension ExpiryTests {
+  @Test func `neither an expiry nor a flush that is due later keeps a database that is let go of`()
+    async throws
+  {
+    func storeOfDropped() throws -> Store {
+      let database = try open(.background)
+      try database.write(durability: .relaxed(maxDelay: .seconds(3600))) { transaction in
+        _ = try transaction.put(Document(id: "a"))
+        try transaction.setExpiry(date(in: 3_000_000), of: "a")
+      }
+      return database.store
+    }
+    weak let held = try storeOfDropped()
+    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(held == nil)
+    #expect(try open().snapshot().get("a") != nil)
+  }
+}
+
 extension Database {
   fileprivate var count: Int { (try? snapshot().count) ?? -1 }
 }

@@ -204,6 +204,50 @@ struct QueryPlannerTests {
     #expect(little.indexes == ["rank"] && little.documentsRead < 12, "\(little)")
   }
 
+  @Test
+  func `an index that has just what is meant is taken, and what it was expected to have is told`()
+    throws
+  {
+    try database.addIndex(DocumentIndex("list", on: "list"))
+    try database.addIndex(DocumentIndex("list and kind", on: ["list"], ["kind"]))
+    try database.addIndex(DocumentIndex("rank", on: "rank", isUnique: true))
+    let list = todos.filter { $0["list"] == "list 4" }
+    let all = try explainAgreeing(list)
+    #expect(all.indexes == ["list"] && all.rest == nil && all.rows == 100, "\(all)")
+    #expect((50...200).contains(all.estimatedRows) && all.estimatedCost > 10, "\(all)")
+    #expect(all.estimatedResults == all.estimatedRows)
+    let some = try explainAgreeing(list.sort("list").offset(10).limit(5))
+    #expect(some.indexes == ["list"] && some.order == "by the IDs" && some.rows == 15, "\(some)")
+    #expect(some.estimatedRows == 15 && some.estimatedResults == 5, "\(some)")
+    let both = try explainAgreeing(list.filter { $0["kind"] == "y" })
+    #expect(both.indexes == ["list and kind"] && both.rest == nil && both.documentsRead == 0)
+    let one = try explainAgreeing(todos.filter { $0["rank"] == 77 })
+    #expect(one.indexes == ["rank"] && one.estimatedRows <= 1 && one.results == 1, "\(one)")
+    // Where an order is wanted that the index does not have, there is something to choose.
+    let sorted = try explainAgreeing(list.sort("rank").limit(3))
+    #expect(sorted.results == 3 && sorted.order != "by the IDs", "\(sorted)")
+  }
+
+  @Test func `what several parts say of one property is brought together`() throws {
+    try database.addIndex(DocumentIndex("list and rank", on: ["list"], ["rank"]))
+    try database.addIndex(DocumentIndex("rank", on: "rank"))
+    let filters: [(QuerySubject<Document>) -> Filter] = [
+      { $0["rank"].isIn([7]) }, { $0["rank"].isIn([7, 9, 7]) }, { $0["rank"].isIn([]) },
+      { $0["rank"].isIn([]) && $0["rank"] == 7 }, { $0["rank"] == 7 && $0["rank"].isIn([]) },
+      { $0["rank"].isIn([7, 9]) && $0["rank"] == 7 }, { $0["rank"] == 7 && $0["rank"] == 9 },
+      { $0["rank"] >= 5 && $0["rank"] == 7 }, { $0["rank"] == 7 && $0["rank"] < 5 },
+      { $0["rank"] == .double(.nan) }, { $0["rank"] == 7 && $0["rank"] == .double(.nan) },
+      { $0["rank"] == .null }, { $0["list"] == "list 7" && $0["rank"].isIn([7, 37, 9]) },
+      { $0["list"].isIn(["list 7", "list 9"]) && $0["rank"] == 7 },
+      { $0["list"] == "list 7" && $0["rank"] == .null },
+      { $0["list"] == "list 7" && $0["rank"] > 2000 },
+    ]
+    for filter in filters {
+      let found = try explainAgreeing(todos.filter(filter))
+      #expect(found.results <= 40, "\(found)")
+    }
+  }
+
   @Test func `estimates are told beside what came true`() throws {
     try database.addIndex(DocumentIndex("list", on: "list"))
     let found = try explain(todos.filter { $0["list"] == "list 4" && $0["kind"] == "y" })

@@ -128,10 +128,10 @@ extension PlantedBug {
       "what begins like a bound of a range for long is taken to be in it",
       in: Place.indexWalking,
       find: """
-        guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
+        guard let asked, asked.keys.mustAskDocument(about: found.value) else { return found }
         """,
       plant: """
-        guard !isExact, let keys, !PLANTED, keys.mustAskDocument(about: found.value) else {
+        guard let asked, !PLANTED, asked.keys.mustAskDocument(about: found.value) else {
           return found
         }
         """, killedBy: .rules("an index of several properties")),

@@ -29,8 +29,9 @@ struct CollationKey: ~Copyable {
   private let order: TextOrder
   private var depth = 0
 
-  init(_ order: TextOrder) {
+  init(_ order: TextOrder, behind beginning: [UInt8] = []) {
     writer = ByteWriter(capacity: 64)
+    writer.append(beginning)
     self.order = order
   }
 
@@ -56,10 +57,18 @@ struct CollationKey: ~Copyable {
   /// What is deeper than any document has it is left out.
   static func bytes(of value: Value, _ order: TextOrder) -> [UInt8] {
     var key = CollationKey(order)
-    // Nothing is refused that is fed unchanged.
-    try? ValueWalk.feed(value, into: &key, .unchanged)
-    return key.writer.array
+    key.append(value)
+    return key.bytes
   }
+
+  /// Appends the bytes of a value.
+  mutating func append(_ value: Value) {
+    // Nothing is refused that is fed unchanged.
+    try? ValueWalk.feed(value, into: &self, .unchanged)
+  }
+
+  /// All that was appended.
+  var bytes: [UInt8] { writer.array }
 
   /// The bytes of a value in its stored form.
   static func bytes(

@@ -59,7 +59,7 @@ public struct ModelIndex: Sendable {
     var refusal: DatabaseError?
     for property in repeat each properties {
       let property = property(QuerySubject())
-      refusal = refusal ?? property.refusal
+      refusal = refusal ?? property.refusal?.error
       paths.append(property.path)
     }
     self.name = name

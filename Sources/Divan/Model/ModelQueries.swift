@@ -83,7 +83,7 @@ extension QueryProperty {
         return QueryProperty<Inner>(path.appending(.key(key)))
       }
     } catch {
-      return QueryProperty<Inner>(path, refusal: error)
+      return QueryProperty<Inner>(path, refusal: QueryRefusal(error))
     }
     // The ID of what a reference leads to is what refers.
     guard path.steps.last == .reference else { return QueryProperty<Inner>(.documentID) }

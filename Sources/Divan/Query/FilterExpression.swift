@@ -90,13 +90,23 @@ extension FilterExpression {
     parts.isEmpty ? .all : parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  /// The first part that cannot be run.
-  var refusal: DatabaseError? {
+  /// Throws if a part cannot be run, as the first of these says.
+  func refuse() throws(DatabaseError) {
     switch self {
-    case .all, .nothing, .test, .custom: nil
-    case .not(let part), .anyElement(_, let part), .everyElement(_, let part): part.refusal
-    case .and(let parts), .or(let parts): parts.lazy.compactMap(\.refusal).first
-    case .refused(let error): error
+    case .all, .nothing, .test, .custom: break
+    case .not(let part), .anyElement(_, let part), .everyElement(_, let part): try part.refuse()
+    case .and(let parts), .or(let parts): for part in parts { try part.refuse() }
+    case .refused(let error): throw error
+    }
+  }
+
+  /// Why this cannot be run, if it cannot.
+  var refusal: DatabaseError? {
+    do throws(DatabaseError) {
+      try refuse()
+      return nil
+    } catch {
+      return error
     }
   }
 

@@ -57,7 +57,8 @@ extension FilterTest {
 
   fileprivate func isSame(as condition: IndexCondition.Test) -> Bool {
     func areSame(_ a: Value, _ b: Value) -> Bool {
-      !a.isNotANumber && IndexedValue.whole(a) == IndexedValue.whole(b)
+      // The same stored form tells it at once; numbers may be equal without it.
+      !a.isNotANumber && (a == b || IndexedValue.whole(a) == IndexedValue.whole(b))
     }
     return switch (self, condition) {
     case (.equal(let a), .equal(let b)): areSame(a, b)

@@ -26,18 +26,21 @@ struct FilterParts {
 
   /// Whether what fulfils all parts has a property, which may be null.
   func implyProperty(_ path: [String]) -> Bool {
+    let isPresent = IndexCondition(path: path, .isPresent)
     func implies(_ part: FilterExpression) -> Bool {
       if case .not(.test(let other, .isMissing)) = part { return other.leads(to: path) }
-      return part.implies(IndexCondition(path: path, .isPresent))
+      return part.implies(isPresent)
     }
     return parts.contains(where: implies) || given.contains(where: implies)
   }
 
   /// The values that a property is said to have, if it is one.
   func constant(_ path: QueryPath) -> Value? {
-    for part in parts + given {
-      if case .test(path, .equal(let value)) = part, !value.isNotANumber { return value }
+    func constant(_ part: FilterExpression) -> Value? {
+      if case .test(path, .equal(let value)) = part, !value.isNotANumber { value } else { nil }
     }
+    for part in parts { if let value = constant(part) { return value } }
+    for part in given { if let value = constant(part) { return value } }
     return nil
   }
 }

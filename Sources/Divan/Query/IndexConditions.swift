@@ -28,7 +28,9 @@ struct PropertyConditions {
   /// Whether entries with null stand for documents without the property, too: so they do for all properties of an index
   /// but the first, without which a document has no entry.
   let nullIsMissing: Bool
-  private var equals: (part: Int, values: [Value])?
+  private var equal: (part: Int, value: Value)?
+  /// Values one of which is meant; there may be none, but not just one.
+  private var set: (part: Int, values: [Value])?
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
   private var upper: IndexRange.End?
@@ -42,9 +44,11 @@ struct PropertyConditions {
   mutating func add(_ test: FilterTest, part: Int) {
     switch test {
     case .equal(let value) where nullIsMissing || !value.isNull:
-      if equals == nil || equals.map({ $0.values.count > 1 }) ?? false { equals = (part, [value]) }
+      // One value is less than several, and more than none.
+      if equal == nil, set?.values.isEmpty != true { equal = (part, value) }
     case .oneOf(let values) where nullIsMissing || !values.contains(where: \.isNull):
-      if equals == nil { equals = (part, values) }
+      guard equal == nil, set == nil else { break }
+      if values.count == 1 { equal = (part, values[0]) } else { set = (part, values) }
     case .text(.beginning, let text, []): if prefix == nil { prefix = (part, text) }
     case .order(let order, let value) where !value.isNull:
       bounds.insert(part)
@@ -64,22 +68,24 @@ struct PropertyConditions {
   }
 
   /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
-  var lookup: (ranges: [IndexRange.Kind], answered: FilterPartSet)? {
-    if let equals {
-      let answered = FilterPartSet(equals.part)
-      if equals.values.count == 1 {
-        return (equals.values[0].isNotANumber ? [] : [.equal(equals.values[0])], answered)
-      }
+  var lookup: (PropertyLookup, answered: FilterPartSet)? {
+    // Nothing is equal to what is no number.
+    if let equal {
+      return (
+        equal.value.isNotANumber ? .several([]) : .one(.equal(equal.value)),
+        FilterPartSet(equal.part)
+      )
+    }
+    if let set {
       var seen: Set<[UInt8]> = []
-      // Nothing is equal to what is no number.
-      let distinct = equals.values.filter {
+      let distinct = set.values.filter {
         !$0.isNotANumber && seen.insert(IndexedValue.whole($0)).inserted
       }
-      return (distinct.map { .equal($0) }, answered)
+      return (PropertyLookup(distinct.map { .equal($0) }), FilterPartSet(set.part))
     }
-    if let prefix { return ([.prefix(prefix.text)], FilterPartSet(prefix.part)) }
+    if let prefix { return (.one(.prefix(prefix.text)), FilterPartSet(prefix.part)) }
     if bounds.isEmpty { return nil }
-    return (isNothing ? [] : [.between(lower, upper)], bounds)
+    return (isNothing ? .several([]) : .one(.between(lower, upper)), bounds)
   }
 
   /// The end that leaves less of a range.
@@ -91,6 +97,27 @@ struct PropertyConditions {
     if a == b { return old.isIncluded ? new : old }
     return a.lexicographicallyPrecedes(b) == isUpper ? old : new
   }
+}
+
+/// The ranges in which an index can look up what is asked of one property.
+enum PropertyLookup {
+  case one(IndexRange.Kind)
+  /// None, or more than one; these are values.
+  case several([IndexRange.Kind])
+
+  init(_ values: [IndexRange.Kind]) {
+    self = values.count == 1 ? .one(values[0]) : .several(values)
+  }
+
+  var count: Int {
+    switch self {
+    case .one: 1
+    case .several(let values): values.count
+    }
+  }
+
+  /// Whether each of them is one value.
+  var areValues: Bool { if case .one(let range) = self { range.isOneValue } else { true } }
 }
 
 extension Value {

@@ -7,15 +7,21 @@
 ///   fulfils the `answered` parts.
 struct IndexMatch {
   let kept: KeptIndex
-  private(set) var ranges: [[IndexRange.Kind]] = [[]]
+  private(set) var ranges = IndexRanges.one([])
   /// The parts of the filter that need not be asked again.
   private(set) var answered: FilterPartSet
   /// Whether documents that have no entry cannot fulfil the filter.
-  private(set) var isWhole: Bool
+  fileprivate(set) var isWhole: Bool
+
+  /// Whether all that is found has the same values, so that it comes in the order of IDs.
+  var isOneValue: Bool {
+    guard case .one(let range) = ranges else { return false }
+    return range.count == kept.index.paths.count && range.allSatisfy(\.isOneValue)
+  }
 
   /// How many of the first properties have one value.
   var equalCount: Int {
-    ranges.count == 1 ? ranges[0].prefix { $0.isOneValue }.count : 0
+    if case .one(let range) = ranges { range.prefix { $0.isOneValue }.count } else { 0 }
   }
 
   /// Sets of values for several properties are not multiplied to more ranges than that.
@@ -23,28 +29,32 @@ struct IndexMatch {
 }
 
 extension FilterParts {
-  /// What an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the elements of
-  /// arrays and several parts ask for any of these.
-  func matches(_ kept: KeptIndex) -> [IndexMatch] {
+  /// Adds what an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the
+  /// elements of arrays and several parts ask for any of these.
+  ///
+  /// What leaves out documents without entries is added only if these may come behind all others.
+  func addMatches(_ kept: KeptIndex, mayLackDocuments: Bool, to matches: inout [IndexMatch]) {
     let index = kept.index
     var answered = FilterPartSet()
     for condition in index.conditions {
-      guard imply(condition) else { return [] }
+      guard imply(condition) else { return }
       for (number, part) in parts.enumerated() where part.isSame(as: condition) {
         answered.insert(number)
       }
     }
     guard index.eachElement else {
-      var match = IndexMatch(kept: kept, answered: answered, isWhole: implyProperty(index.paths[0]))
+      var match = IndexMatch(kept: kept, answered: answered, isWhole: false)
       match.extend(from: 0, parts)
-      return [match]
+      match.isWhole = match.isWhole || implyProperty(index.paths[0])
+      if match.isWhole || mayLackDocuments { matches.append(match) }
+      return
     }
-    return parts.enumerated().compactMap { number, part in
+    for (number, part) in parts.enumerated() {
       guard case .anyElement(let path, let condition) = part, path.leads(to: index.paths[0]) else {
-        return nil
+        continue
       }
       var match = IndexMatch(kept: kept, answered: answered, isWhole: true)
-      return match.extend(byElement: condition, number, parts) ? match : nil
+      if match.extend(byElement: condition, number, parts) { matches.append(match) }
     }
   }
 }
@@ -53,22 +63,33 @@ extension IndexMatch {
   /// Adds what is asked of the properties from one on, as far as they can be looked up one behind the other.
   fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
     for number in first..<kept.index.paths.count {
-      var conditions = PropertyConditions(nullIsMissing: number > 0)
-      for (part, expression) in parts.enumerated() {
-        guard case .test(let path, let test) = expression,
-          path.leads(to: kept.index.paths[number])
-        else { continue }
-        conditions.add(test, part: part)
-      }
-      guard let (found, answered) = conditions.lookup,
+      guard let (found, answered) = lookup(number, parts),
         ranges.count <= 1 || ranges.count * found.count <= IndexMatch.productLimit
       else { return }
-      ranges = ranges.flatMap { range in found.map { range + [$0] } }
+      ranges.append(found)
       self.answered.formUnion(answered)
       // Null is in none of these ranges, and what is missing in none of an index's first property.
       isWhole = true
-      guard found.allSatisfy(\.isOneValue) else { return }
+      guard found.areValues else { return }
     }
+  }
+
+  /// What is asked of one of the properties; nil if no index can answer any of it.
+  private func lookup(
+    _ number: Int, _ parts: [FilterExpression]
+  ) -> (PropertyLookup, answered: FilterPartSet)? {
+    let property = kept.index.paths[number]
+    var conditions: PropertyConditions?
+    for (part, expression) in parts.enumerated() {
+      guard case .test(let path, let test) = expression, path.leads(to: property) else { continue }
+      // An equality says all, and most queries have one.
+      if conditions == nil, case .equal(let value) = test, !value.isNull, !value.isNotANumber {
+        return (.one(.equal(value)), FilterPartSet(part))
+      }
+      if conditions == nil { conditions = PropertyConditions(nullIsMissing: number > 0) }
+      conditions?.add(test, part: part)
+    }
+    return conditions?.lookup
   }
 
   /// Adds what a part of the filter asks of one element of an array, and then what is asked of the other properties;
@@ -83,9 +104,44 @@ extension IndexMatch {
       conditions.add(test, part: number)
     }
     guard let (found, answered) = conditions.lookup else { return false }
-    ranges = found.map { [$0] }
+    ranges.append(found)
     if answered.count == inner.count { self.answered.insert(part) }
-    if found.allSatisfy(\.isOneValue) { extend(from: 1, parts) }
+    if found.areValues { extend(from: 1, parts) }
     return true
+  }
+}
+
+/// What is looked up in an index, which mostly is one range: of each what is asked of the first properties.
+enum IndexRanges: Sendable {
+  case one([IndexRange.Kind])
+  /// None, or more than one.
+  case several([[IndexRange.Kind]])
+}
+
+extension IndexRanges: RandomAccessCollection {
+  var startIndex: Int { 0 }
+  var endIndex: Int {
+    switch self {
+    case .one: 1
+    case .several(let ranges): ranges.count
+    }
+  }
+
+  subscript(number: Int) -> [IndexRange.Kind] {
+    switch self {
+    case .one(let range): range
+    case .several(let ranges): ranges[number]
+    }
+  }
+
+  /// Adds what is asked of one property more.
+  mutating func append(_ lookup: PropertyLookup) {
+    switch (self, lookup) {
+    case (.one(var range), .one(let last)):
+      range.append(last)
+      self = .one(range)
+    case (_, .one(let last)): self = .several(map { $0 + [last] })
+    case (_, .several(let all)): self = .several(flatMap { range in all.map { range + [$0] } })
+    }
   }
 }

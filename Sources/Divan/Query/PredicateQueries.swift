@@ -20,7 +20,7 @@ extension Query {
     var translation = PredicateTranslation()
     translation.variables[predicate.variable.key] = .subject
     let filter = try translation.filter(predicate.expression)
-    if let refusal = filter.refusal { throw refusal }
+    try filter.refuse()
     return self.filter(Filter(filter))
   }
 }

@@ -31,7 +31,15 @@ struct QueryCore: Sendable {
 
 extension QueryCore {
   /// All that documents must fulfil.
-  var whole: FilterExpression { .joining(kind.conjuncts + filter.conjuncts) }
+  var whole: FilterExpression { .joining(conjuncts) }
+
+  /// The parts of that.
+  var conjuncts: [FilterExpression] {
+    // Most queries say nothing of the kind, or nothing else.
+    if case .all = kind { return filter.conjuncts }
+    if case .all = filter { return kind.conjuncts }
+    return kind.conjuncts + filter.conjuncts
+  }
 
   /// Whether the results may change with other documents than those that are or were among them.
   var followsReferences: Bool {
@@ -57,7 +65,11 @@ extension Query {
   /// Only what also fulfils a filter.
   public func filter(_ filter: Filter) -> Query {
     var query = self
-    query.core.filter = .joining(core.filter.conjuncts + [filter.expression])
+    if case .all = core.filter {
+      query.core.filter = filter.expression
+    } else {
+      query.core.filter = .joining(core.filter.conjuncts + [filter.expression])
+    }
     return query
   }
 
@@ -77,7 +89,7 @@ extension Query {
   ) -> Query {
     let property = property(QuerySubject())
     var query = self
-    if let refusal = property.refusal { return filter(Filter(.refused(refusal))) }
+    if let refusal = property.refusal { return filter(Filter(.refused(refusal.error))) }
     query.core.sorts.append(
       QuerySort(
         path: property.path, descending: descending,

@@ -47,7 +47,7 @@ public struct QueryAggregate<Subject>: Sendable {
     let property = property(QuerySubject())
     return QueryAggregate(
       kind: kind, path: property.path, byBytes: QueryAggregate.sortsByBytes(V.self),
-      refusal: property.refusal)
+      refusal: property.refusal?.error)
   }
 
   /// Whether the texts that values of a type are stored as are in the order of their bytes.
@@ -124,7 +124,7 @@ extension QuerySource {
     _ aggregates: QueryAggregate<Subject>...
   ) throws -> [QueryGroup] {
     let property = property(QuerySubject())
-    if let refusal = property.refusal { throw refusal }
+    if let refusal = property.refusal { throw refusal.error }
     let fresh = try aggregates.map { try RunningAggregate($0) }
     let path = CompiledPath(property.path)
     let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
@@ -160,7 +160,7 @@ extension QuerySource {
     var paths: [CompiledPath] = []
     for property in repeat each properties {
       let property = property(QuerySubject())
-      if let refusal = property.refusal { throw refusal }
+      if let refusal = property.refusal { throw refusal.error }
       paths.append(CompiledPath(property.path))
     }
     let run = try run(query)

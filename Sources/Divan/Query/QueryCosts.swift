@@ -103,19 +103,6 @@ struct QueryOutlook {
     return results <= needed ? 1 : needed / results
   }
 
-  /// The choice that costs the least; of two that cost as much the first: with fewer candidates, and an index rather than
-  /// none.
-  ///
-  /// - Precondition: there is a choice.
-  func cheapest(of choices: [AccessChoice]) -> AccessChoice {
-    var (best, cost) = (0, effort(choices[0]).cost)
-    for index in choices.indices.dropFirst() {
-      let other = effort(choices[index]).cost
-      if other < cost { (best, cost) = (index, other) }
-    }
-    return choices[best]
-  }
-
   /// What it takes to answer the query with these candidates, where no index gives the order.
   func effort(_ choice: AccessChoice) -> QueryEffort {
     let isAsked = choice.answered.count < shares.count

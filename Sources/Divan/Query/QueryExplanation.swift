@@ -41,14 +41,17 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
 
 extension QueryRun {
   /// What was done so far, and why.
-  var explanation: QueryExplanation {
+  func explanation() throws(DatabaseError) -> QueryExplanation {
     let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
+    var known = plan.estimate
+    if known == nil { known = try planner.estimate(of: plan, for: query) }
+    let estimate = known ?? QueryEstimate()
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
-      order: orderInWords, estimatedRows: Int(rounding: plan.estimatedRows),
-      rows: tally.candidates, estimatedResults: Int(rounding: plan.estimatedResults),
-      results: tally.results, estimatedCost: plan.effort.cost, entriesRead: tally.entriesRead,
-      documentsRead: tally.documentsRead)
+      order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
+      rows: tally.candidates, estimatedResults: Int(rounding: estimate.results),
+      results: tally.results, estimatedCost: estimate.effort.cost,
+      entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }
 
   private var orderInWords: String {

@@ -13,7 +13,7 @@ struct QueryJudge: Sendable {
   /// - Throws: `invalidQuery` if the query cannot be answered.
   init(_ query: QueryCore) throws(DatabaseError) {
     let whole = query.whole
-    if let refusal = whole.refusal { throw refusal }
+    try whole.refuse()
     followsReferences = query.followsReferences
     filter = CompiledFilter(whole)
     sorts = SortKeys(query.sorts)

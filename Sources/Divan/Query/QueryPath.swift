@@ -76,8 +76,13 @@ extension QueryPath {
 
   /// Whether this is the way to the property that an index is on.
   func leads(to indexPath: [String]) -> Bool {
-    guard let keys, keys.count == indexPath.count else { return false }
-    return zip(keys, indexPath).allSatisfy { haveSameUTF8($0, $1) }
+    guard measure == .value, !isDocumentID, !steps.isEmpty, steps.count == indexPath.count else {
+      return false
+    }
+    for (step, name) in zip(steps, indexPath) {
+      guard case .key(let key) = step, haveSameUTF8(key, name) else { return false }
+    }
+    return true
   }
 
   /// Whether other documents have a say in what is found.

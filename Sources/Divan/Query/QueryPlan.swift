@@ -6,12 +6,8 @@ struct QueryPlan: Sendable {
   var rest: FilterExpression
   /// How results come into their order.
   var order: Order
-  /// About how many candidates must be looked at.
-  var estimatedRows: Double
-  /// About how many results there are.
-  var estimatedResults: Double
-  /// What all of it takes, about.
-  var effort: QueryEffort
+  /// What is to be expected; nil where that made no difference, so that it is looked up only for those who ask.
+  var estimate: QueryEstimate?
 
   enum Order: Sendable {
     /// By the bytes of the IDs: nothing is said to sort by.
@@ -22,15 +18,26 @@ struct QueryPlan: Sendable {
     case fromIndex(IndexOrder)
   }
 
-  /// Leaves out of the estimate what the query's offset and limit leave out.
+}
+
+/// What is known of the answer to a query before it is given.
+struct QueryEstimate: Sendable {
+  /// About how many candidates must be looked at.
+  var rows = 0.0
+  /// About how many results there are.
+  var results = 0.0
+  /// What all of it takes, about.
+  var effort = QueryEffort()
+
+  /// Leaves out what the query's offset and limit leave out.
   mutating func limitResults(_ query: QueryCore) {
-    let left = max(0, estimatedResults - Double(query.offset))
-    estimatedResults = query.limit.map { min(Double($0), left) } ?? left
+    let left = max(0, results - Double(query.offset))
+    results = query.limit.map { min(Double($0), left) } ?? left
   }
 }
 
 /// Where the candidates of a query come from.
-indirect enum QueryAccess: Sendable {
+enum QueryAccess: Sendable {
   /// Every document, in the order of IDs.
   case everything
   /// The documents whose IDs are in a range.
@@ -46,21 +53,25 @@ indirect enum QueryAccess: Sendable {
 }
 
 /// What is looked up in an index.
-struct IndexAccess: Sendable {
+///
+/// An object, since plans and runs hand it on.
+final class IndexAccess: Sendable {
   let kept: KeptIndex
   /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
-  let ranges: [[IndexRange.Kind]]
+  let ranges: IndexRanges
   /// Between which keys each of them lies, nil for one that has none; empty if that is not known yet.
-  let keys: [IndexKeyRange?]
-  /// About how many entries they have.
-  let estimate: Double
-  /// Whether documents that have no entry, or null, belong behind all others.
-  var isFollowedByNone = false
-
+  private let keys: [IndexKeyRange?]
   /// Whether all that is found has the same values, so that it comes in the order of IDs.
-  var isOneValue: Bool {
-    ranges.count == 1 && ranges[0].count == kept.index.paths.count
-      && ranges[0].allSatisfy(\.isOneValue)
+  let isOneValue: Bool
+  /// Whether documents that have no entry, or null, belong behind all others.
+  let isFollowedByNone: Bool
+
+  init(_ match: IndexMatch, keys: [IndexKeyRange?] = [], isFollowedByNone: Bool = false) {
+    kept = match.kept
+    ranges = match.ranges
+    isOneValue = match.isOneValue
+    self.keys = keys
+    self.isFollowedByNone = isFollowedByNone
   }
 
   /// Whether walking over the ranges meets each document once.
@@ -70,11 +81,14 @@ struct IndexAccess: Sendable {
   func entries(
     _ number: Int, in view: StoreView, descending: Bool = false
   ) throws(DatabaseError) -> IndexEntryCursor {
-    let range = IndexRange(ranges[number])
-    guard keys.isEmpty else {
-      return try IndexEntryCursor(view, kept, range, keys[number], descending: descending)
-    }
-    return try IndexEntryCursor(view, kept, range, descending: descending)
+    try .over(
+      kept, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending)
+  }
+
+  /// Between which keys one range lies; nil if it has none.
+  func keyRange(_ number: Int) throws(DatabaseError) -> IndexKeyRange? {
+    guard keys.isEmpty else { return keys[number] }
+    return try IndexKeyRange(IndexRange(ranges[number]), of: kept)
   }
 }
 

@@ -6,28 +6,35 @@ extension QueryPlanner {
   /// Sets of more values are not taken apart.
   private static let setLimit = 16
 
-  /// All ways to find what fulfils a filter, a walk over everything last.
+  /// The way to find what fulfils a filter that costs the least.
   ///
   /// Of the first `ownCount` parts only alternatives are planned one by one.
-  func choices(
+  func cheapest(
     _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook, ownCount: Int
-  ) throws(DatabaseError) -> [AccessChoice] {
-    let lookups = matches.filter(\.match.isWhole)
-    var choices = lookups.map(\.choice)
-    if let both = intersection(lookups, outlook) { choices.append(both) }
-    if let named = named(filter.parts) { choices.append(named) }
-    if let range = try idRange(filter.parts) { choices.append(range) }
+  ) throws(DatabaseError) -> AccessChoice {
+    var best: (choice: AccessChoice, cost: Double)?
+    /// Of two that cost as much the first is taken: with fewer candidates, and an index rather than none.
+    func consider(_ choice: AccessChoice) {
+      let cost = outlook.effort(choice).cost
+      if best.map({ cost < $0.cost }) ?? true { best = (choice, cost) }
+    }
+    for match in matches where match.match.isWhole { consider(match.choice) }
+    if matches.count > 1, let both = intersection(matches.filter(\.match.isWhole), outlook) {
+      consider(both)
+    }
+    if let named = named(filter.parts) { consider(named) }
+    if let range = try idRange(filter.parts) { consider(range) }
     var unions = 0
     for (number, part) in filter.parts.prefix(ownCount).enumerated()
     where unions < QueryPlanner.unionLimit {
       guard let alternatives = alternatives(part) else { continue }
       unions += 1
-      if let union = try union(alternatives, number, of: filter) { choices.append(union) }
+      if let union = try union(alternatives, number, of: filter) { consider(union) }
     }
-    choices.append(
-      AccessChoice(
-        access: .everything, found: total, effort: fullWalk, isWalk: true, isByID: true))
-    return choices
+    let walk = AccessChoice(
+      access: .everything, found: total, effort: fullWalk, isWalk: true, isByID: true)
+    consider(walk)
+    return best?.choice ?? walk
   }
 
   /// Documents that the filter names by their IDs.
@@ -101,9 +108,9 @@ extension QueryPlanner {
       if case .nothing = alternative { continue }
       let own = alternative.conjuncts
       let parts = FilterParts(own + common.map(\.part), given: given)
-      let matches = try estimated(parts, sorts: [])
+      let matches = try estimated(matches(parts, sorts: []))
       let outlook = outlook(of: QueryCore(), parts, matches)
-      let best = outlook.cheapest(of: try choices(parts, matches, outlook, ownCount: own.count))
+      let best = try cheapest(parts, matches, outlook, ownCount: own.count)
       if case .everything = best.access { return nil }
       accesses.append(best.access)
       union.found += best.found

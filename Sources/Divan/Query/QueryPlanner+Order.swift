@@ -7,7 +7,7 @@ extension QueryPlanner {
   /// have of the order is sorted within each group of documents that it has as equal.
   func ordered(
     _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: FilterParts, _ outlook: QueryOutlook
-  ) throws(DatabaseError) -> QueryPlan? {
+  ) throws(DatabaseError) -> (plan: QueryPlan, estimate: QueryEstimate)? {
     let match = found.match
     let index = match.kept.index
     // What has one value in all results makes no order.
@@ -39,31 +39,31 @@ extension QueryPlanner {
       let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
       if isReached { unordered = texts }
     }
+    let access = IndexAccess(match, keys: found.keys, isFollowedByNone: !match.isWhole)
     var collected = 0.0
     if !order.isWhole {
       unordered = max(
-        unordered, outlook.wanted == nil ? found.entries : try firstGroup(found.access, order))
+        unordered, outlook.wanted == nil ? found.entries : try firstGroup(access, order))
     } else if order.descending || !order.isByID {
       // Where values are equal, all IDs are collected before the first is handed out.
-      collected = outlook.wanted == nil ? found.entries : try firstGroup(found.access, order)
+      collected = outlook.wanted == nil ? found.entries : try firstGroup(access, order)
     }
     // Null and what is missing come last here, or not at all; first, they would have to be searched for.
     guard match.isWhole || first.descending else { return nil }
-    var access = found.access
-    access.isFollowedByNone = !match.isWhole
-    var choice = found.choice
-    choice.access = .index(access)
+    let choice = found.choice
     let share = outlook.shareToWalk(choice)
     var effort = outlook.effortInOrder(
       choice, unordered: unordered, isFollowedByNone: access.isFollowedByNone)
     if share < 1 { effort.entries += collected }
     effort.collected += collected
-    return QueryPlan(
-      access: choice.access, rest: filter.rest(without: match.answered),
-      order: .fromIndex(order),
-      estimatedRows: max(unordered, choice.found * share),
-      estimatedResults: choice.found * outlook.share(without: match.answered),
-      effort: effort)
+    return (
+      QueryPlan(
+        access: .index(access), rest: filter.rest(without: match.answered),
+        order: .fromIndex(order)),
+      QueryEstimate(
+        rows: max(unordered, choice.found * share),
+        results: choice.found * outlook.share(without: match.answered), effort: effort)
+    )
   }
 
   /// About how many entries come first of which the index does not know the order.

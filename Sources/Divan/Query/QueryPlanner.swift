@@ -2,7 +2,8 @@
 /// they have.
 ///
 /// Every way to find candidates (QueryPlanner+Access.swift) is a choice, and so is every index that has the order of the
-/// results (QueryPlanner+Order.swift); the least ``QueryEffort`` wins.
+/// results (QueryPlanner+Order.swift); the least ``QueryEffort`` wins. Where one index has the results as they are, there is
+/// nothing to choose, and nothing is estimated.
 struct QueryPlanner {
   let view: StoreView
   /// Only those that are ready can be asked.
@@ -21,54 +22,91 @@ struct QueryPlanner {
   }
 
   func plan(_ query: QueryCore) throws(DatabaseError) -> QueryPlan {
-    let filter = FilterParts(query.kind.conjuncts + query.filter.conjuncts)
-    for part in filter.parts { if let refusal = part.refusal { throw refusal } }
+    let filter = FilterParts(query.conjuncts)
+    for part in filter.parts { try part.refuse() }
     if filter.areNothing {
-      return QueryPlan(
-        access: .nothing, rest: .all, order: .byID, estimatedRows: 0, estimatedResults: 0,
-        effort: QueryEffort())
+      return QueryPlan(access: .nothing, rest: .all, order: .byID, estimate: QueryEstimate())
     }
-    let matches = try estimated(filter, sorts: query.sorts)
-    let outlook = outlook(of: query, filter, matches)
-    let found = try choices(filter, matches, outlook, ownCount: filter.parts.count)
-    var best = plan(outlook.cheapest(of: found), filter, outlook)
+    let matches = matches(filter, sorts: query.sorts)
+    if let plan = exact(matches, filter, query) { return plan }
+    let found = try estimated(matches)
+    let outlook = outlook(of: query, filter, found)
+    let choice = try cheapest(filter, found, outlook, ownCount: filter.parts.count)
+    var (best, estimate) = plan(choice, filter, outlook)
     if outlook.isSorted {
-      for match in matches {
-        guard let plan = try ordered(match, by: query.sorts, filter, outlook) else { continue }
-        if plan.effort.cost < best.effort.cost { best = plan }
+      for match in found {
+        guard let ordered = try ordered(match, by: query.sorts, filter, outlook) else { continue }
+        if ordered.estimate.effort.cost < estimate.effort.cost { (best, estimate) = ordered }
       }
     }
-    best.limitResults(query)
+    estimate.limitResults(query)
+    best.estimate = estimate
     return best
+  }
+
+  /// The plan for a query of which an index has the results and nothing else, one by one as they are wanted; nil if none has.
+  ///
+  /// Whatever else there is must pass as many documents, so it makes no difference how many these are. A walk over
+  /// everything could only be as short where nearly all documents are meant, and the first one is wanted.
+  private func exact(
+    _ matches: [IndexMatch], _ filter: FilterParts, _ query: QueryCore
+  ) -> QueryPlan? {
+    for match in matches
+    where match.isWhole && match.isOneValue && match.answered.count == filter.parts.count {
+      guard query.sorts.allSatisfy({ filter.constant($0.path) != nil }) else { return nil }
+      return QueryPlan(access: .index(IndexAccess(match)), rest: .all, order: .byID, estimate: nil)
+    }
+    return nil
+  }
+
+  /// What is to be expected of a plan for which it made no difference.
+  func estimate(of plan: QueryPlan, for query: QueryCore) throws(DatabaseError) -> QueryEstimate {
+    guard case .index(let access) = plan.access else { return QueryEstimate() }
+    var entries = 0.0
+    for number in access.ranges.indices {
+      let count = try self.entries(access.keyRange(number))
+      entries += isOne(access.ranges[number], of: access.kept) ? min(1, count) : count
+    }
+    let rows = query.limit.map { min(entries, Double($0) + Double(query.offset)) } ?? entries
+    var estimate = QueryEstimate(
+      rows: rows, results: entries, effort: QueryEffort(searches: 1, entries: rows))
+    estimate.limitResults(query)
+    return estimate
   }
 
   /// The plan to look at candidates that come in no order but that of their IDs.
   private func plan(
     _ choice: AccessChoice, _ filter: FilterParts, _ outlook: QueryOutlook
-  ) -> QueryPlan {
+  ) -> (plan: QueryPlan, estimate: QueryEstimate) {
     let stops = choice.isByID && !outlook.isSorted
-    return QueryPlan(
-      access: choice.access, rest: filter.rest(without: choice.answered),
-      order: outlook.isSorted ? .sorted : .byID,
-      estimatedRows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
-      estimatedResults: choice.found * outlook.share(without: choice.answered),
-      effort: outlook.effort(choice))
+    return (
+      QueryPlan(
+        access: choice.access, rest: filter.rest(without: choice.answered),
+        order: outlook.isSorted ? .sorted : .byID),
+      QueryEstimate(
+        rows: choice.found * (stops ? outlook.shareToWalk(choice) : 1),
+        results: choice.found * outlook.share(without: choice.answered),
+        effort: outlook.effort(choice))
+    )
   }
 
-  /// What indexes can look up for a filter, and about how many entries that has; the fewest first.
+  /// What indexes can look up for a filter.
   ///
   /// With what some of them have in an order in which documents without entries come last.
-  func estimated(
-    _ filter: FilterParts, sorts: [QuerySort]
-  ) throws(DatabaseError) -> [EstimatedMatch] {
-    var found: [EstimatedMatch] = []
+  func matches(_ filter: FilterParts, sorts: [QuerySort]) -> [IndexMatch] {
+    var matches: [IndexMatch] = []
     for kept in indexes where kept.isReady {
-      for match in filter.matches(kept) {
-        let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
-        guard match.isWhole || hasOrder else { continue }
-        found.append(try estimated(match))
-      }
+      let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
+      filter.addMatches(kept, mayLackDocuments: hasOrder, to: &matches)
     }
+    return matches
+  }
+
+  /// About how many entries what indexes can look up has; the fewest first.
+  func estimated(_ matches: [IndexMatch]) throws(DatabaseError) -> [EstimatedMatch] {
+    var found: [EstimatedMatch] = []
+    found.reserveCapacity(matches.count)
+    for match in matches { found.append(try estimated(match)) }
     guard found.count > 1 else { return found }
     // Where there are as many, the one that answers more.
     return found.sorted {
@@ -85,9 +123,10 @@ struct QueryPlanner {
     }
     // What an index answers of several parts together is put down to those that no index answers with fewer.
     var known = FilterPartSet()
-    let byParts = matches.filter(\.match.isWhole)
-      .sorted { $0.match.answered.count < $1.match.answered.count }
-    for found in byParts {
+    let byParts =
+      matches.count > 1
+      ? matches.sorted { $0.match.answered.count < $1.match.answered.count } : matches
+    for found in byParts where found.match.isWhole {
       let unknown = found.match.answered.subtracting(known)
       guard let last = unknown.max() else { continue }
       for part in unknown { shares[part] = 1 }
@@ -113,12 +152,12 @@ struct QueryPlanner {
     let lookedAt = min(ranges.count, QueryPlanner.estimatedRangeLimit)
     var entries = 0.0
     var keys: [IndexKeyRange?] = []
+    keys.reserveCapacity(lookedAt)
     for number in 0..<lookedAt {
       let range = ranges[number * ranges.count / lookedAt]
       let found = try IndexKeyRange(IndexRange(range), of: match.kept)
       keys.append(found)
-      let count = try self.entries(found)
-      entries += isOne(range, of: match.kept) ? min(1, count) : count
+      entries += isOne(range, of: match.kept) ? 1 : try self.entries(found)
     }
     guard lookedAt < ranges.count else {
       return EstimatedMatch(match: match, entries: entries, keys: keys)
@@ -135,7 +174,7 @@ struct QueryPlanner {
     return Double(try view.estimatedCount(of: keys))
   }
 
-  /// Whether no two documents can be in a range.
+  /// Whether no two documents can be in a range; that one is, is likely enough not to look.
   private func isOne(_ range: [IndexRange.Kind], of kept: KeptIndex) -> Bool {
     kept.index.isUnique && range.count == kept.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
@@ -149,15 +188,13 @@ struct EstimatedMatch {
   /// See ``IndexAccess/keys``.
   let keys: [IndexKeyRange?]
 
-  var access: IndexAccess {
-    IndexAccess(kept: match.kept, ranges: match.ranges, keys: keys, estimate: entries)
-  }
+  var access: IndexAccess { IndexAccess(match, keys: keys) }
 
   /// The entries as candidates.
   var choice: AccessChoice {
     AccessChoice(
       access: .index(access), found: entries,
       effort: QueryEffort(searches: Double(match.ranges.count), entries: entries),
-      answered: match.answered, isByID: access.isOneValue)
+      answered: match.answered, isByID: match.isOneValue)
   }
 }

@@ -6,16 +6,17 @@
 public struct QueryProperty<PropertyValue>: Sendable {
   let path: QueryPath
   /// Why the property cannot be asked about, if it cannot.
-  let refusal: DatabaseError?
+  let refusal: QueryRefusal?
 
-  init(_ path: QueryPath, refusal: DatabaseError? = nil) {
+  init(_ path: QueryPath, refusal: QueryRefusal? = nil) {
     self.path = path
     self.refusal = refusal
   }
 
   /// The filter of a test of the property.
   func test(_ test: FilterTest) -> Filter {
-    Filter(refusal.map { .refused($0) } ?? .test(path, test))
+    guard let refusal else { return Filter(.test(path, test)) }
+    return Filter(.refused(refusal.error))
   }
 
   /// The filter of a test with a constant, which may be none that can be stored.
@@ -26,6 +27,13 @@ public struct QueryProperty<PropertyValue>: Sendable {
       return Filter(.refused(error))
     }
   }
+}
+
+/// Why something cannot be asked about: an object, since hardly anything has one, and all that queries are made of is copied.
+final class QueryRefusal: Sendable {
+  let error: DatabaseError
+
+  init(_ error: DatabaseError) { self.error = error }
 }
 
 // MARK: - Ways on
@@ -53,7 +61,7 @@ extension QueryProperty {
       return QueryProperty<Inner>(
         self.path.appending(.key(try CodableKeys.key(of: path, in: T.self))))
     } catch {
-      return QueryProperty<Inner>(self.path, refusal: error)
+      return QueryProperty<Inner>(self.path, refusal: QueryRefusal(error))
     }
   }
 
@@ -226,14 +234,14 @@ extension QueryProperty where PropertyValue: QueryElements {
   /// Whether any element fulfils a condition; of a value that is no array, whether that does.
   public func contains(where condition: (Element) -> Filter) -> Filter {
     Filter(
-      refusal.map { .refused($0) }
+      refusal.map { .refused($0.error) }
         ?? .anyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 
   /// Whether all elements fulfil a condition, which those of an empty or missing array do.
   public func allSatisfy(_ condition: (Element) -> Filter) -> Filter {
     Filter(
-      refusal.map { .refused($0) }
+      refusal.map { .refused($0.error) }
         ?? .everyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 

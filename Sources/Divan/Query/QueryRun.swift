@@ -13,10 +13,10 @@ final class QueryRun {
     let record: StoredDocument?
   }
 
-  let view: StoreView
+  let planner: QueryPlanner
   let query: QueryCore
   let plan: QueryPlan
-  let tally = QueryTally()
+  var tally = QueryTally()
   /// What is left to be asked; nil if the access has answered everything.
   let filter: CompiledFilter?
   private let sorts: SortKeys
@@ -29,9 +29,10 @@ final class QueryRun {
     _ view: StoreView, _ query: QueryCore, isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
     self.isCancelled = isCancelled
-    self.view = view
     self.query = query
-    plan = try QueryPlanner(view).plan(query)
+    let planner = QueryPlanner(view)
+    plan = try planner.plan(query)
+    self.planner = planner
     references = query.followsReferences ? QueryReferences(view) : nil
     if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)
@@ -39,7 +40,7 @@ final class QueryRun {
 }
 
 /// What a run has done.
-final class QueryTally {
+struct QueryTally {
   var candidates = 0
   var entriesRead = 0
   var documentsRead = 0
@@ -47,6 +48,9 @@ final class QueryTally {
 }
 
 extension QueryRun {
+  /// The version that is asked.
+  var view: StoreView { planner.view }
+
   /// Calls `body` with the results in their order, until it returns false.
   func forEach(_ body: (Hit) throws -> Bool) throws {
     var left = query.limit ?? .max

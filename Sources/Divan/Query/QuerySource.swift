@@ -85,7 +85,7 @@ extension QuerySource {
   public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
     let run = try run(query)
     try run.forEach { _ in true }
-    return run.explanation
+    return try run.explanation()
   }
 
   func documents<Subject>(of query: Query<Subject>) throws -> [Document] {

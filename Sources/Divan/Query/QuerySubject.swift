@@ -2,9 +2,9 @@
 @dynamicMemberLookup
 public struct QuerySubject<Subject>: Sendable {
   let path: QueryPath
-  let refusal: DatabaseError?
+  let refusal: QueryRefusal?
 
-  init(path: QueryPath = QueryPath(), refusal: DatabaseError? = nil) {
+  init(path: QueryPath = QueryPath(), refusal: QueryRefusal? = nil) {
     self.path = path
     self.refusal = refusal
   }
@@ -34,7 +34,7 @@ extension QuerySubject where Subject: Codable {
     do throws(DatabaseError) {
       return QueryProperty(try CodableKeys.path(to: path, in: Subject.self, from: self.path))
     } catch {
-      return QueryProperty(self.path, refusal: error)
+      return QueryProperty(self.path, refusal: QueryRefusal(error))
     }
   }
 }

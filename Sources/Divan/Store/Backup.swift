@@ -211,10 +211,11 @@ private struct StoreCopy {
 extension StoreCopy {
   /// Lets the copy have the same indexes, which follow the documents that come next.
   private func copyIndexes(to copy: Database) throws {
-    for var kept in view.state.indexes where kept.isReady {
+    for original in view.state.indexes where original.isReady {
       try copy.store.write(durability: .none, timeout: nil) { transaction in
         // Commits have other numbers in the copy.
-        kept.number = transaction.nextCommit
+        let kept = KeptIndex(
+          index: original.index, number: transaction.nextCommit, isReady: true)
         try transaction.append(
           IndexRecord(name: SharedBytes(utf8: kept.index.name), superseded: nil, kept: kept))
       }

@@ -60,6 +60,8 @@ public final class Database: Sendable {
   deinit {
     // Whoever wants to hear of errors closes it.
     try? store.close()
+    // The timer holds the store, which is not closed if this is inside `write`.
+    store.maintenance.expiry.stop()
   }
 }
 

@@ -36,10 +36,11 @@ extension ExpiryTimer {
       state.due = time
       if state.source == nil {
         let source = DispatchSource.makeTimerSource(queue: queue)
-        source.setEventHandler { [weak store] in
-          // Whoever closes the store waits for this, so it does not keep it longer than it is used.
-          store?.maintenance.expiry.noteAwake()
-          store?.purgeExpiredInBackground()
+        // Held until `stop`, which whoever lets go of the database calls, and not by a weak reference:
+        // see ``ScheduledFlush``.
+        source.setEventHandler { [store] in
+          store.maintenance.expiry.noteAwake()
+          store.purgeExpiredInBackground()
         }
         source.activate()
         state.source = source

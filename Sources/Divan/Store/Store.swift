@@ -24,7 +24,7 @@ final class Store: @unchecked Sendable {
   let companions = Companions()
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
-  private let flushIsScheduled = Atomic(false)
+  private let scheduledFlush = ScheduledFlush()
   /// Why nothing can be written, if so from the beginning.
   let refusal: DatabaseError?
 
@@ -236,17 +236,12 @@ extension Store {
   private func scheduleFlush(after delay: Duration) {
     // Where the same calls are wanted every time, no other thread makes any.
     guard configuration.maintenance != .inline else { return }
-    guard flushIsScheduled.exchange(true, ordering: .acquiringAndReleasing) == false else { return }
+    guard scheduledFlush.begin(self) else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
-      [weak self] in
-      self?.flushAsScheduled()
+      [scheduledFlush] in
+      // A failure is kept, and told to the next one who writes.
+      try? scheduledFlush.end()?.flush()
     }
-  }
-
-  private func flushAsScheduled() {
-    flushIsScheduled.store(false, ordering: .releasing)
-    // A failure is kept, and told to the next one who writes.
-    try? flush()
   }
 
   /// Makes everything durable that was committed before the call.
@@ -267,6 +262,7 @@ extension Store {
     guard !isClosed else { return }
     defer {
       closing.store(true, ordering: .releasing)
+      _ = scheduledFlush.end()
       writer = nil
       lock?.release()
       commits.endSignals()

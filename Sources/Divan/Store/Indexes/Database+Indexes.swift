@@ -95,8 +95,7 @@ extension WriteTransaction {
   /// Says that every document has its entries, and the index can be used.
   fileprivate func finish(_ kept: KeptIndex) throws(DatabaseError) {
     try state.requireBeingMade(kept, path: store.path)
-    var ready = kept
-    ready.isReady = true
+    let ready = KeptIndex(index: kept.index, number: kept.number, isReady: true)
     try append(
       IndexRecord(
         name: SharedBytes(utf8: kept.index.name), superseded: try locator(of: kept.index.name),

@@ -121,11 +121,29 @@ func haveSameNames(_ a: [String], _ b: [String]) -> Bool {
 }
 
 /// An index as a version of the store has it.
-struct KeptIndex: Sendable, Equatable {
-  var index: DocumentIndex
+///
+/// An object that never changes, since versions, plans and walks have it in common.
+final class KeptIndex: Sendable {
+  let index: DocumentIndex
   /// What its entries begin with: the number of the commit since which there is such an index, so that no other
   /// one ever has it, and what is left of one that is gone is never taken for another's.
-  var number: UInt64
+  let number: UInt64
   /// Whether every document has its entries.
-  var isReady: Bool
+  let isReady: Bool
+  /// What the keys of its entries begin with.
+  let keyPrefix: [UInt8]
+
+  init(index: DocumentIndex, number: UInt64, isReady: Bool) {
+    self.index = index
+    self.number = number
+    self.isReady = isReady
+    keyPrefix = IndexEntries.prefix(number)
+  }
+}
+
+extension KeptIndex: Equatable {
+  /// Whether both say the same of the same index.
+  static func == (a: KeptIndex, b: KeptIndex) -> Bool {
+    a === b || a.number == b.number && a.isReady == b.isReady && a.index == b.index
+  }
 }

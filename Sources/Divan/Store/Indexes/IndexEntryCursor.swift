@@ -3,56 +3,61 @@ import DivanLog
 /// The IDs of the documents of an index that are in a range, each once.
 struct IndexEntryCursor {
   private let view: StoreView
-  private let kept: KeptIndex
-  private let range: IndexRange
-  /// Nil if nothing can be in the range.
-  private let keys: IndexKeyRange?
-  /// Whether every entry that is met is meant.
-  private let isExact: Bool
   private var scan: LayeredScan
+  /// What is known of entries about which only their documents do; nil if every entry that is met is meant.
+  private let asked: Asked?
   /// What is found of a version that has no index of its own; there is nothing to scan then.
-  private var computed: ArraySlice<SharedBytes> = []
+  private var computed: ArraySlice<SharedBytes>
   /// Those that were given, where a document may have several entries.
   private var seen: Set<[UInt8]>?
 
+  /// What documents are asked about values that are cut.
+  private final class Asked {
+    let index: DocumentIndex
+    let range: IndexRange
+    let keys: IndexKeyRange
+
+    init(_ index: DocumentIndex, _ range: IndexRange, _ keys: IndexKeyRange) {
+      self.index = index
+      self.range = range
+      self.keys = keys
+    }
+  }
+}
+
+extension IndexEntryCursor {
   /// - Throws: `notFound` if there is no such index, or it is not whole yet; `invalidQuery` if it cannot be asked for
   ///   the range.
   init(
     _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
-    try self.init(view, try view.index(named: name), range, descending: descending)
+    let kept = try view.index(named: name)
+    self = try IndexEntryCursor.over(
+      kept, range, try IndexKeyRange(range, of: kept), in: view, descending: descending)
   }
 
-  /// The same of an index that can be used.
-  init(
-    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, descending: Bool
-  ) throws(DatabaseError) {
-    try self.init(
-      view, kept, range, try IndexKeyRange(range, of: kept), descending: descending)
-  }
-
-  /// The same if it is known between which keys the range lies; nil if nothing can be in it.
-  init(
-    _ view: StoreView, _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?,
+  /// Those of an index that can be used, if it is known between which keys the range lies; nil if nothing can be in it.
+  static func over(
+    _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?, in view: StoreView,
     descending: Bool
-  ) throws(DatabaseError) {
-    self.view = view
-    self.range = range
-    self.kept = kept
-    self.keys = keys
-    isExact = keys?.isExact ?? true
-    if view.past != nil {
-      let found = keys == nil ? [] : try view.computedEntries(of: kept, range)
+  ) throws(DatabaseError) -> IndexEntryCursor {
+    var computed: ArraySlice<SharedBytes> = []
+    if view.past != nil, keys != nil {
+      let found = try view.computedEntries(of: kept, range)
       computed = ArraySlice(descending ? found.reversed() : found)
     }
-    if view.past == nil, let keys {
-      scan = view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
-    } else {
-      let nowhere = IndexEntries.prefix(kept.number)
-      scan = view.state.catalog.scan(from: .inclusive(nowhere), to: .exclusive(nowhere))
-    }
-    // Only the first property can have several values.
-    seen = kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil
+    let scan: LayeredScan =
+      if view.past == nil, let keys {
+        view.state.catalog.scan(from: keys.lower, to: keys.upper, descending: descending)
+      } else {
+        .empty
+      }
+    return IndexEntryCursor(
+      view: view, scan: scan,
+      asked: keys.flatMap { $0.isExact ? nil : Asked(kept.index, range, $0) },
+      computed: computed,
+      // Only the first property can have several values.
+      seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
   /// The next ID.
@@ -60,7 +65,7 @@ struct IndexEntryCursor {
 
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
-    guard view.past == nil, keys != nil, seen == nil, isExact else {
+    guard computed.isEmpty, seen == nil, asked == nil else {
       var count = 0
       while try nextEntry() != nil { count += 1 }
       return count
@@ -87,21 +92,22 @@ struct IndexEntryCursor {
 
   private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
   {
-    guard view.past == nil, keys != nil else { return computed.popFirst().map { (.empty, $0) } }
     while let item = try view.step(&scan) {
       guard let found = IndexEntries.read(item) else { throw noEntry }
-      guard !isExact, let keys, keys.mustAskDocument(about: found.value) else { return found }
-      if try isMeant(found.id, found.value) { return found }
+      guard let asked, asked.keys.mustAskDocument(about: found.value) else { return found }
+      if try isMeant(found.id, found.value, asked) { return found }
     }
-    return nil
+    return computed.popFirst().map { (.empty, $0) }
   }
 
   /// Asks the document about values that are cut.
-  private func isMeant(_ id: SharedBytes, _ value: SharedBytes) throws(DatabaseError) -> Bool {
+  private func isMeant(
+    _ id: SharedBytes, _ value: SharedBytes, _ asked: Asked
+  ) throws(DatabaseError) -> Bool {
     guard let entry = try view.entry(id), !entry.isDeleted else { return false }
     let body = EncodedValue(try view.winningRecord(of: entry, id).body)
-    return IndexEntries.values(kept.index, of: body).contains {
-      range.contains($0) && IndexedValue(joining: $0).bytes == value.array
+    return IndexEntries.values(asked.index, of: body).contains {
+      asked.range.contains($0) && IndexedValue(joining: $0).bytes == value.array
     }
   }
 

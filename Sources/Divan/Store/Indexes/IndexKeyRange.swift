@@ -17,16 +17,23 @@ struct IndexKeyRange {
   init?(_ range: IndexRange, of kept: KeptIndex) throws(DatabaseError) {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
-    var prefix = IndexEntries.prefix(kept.number)
-    var equal: [Value] = []
-    for case .equal(let value) in range.parts { equal.append(value) }
-    guard equal.count < kept.index.paths.count else {
-      // A hash stands for what is cut off, and is the same if the values are.
-      prefix += IndexedValue(joining: equal).bytes
-      self.init(.inclusive(prefix), .end(ofPrefix: prefix), undecided: [])
+    let prefix = kept.keyPrefix
+    var equal = CollationKey(.bytes, behind: prefix)
+    var equalCount = 0
+    for case .equal(let value) in range.parts {
+      equal.append(value)
+      equalCount += 1
+    }
+    var key = equal.bytes
+    guard equalCount < kept.index.paths.count else {
+      if key.count - prefix.count > IndexedValue.cutSize {
+        // A hash stands for what is cut off, and is the same if the values are.
+        key = prefix + IndexedValue(whole: Array(key[prefix.count...])).bytes
+      }
+      self.init(.inclusive(key), .end(ofPrefix: key), undecided: [])
       return
     }
-    let common = IndexedValue.whole(joining: equal)
+    let common = Array(key[prefix.count...])
     switch range.kind {
     case .all, .equal: self.init(prefix, beginningWith: common)
     case .prefix(let text):

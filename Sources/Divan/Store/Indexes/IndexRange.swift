@@ -134,7 +134,7 @@ extension IndexRange {
         "the range asks for \(parts.count) properties, and the index \(index.name.debugDescription) has "
           + "\(index.paths.count)")
     }
-    guard parts.dropLast().allSatisfy(\.isOneValue) else {
+    for number in 0..<parts.count - 1 where !parts[number].isOneValue {
       throw DatabaseError(
         .invalidQuery,
         "the range asks for more than one value of a property and for values of the next one",
@@ -143,7 +143,10 @@ extension IndexRange {
   }
 
   /// Whether no value is in it, since a bound is no number.
-  var isNothing: Bool { parts.contains(where: \.isNothing) }
+  var isNothing: Bool {
+    for number in parts.indices where parts[number].isNothing { return true }
+    return false
+  }
 
   /// Whether the values of an entry are meant: of each property one.
   func contains(_ values: [Value]) -> Bool {

@@ -24,7 +24,8 @@ struct IndexedValue: Hashable, Sendable {
   /// Several values, the one that decides about the order first.
   init(joining values: [Value]) { self.init(whole: IndexedValue.whole(joining: values)) }
 
-  private init(whole: [UInt8]) {
+  /// Cuts the bytes of one value or of several.
+  init(whole: [UInt8]) {
     isCut = whole.count > IndexedValue.cutSize
     var writer = ByteWriter(capacity: whole.count)
     writer.append(whole)
