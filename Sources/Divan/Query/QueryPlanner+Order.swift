@@ -73,7 +73,8 @@ extension QueryPlanner {
     var entries = try access.entries(0, in: view, descending: order.descending)
     guard let entry = try entries.nextEntry() else { return 0 }
     return Double(
-      try view.estimatedCount(of: access.kept, beginningWith: order.group(of: entry.value).beginning))
+      try view.estimatedCount(
+        of: access.kept, beginningWith: order.group(of: entry.value).beginning))
   }
 }
 
