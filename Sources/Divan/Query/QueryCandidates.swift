@@ -40,7 +40,7 @@ extension QueryRun {
   func scan(
     _ range: IDRange, _ body: (SharedBytes, DocumentEntry?) throws -> Bool
   ) throws {
-    var entries = EntryCursor(view, range, descending: false)
+    var entries = EntryCursor(view, range, descending: false, looksAhead: filter != nil)
     while let (id, entry) = try entries.next() {
       guard try body(id, entry) else { return }
     }

@@ -35,7 +35,7 @@ public struct DocumentCursor {
   private let view: StoreView
 
   init(_ view: StoreView, _ range: IDRange, descending: Bool) {
-    entries = EntryCursor(view, range, descending: descending)
+    entries = EntryCursor(view, range, descending: descending, looksAhead: true)
     self.view = view
   }
 

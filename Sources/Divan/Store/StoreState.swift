@@ -121,6 +121,18 @@ extension SegmentTable {
     return mapped[index].slice(offset, Int(locator.size))
   }
 
+  /// Brings in records that will be read soon, all of them at the same time, as far as they are in memory.
+  func touch(_ locators: [RecordLocator]) {
+    var touched: UInt8 = 0
+    for locator in locators {
+      guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset) else {
+        continue
+      }
+      touched ^= mapped[index].touchEachCacheLine(offset, Int(locator.size))
+    }
+    SharedBytes.keep(touched)
+  }
+
   /// Adds a segment, or describes it anew.
   mutating func update(_ segment: Segment) {
     if let index = index(of: segment.fileID) {

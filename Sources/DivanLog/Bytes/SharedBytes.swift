@@ -115,14 +115,26 @@ extension SharedBytes {
   /// after the other as they are checksummed.
   ///
   /// The result says nothing; it keeps the compiler from leaving the work out.
-  package func touchEachCacheLine() -> UInt8 {
+  package func touchEachCacheLine() -> UInt8 { touchEachCacheLine(0, count) }
+
+  /// The same of the `size` bytes from `offset` on, as far as they are here.
+  @inlinable
+  package func touchEachCacheLine(_ offset: Int, _ size: Int) -> UInt8 {
+    guard offset >= 0, offset < count else { return 0 }
+    let end = offset &+ min(size, count &- offset)
     var touched: UInt8 = 0
+    var next = offset
     // Each offset is less than `count`.
-    for offset in stride(from: 0, to: count, by: 64) {
-      touched ^= unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+    while next < end {
+      touched ^= unsafe base.load(fromByteOffset: next, as: UInt8.self)
+      next &+= 64
     }
     return touched
   }
+
+  /// Does nothing that the compiler knows of, so that it does not leave out what made the byte.
+  @inline(never)
+  package static func keep(_ byte: UInt8) {}
 
   /// The bytes as a buffer that must not outlive `body`.
   @inlinable
