@@ -97,7 +97,8 @@ extension LayeredScan {
       guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
       var tree = LayeredTree(runs: [run], pageSize: 256)
       // One is changed, one is gone, one is new.
-      for key in [entries[50].key, entries[77].key + [1]] { tree.set(key.span, [1].span) }
+      let value: [UInt8] = [1]
+      for key in [entries[50].key, entries[77].key + [1]] { tree.set(key.span, value.span) }
       tree.remove(entries[120].key.span)
       var scan = tree.scan(descending: descending)
       var count = EntryCount()
