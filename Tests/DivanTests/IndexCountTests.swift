@@ -97,9 +97,11 @@ extension LayeredScan {
       guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
       var tree = LayeredTree(runs: [run], pageSize: 256)
       // One is changed, one is gone, one is new.
-      let value: [UInt8] = [1]
-      for key in [entries[50].key, entries[77].key + [1]] { tree.set(key.span, value.span) }
-      tree.remove(entries[120].key.span)
+      let (changed, gone) = (entries[50].key, entries[120].key)
+      let (new, value) = (entries[77].key + [1], [UInt8(1)])
+      tree.set(changed.span, value.span)
+      tree.set(new.span, value.span)
+      tree.remove(gone.span)
       var scan = tree.scan(descending: descending)
       var count = EntryCount()
       var errors: [PageError] = []
