@@ -253,7 +253,7 @@ struct DocumentRevisionTreeTests {
   }
 
   @Test func `many conflicts and a long history stay small`() throws {
-    #expect(MemoryLayout<RevisionNode>.stride == 40)
+    #expect(MemoryLayout<RevisionNode>.stride == 48)
     func own(_ generation: UInt64, _ number: UInt64) -> RevisionID {
       RevisionID(generation: generation, digest: .own(number, number))
     }

@@ -255,7 +255,7 @@ extension BTree {
     fill(stride(from: 0, to: 6000, by: 2), into: &tree)
     // 8 + 1 bytes, two lengths, a head and a slot: 29 entries fill a page.
     let least = (3000 + 28) / 29
-    #expect(tree.leafCount >= least && tree.leafCount < least * 9 / 8)
+    #expect(tree.leafCount >= least && tree.leafCount < least * 5 / 4)
     fill(stride(from: 1, to: 6000, by: 2), into: &tree)
     #expect(tree.count == 6000 && tree.leafCount < 2 * least * 5 / 4)
   }

@@ -86,7 +86,8 @@ extension PlantedBug {
     PlantedBug(
       "delayed-flush-forgotten", rule: "promise 2", "a relaxed commit is never flushed",
       in: Place.mainStore,
-      find: "try? flush()", plant: "if !PLANTED { try? flush() }",
+      find: "try? scheduledFlush.end()?.flush()",
+      plant: "if !PLANTED { try? scheduledFlush.end()?.flush() }",
       killedBy: .rules("a relaxed commit is durable"), needsLoss: true),
     PlantedBug(
       "close-without-flush", rule: "13", "HEAD says closed, and the log was not flushed",

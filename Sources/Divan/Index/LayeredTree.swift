@@ -62,7 +62,9 @@ extension LayeredTree {
     }
   }
 
-  /// Lends `body` the value of `key`; nil if there is none. See ``find(_:isProbablyThere:)``.
+  /// Lends `body` the value of `key`; nil if there is none.
+  ///
+  /// See ``find(_:isProbablyThere:)``.
   @inline(__always)
   func withValue<R>(
     of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R

@@ -87,13 +87,20 @@ extension DocumentEntry {
 }
 
 extension StoreState {
-  /// What the index knows of a document, which may be no entry; nil if it knows nothing.
+  /// What the index knows of a document; nil if it knows nothing, or if that is no entry, which sets `problem`.
   func entry(
-    _ id: Span<UInt8>, isProbablyThere: Bool = true
-  ) throws(PageError) -> Result<DocumentEntry, ByteError>? {
-    try documents.withValue(of: id, isProbablyThere: isProbablyThere) { value in
-      Result { () throws(ByteError) in try DocumentEntry.decode(value) }
+    _ id: Span<UInt8>, isProbablyThere: Bool = true, _ problem: inout ByteError?
+  ) throws(PageError) -> DocumentEntry? {
+    let found = try documents.withValue(of: id, isProbablyThere: isProbablyThere) {
+      value -> DocumentEntry? in
+      do throws(ByteError) {
+        return try DocumentEntry.decode(value)
+      } catch {
+        problem = error
+        return nil
+      }
     }
+    return found.flatMap { $0 }
   }
 }
 

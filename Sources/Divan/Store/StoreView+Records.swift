@@ -122,7 +122,7 @@ extension StoreView {
 
   /// The bytes that should be a record.
   private func recordBytes(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
-    if let bytes = unsafe unwritten?.unwrittenRecord(at: locator) { return bytes }
+    if let bytes = unwrittenBytes(at: locator) { return bytes }
     if let bytes = state.segments.mappedBytes(at: locator) {
       _ = bytes.touchEachCacheLine()
       return bytes
@@ -175,11 +175,6 @@ extension StoreView {
     } catch {
       throw damage(at: item.locator, error.reason)
     }
-  }
-
-  /// An attachment that the transaction to which this view belongs has stored.
-  func storedInTransaction(_ digest: SHA256.Digest) -> StoredSource? {
-    unsafe unwritten?.stored[digest]
   }
 }
 

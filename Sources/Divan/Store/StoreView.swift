@@ -28,6 +28,16 @@ extension StoreView {
   /// The version that is read, or the newest one when an earlier one is.
   var state: StoreState { version.state }
 
+  /// A record that the transaction to which this view belongs has not written to the file yet.
+  func unwrittenBytes(at locator: RecordLocator) -> SharedBytes? {
+    unsafe unwritten?.unwrittenRecord(at: locator)
+  }
+
+  /// An attachment that the transaction to which this view belongs has stored.
+  func storedInTransaction(_ digest: SHA256.Digest) -> StoredSource? {
+    unsafe unwritten?.stored[digest]
+  }
+
   /// The same version as it was at an earlier moment.
   func at(_ moment: Moment) -> StoreView { StoreView(version, store: store, past: moment) }
 
@@ -35,27 +45,32 @@ extension StoreView {
   func entry(
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
-    let found = try repairing { (version) throws(PageError) in
+    var problem: ByteError?
+    let newest = try repairing { (version) throws(PageError) in
       try withUTF8(of: id) { (key) throws(PageError) in
-        try version.state.entry(key, isProbablyThere: isProbablyThere)
+        try version.state.entry(key, isProbablyThere: isProbablyThere, &problem)
       }
     }
-    guard let newest = try whole(found) else { return nil }
-    return past == nil ? newest : try entry(before: newest, SharedBytes(utf8: id))
+    if let problem { throw noEntry(problem) }
+    guard past != nil, let newest else { return newest }
+    return try entry(before: newest, SharedBytes(utf8: id))
   }
 
   /// The same by the bytes of the ID.
   func entry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
-    guard let newest = try newestEntry(id) else { return nil }
-    return past == nil ? newest : try entry(before: newest, id)
+    let newest = try newestEntry(id)
+    guard past != nil, let newest else { return newest }
+    return try entry(before: newest, id)
   }
 
   /// What the index knows of a document, whatever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
-    let found = try repairing { (version) throws(PageError) in
-      try id.withSpan { (key) throws(PageError) in try version.state.entry(key) }
+    var problem: ByteError?
+    let newest = try repairing { (version) throws(PageError) in
+      try id.withSpan { (key) throws(PageError) in try version.state.entry(key, &problem) }
     }
-    return try whole(found)
+    if let problem { throw noEntry(problem) }
+    return newest
   }
 
   func exists(_ id: String) throws(DatabaseError) -> Bool {
@@ -131,16 +146,6 @@ extension StoreView {
       }
     } catch {
       throw noEntry(error)
-    }
-  }
-
-  private func whole(
-    _ entry: Result<DocumentEntry, ByteError>?
-  ) throws(DatabaseError) -> DocumentEntry? {
-    switch entry {
-    case nil: return nil
-    case .success(let entry)?: return entry
-    case .failure(let error)?: throw noEntry(error)
     }
   }
 

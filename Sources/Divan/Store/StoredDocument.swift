@@ -6,48 +6,30 @@ import DivanLog
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   private let payload: SharedBytes
-  let sequence: UInt64
-  let revision: RevisionID
-  private let flags: DocumentRecord.Flags
-  private let places: Places
-  private let boxedDetails: BoxedDetails?
+  private(set) var sequence: UInt64 = 0
+  private(set) var revision = RevisionID(generation: 1, digest: .own(0, 0))
+  private var flags: DocumentRecord.Flags = []
+  private var places = Places()
+  private var boxedDetails: BoxedDetails?
 
   /// Where parts lie in the payload, whose size is below that of a record.
-  fileprivate struct Places {
+  private struct Places {
     var idSize: UInt8 = 0
     var ancestorCount: UInt32 = 0
     var ancestorsStart: UInt32 = 0
     var ancestorsEnd: UInt32 = 0
     var bodyStart: UInt32 = 0
   }
-
-  fileprivate init(_ payload: SharedBytes, _ head: Head) {
-    self.payload = payload
-    sequence = head.sequence
-    revision = head.revision
-    flags = head.flags
-    places = head.places
-    boxedDetails = head.boxedDetails
-  }
 }
 
-/// All that is read of a record.
-private struct Head {
-  var flags: DocumentRecord.Flags = []
-  var sequence: UInt64 = 0
-  var revision = RevisionID(generation: 1, digest: .own(0, 0))
-  var superseded: DocumentRecord.Superseded?
-  var places = StoredDocument.Places()
-  var boxedDetails: BoxedDetails?
-
-  init(_ payload: SharedBytes) throws(ByteError) {
-    try payload.withSpan { (bytes) throws(ByteError) in try read(bytes) }
-    if flags.contains(.details) {
-      var reader = ByteReader(payload)
-      reader.offset = Int(places.bodyStart)
-      boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
-      places.bodyStart = UInt32(reader.offset)
-    }
+extension StoredDocument {
+  /// Finds the parts of a record, and checks all that is not the body; tells also what it takes the place of.
+  fileprivate init(
+    _ payload: SharedBytes, _ superseded: inout DocumentRecord.Superseded?
+  ) throws(ByteError) {
+    self.payload = payload
+    try payload.withSpan { (bytes) throws(ByteError) in try read(bytes, &superseded) }
+    if flags.contains(.details) { try readDetails() }
     if let superseded, superseded.sequence >= sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
       guard superseded.sequence == sequence, boxedDetails?.details.keepsSuperseded != true else {
@@ -58,7 +40,9 @@ private struct Head {
   }
 
   /// Reads what stands before the details, and finds where the body begins if there are none.
-  private mutating func read(_ bytes: Span<UInt8>) throws(ByteError) {
+  private mutating func read(
+    _ bytes: Span<UInt8>, _ superseded: inout DocumentRecord.Superseded?
+  ) throws(ByteError) {
     var offset = 0
     flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
     guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
@@ -103,6 +87,13 @@ private struct Head {
       _ = try bytes.readRange(16 * count, at: &offset)
     }
     places.ancestorsEnd = UInt32(offset)
+  }
+
+  private mutating func readDetails() throws(ByteError) {
+    var reader = ByteReader(payload)
+    reader.offset = Int(places.bodyStart)
+    boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
+    places.bodyStart = UInt32(reader.offset)
   }
 }
 
@@ -171,7 +162,8 @@ protocol DocumentContent {
 
 extension StoredDocument: DocumentContent {
   static func decode(_ payload: SharedBytes) throws(ByteError) -> StoredDocument {
-    StoredDocument(payload, try Head(payload))
+    var superseded: DocumentRecord.Superseded?
+    return try StoredDocument(payload, &superseded)
   }
 }
 
@@ -179,11 +171,11 @@ extension DocumentRecord: DocumentContent {
   func isOf(_ id: String) -> Bool { idBytes.isUTF8(of: id) }
 
   static func decode(_ payload: SharedBytes) throws(ByteError) -> DocumentRecord {
-    let head = try Head(payload)
-    let stored = StoredDocument(payload, head)
+    var superseded: Superseded?
+    let stored = try StoredDocument(payload, &superseded)
     return DocumentRecord(
-      idBytes: stored.idBytes, sequence: head.sequence, revision: head.revision,
-      isDeleted: stored.isDeleted, ancestors: stored.ancestors, superseded: head.superseded,
+      idBytes: stored.idBytes, sequence: stored.sequence, revision: stored.revision,
+      isDeleted: stored.isDeleted, ancestors: stored.ancestors, superseded: superseded,
       details: stored.details, body: stored.body)
   }
 }
