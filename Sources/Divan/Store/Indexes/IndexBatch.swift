@@ -59,7 +59,8 @@ extension IndexBatch {
     self.end = end
     var scan = view.state.sequences.scan(
       from: .exclusive(last.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
-    while !isFull {
+    // One at least, or it would go on for ever.
+    repeat {
       guard let item = try view.step(&scan) else {
         isAtEnd = true
         break
@@ -67,7 +68,7 @@ extension IndexBatch {
       try readDocument(of: view, item)
       documentCount += 1
       if documentCount % IndexBatch.progressInterval == 0, !isFull { try progress(documentCount) }
-    }
+    } while !isFull
     entries.sort()
   }
 
