@@ -370,14 +370,14 @@ struct DocumentIndexTests {
     try database.addIndex(store.byTag)
     let kept = try #require(database.store.newest.indexes.first)
     let view = try database.store.view()
-    for sizeLimit in [0, 1000, 20_000, .max] {
+    for sizeLimit in [0, 1000, 8000, .max] {
       var batch = IndexBatch(kept, documentLimit: .max, sizeLimit: sizeLimit)
       var tree = LayeredTree()
       var (batches, documents, oversized) = (0, 0, 0)
       repeat {
         try batch.read(view) { _ in }
-        // The last document may have taken it over the limit, by some 500 bytes; one has 500 entries.
-        if sizeLimit < .max, batch.size > sizeLimit + 600 { oversized += 1 }
+        // The last document may have taken it over the limit, by less than 2,000 bytes; one has 500 entries.
+        if sizeLimit < .max, batch.size > sizeLimit + 2000 { oversized += 1 }
         batches += 1
         documents += batch.documentCount
         let entries = 0..<batch.entryCount
@@ -386,7 +386,9 @@ struct DocumentIndexTests {
         batch.add(unchanged, to: &tree)
       } while !batch.isAtEnd
       #expect(documents == 201)
-      #expect(sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1)
+      #expect(
+        sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1,
+        "\(sizeLimit): \(batches), \(oversized)")
       let prefix = IndexEntries.prefix(kept.number)
       var scan = view.state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
       var (made, followed) = (tree.scan(), 0)
