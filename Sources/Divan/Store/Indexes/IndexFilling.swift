@@ -5,8 +5,8 @@ import DivanLog
 extension Store {
   /// How many entries are added, and how many removed, before somebody else may write.
   ///
-  /// Adding as many takes some tenths of a millisecond, and about one where others write meanwhile or the index is unique, so
-  /// that every document must be looked for.
+  /// Adding as many takes some tenths of a millisecond by reckoning; where others write meanwhile, or the index is unique, every
+  /// document must be looked for, which is up to ten times as much.
   private var indexSliceSize: Int { min(2048, configuration.indexBatchSize) }
 
   /// Gives an index the entries of all documents.
