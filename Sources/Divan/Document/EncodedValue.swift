@@ -43,19 +43,10 @@ extension EncodedValue {
 
   /// The value that bytes are the stored form of.
   static func decode(_ bytes: Span<UInt8>) throws(DatabaseError) -> Value {
-    if let value = scalar(bytes) { return value }
     var builder = ValueBuilder()
     let damage = ValueReader.read(bytes, into: &builder)
     guard damage == nil, let value = builder.value else { throw EncodedValue.damage(at: damage) }
     return value
-  }
-
-  /// The value of the kinds that most are of; nil for others, and for what is damaged.
-  private static func scalar(_ bytes: Span<UInt8>) -> Value? {
-    let all = 0..<bytes.count
-    if let number = ValueFormat.int64(bytes, all) { return .int(number) }
-    guard let text = ValueFormat.text(bytes, all) else { return nil }
-    return String(utf8: bytes.extracting(text)).map { .string($0) }
   }
 
   /// Checks that the bytes are the one stored form of some value, without building it.

@@ -2,30 +2,36 @@ import DivanLog
 
 /// Puts a ``Value`` together.
 struct ValueBuilder: ValueSink {
+  /// The value, once it is complete.
+  ///
+  /// By itself, so that one that is no container needs no list.
+  private(set) var value: Value?
+  /// What open containers hold so far.
   private var values: [Value] = []
   private var keys: [(text: String, source: Int)] = []
   private var open: [(values: Int, keys: Int)] = []
 
-  /// The value, once it is complete.
-  var value: Value? { open.isEmpty ? values.last : nil }
+  private mutating func append(_ value: Value) {
+    if open.isEmpty { self.value = value } else { values.append(value) }
+  }
 }
 
 extension ValueBuilder {
   var isTooLarge: Bool { false }
 
-  mutating func addNull() { values.append(.null) }
+  mutating func addNull() { append(.null) }
 
-  mutating func add(_ value: Bool) { values.append(.bool(value)) }
+  mutating func add(_ value: Bool) { append(.bool(value)) }
 
-  mutating func add(_ value: Int64) { values.append(.int(value)) }
+  mutating func add(_ value: Int64) { append(.int(value)) }
 
-  mutating func add(unsigned value: UInt64) { values.append(.integer(value)) }
+  mutating func add(unsigned value: UInt64) { append(.integer(value)) }
 
-  mutating func add(_ value: Double) { values.append(.double(value)) }
+  mutating func add(_ value: Double) { append(.double(value)) }
 
   mutating func add(text: Span<UInt8>) {
     // Whoever calls has made sure that it is UTF-8.
-    values.append(.string(String(validUTF8: text)))
+    append(.string(String(validUTF8: text)))
   }
 
   mutating func beginArray() { open.append((values.count, keys.count)) }
@@ -40,7 +46,7 @@ extension ValueBuilder {
     guard let begin = open.popLast() else { return }
     let elements = Array(values[begin.values...])
     values.removeLast(elements.count)
-    values.append(.array(elements))
+    append(.array(elements))
   }
 
   mutating func endObject() -> DuplicateKey? {
@@ -54,7 +60,7 @@ extension ValueBuilder {
     }
     keys.removeLast(count)
     values.removeLast(count)
-    values.append(.object(Value.Object(sortedEntries: entries)))
+    append(.object(Value.Object(sortedEntries: entries)))
     return nil
   }
 
