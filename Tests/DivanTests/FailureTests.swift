@@ -115,6 +115,18 @@ struct FailureTests {
     }
   }
 
+  @Test func `after closing, a walk gives nothing that it has looked at ahead`() throws {
+    let directory = try TemporaryDirectory()
+    let database = try Database(at: directory.path + "/Walk.divan")
+    try database.write { transaction in
+      for id in ["film", "novel", "play"] { _ = try transaction.put(Document(id: id)) }
+    }
+    var cursor = try database.snapshot().documents()
+    #expect(try cursor.next()?.id == "film")
+    try database.close()
+    #expect(code { _ = try cursor.next() } == .closed)
+  }
+
   @Test func `what cannot be stored is refused, and takes nothing with it`() throws {
     try withStore { database, _ in
       func refused(_ body: (WriteTransaction) throws -> Void) -> DatabaseError.Code? {

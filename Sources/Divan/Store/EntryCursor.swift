@@ -34,6 +34,8 @@ struct EntryCursor {
 
   mutating func next() throws(DatabaseError) -> Item? {
     guard looksAhead else { return try nextOfScan() }
+    // What was looked at ahead is not given any more, either.
+    guard !view.store.isClosed else { throw Store.closedError }
     if position == upcoming.count {
       if let failure {
         self.failure = nil
