@@ -188,7 +188,8 @@ extension BTree {
     for round in 0..<30 {
       var batch = EntryBatch(sharedSize: shape == .prefixed ? 5 : 0)
       var keys: Set<[UInt8]> = []
-      for _ in 0..<Int.random(in: 0...[1, 10, 300].randomElement()!, using: &generator) {
+      let limit = [1, 10, 300][round % 3]
+      for _ in 0..<Int.random(in: 0...limit, using: &generator) {
         let key = shape.key(using: &generator)
         keys.insert(key)
         // Some come twice.

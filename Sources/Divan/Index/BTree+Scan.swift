@@ -19,11 +19,6 @@ struct IndexEntry {
   /// Whether there is no value: the key is gone.
   var isTombstone: Bool { bytes.count == keySize }
 
-  /// Lends the key.
-  func withKey<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
-    try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(..<keySize)) }
-  }
-
   /// Lends the value.
   func withValue<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(keySize...)) }

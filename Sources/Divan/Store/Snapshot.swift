@@ -121,11 +121,6 @@ public struct IDRange: Sendable, Equatable {
     IDRange(lower: .exclusive(Array(last.utf8)), upper: .unbounded)
   }
 
-  /// The IDs after one that is given by its bytes.
-  static func after(_ last: SharedBytes) -> IDRange {
-    IDRange(lower: .exclusive(last.array), upper: .unbounded)
-  }
-
   /// The IDs before `end`.
   public static func before(_ end: String) -> IDRange {
     IDRange(lower: .unbounded, upper: .exclusive(Array(end.utf8)))
