@@ -17,7 +17,12 @@ public struct Document: Sendable, Identifiable {
   /// The revision that this is, or that it was changed from; nil if it was not stored yet.
   public internal(set) var revision: RevisionID?
   /// The revision before that one; nil if there is none, or if it is not known any more.
-  public internal(set) var parentRevision: RevisionID?
+  public var parentRevision: RevisionID? {
+    guard let revision, let parentDigest else { return nil }
+    return RevisionID(generation: revision.generation - 1, digest: parentDigest)
+  }
+  /// What follows the generation in ``parentRevision``, which is one below the revision's.
+  private var parentDigest: RevisionID.Digest?
   /// When the revision was stored, in the store's own order; 0 if it was not.
   public internal(set) var sequence: UInt64 = 0
   /// Whether this revision says that the document is deleted.
@@ -28,7 +33,7 @@ public struct Document: Sendable, Identifiable {
   ///
   /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
   /// does not begin with an underscore. Read content costs nothing until it is asked for.
-  public var attachments: [String: Attachment] = [:]
+  public var attachments: [String: Attachment]
   private var content: Content
 
   private enum Content {
@@ -45,10 +50,12 @@ extension Document {
   ///   - properties: what the document holds.
   public init(id: String? = nil, _ properties: Value.Object = [:]) {
     self.id = id ?? ""
+    attachments = [:]
     content = .edited(properties)
   }
 
   /// A document as it was read; `body` was checked when it was written.
+  @inline(__always)
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
     body: SharedBytes, attachments: [String: Attachment] = [:]
@@ -56,7 +63,7 @@ extension Document {
     self.id = id
     self.revision = revision
     self.attachments = attachments
-    parentRevision = parent
+    parentDigest = parent?.digest
     self.sequence = sequence
     self.isDeleted = isDeleted
     content = .stored(EncodedValue(body))
@@ -92,7 +99,7 @@ extension Document {
   ) -> Document {
     var copy = Document(id: id)
     copy.revision = revision
-    copy.parentRevision = parent
+    copy.parentDigest = parent?.digest
     copy.sequence = sequence
     copy.isDeleted = isDeleted
     copy.attachments = attachments

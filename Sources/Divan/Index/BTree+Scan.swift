@@ -6,6 +6,12 @@ struct IndexEntry {
   private let bytes: SharedBytes
   private let keySize: Int
 
+  /// An entry without a value, of no page.
+  init(key: SharedBytes = .empty) {
+    bytes = key
+    keySize = key.count
+  }
+
   /// An entry of a page that is kept alive by `owner`.
   @inline(__always)
   init(_ entry: NodeEntry, heldBy owner: AnyObject) {
@@ -18,6 +24,12 @@ struct IndexEntry {
 
   /// Whether there is no value: the key is gone.
   var isTombstone: Bool { bytes.count == keySize }
+
+  /// Lends the key.
+  @inline(__always)
+  func withKey<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
+    try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(..<keySize)) }
+  }
 
   /// Lends the value.
   func withValue<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {

@@ -64,14 +64,15 @@ extension LayeredTree {
 
   /// Lends `body` the value of `key`; nil if there is none.
   ///
-  /// See ``find(_:isProbablyThere:)``.
+  /// See ``find(_:isProbablyThere:)``. `place` is where the key most probably is in the lowest run, if that is known.
   @inline(__always)
   func withValue<R>(
-    of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
+    of key: Span<UInt8>, isProbablyThere: Bool = true, supposedlyAt place: EntryPlace? = nil,
+    _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
     try LentBytes.lend(key) { (key) throws(PageError) -> R? in
       let found = try withEntry(
-        of: key, isProbablyThere: isProbablyThere,
+        of: key, isProbablyThere: isProbablyThere, supposedlyAt: place,
         inMemory: { leaf, index -> R? in
           let value = leaf.page.value(index)
           return value.count == 0 ? nil : value.withSpan(body)
@@ -101,7 +102,8 @@ extension LayeredTree {
   /// Lends the node or the page that says what `key` maps to, and the entry's index there; nil if no layer says anything.
   @inline(__always)
   private func withEntry<R>(
-    of key: LentBytes, isProbablyThere: Bool, inMemory: (Node, Int) -> R,
+    of key: LentBytes, isProbablyThere: Bool, supposedlyAt place: EntryPlace? = nil,
+    inMemory: (Node, Int) -> R,
     inFile: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
     if !overlay.isEmpty, let found = overlay.withEntry(of: key, inMemory) { return found }
@@ -110,7 +112,9 @@ extension LayeredTree {
     let hash = filteredCount > 0 && runs[0].isFiltered ? KeyHash(key) : nil
     for index in runs.indices {
       if let hash, index < filteredCount, !runs[index].mayContain(hash) { continue }
-      let found = try runs[index].withEntry(of: key, mergeCount: mergeCount, inFile)
+      let found = try runs[index].withEntry(
+        of: key, supposedlyAt: index == runs.count - 1 ? place : nil, mergeCount: mergeCount, inFile
+      )
       if let found { return found }
     }
     return nil

@@ -127,6 +127,27 @@ struct NodeEntry {
 }
 
 extension NodePage {
+  /// Reads one byte of each cache line in which a search begins: see ``SharedBytes/touchEachCacheLine()``.
+  func touchHeads() -> UInt8 {
+    var touched: UInt8 = 0
+    for offset in stride(from: 0, to: NodePage.headerSize + NodePage.slotSize * count, by: 64) {
+      // Heads and slots lie within the page, as the invariants say.
+      touched ^= unsafe base.load(fromByteOffset: offset, as: UInt8.self)
+    }
+    return touched
+  }
+
+  /// Where `key` stands if it is here, unless others have the same head, and reads a byte of that entry.
+  ///
+  /// So the entries of several keys come in at the same time.
+  func touchEntry(supposedlyOf key: LentBytes, _ touched: inout UInt8) -> Int? {
+    let index = firstHead(notBelow: key.head(at: prefixLength))
+    guard index < count else { return nil }
+    // Entries lie within the page, as the invariants say.
+    touched ^= unsafe base.load(fromByteOffset: slot(index), as: UInt8.self)
+    return index
+  }
+
   /// The index of the first head that is not less than `head`.
   @inline(__always)
   private func firstHead(notBelow head: UInt32) -> Int {

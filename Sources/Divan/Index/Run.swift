@@ -53,6 +53,12 @@ private struct Replacement {
   let page: Page
 }
 
+/// Where an entry is, in a page that lives as long as its run's source.
+struct EntryPlace {
+  let page: NodePage
+  let index: Int
+}
+
 /// What must be known of a run to open it.
 struct RunSummary: Equatable, Sendable {
   /// The root's page number.
@@ -86,12 +92,27 @@ extension Run {
     try withEntry(of: key, mergeCount: mergeCount) { _, leaf, index in value(index, of: leaf) }
   }
 
+  /// The leaf where `key` most probably belongs, for whoever looks for it soon; nil if it cannot be read, or does not live
+  /// as long as the run's source.
+  func lastingLeaf(for key: LentBytes, mergeCount: Int) -> NodePage? {
+    guard let page = try? leaf(for: key, isCareful: false, mergeCount), page.owner == nil else {
+      return nil
+    }
+    return page.view
+  }
+
   /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none for a version that has seen so
   /// many merges of segments.
+  ///
+  /// It looks first at `place`, if it is given one of this run.
   @inline(__always)
   func withEntry<R>(
-    of key: LentBytes, mergeCount: Int, _ body: (Run, Page, Int) -> R
+    of key: LentBytes, supposedlyAt place: EntryPlace? = nil, mergeCount: Int,
+    _ body: (Run, Page, Int) -> R
   ) throws(PageError) -> R? {
+    if let place, place.page.key(place.index).equals(key) {
+      return body(self, Page(view: place.page, owner: nil), place.index)
+    }
     let leaf = try leaf(for: key, isCareful: false, mergeCount)
     let (result, isCertain) = withExtendedLifetime(leaf) { () -> (R?, Bool) in
       guard let index = leaf.view.find(key) else { return (nil, leaf.view.surrounds(key)) }

@@ -89,7 +89,9 @@ extension FilterTest.Order {
 }
 
 /// A value that others are compared with.
-struct ComparedValue: Sendable {
+///
+/// A class, so that a test that is handed on does not copy it.
+final class ComparedValue: Sendable {
   let value: Value
   private let number: StoredNumber?
   private let text: SharedBytes?

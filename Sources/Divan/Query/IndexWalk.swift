@@ -19,22 +19,30 @@ struct IndexOrder: Sendable {
   /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
   /// value is in order only where all before it is known to be the same.
   func group(of value: SharedBytes) -> IndexGroup {
-    let end = value.count < IndexedValue.sizeLimit ? value.count : IndexedValue.cutSize
+    let (size, type, isEqual) = value.withSpan { beginning(of: $0) }
+    return IndexGroup(value, size, type, isEqual: isEqual)
+  }
+
+  /// Whether the entry of a value has its place among the results, whatever other entries there are.
+  func hasPlace(for value: Span<UInt8>) -> Bool {
+    isWhole && isByID && !descending && beginning(of: value).isEqual
+  }
+
+  /// How many bytes the values of a group have in common, which type follows if all of it belong to the group, and whether the
+  /// values are the same.
+  private func beginning(of bytes: Span<UInt8>) -> (size: Int, type: UInt8?, isEqual: Bool) {
+    let end = bytes.count < IndexedValue.sizeLimit ? bytes.count : IndexedValue.cutSize
     var position = min(constantSize, end)
     let text = IndexedValue.type(of: .string(""))
-    return value.withSpan { bytes in
-      for byBytes in byBytes {
-        guard position < end else { return IndexGroup(value, end, isEqual: false) }
-        let type = bytes[position] & 0xF0
-        if type > text || type == text && !byBytes {
-          return IndexGroup(value, position, type: type, isEqual: false)
-        }
-        position = CollationKey.end(ofValueAt: position, in: bytes) ?? .max
-        // What is cut goes on behind the end.
-        if position > end { return IndexGroup(value, end, isEqual: false) }
-      }
-      return IndexGroup(value, position, isEqual: true)
+    for byBytes in byBytes {
+      guard position < end else { return (end, nil, false) }
+      let type = bytes[position] & 0xF0
+      if type > text || type == text && !byBytes { return (position, type, false) }
+      position = CollationKey.end(ofValueAt: position, in: bytes) ?? .max
+      // What is cut goes on behind the end.
+      if position > end { return (end, nil, false) }
     }
+    return (position, nil, true)
   }
 }
 
@@ -47,7 +55,7 @@ struct IndexGroup: Equatable {
   /// Whether all the values are the same.
   let isEqual: Bool
 
-  fileprivate init(_ value: SharedBytes, _ size: Int, type: UInt8? = nil, isEqual: Bool) {
+  fileprivate init(_ value: SharedBytes, _ size: Int, _ type: UInt8?, isEqual: Bool) {
     self.value = value
     self.size = size
     self.type = type
@@ -88,73 +96,89 @@ extension QueryRun {
   /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
   /// before they are handed out, unless their IDs decide.
   func forEach(
-    along access: IndexAccess, _ order: IndexOrder, _ emit: (Hit) throws -> Bool
+    along access: IndexAccess, _ order: IndexOrder, _ emit: (inout QueryHit) throws -> Bool
   ) throws {
+    var waiting = WaitingCandidates(self, areRead: readsCandidates)
     var group: (key: IndexGroup, isByID: Bool, ids: [SharedBytes])?
-    var left = wanted
 
-    func emitNext(_ hit: Hit) throws -> Bool {
-      left = left.map { $0 - 1 }
-      return try emit(hit)
+    func emitAccepted(_ hit: inout QueryHit) throws -> Bool {
+      try accept(&hit, filter) ? try emit(&hit) : true
     }
 
     func finishGroup() throws -> Bool {
       guard let (_, isByID, ids) = group else { return true }
       group = nil
+      guard try waiting.flush(emitAccepted) else { return false }
       if isByID || ids.count == 1 {
         for id in order.isByID ? ids.reversed() : QueryRun.sorted(ids) {
-          guard let hit = try accept(id, nil, filter) else { continue }
-          guard try emitNext(hit) else { return false }
+          guard try waiting.add(id, emitAccepted) else { return false }
         }
         return true
       }
       var rows = SortedRows(limit: left)
-      for id in ids {
-        if let hit = try accept(id, nil, filter) { rows.add(try sortedRow(hit)) }
+      func sort(_ hit: inout QueryHit) throws -> Bool {
+        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
+        return true
       }
-      return try rows.forEach { try emitNext($0.hit) }
+      for id in ids { _ = try waiting.add(id, sort) }
+      _ = try waiting.flush(sort)
+      return try forEach(of: &rows, emit)
     }
 
-    for number in access.ranges.indices {
-      var entries = try access.entries(number, in: view, descending: order.descending)
-      while let (value, id) = try entries.nextEntry() {
-        try stopIfCancelled()
-        tally.entriesRead += 1
-        // Those come at the end, with those that have no entry.
-        if access.isFollowedByNone, value[0] == IndexedValue.type(of: .null) { continue }
-        let key = order.group(of: value)
-        let isByID = key.isEqual && order.isWhole
-        if let known = group?.key, known == key {
-          group?.ids.append(id)
-          continue
-        }
-        guard try finishGroup() else { return }
-        guard isByID, order.isByID, !order.descending else {
-          group = (key, isByID, [id])
-          continue
-        }
-        if let hit = try accept(id, nil, filter) {
-          guard try emitNext(hit) else { return }
+    func follow() throws -> Bool {
+      for number in access.ranges.indices {
+        var entries = try access.entries(number, in: view, descending: order.descending)
+        while try entries.advance() {
+          try stopIfCancelled()
+          tally.entriesRead += 1
+          // Those come at the end, with those that have no entry.
+          if access.isFollowedByNone,
+            entries.withValue({ $0[0] == IndexedValue.type(of: .null) })
+          {
+            continue
+          }
+          if entries.withValue({ order.hasPlace(for: $0) }) {
+            if group != nil, try !finishGroup() { return false }
+            guard try waiting.add(entries.id, emitAccepted) else { return false }
+            continue
+          }
+          let key = order.group(of: entries.value)
+          if let known = group?.key, known == key {
+            group?.ids.append(entries.id)
+            continue
+          }
+          guard try finishGroup() else { return false }
+          group = (key, key.isEqual && order.isWhole, [entries.id])
         }
       }
+      return try finishGroup()
     }
-    guard try finishGroup(), access.isFollowedByNone else { return }
-    try forEachWithout(order.path, limit: left, emit)
+
+    do {
+      guard try follow() else { return }
+    } catch {
+      // Those that were found before may be all that is wanted.
+      if try waiting.flush(emitAccepted) { throw error }
+      return
+    }
+    guard try waiting.flush(emitAccepted), access.isFollowedByNone else { return }
+    try forEachWithout(order.path, emit)
   }
 
   /// Calls `emit` with the results that have null at a path, or nothing.
   private func forEachWithout(
-    _ path: QueryPath, limit: Int?, _ emit: (Hit) throws -> Bool
+    _ path: QueryPath, _ emit: (inout QueryHit) throws -> Bool
   ) throws {
     // The index has answered nothing for what it does not have.
     let filter = CompiledFilter(query.whole)
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
-    var rows = SortedRows(limit: limit)
-    try scan(.all) { id, entry in
-      guard let hit = try accept(id, entry, filter) else { return true }
-      if try isNothing.accepts(row(try record(of: hit))) { rows.add(try sortedRow(hit)) }
+    var rows = SortedRows(limit: left)
+    try scan(.all) { hit in
+      if try accept(&hit, filter), try isNothing.accepts(row(of: &hit)) {
+        rows.add(try sortedRow(&hit))
+      }
       return true
     }
-    _ = try rows.forEach { try emit($0.hit) }
+    _ = try forEach(of: &rows, emit)
   }
 }

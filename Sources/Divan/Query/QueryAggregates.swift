@@ -77,10 +77,10 @@ extension QuerySource {
     _ query: Query<Subject>, _ aggregates: QueryAggregate<Subject>...
   ) throws -> [Value] {
     var sums = try aggregates.map { try RunningAggregate($0) }
-    let run = try run(query)
     let isReading = aggregates.contains { $0.kind != .count }
+    let run = try run(query, readsResults: isReading)
     try run.forEachInAnyOrder { hit in
-      let row = isReading ? run.row(try run.record(of: hit)) : nil
+      let row = isReading ? try run.row(of: &hit) : nil
       for index in sums.indices { try sums[index].add(row) }
       return true
     }
@@ -129,9 +129,9 @@ extension QuerySource {
     let path = CompiledPath(property.path)
     let byBytes = QueryAggregate<Subject>.sortsByBytes(V.self)
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
-    let run = try run(query)
+    let run = try run(query, readsResults: true)
     try run.forEachInAnyOrder { hit in
-      let row = run.row(try run.record(of: hit))
+      let row = try run.row(of: &hit)
       let value = try row.value(at: path) ?? .null
       let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
@@ -163,10 +163,10 @@ extension QuerySource {
       if let refusal = property.refusal { throw refusal.error }
       paths.append(CompiledPath(property.path))
     }
-    let run = try run(query)
+    let run = try run(query, readsResults: true)
     var rows: [[Value]] = []
     try run.forEach { hit in
-      let row = run.row(try run.record(of: hit))
+      let row = try run.row(of: &hit)
       rows.append(try paths.map { try row.value(at: $0) ?? .null })
       return true
     }

@@ -8,41 +8,52 @@ extension QueryRun {
   /// - Parameters:
   ///   - access: where candidates come from.
   ///   - isOrdered: whether they are to come in the order of their IDs.
-  ///   - body: given an ID, and what the store has of it, if that is known already.
+  ///   - body: given what the index knows of a candidate: it may be no document.
   /// - Throws: what reading and `body` throw.
   func forEachCandidate(
-    _ access: QueryAccess, isOrdered: Bool, _ body: (SharedBytes, DocumentEntry?) throws -> Bool
+    _ access: QueryAccess, isOrdered: Bool, _ body: (inout QueryHit) throws -> Bool
+  ) throws {
+    switch access {
+    case .everything: try scan(.all, body)
+    case .ids(let range): try scan(range, body)
+    case .nothing, .named, .index, .intersection, .union:
+      var waiting = WaitingCandidates(self, areRead: readsCandidates)
+      do {
+        try forEachID(of: access, isOrdered: isOrdered) { try waiting.add($0, body) }
+      } catch {
+        // Those that were found before may be all that is wanted.
+        if try waiting.flush(body) { throw error }
+      }
+      _ = try waiting.flush(body)
+    }
+  }
+
+  /// Calls `body` with the ID of each candidate once, until it returns false.
+  func forEachID(
+    of access: QueryAccess, isOrdered: Bool, _ body: (SharedBytes) throws -> Bool
   ) throws {
     switch access {
     case .nothing: return
-    case .everything: try scan(.all, body)
-    case .ids(let range): try scan(range, body)
+    case .everything:
+      try scan(.all) { try body($0.id) }
+    case .ids(let range):
+      try scan(range) { try body($0.id) }
     case .named(let ids):
       for id in QueryRun.sorted(Set(ids.map { Array($0.utf8) })) {
-        guard try body(id, nil) else { return }
+        guard try body(id) else { return }
       }
     case .index(let index) where index.isOneValue || !isOrdered && index.hasEachOnce:
       for number in index.ranges.indices {
         var entries = try index.entries(number, in: view)
-        while let id = try entries.next() {
+        while try entries.advance() {
           tally.entriesRead += 1
-          guard try body(id, nil) else { return }
+          guard try body(entries.id) else { return }
         }
       }
     case .index, .intersection, .union:
       for id in QueryRun.sorted(try ids(of: access)) {
-        guard try body(id, nil) else { return }
+        guard try body(id) else { return }
       }
-    }
-  }
-
-  /// Calls `body` with each document of a range of IDs, in their order.
-  func scan(
-    _ range: IDRange, _ body: (SharedBytes, DocumentEntry?) throws -> Bool
-  ) throws {
-    var entries = EntryCursor(view, range, descending: false, looksAhead: filter != nil)
-    while let (id, entry) = try entries.next() {
-      guard try body(id, entry) else { return }
     }
   }
 
@@ -72,14 +83,14 @@ extension QueryRun {
     case .index(let index):
       for number in index.ranges.indices {
         var entries = try index.entries(number, in: view)
-        while let id = try entries.next() {
+        while try entries.advance() {
           try stopIfCancelled()
           tally.entriesRead += 1
-          found.insert(id.array)
+          found.insert(entries.id.array)
         }
       }
     case .nothing, .everything, .ids, .named:
-      try forEachCandidate(access, isOrdered: false) { id, _ in
+      try forEachID(of: access, isOrdered: false) { id in
         found.insert(id.array)
         return true
       }

@@ -71,10 +71,10 @@ extension QueryPlanner {
     _ access: IndexAccess, _ order: IndexOrder
   ) throws(DatabaseError) -> Double {
     var entries = try access.entries(0, in: view, descending: order.descending)
-    guard let entry = try entries.nextEntry() else { return 0 }
+    guard try entries.advance() else { return 0 }
     return Double(
       try view.estimatedCount(
-        of: access.kept, beginningWith: order.group(of: entry.value).beginning))
+        of: access.kept, beginningWith: order.group(of: entries.value).beginning))
   }
 }
 

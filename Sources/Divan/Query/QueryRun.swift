@@ -5,14 +5,8 @@ import DivanLog
 /// Candidates come from where the plan says (QueryCandidates.swift), each is asked what the plan leaves to be asked, and what
 /// is accepted is handed out in the order of the query; along an index as IndexWalk.swift has it.
 final class QueryRun {
-  /// A document that the query means.
-  struct Hit {
-    let id: SharedBytes
-    let entry: DocumentEntry
-    /// Nil if the document did not have to be read.
-    let record: StoredDocument?
-  }
-
+  /// The version that is asked.
+  let view: StoreView
   let planner: QueryPlanner
   let query: QueryCore
   let plan: QueryPlan
@@ -22,13 +16,20 @@ final class QueryRun {
   private let sorts: SortKeys
   /// Nil where nothing is asked of other documents.
   private let references: QueryReferences?
+  /// Whether whoever asks reads the documents of all results.
+  let readsResults: Bool
+  /// How many results are still wanted, with those that the offset passes.
+  private(set) var left = Int.max
   /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
   private let isCancelled: (() -> Bool)?
 
   init(
-    _ view: StoreView, _ query: QueryCore, isCancelled: (() -> Bool)? = nil
+    _ view: StoreView, _ query: QueryCore, readsResults: Bool = false,
+    isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
+    self.view = view
     self.isCancelled = isCancelled
+    self.readsResults = readsResults
     self.query = query
     let planner = QueryPlanner(view)
     plan = try planner.plan(query)
@@ -48,36 +49,32 @@ struct QueryTally {
 }
 
 extension QueryRun {
-  /// The version that is asked.
-  var view: StoreView { planner.view }
-
   /// Calls `body` with the results in their order, until it returns false.
-  func forEach(_ body: (Hit) throws -> Bool) throws {
-    var left = query.limit ?? .max
+  func forEach(_ body: (inout QueryHit) throws -> Bool) throws {
+    left = wanted ?? .max
+    guard query.limit != 0 else { return }
     var passed = 0
-    guard left > 0 else { return }
-    func emit(_ hit: Hit) throws -> Bool {
+    func emit(_ hit: inout QueryHit) throws -> Bool {
+      left -= 1
       guard passed >= query.offset else {
         passed += 1
         return true
       }
       tally.results += 1
-      left -= 1
-      return try body(hit) && left > 0
+      return try body(&hit) && left > 0
     }
     switch plan.order {
     case .byID:
-      try forEachCandidate(plan.access, isOrdered: true) { id, entry in
-        guard let hit = try accept(id, entry, filter) else { return true }
-        return try emit(hit)
+      try forEachCandidate(plan.access, isOrdered: true) { hit in
+        try accept(&hit, filter) ? try emit(&hit) : true
       }
     case .sorted:
       var rows = SortedRows(limit: wanted)
-      try forEachCandidate(plan.access, isOrdered: false) { id, entry in
-        if let hit = try accept(id, entry, filter) { rows.add(try sortedRow(hit)) }
+      try forEachCandidate(plan.access, isOrdered: false) { hit in
+        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
         return true
       }
-      _ = try rows.forEach { try emit($0.hit) }
+      _ = try forEach(of: &rows, emit)
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
       try forEach(along: access, order, emit)
@@ -85,16 +82,16 @@ extension QueryRun {
   }
 
   /// Calls `body` with all that is meant, in any order; with a limit or an offset as ``forEach(_:)``.
-  func forEachInAnyOrder(_ body: (Hit) throws -> Bool) throws {
+  func forEachInAnyOrder(_ body: (inout QueryHit) throws -> Bool) throws {
     // Along an index, what has no entry comes only with the order.
     if case .index(let access) = plan.access, access.isFollowedByNone {
       return try forEach(body)
     }
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
-    try forEachCandidate(plan.access, isOrdered: false) { id, entry in
-      guard let hit = try accept(id, entry, filter) else { return true }
+    try forEachCandidate(plan.access, isOrdered: false) { hit in
+      guard try accept(&hit, filter) else { return true }
       tally.results += 1
-      return try body(hit)
+      return try body(&hit)
     }
   }
 
@@ -103,18 +100,25 @@ extension QueryRun {
   /// Of a query that sorts nothing.
   func count() throws -> Int {
     var all = 0
+    left = wanted ?? .max
     if filter == nil, case .everything = plan.access, view.past == nil {
       all = Int(clamping: view.state.documentCount)
     } else if filter == nil, query.limit == nil, case .index(let access) = plan.access,
       access.hasEachOnce
     {
       all = try countEntries(of: access)
+    } else if filter == nil, plan.access.isKnownToExist {
+      try forEachID(of: plan.access, isOrdered: false) { _ in
+        all += 1
+        left -= 1
+        return left > 0
+      }
     } else {
-      let isKnown = filter == nil && plan.access.isKnownToExist
-      try forEachCandidate(plan.access, isOrdered: false) { id, entry in
-        let isMeant = try isKnown || accept(id, entry, filter) != nil
-        all += isMeant ? 1 : 0
-        return query.limit.map { all - query.offset < $0 } ?? true
+      try forEachCandidate(plan.access, isOrdered: false) { hit in
+        guard try accept(&hit, filter) else { return true }
+        all += 1
+        left -= 1
+        return left > 0
       }
     }
     let count = min(max(0, all - query.offset), query.limit ?? .max)
@@ -123,7 +127,7 @@ extension QueryRun {
   }
 
   /// How many of the sorted rows can be wanted; nil for all.
-  var wanted: Int? {
+  private var wanted: Int? {
     query.limit.map { $0.addingReportingOverflow(query.offset) }.flatMap {
       $0.overflow ? nil : $0.partialValue
     }
@@ -136,43 +140,38 @@ extension QueryRun {
     if let isCancelled, isCancelled() { throw Database.cancelledError }
   }
 
-  private func record(
-    _ id: SharedBytes, _ entry: DocumentEntry
-  ) throws(DatabaseError) -> StoredDocument {
-    tally.documentsRead += 1
-    return try view.winningRecord(of: entry, id)
-  }
+  /// Whether the records of candidates are read, most probably.
+  var readsCandidates: Bool { filter != nil || readsResults || !query.sorts.isEmpty }
 
-  /// What a candidate is, if it is a document and fulfils a filter.
+  /// Whether a candidate is a document and fulfils a filter.
   func accept(
-    _ id: SharedBytes, _ known: DocumentEntry?, _ filter: CompiledFilter?
-  ) throws(DatabaseError) -> Hit? {
+    _ hit: inout QueryHit, _ filter: CompiledFilter?
+  ) throws(DatabaseError) -> Bool {
     try stopIfCancelled()
     tally.candidates += 1
-    var found = known
-    if found == nil { found = try view.entry(id) }
-    guard let entry = found, !entry.isDeleted else { return nil }
-    guard let filter else { return Hit(id: id, entry: entry, record: nil) }
-    let record = try record(id, entry)
-    guard try filter.accepts(row(record)) else { return nil }
-    return Hit(id: id, entry: entry, record: record)
+    guard !hit.place.isDeleted else { return false }
+    guard let filter else { return true }
+    return try filter.accepts(try row(of: &hit))
   }
 
-  func row(_ record: StoredDocument) -> QueryRow {
-    QueryRow(id: record.idBytes, body: record.body, references: references)
+  /// The record of a document.
+  func record(of hit: borrowing QueryHit) throws(DatabaseError) -> StoredDocument {
+    // What was asked something was read already. Its parts are found once more, as few are asked for them.
+    if hit.isRead { return try view.stored(hit.payload, at: hit.place) }
+    tally.documentsRead += 1
+    return try view.winningRecord(at: hit.place, hit.id)
   }
 
-  /// The record of a candidate, which may have been read already.
-  func record(of hit: Hit) throws(DatabaseError) -> StoredDocument {
-    if let record = hit.record { return record }
-    return try record(hit.id, hit.entry)
+  /// A document as filters see it.
+  func row(of hit: inout QueryHit) throws(DatabaseError) -> QueryRow {
+    if !hit.isRead { hit.take(try record(of: hit)) }
+    return QueryRow(id: hit.id, body: hit.body, references: references)
   }
 
   /// A result with the bytes by which it is sorted.
-  func sortedRow(_ hit: Hit) throws(DatabaseError) -> SortedRows.Row {
+  func sortedRow(_ hit: inout QueryHit) throws(DatabaseError) -> SortedRows.Row {
     // Whoever wants the document reads it once it is known to be among the results.
     SortedRows.Row(
-      key: try sorts.key(of: row(try record(of: hit))),
-      hit: Hit(id: hit.id, entry: hit.entry, record: nil))
+      key: try sorts.key(of: try row(of: &hit)), id: hit.id, place: hit.place)
   }
 }

@@ -29,11 +29,11 @@ extension WriteTransaction: QuerySource {
 }
 
 extension QuerySource {
-  func run<Subject>(_ query: Query<Subject>) throws -> QueryRun {
+  func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryRun {
     let source = try _queryView()
     var core = query.core
     if let kind = source.kind(Subject.self) { core.kind = kind }
-    return try QueryRun(source.view, core)
+    return try QueryRun(source.view, core, readsResults: readsResults)
   }
 
   /// The documents that a query means, in its order.
@@ -89,10 +89,10 @@ extension QuerySource {
   }
 
   func documents<Subject>(of query: Query<Subject>) throws -> [Document] {
-    let run = try run(query)
+    let run = try run(query, readsResults: true)
     var documents: [Document] = []
     try run.forEach { hit in
-      documents.append(try run.document(hit))
+      try run.add(hit, to: &documents)
       return true
     }
     return documents
@@ -100,8 +100,14 @@ extension QuerySource {
 }
 
 extension QueryRun {
-  /// The document of a result.
-  func document(_ hit: Hit) throws(DatabaseError) -> Document {
-    view.document(try view.text(ofID: hit.id), of: try record(of: hit))
+  /// Adds the document of a result.
+  ///
+  /// It is made in its place: a document is large, and would be copied by whoever hands it on.
+  func add(
+    _ hit: borrowing QueryHit, to documents: inout [Document]
+  ) throws(DatabaseError) {
+    let id = try view.text(ofID: hit.id)
+    let record = try record(of: hit)
+    documents.append(view.document(id, of: record))
   }
 }

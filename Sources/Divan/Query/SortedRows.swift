@@ -51,7 +51,8 @@ struct SortKeys {
 struct SortedRows {
   struct Row {
     let key: [UInt8]
-    let hit: QueryRun.Hit
+    let id: SharedBytes
+    let place: DocumentPlace
   }
 
   private var rows: [Row] = []
@@ -74,12 +75,24 @@ struct SortedRows {
     rows.sort { a, b in compare(a.key.span, b.key.span) < 0 }
   }
 
-  /// Calls `body` with the rows in their order, until it returns false; returns whether it never did.
-  mutating func forEach(_ body: (Row) throws -> Bool) rethrows -> Bool {
+  /// All of them in their order.
+  mutating func sorted() -> [Row] {
     sort()
-    for row in rows {
-      guard try body(row) else { return false }
+    return rows
+  }
+}
+
+extension QueryRun {
+  /// Calls `body` with the documents of rows in their order, until it returns false; returns whether it never did.
+  func forEach(
+    of rows: inout SortedRows, _ body: (inout QueryHit) throws -> Bool
+  ) throws -> Bool {
+    var waiting = WaitingCandidates(self, areRead: readsResults)
+    for row in rows.sorted() {
+      guard
+        try waiting.add(row.id, row.place, body)
+      else { return false }
     }
-    return true
+    return try waiting.flush(body)
   }
 }

@@ -31,24 +31,24 @@ public struct IDCursor {
 ///
 /// A damaged document makes `next()` throw; the call after that goes on behind it.
 public struct DocumentCursor {
-  private var entries: EntryCursor
+  private var places: DocumentPlaceCursor
   private let view: StoreView
 
   init(_ view: StoreView, _ range: IDRange, descending: Bool) {
-    entries = EntryCursor(view, range, descending: descending, looksAhead: true)
+    places = DocumentPlaceCursor(view, range, descending: descending)
     self.view = view
   }
 
   /// The next document; nil at the end.
   public mutating func next() throws -> Document? {
-    guard let (id, entry) = try entries.next() else { return nil }
-    return try view.document(id, entry)
+    try places.advance() ? try view.document(places.id, at: places.place) : nil
   }
 
   /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
   mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
-    guard let (id, entry) = try entries.next() else { return nil }
-    return (try view.text(ofID: id), try view.winningRecord(of: entry, id).takeBody())
+    guard try places.advance() else { return nil }
+    let body = try view.winningRecord(at: places.place, places.id).takeBody()
+    return (try view.text(ofID: places.id), body)
   }
 
   /// All that are left, as an array.

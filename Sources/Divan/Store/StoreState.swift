@@ -121,10 +121,11 @@ extension SegmentTable {
     return mapped[index].slice(offset, Int(locator.size))
   }
 
-  /// Brings in records that will be read soon, all of them at the same time, as far as they are in memory.
-  func touch(_ locators: [RecordLocator]) {
+  /// Brings in documents' newest records, which will be read soon, all of them at the same time, as far as they are in memory.
+  func touch(_ places: [DocumentPlace]) {
     var touched: UInt8 = 0
-    for locator in locators {
+    for place in places {
+      let locator = place.locator
       guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset) else {
         continue
       }

@@ -8,9 +8,12 @@ extension StoreView {
     document(id, of: try winningRecord(of: entry, id))
   }
 
-  /// The same by the bytes of its ID, which were found in the index.
-  func document(_ id: SharedBytes, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
-    let record = try winningRecord(of: entry, id)
+  /// The document of an ID that was found in the index.
+  @inline(__always)
+  func document(
+    _ id: SharedBytes, at place: DocumentPlace
+  ) throws(DatabaseError) -> Document {
+    let record = try winningRecord(at: place, id)
     return document(try text(ofID: id), of: record)
   }
 
@@ -37,12 +40,24 @@ extension StoreView {
   func winningRecord(
     of entry: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
-    if let sequence = entry.winningSequence { return try older(sequence, of: try text(ofID: id)) }
-    let record: StoredDocument = try read(at: entry.locator, documentID: id.text)
-    guard record.sequence == entry.sequence, record.isOf(id) else {
-      throw mismatch(entry.locator, id.text)
+    try winningRecord(at: entry.place, id)
+  }
+
+  /// The record that holds the body of a document's winning revision, by where the document is.
+  func winningRecord(
+    at place: DocumentPlace, _ id: SharedBytes
+  ) throws(DatabaseError) -> StoredDocument {
+    if let sequence = place.winningSequence { return try older(sequence, of: try text(ofID: id)) }
+    do throws(DatabaseError) {
+      let payload = try payload(of: .document, at: place.locator)
+      do throws(ByteError) {
+        return try StoredDocument(payload, of: id, place.sequence)
+      } catch {
+        throw damage(at: place.locator, error.reason)
+      }
+    } catch {
+      throw error.about(id.text)
     }
-    return record
   }
 
   /// The newest record of a document, which may be of a revision that does not win.
@@ -67,6 +82,17 @@ extension StoreView {
         path: store.path)
     }
     return try read(at: locator, of: id, sequence: sequence)
+  }
+
+  /// A document's record of which is known already what it holds.
+  func stored(
+    _ payload: SharedBytes, at place: DocumentPlace
+  ) throws(DatabaseError) -> StoredDocument {
+    do throws(ByteError) {
+      return try StoredDocument.decode(payload)
+    } catch {
+      throw damage(at: place.locator, error.reason)
+    }
   }
 
   /// The record of some document at a place.
@@ -137,7 +163,7 @@ extension StoreView {
   }
 
   private func mismatch(_ locator: RecordLocator, _ id: String? = nil) -> DatabaseError {
-    damage(at: locator, "another record stands here").about(id)
+    damage(at: locator, StoredDocument.isOfOther).about(id)
   }
 
   /// The error that says that a record is damaged.
@@ -180,12 +206,12 @@ extension StoreView {
 
 extension StoreView {
   /// The document that a record holds.
+  @inline(__always)
   func document(_ id: String, of record: some DocumentContent) -> Document {
-    let entries = record.details?.attachments ?? []
-    return Document(
+    Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
       isDeleted: record.isDeleted, body: record.body,
-      attachments: entries.isEmpty ? [:] : attachments(entries))
+      attachments: record.details.map { attachments($0.attachments) } ?? [:])
   }
 }
 

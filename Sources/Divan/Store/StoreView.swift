@@ -149,7 +149,7 @@ extension StoreView {
     }
   }
 
-  private func noEntry(_ error: ByteError) -> DatabaseError {
+  func noEntry(_ error: ByteError) -> DatabaseError {
     DatabaseError(
       Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)"))
   }

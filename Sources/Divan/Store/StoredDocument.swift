@@ -6,18 +6,17 @@ import DivanLog
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
   private let payload: SharedBytes
-  private(set) var sequence: UInt64 = 0
-  private(set) var revision = RevisionID(generation: 1, digest: .own(0, 0))
-  private var flags: DocumentRecord.Flags = []
-  private var places = Places()
-  private var boxedDetails: BoxedDetails?
+  private let head: Head
+  private let boxedDetails: BoxedDetails?
 
-  /// Where parts lie in the payload, whose size is below that of a record.
-  private struct Places {
+  /// What stands before the properties, and where parts lie in the payload, whose size is below that of a record.
+  fileprivate struct Head: Sendable {
+    var flags: DocumentRecord.Flags = []
     var idSize: UInt8 = 0
-    var ancestorCount: UInt32 = 0
+    var sequence: UInt64 = 0
+    var revision = RevisionID(generation: 1, digest: .own(0, 0))
+    /// Where it is said how many ancestors there are; 0 if that is not said.
     var ancestorsStart: UInt32 = 0
-    var ancestorsEnd: UInt32 = 0
     var bodyStart: UInt32 = 0
   }
 }
@@ -25,22 +24,48 @@ struct StoredDocument: Sendable {
 extension StoredDocument {
   /// Finds the parts of a record, and checks all that is not the body; tells also what it takes the place of.
   fileprivate init(
-    _ payload: SharedBytes, _ superseded: inout DocumentRecord.Superseded?
+    _ payload: consuming SharedBytes, _ superseded: inout DocumentRecord.Superseded?
   ) throws(ByteError) {
-    self.payload = payload
-    try payload.withSpan { (bytes) throws(ByteError) in try read(bytes, &superseded) }
-    if flags.contains(.details) { try readDetails() }
-    if let superseded, superseded.sequence >= sequence {
+    var head = Head()
+    var boxedDetails: BoxedDetails?
+    try payload.withSpan { (bytes) throws(ByteError) in try head.read(bytes, &superseded) }
+    if head.flags.contains(.details) {
+      var reader = ByteReader(copy payload)
+      reader.offset = Int(head.bodyStart)
+      boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
+      head.bodyStart = UInt32(reader.offset)
+    }
+    if let superseded, superseded.sequence >= head.sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
-      guard superseded.sequence == sequence, boxedDetails?.details.keepsSuperseded != true else {
+      guard superseded.sequence == head.sequence, boxedDetails?.details.keepsSuperseded != true
+      else {
         throw ByteError(
-          offset: Int(places.bodyStart), reason: "a document whose sequence numbers go back")
+          offset: Int(head.bodyStart), reason: "a document whose sequence numbers go back")
       }
+    }
+    self.payload = payload
+    self.head = head
+    self.boxedDetails = boxedDetails
+  }
+
+  /// The record of the document of an ID, with a sequence number.
+  init(
+    _ payload: consuming SharedBytes, of id: SharedBytes, _ sequence: UInt64
+  ) throws(ByteError) {
+    var superseded: DocumentRecord.Superseded?
+    try self.init(payload, &superseded)
+    guard head.sequence == sequence, isOf(id) else {
+      throw ByteError(offset: 0, reason: StoredDocument.isOfOther)
     }
   }
 
+  /// What is wrong with a record that an index entry leads to, and that is not what it should be.
+  static let isOfOther = "another record stands here"
+}
+
+extension StoredDocument.Head {
   /// Reads what stands before the details, and finds where the body begins if there are none.
-  private mutating func read(
+  mutating func read(
     _ bytes: Span<UInt8>, _ superseded: inout DocumentRecord.Superseded?
   ) throws(ByteError) {
     var offset = 0
@@ -48,9 +73,9 @@ extension StoredDocument {
     guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
       throw ByteError(offset: 0, reason: "a document record with unknown flags")
     }
-    places.idSize = try bytes.read(UInt8.self, at: &offset)
-    _ = try bytes.readRange(Int(places.idSize), at: &offset)
-    guard places.idSize > 0 else {
+    idSize = try bytes.read(UInt8.self, at: &offset)
+    _ = try bytes.readRange(Int(idSize), at: &offset)
+    guard idSize > 0 else {
       throw ByteError(offset: 1, reason: "a document without an ID")
     }
     sequence = try bytes.readVarint(at: &offset)
@@ -69,31 +94,27 @@ extension StoredDocument {
         sequence: try bytes.readVarint(at: &offset),
         locator: try RecordLocator.read(bytes, at: &offset))
     }
-    if flags.contains(.ancestors) { try readAncestors(bytes, &offset) }
-    places.bodyStart = UInt32(offset)
-  }
-
-  private mutating func readAncestors(
-    _ bytes: Span<UInt8>, _ offset: inout Int
-  ) throws(ByteError) {
-    let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
-    places.ancestorCount = UInt32(count)
-    places.ancestorsStart = UInt32(offset)
-    if flags.contains(.foreignAncestors) {
-      for _ in 0..<count {
-        _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
-      }
-    } else {
-      _ = try bytes.readRange(16 * count, at: &offset)
+    if flags.contains(.ancestors) {
+      ancestorsStart = UInt32(offset)
+      _ = try DocumentRecord.Ancestors.find(
+        bytes, hasForeign: flags.contains(.foreignAncestors), at: &offset)
     }
-    places.ancestorsEnd = UInt32(offset)
+    bodyStart = UInt32(offset)
   }
+}
 
-  private mutating func readDetails() throws(ByteError) {
-    var reader = ByteReader(payload)
-    reader.offset = Int(places.bodyStart)
-    boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
-    places.bodyStart = UInt32(reader.offset)
+extension DocumentRecord.Ancestors {
+  /// Finds how many ancestors there are and where their digests are, and checks them.
+  fileprivate static func find(
+    _ bytes: Span<UInt8>, hasForeign: Bool, at offset: inout Int
+  ) throws(ByteError) -> (count: Int, digests: Range<Int>) {
+    let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
+    guard hasForeign else { return (count, try bytes.readRange(16 * count, at: &offset)) }
+    let start = offset
+    for _ in 0..<count {
+      _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
+    }
+    return (count, start..<offset)
   }
 }
 
@@ -103,22 +124,38 @@ extension StoredDocument {
     payload.prefix(idRange.upperBound).suffix(from: idRange.lowerBound)
   }
 
-  var isDeleted: Bool { flags.contains(.deleted) }
+  var sequence: UInt64 { head.sequence }
+
+  var revision: RevisionID { head.revision }
+
+  var isDeleted: Bool { head.flags.contains(.deleted) }
 
   /// The properties in their binary form.
-  var body: SharedBytes { payload.suffix(from: Int(places.bodyStart)) }
+  var body: SharedBytes { payload.suffix(from: bodyStart) }
 
   /// The same for whoever wants nothing else, so that no reference is counted.
-  consuming func takeBody() -> SharedBytes { payload.suffix(from: Int(places.bodyStart)) }
+  consuming func takeBody() -> SharedBytes { payload.suffix(from: bodyStart) }
+
+  /// Where the properties begin in what the record holds.
+  var bodyStart: Int { Int(head.bodyStart) }
+
+  /// What the record holds, for whoever wants nothing else.
+  consuming func takePayload() -> SharedBytes { payload }
 
   var details: DocumentDetails? { boxedDetails?.details }
 
   var ancestors: DocumentRecord.Ancestors {
-    guard places.ancestorCount > 0 else { return .none }
+    let hasForeign = head.flags.contains(.foreignAncestors)
+    guard head.ancestorsStart > 0 else { return .none }
+    let found = payload.withSpan { bytes in
+      var offset = Int(head.ancestorsStart)
+      // They were checked when the record was read.
+      return try? DocumentRecord.Ancestors.find(bytes, hasForeign: hasForeign, at: &offset)
+    }
+    guard let (count, digests) = found else { return .none }
     return DocumentRecord.Ancestors(
-      count: Int(places.ancestorCount),
-      bytes: payload.prefix(Int(places.ancestorsEnd)).suffix(from: Int(places.ancestorsStart)),
-      hasForeign: flags.contains(.foreignAncestors))
+      count: count, bytes: payload.prefix(digests.upperBound).suffix(from: digests.lowerBound),
+      hasForeign: hasForeign)
   }
 
   /// The ID of the revision that this one was made from; nil for a first one.
@@ -138,7 +175,7 @@ extension StoredDocument {
 
   private var idRange: Range<Int> {
     // Behind the flags and its own size.
-    2..<2 + Int(places.idSize)
+    2..<2 + Int(head.idSize)
   }
 }
 

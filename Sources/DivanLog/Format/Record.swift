@@ -41,7 +41,7 @@ package struct Record: Sendable {
 }
 
 /// Where a record stands.
-package struct RecordLocator: Hashable, Sendable {
+package struct RecordLocator: Hashable, Sendable, BitwiseCopyable {
   /// The ``SegmentHeader/fileID`` of the segment.
   package var fileID: UInt64
   /// Bytes from the beginning of the file.

@@ -170,20 +170,20 @@ extension LiveRows {
     core.offset = 0
     core.limit = wantedCount.map { $0 + spareCount }
     if core.limit == nil { core.sorts = [] }
-    let run = try QueryRun(view, core, isCancelled: isCancelled)
+    let run = try QueryRun(view, core, readsResults: true, isCancelled: isCancelled)
     var edits: [LiveEdit] = []
     var found: Set<DocumentKey> = []
     var last: [UInt8]?
     try run.forEachInAnyOrder { hit in
       if isCancelled() { throw Database.cancelledError }
+      let key = try judge.key(ofResult: run.row(of: &hit))
       let record = try run.record(of: hit)
-      let key = try judge.key(ofResult: run.row(record))
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
       let id = try view.text(ofID: hit.id)
       let document = DocumentKey(id)
       found.insert(document)
       let old = byID[document]
-      let new = try row(key, id, hit.entry.revision, old) { view.document(id, of: record) }
+      let new = try row(key, id, record.revision, old) { view.document(id, of: record) }
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
     }

@@ -12,8 +12,8 @@ public struct IndexedIDCursor {
 
   /// The next ID; nil at the end.
   public mutating func next() throws -> String? {
-    guard let id = try entries.next() else { return nil }
-    return try view.text(ofID: id)
+    guard try entries.advance() else { return nil }
+    return try view.text(ofID: entries.id)
   }
 
   /// All that are left, as an array.
@@ -38,8 +38,11 @@ public struct IndexedDocumentCursor {
 
   /// The next document; nil at the end.
   public mutating func next() throws -> Document? {
-    while let id = try entries.next() {
-      if let entry = try view.entry(id), !entry.isDeleted { return try view.document(id, entry) }
+    while try entries.advance() {
+      let id = entries.id
+      if let entry = try view.entry(id), !entry.isDeleted {
+        return try view.document(id, at: entry.place)
+      }
     }
     return nil
   }

@@ -30,7 +30,7 @@ enum IndexEntries {
   }
 
   /// How many bytes of an entry's key are values; nil if it is no entry.
-  private static func valueSize(_ entry: IndexEntry) -> Int? {
+  static func valueSize(_ entry: IndexEntry) -> Int? {
     guard entry.value.count == 1 else { return nil }
     return valueSize(ofKey: entry.key.count, idSize: entry.value[0])
   }
@@ -54,6 +54,11 @@ enum IndexEntries {
       entry.key.suffix(from: prefixSize).prefix(valueSize),
       entry.key.suffix(from: prefixSize + valueSize)
     )
+  }
+
+  /// Stands for an entry where it is only known of which document one would be.
+  static func entryWithoutValue(of id: SharedBytes) -> IndexEntry {
+    IndexEntry(key: SharedBytes(copying: prefix(0) + id.array))
   }
 }
 

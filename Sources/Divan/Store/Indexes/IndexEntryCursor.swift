@@ -1,6 +1,8 @@
 import DivanLog
 
-/// The IDs of the documents of an index that are in a range, each once.
+/// The documents of an index that are in a range, each once.
+///
+/// `while try cursor.advance() { … cursor.id … }`
 struct IndexEntryCursor {
   private let view: StoreView
   private var scan: LayeredScan
@@ -10,6 +12,10 @@ struct IndexEntryCursor {
   private var computed: ArraySlice<SharedBytes>
   /// Those that were given, where a document may have several entries.
   private var seen: Set<[UInt8]>?
+  /// The present entry.
+  private var entry = IndexEntry()
+  /// How many bytes its values take.
+  private var valueSize = 0
 
   /// What documents are asked about values that are cut.
   private final class Asked {
@@ -60,14 +66,11 @@ extension IndexEntryCursor {
       seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
-  /// The next ID.
-  mutating func next() throws(DatabaseError) -> SharedBytes? { try nextEntry()?.id }
-
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     guard computed.isEmpty, seen == nil, asked == nil else {
       var count = 0
-      while try nextEntry() != nil { count += 1 }
+      while try advance() { count += 1 }
       return count
     }
     let view = view
@@ -80,24 +83,49 @@ extension IndexEntryCursor {
     return count.sound
   }
 
-  /// The next ID with the bytes of its values; those are empty where the version has no index of its own.
-  mutating func nextEntry() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)? {
-    while let found = try nextOfAll() {
-      guard seen != nil else { return found }
+  /// Moves to the next document; returns false at the end.
+  mutating func advance() throws(DatabaseError) -> Bool {
+    while try advanceToAny() {
+      guard seen != nil else { return true }
       // By bytes: IDs that look alike are different ones.
-      if seen?.insert(found.id.array).inserted == true { return found }
+      let id = id.array
+      if seen?.insert(id).inserted == true { return true }
     }
-    return nil
+    return false
   }
 
-  private mutating func nextOfAll() throws(DatabaseError) -> (value: SharedBytes, id: SharedBytes)?
-  {
+  private mutating func advanceToAny() throws(DatabaseError) -> Bool {
     while let item = try view.step(&scan) {
-      guard let found = IndexEntries.read(item) else { throw noEntry }
-      guard let asked, asked.keys.mustAskDocument(about: found.value) else { return found }
-      if try isMeant(found.id, found.value, asked) { return found }
+      guard let size = IndexEntries.valueSize(item) else { throw noEntry }
+      entry = item
+      valueSize = size
+      guard let asked else { return true }
+      let value = value
+      if !asked.keys.mustAskDocument(about: value) { return true }
+      if try isMeant(id, value, asked) { return true }
     }
-    return computed.popFirst().map { (.empty, $0) }
+    guard let id = computed.popFirst() else { return false }
+    entry = IndexEntries.entryWithoutValue(of: id)
+    return true
+  }
+
+  /// The present document's ID.
+  var id: SharedBytes {
+    entry.key.suffix(from: IndexEntries.prefixSize + valueSize)
+  }
+
+  /// Lends the bytes of the values by which the index has the present document; those are empty where the version has no
+  /// index of its own.
+  @inline(__always)
+  func withValue<R>(_ body: (Span<UInt8>) -> R) -> R {
+    entry.withKey { key in
+      body(key.extracting(IndexEntries.prefixSize..<IndexEntries.prefixSize + valueSize))
+    }
+  }
+
+  /// The same bytes, for whoever keeps them.
+  var value: SharedBytes {
+    entry.key.suffix(from: IndexEntries.prefixSize).prefix(valueSize)
   }
 
   /// Asks the document about values that are cut.
@@ -154,9 +182,10 @@ extension StoreView {
     of kept: KeptIndex, _ range: IndexRange
   ) throws(DatabaseError) -> [SharedBytes] {
     var keys: [(key: [UInt8], id: SharedBytes)] = []
-    var documents = EntryCursor(self, .all, descending: false)
-    while let (id, entry) = try documents.next() {
-      let body = EncodedValue(try winningRecord(of: entry, id).body)
+    var documents = DocumentPlaceCursor(self, .all, descending: false)
+    while try documents.advance() {
+      let id = documents.id
+      let body = EncodedValue(try winningRecord(at: documents.place, id).body)
       var found: Set<[UInt8]> = []
       for values in IndexEntries.values(kept.index, of: body) where range.contains(values) {
         found.insert(IndexedValue(joining: values).bytes)
