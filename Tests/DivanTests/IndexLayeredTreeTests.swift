@@ -14,6 +14,15 @@ extension LayeredTree {
     return keys
   }
 
+  /// The values of several keys that are looked up together.
+  func values(of keys: [[UInt8]]) throws -> [[UInt8]?] {
+    var values: [[UInt8]?] = []
+    try forEachValue(of: keys.map { SharedBytes(copying: $0) }) { value in
+      if let value { values.append(SharedBytes(copying: value).array) } else { values.append(nil) }
+    }
+    return values
+  }
+
   func model() throws -> ModelMap {
     var model = ModelMap()
     var scan = self.scan()
@@ -49,6 +58,14 @@ extension LayeredTree {
       let probe = shape.key(using: &generator)
       #expect(try tree.find(probe.span)?.array == model[probe])
       #expect(try tree.contains(probe.span) == (model[probe] != nil))
+      if step % 20 == 0 {
+        // With some that are there, among them one twice, and some that are not.
+        var keys = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
+          shape.key(using: &generator)
+        }
+        keys += [key, probe, key]
+        #expect(try tree.values(of: keys) == keys.map { model[$0] })
+      }
       if step % 40 == 0 {
         let lower = shape.bound(using: &generator)
         let upper = shape.bound(using: &generator)

@@ -47,6 +47,29 @@ struct IndexRepairTests {
     #expect(repaired >= 5)
   }
 
+  /// Candidates of a query are looked up several at a time, in leaves that are brought in together.
+  @Test func `documents that are looked up together are found though a leaf must be rebuilt`()
+    throws
+  {
+    let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+    do {
+      let database = try bench.open { $0.maintenance = .manual }
+      try bench.fill(database, 0..<300, size: 20)
+      try bench.checkpoint(database)
+      try bench.commit(database, [.put("doc-7", size: 30), .delete("doc-8")])
+      try bench.close(database)
+    }
+    let ids = (0..<300).map { "doc-\($0)" } + ["nobody"]
+    for page in try Self.pages(of: bench.fileSystem) {
+      let disk = bench.fileSystem.restarted(.processEnd)
+      try disk.corrupt(page.path, atOffset: 4096 * page.number + 1000, mask: 4)
+      let damaged = CrashBench(disk, CrashWriter(seed: 0), life: 70)
+      let database = try damaged.open { $0.maintenance = .manual }
+      let found = try database.snapshot().find(Query<Document>().filter { $0.id.isIn(ids) })
+      #expect(Set(found.map(\.id)) == Set(ids).subtracting(["doc-8", "nobody"]), "\(page)")
+    }
+  }
+
   /// A leaf that the newest version had rebuilt was used by older snapshots too, which then missed
   /// the documents that were changed since and merged.
   @Test func `a snapshot stays what it was though a later version has a leaf rebuilt first`() throws

@@ -383,6 +383,10 @@ struct QueryTests {
 
     let last = try snapshot.explain(query.sort("rank", descending: true).limit(5))
     #expect(last.indexes == ["rank"] && last.entriesRead <= 6 && last.results == 5, "\(last)")
+    // Candidates are looked up several at a time, and no more than are wanted.
+    let ascending = try snapshot.explain(
+      query.filter { $0["rank"] >= 10 }.sort("rank").limit(25))
+    #expect(ascending.entriesRead == 25 && ascending.rows == 25, "\(ascending)")
     let first = try snapshot.explain(
       query.filter { $0["rank"] != .null && $0["kind"] == "y" }.sort("rank").limit(5))
     #expect(first.indexes == ["rank"] && first.documentsRead < 20 && first.results == 5, "\(first)")

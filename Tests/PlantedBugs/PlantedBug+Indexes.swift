@@ -128,12 +128,10 @@ extension PlantedBug {
       "what begins like a bound of a range for long is taken to be in it",
       in: Place.indexWalking,
       find: """
-        guard let asked, asked.keys.mustAskDocument(about: found.value) else { return found }
+        if !asked.keys.mustAskDocument(about: value) { return true }
         """,
       plant: """
-        guard let asked, !PLANTED, asked.keys.mustAskDocument(about: found.value) else {
-          return found
-        }
+        if PLANTED || !asked.keys.mustAskDocument(about: value) { return true }
         """, killedBy: .rules("an index of several properties")),
     PlantedBug(
       "index-condition-forgotten", rule: "indexes",

@@ -7,36 +7,36 @@ extension LayeredTree {
   func forEachValue(
     of keys: [SharedBytes], _ body: (Span<UInt8>?) -> Void
   ) throws(PageError) {
-    let places = placesAhead(of: keys)
-    // Of an array, an element would be counted for each look.
-    let keys = keys.span
-    for index in 0..<keys.count {
+    // `keys` holds the bytes until the end; lent once, they are not counted for each look.
+    let lent = keys.map { $0.lend { $0 } }
+    defer { withExtendedLifetime(keys) {} }
+    let places = placesAhead(of: lent)
+    for index in lent.indices {
       let place = places.isEmpty ? nil : places[index]
-      let isFound: Void? = try keys[index].withSpan { (key) throws(PageError) in
-        try withValue(of: key, supposedlyAt: place) { body($0) }
-      }
+      let isFound: Void? = try withValue(of: lent[index], supposedlyAt: place) { body($0) }
       if isFound == nil { body(nil) }
     }
   }
 
   /// Where keys most probably are in the lowest run, brought in from memory; empty for few keys.
   ///
-  /// In passes, each of which reads of all leaves what the one before has led to: the beginnings, then the entries. A place is nil if its leaf
-  /// cannot be read: whoever looks for the key finds out why.
-  private func placesAhead(of keys: [SharedBytes]) -> [EntryPlace?] {
+  /// In passes, each of which reads of all leaves what the one before has led to: the beginnings, then the entries. A place
+  /// is nil if its leaf cannot be read, as whoever looks for the key finds out; where leaves do not stay in memory, there are
+  /// none.
+  private func placesAhead(of keys: [LentBytes]) -> [EntryPlace?] {
     guard keys.count >= LayeredTree.placesAheadMinimum, let run = runs.last else { return [] }
     var places: [EntryPlace?] = []
     places.reserveCapacity(keys.count)
-    let keys = keys.span
-    for index in 0..<keys.count {
-      let leaf = keys[index].lend { run.lastingLeaf(for: $0, mergeCount: mergeCount) }
+    for (index, key) in keys.enumerated() {
+      let leaf = run.lastingLeaf(for: key, mergeCount: mergeCount)
+      if index == 0, leaf == nil { return [] }
       places.append(leaf.map { EntryPlace(page: $0, index: 0) })
     }
     var touched: UInt8 = 0
     for place in places { touched ^= place?.page.touchHeads() ?? 0 }
-    for index in 0..<keys.count {
+    for index in keys.indices {
       guard let page = places[index]?.page else { continue }
-      let entry = keys[index].lend { page.touchEntry(supposedlyOf: $0, &touched) }
+      let entry = page.touchEntry(supposedlyOf: keys[index], &touched)
       places[index] = entry.map { EntryPlace(page: page, index: $0) }
     }
     SharedBytes.keep(touched)

@@ -64,25 +64,33 @@ extension LayeredTree {
 
   /// Lends `body` the value of `key`; nil if there is none.
   ///
-  /// See ``find(_:isProbablyThere:)``. `place` is where the key most probably is in the lowest run, if that is known.
+  /// See ``find(_:isProbablyThere:)``.
   @inline(__always)
   func withValue<R>(
-    of key: Span<UInt8>, isProbablyThere: Bool = true, supposedlyAt place: EntryPlace? = nil,
-    _ body: (Span<UInt8>) -> R
+    of key: Span<UInt8>, isProbablyThere: Bool = true, _ body: (Span<UInt8>) -> R
   ) throws(PageError) -> R? {
     try LentBytes.lend(key) { (key) throws(PageError) -> R? in
-      let found = try withEntry(
-        of: key, isProbablyThere: isProbablyThere, supposedlyAt: place,
-        inMemory: { leaf, index -> R? in
-          let value = leaf.page.value(index)
-          return value.count == 0 ? nil : value.withSpan(body)
-        },
-        inFile: { _, leaf, index -> R? in
-          let value = leaf.view.value(index)
-          return value.count == 0 ? nil : value.withSpan(body)
-        })
-      return found ?? nil
+      try withValue(of: key, isProbablyThere: isProbablyThere, body)
     }
+  }
+
+  /// The same; `place` is where the key most probably is in the lowest run, if that is known.
+  @inline(__always)
+  func withValue<R>(
+    of key: LentBytes, isProbablyThere: Bool = true, supposedlyAt place: EntryPlace? = nil,
+    _ body: (Span<UInt8>) -> R
+  ) throws(PageError) -> R? {
+    let found = try withEntry(
+      of: key, isProbablyThere: isProbablyThere, supposedlyAt: place,
+      inMemory: { leaf, index -> R? in
+        let value = leaf.page.value(index)
+        return value.count == 0 ? nil : value.withSpan(body)
+      },
+      inFile: { _, leaf, index -> R? in
+        let value = leaf.view.value(index)
+        return value.count == 0 ? nil : value.withSpan(body)
+      })
+    return found ?? nil
   }
 
   /// Whether there is a value for `key`.

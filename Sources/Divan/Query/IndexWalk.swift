@@ -154,14 +154,7 @@ extension QueryRun {
       return try finishGroup()
     }
 
-    do {
-      guard try follow() else { return }
-    } catch {
-      // Those that were found before may be all that is wanted.
-      if try waiting.flush(emitAccepted) { throw error }
-      return
-    }
-    guard try waiting.flush(emitAccepted), access.isFollowedByNone else { return }
+    guard try follow(), try waiting.flush(emitAccepted), access.isFollowedByNone else { return }
     try forEachWithout(order.path, emit)
   }
 

@@ -18,13 +18,26 @@ extension QueryRun {
     case .ids(let range): try scan(range, body)
     case .nothing, .named, .index, .intersection, .union:
       var waiting = WaitingCandidates(self, areRead: readsCandidates)
-      do {
-        try forEachID(of: access, isOrdered: isOrdered) { try waiting.add($0, body) }
-      } catch {
-        // Those that were found before may be all that is wanted.
-        if try waiting.flush(body) { throw error }
-      }
+      try forEachID(of: access, isOrdered: isOrdered) { try waiting.add($0, body) }
       _ = try waiting.flush(body)
+    }
+  }
+
+  /// Calls `body` with each document of a range of IDs, in their order.
+  func scan(_ range: IDRange, _ body: (inout QueryHit) throws -> Bool) throws {
+    var hit = QueryHit()
+    guard readsCandidates else {
+      var entries = EntryCursor(view, range, descending: false)
+      while let (id, entry) = try entries.next() {
+        hit.become(id, entry.place)
+        guard try body(&hit) else { return }
+      }
+      return
+    }
+    var documents = DocumentPlaceCursor(view, range, descending: false)
+    while try documents.advance() {
+      hit.become(documents.id, documents.place)
+      guard try body(&hit) else { return }
     }
   }
 

@@ -88,11 +88,7 @@ extension StoreView {
   func stored(
     _ payload: SharedBytes, at place: DocumentPlace
   ) throws(DatabaseError) -> StoredDocument {
-    do throws(ByteError) {
-      return try StoredDocument.decode(payload)
-    } catch {
-      throw damage(at: place.locator, error.reason)
-    }
+    try content(of: payload, at: place.locator)
   }
 
   /// The record of some document at a place.
@@ -118,16 +114,21 @@ extension StoreView {
   private func read<Content: DocumentContent>(
     at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
   ) throws(DatabaseError) -> Content {
-    let payload: SharedBytes
     do throws(DatabaseError) {
-      payload = try self.payload(of: .document, at: locator)
+      return try content(of: try payload(of: .document, at: locator), at: locator)
     } catch {
       throw error.about(documentID())
     }
+  }
+
+  /// The parts of what a document's record holds that stands at a place.
+  private func content<Content: DocumentContent>(
+    of payload: SharedBytes, at locator: RecordLocator
+  ) throws(DatabaseError) -> Content {
     do throws(ByteError) {
       return try Content.decode(payload)
     } catch {
-      throw damage(at: locator, error.reason).about(documentID())
+      throw damage(at: locator, error.reason)
     }
   }
 

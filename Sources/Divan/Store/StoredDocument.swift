@@ -15,8 +15,9 @@ struct StoredDocument: Sendable {
     var idSize: UInt8 = 0
     var sequence: UInt64 = 0
     var revision = RevisionID(generation: 1, digest: .own(0, 0))
-    /// Where it is said how many ancestors there are; 0 if that is not said.
+    var ancestorCount: UInt32 = 0
     var ancestorsStart: UInt32 = 0
+    var ancestorsEnd: UInt32 = 0
     var bodyStart: UInt32 = 0
   }
 }
@@ -94,27 +95,24 @@ extension StoredDocument.Head {
         sequence: try bytes.readVarint(at: &offset),
         locator: try RecordLocator.read(bytes, at: &offset))
     }
-    if flags.contains(.ancestors) {
-      ancestorsStart = UInt32(offset)
-      _ = try DocumentRecord.Ancestors.find(
-        bytes, hasForeign: flags.contains(.foreignAncestors), at: &offset)
-    }
+    if flags.contains(.ancestors) { try readAncestors(bytes, &offset) }
     bodyStart = UInt32(offset)
   }
-}
 
-extension DocumentRecord.Ancestors {
-  /// Finds how many ancestors there are and where their digests are, and checks them.
-  fileprivate static func find(
-    _ bytes: Span<UInt8>, hasForeign: Bool, at offset: inout Int
-  ) throws(ByteError) -> (count: Int, digests: Range<Int>) {
+  private mutating func readAncestors(
+    _ bytes: Span<UInt8>, _ offset: inout Int
+  ) throws(ByteError) {
     let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
-    guard hasForeign else { return (count, try bytes.readRange(16 * count, at: &offset)) }
-    let start = offset
-    for _ in 0..<count {
-      _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
+    ancestorCount = UInt32(count)
+    ancestorsStart = UInt32(offset)
+    if flags.contains(.foreignAncestors) {
+      for _ in 0..<count {
+        _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
+      }
+    } else {
+      _ = try bytes.readRange(16 * count, at: &offset)
     }
-    return (count, start..<offset)
+    ancestorsEnd = UInt32(offset)
   }
 }
 
@@ -145,17 +143,11 @@ extension StoredDocument {
   var details: DocumentDetails? { boxedDetails?.details }
 
   var ancestors: DocumentRecord.Ancestors {
-    let hasForeign = head.flags.contains(.foreignAncestors)
-    guard head.ancestorsStart > 0 else { return .none }
-    let found = payload.withSpan { bytes in
-      var offset = Int(head.ancestorsStart)
-      // They were checked when the record was read.
-      return try? DocumentRecord.Ancestors.find(bytes, hasForeign: hasForeign, at: &offset)
-    }
-    guard let (count, digests) = found else { return .none }
+    guard head.ancestorCount > 0 else { return .none }
     return DocumentRecord.Ancestors(
-      count: count, bytes: payload.prefix(digests.upperBound).suffix(from: digests.lowerBound),
-      hasForeign: hasForeign)
+      count: Int(head.ancestorCount),
+      bytes: payload.prefix(Int(head.ancestorsEnd)).suffix(from: Int(head.ancestorsStart)),
+      hasForeign: head.flags.contains(.foreignAncestors))
   }
 
   /// The ID of the revision that this one was made from; nil for a first one.

@@ -37,11 +37,13 @@ extension DivanEngine: QueryEngine {
     }
   }
 
+  /// The titles of what a query finds, which is what statements of SQL give, too.
   private func found(_ query: Query<Divan.Document>) throws -> Answer {
     var answer = Answer()
-    for document in try database.snapshot().find(query) {
+    for title in try database.snapshot().values(query, { $0["title"] }) {
       answer.count += 1
-      answer.titleSize &+= Self.titleSize(document)
+      guard let title = title[0].stringValue else { continue }
+      answer.titleSize &+= UInt64(title.utf8.count)
     }
     return answer
   }

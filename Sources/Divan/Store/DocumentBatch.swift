@@ -1,0 +1,79 @@
+import DivanLog
+
+/// Some documents that are looked at one after the other, and where each is.
+///
+/// Reading from a large store is mostly waiting for memory. So several documents are looked up together, and their records
+/// are brought in together: the memory is waited for once and not for each.
+struct DocumentBatch {
+  private(set) var ids: [SharedBytes] = []
+  /// Where the documents are, of all or of none.
+  private(set) var places: [DocumentPlace] = []
+
+  /// How many documents are looked at together.
+  static let size = 16
+}
+
+extension DocumentBatch {
+  var count: Int { ids.count }
+
+  /// Adds a document that is still to be looked up.
+  mutating func append(_ id: SharedBytes) { ids.append(id) }
+
+  /// Adds a document of which it is known where it is, as of all others.
+  mutating func append(_ id: SharedBytes, _ place: DocumentPlace) {
+    ids.append(id)
+    places.append(place)
+  }
+
+  /// The only document, if it is still to be looked up.
+  var onlyUnknown: SharedBytes? { ids.count == 1 && places.isEmpty ? ids[0] : nil }
+
+  /// Takes out the ID of a document, which nobody else asks for; so no reference is counted.
+  @inline(__always)
+  mutating func takeID(_ index: Int) -> SharedBytes {
+    var id = SharedBytes.empty
+    swap(&ids[index], &id)
+    return id
+  }
+
+  mutating func removeAll() {
+    ids.removeAll(keepingCapacity: true)
+    places.removeAll(keepingCapacity: true)
+  }
+
+  /// Looks up where all of them are, unless that is known; of what is not in the index, it is ``DocumentPlace/unknown``.
+  mutating func lookUp(in view: StoreView) throws(DatabaseError) {
+    guard places.isEmpty, count > 0 else { return }
+    places = try view.places(of: ids)
+  }
+
+  /// Brings in the records of all of them.
+  func touchRecords(in view: StoreView) {
+    if places.count > 1 { view.state.segments.touch(places) }
+  }
+}
+
+extension StoreView {
+  /// Where each of some documents is.
+  fileprivate func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentPlace] {
+    var places: [DocumentPlace] = []
+    places.reserveCapacity(ids.count)
+    var problem: ByteError?
+    try repairing { (version) throws(PageError) in
+      // Once a page was repaired, it begins anew.
+      places.removeAll(keepingCapacity: true)
+      try version.state.documents.forEachValue(of: ids) { value in
+        guard let value else { return places.append(.unknown) }
+        do throws(ByteError) {
+          places.append(try DocumentEntry.decode(value).place)
+        } catch {
+          problem = error
+        }
+      }
+    }
+    if let problem { throw noEntry(problem) }
+    guard past != nil else { return places }
+    for (index, id) in ids.enumerated() { places[index] = try entry(id)?.place ?? .unknown }
+    return places
+  }
+}

@@ -1,0 +1,63 @@
+import DivanLog
+
+/// Where documents are that are not deleted, one after the other, for whoever reads them.
+///
+/// `while try cursor.advance() { … cursor.id … cursor.place … }`
+///
+/// It looks ahead: see ``DocumentBatch``.
+struct DocumentPlaceCursor {
+  private let view: StoreView
+  private var scan: LayeredScan
+  private var batch = DocumentBatch()
+  /// The index of the present one in ``batch``.
+  private var index = 0
+  /// What is to be thrown once those of the batch were given.
+  private var failure: DatabaseError?
+  /// The present document's ID.
+  private(set) var id = SharedBytes.empty
+  /// Where it is.
+  private(set) var place = DocumentPlace.unknown
+
+  init(_ view: StoreView, _ range: IDRange, descending: Bool) {
+    self.view = view
+    scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
+  }
+
+  /// Moves to the next document; returns false at the end.
+  mutating func advance() throws(DatabaseError) -> Bool {
+    // What was looked at ahead is not given any more, either.
+    guard !view.store.isClosed else { throw Store.closedError }
+    index += 1
+    if index >= batch.count {
+      if let failure {
+        self.failure = nil
+        throw failure
+      }
+      try lookAhead()
+      if batch.count == 0 { return false }
+    }
+    place = batch.places[index]
+    id = batch.takeID(index)
+    return true
+  }
+
+  private mutating func lookAhead() throws(DatabaseError) {
+    batch.removeAll()
+    index = 0
+    do throws(DatabaseError) {
+      while batch.count < DocumentBatch.size, let item = try view.step(&scan) {
+        let newest = try view.decodeEntry(item).place
+        // Of the newest version it is the place, which is then not copied once more.
+        let place =
+          try view.past == nil
+          ? newest : view.entry(before: view.decodeEntry(item), item.key)?.place
+        guard let place, !place.isDeleted else { continue }
+        batch.append(item.key, place)
+      }
+    } catch {
+      guard batch.count > 0 else { throw error }
+      failure = error
+    }
+    batch.touchRecords(in: view)
+  }
+}
