@@ -48,9 +48,10 @@ struct IndexRepairTests {
   }
 
   /// Candidates of a query are looked up several at a time, in leaves that are brought in together.
-  @Test func `documents that are looked up together are found though a leaf must be rebuilt`()
-    throws
-  {
+  @Test(arguments: [true, false])
+  func `documents that are looked up together are found though a leaf must be rebuilt`(
+    isMapped: Bool
+  ) throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
       let database = try bench.open { $0.maintenance = .manual }
@@ -59,14 +60,16 @@ struct IndexRepairTests {
       try bench.commit(database, [.put("doc-7", size: 30), .delete("doc-8")])
       try bench.close(database)
     }
-    let ids = (0..<300).map { "doc-\($0)" } + ["nobody"]
+    let ids = stride(from: 0, to: 300, by: 8).map { "doc-\($0)" } + ["nobody"]
+    let query = Query<Document>().filter { $0.id.isIn(ids) }
     for page in try Self.pages(of: bench.fileSystem) {
       let disk = bench.fileSystem.restarted(.processEnd)
       try disk.corrupt(page.path, atOffset: 4096 * page.number + 1000, mask: 4)
-      let damaged = CrashBench(disk, CrashWriter(seed: 0), life: 70)
+      let damaged = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
       let database = try damaged.open { $0.maintenance = .manual }
-      let found = try database.snapshot().find(Query<Document>().filter { $0.id.isIn(ids) })
+      let found = try database.snapshot().find(query)
       #expect(Set(found.map(\.id)) == Set(ids).subtracting(["doc-8", "nobody"]), "\(page)")
+      #expect(try database.snapshot().explain(query).access.contains("documents by ID"))
     }
   }
 

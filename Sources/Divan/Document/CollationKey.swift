@@ -313,5 +313,4 @@ extension CollationKey: ValueSink {
     append(Tag.end)
   }
 
-  var isTooLarge: Bool { false }
 }

@@ -22,7 +22,6 @@ struct JSONText: ValueSink, ~Copyable {
 }
 
 extension JSONText {
-  var isTooLarge: Bool { false }
 
   mutating func addNull() { add(word: "null") }
 

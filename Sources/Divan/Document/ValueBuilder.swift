@@ -17,7 +17,6 @@ struct ValueBuilder: ValueSink {
 }
 
 extension ValueBuilder {
-  var isTooLarge: Bool { false }
 
   mutating func addNull() { append(.null) }
 
@@ -96,7 +95,6 @@ struct NothingSink: ValueSink {
     // it reads through whatever a register held.
     private var byte: UInt8 = 0
   #endif
-  var isTooLarge: Bool { false }
   mutating func addNull() {}
   mutating func add(_ value: Bool) {}
   mutating func add(_ value: Int64) {}

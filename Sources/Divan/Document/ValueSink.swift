@@ -23,6 +23,11 @@ protocol ValueSink: ~Copyable {
   var isTooLarge: Bool { get }
 }
 
+extension ValueSink where Self: ~Copyable {
+  /// False: what nobody stores may be as large as what it is made of.
+  var isTooLarge: Bool { false }
+}
+
 /// A key that appeared for the second time.
 struct DuplicateKey {
   var key: String

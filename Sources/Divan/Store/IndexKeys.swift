@@ -9,13 +9,6 @@ enum OlderKey {
   /// Bytes after the ID.
   static let suffixSize = 9
 
-  static func encode(_ id: SharedBytes, _ sequence: UInt64, to writer: inout ByteWriter) {
-    writer.removeAll()
-    writer.append(id)
-    writer.append(0 as UInt8)
-    writer.append(sequence.bigEndian)
-  }
-
   static func bytes(_ id: SharedBytes, _ sequence: UInt64) -> [UInt8] {
     id.withSpan { bytes($0, sequence) }
   }

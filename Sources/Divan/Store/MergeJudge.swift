@@ -13,7 +13,9 @@ enum IndexPlace {
   init?(of item: RecordScan.Entry, in view: StoreView) throws(DatabaseError) {
     switch item.record.kind {
     case .document:
-      let record = try view.decode(item.record, at: item.locator)
+      let record = try view.decode(item) { (payload) throws(ByteError) in
+        try DocumentRecord.decode(payload)
+      }
       guard let entry = try view.entry(record.idBytes) else { return nil }
       if entry.sequence == record.sequence {
         self = .newest(id: record.idBytes, entry)

@@ -181,19 +181,7 @@ extension StoreView {
 }
 
 extension StoreView {
-  /// The content of a document's record that stands at a place.
-  func decode(
-    _ record: Record, at locator: RecordLocator
-  ) throws(DatabaseError) -> DocumentRecord {
-    guard record.kind == .document else { throw mismatch(locator) }
-    do throws(ByteError) {
-      return try DocumentRecord.decode(record.payload)
-    } catch {
-      throw damage(at: locator, error.reason)
-    }
-  }
-
-  /// The content of a record of another kind.
+  /// The content of a record that was met in the log.
   func decode<R>(
     _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
   ) throws(DatabaseError) -> R {

@@ -169,6 +169,4 @@ extension IndexedElements: ValueSink {
     endOne()
     return duplicate
   }
-
-  var isTooLarge: Bool { false }
 }

@@ -5,10 +5,6 @@ struct IndexKeySet: Sendable {
   init() {}
 
   init(_ keys: [[UInt8]]) {
-    guard keys.count > 1 else {
-      self.keys = keys
-      return
-    }
     for key in keys.sorted(by: IndexKeySet.isBefore) where key != self.keys.last {
       self.keys.append(key)
     }

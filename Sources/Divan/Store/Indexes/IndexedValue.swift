@@ -47,9 +47,8 @@ struct IndexedValue: Hashable, Sendable {
 
   /// The same of several values.
   static func whole(joining values: [Value]) -> [UInt8] {
-    guard let first = values.first else { return [] }
-    var bytes = whole(first)
-    for value in values.dropFirst() { bytes += whole(value) }
+    var bytes: [UInt8] = []
+    for value in values { bytes += whole(value) }
     return bytes
   }
 

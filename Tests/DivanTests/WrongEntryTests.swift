@@ -1,0 +1,145 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Entries of the index that are none, or lead to what they should not: whoever meets one is told so, and goes on behind
+/// it.
+struct WrongEntryTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+
+  private func id(_ number: Int) -> String { "doc-\(10_000 + number)" }
+
+  private func store(
+    _ count: Int = 200, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      change(&$0)
+    }
+    try database.write { transaction in
+      for number in 0..<count {
+        try transaction.overwrite(id(number), with: ["n": .int(Int64(number))])
+      }
+    }
+    return database
+  }
+
+  /// Makes the entry of a document something that is none.
+  private func spoil(_ number: Int, in database: Database) {
+    let garbage: [UInt8] = [0xFF, 1]
+    database.tamper { $0.documents.set(Array(id(number).utf8).span, garbage.span) }
+  }
+
+  /// What a walk over all documents gives, errors among it.
+  private func walk(_ database: Database) throws -> (ids: [String], errors: [DatabaseError]) {
+    var documents = try database.snapshot().documents()
+    var (ids, errors) = ([String](), [DatabaseError]())
+    while true {
+      do {
+        guard let document = try documents.next() else { return (ids, errors) }
+        ids.append(document.id)
+      } catch let error as DatabaseError {
+        errors.append(error)
+      }
+    }
+  }
+
+  @Test func `documents that are looked up with one whose entry is none are not found in silence`()
+    throws
+  {
+    let database = try store()
+    spoil(10, in: database)
+    func find(_ numbers: Range<Int>) throws -> [String] {
+      let ids = numbers.map { id($0) }
+      return try database.snapshot().find(Query<Document>().filter { $0.id.isIn(ids) }).map(\.id)
+    }
+    let error = #expect(throws: DatabaseError.self) { try find(5..<15) }
+    #expect(error?.code == .damaged && error?.message.contains("an index entry") == true)
+    #expect(try find(11..<21) == (11..<21).map { id($0) })
+  }
+
+  /// Some are looked at ahead: those before it are given first.
+  @Test func `a walk over documents throws where an entry is none, and goes on behind it`() throws {
+    let database = try store()
+    spoil(10, in: database)
+    let (ids, errors) = try walk(database)
+    #expect(ids == (0..<200).filter { $0 != 10 }.map { id($0) })
+    #expect(errors.map(\.code) == [.damaged])
+    // Also where it is the first of those that are looked at together.
+    spoil(0, in: database)
+    let again = try walk(database)
+    #expect(again.ids == (1..<200).filter { $0 != 10 }.map { id($0) })
+    #expect(again.errors.count == 2)
+  }
+
+  @Test func `a walk over documents throws where an entry leads to another's record`() throws {
+    let database = try store(3)
+    let other = try database.entry(of: id(2))
+    database.tamper { $0.set(other, for: Array(id(0).utf8)) }
+    let (ids, errors) = try walk(database)
+    #expect(ids == [id(1), id(2)])
+    #expect(errors.map(\.documentID) == [id(0)])
+    #expect(errors.allSatisfy { $0.message.contains(StoredDocument.isOfOther) })
+  }
+
+  @Test func `an index is made of what the documents are, though the order of changes is wrong`()
+    throws
+  {
+    let database = try store(3)
+    let (first, last) = (try database.entry(of: id(0)), try database.entry(of: id(2)))
+    database.tamper { $0.set(last.locator, forSequence: first.sequence) }
+    try database.addIndex(DocumentIndex("n", on: "n"))
+    var found = try database.snapshot().ids(by: "n", .equal(to: 2))
+    #expect(try found.rest() == [id(2)])
+    #expect(try !database.check().isSound)
+  }
+
+  @Test func `an index that cannot be made because nothing can be read now is made later`() throws {
+    let database = try store(3) { $0.reads = .buffered }
+    bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(DocumentIndex("n", on: "n"))
+    }
+    #expect(error?.code == .inputOutput)
+    bench.fileSystem.stopFailing()
+    try database.addIndex(DocumentIndex("n", on: "n"))
+    #expect(try database.snapshot().count(by: "n") == 3)
+  }
+
+  @Test func `whoever makes an index of thousands of documents hears of it while they are read`()
+    throws
+  {
+    let database = try store(10_000)
+    var shares: [Double] = []
+    try database.addIndex(DocumentIndex("n", on: "n")) { share in
+      shares.append(share)
+      return true
+    }
+    #expect(shares.count >= 3 && shares == shares.sorted() && shares.last == 1, "\(shares)")
+    #expect(try database.snapshot().count(by: "n") == 10_000)
+  }
+
+  /// The checksum of such a record is right: somebody has written it so.
+  @Test func `a document whose second property is no value has no entry of both`() throws {
+    let sound = try (["a": 1, "b": "x"] as Value).stored.array
+    // The text has one byte, behind its tag.
+    var (noTag, noText) = (sound, sound)
+    noTag[sound.count - 2] = 0xFF
+    noText[sound.count - 1] = 0xFF
+    let database = try store(0)
+    try database.addIndex(DocumentIndex("both", on: ["a"], ["b"]))
+    for (sequence, (id, body)) in [("good", sound), ("tag", noTag), ("text", noText)].enumerated() {
+      let revision = try #require(RevisionID(generation: 1, digest: id))
+      try database.adopt(
+        DocumentRecord(
+          idBytes: SharedBytes(utf8: id), sequence: UInt64(sequence + 1), revision: revision,
+          isDeleted: false, ancestors: .none, body: SharedBytes(copying: body)))
+    }
+    var found = try database.snapshot().ids(by: "both")
+    #expect(try found.rest() == ["good"])
+  }
+}
