@@ -312,5 +312,4 @@ extension CollationKey: ValueSink {
     depth -= 1
     append(Tag.end)
   }
-
 }

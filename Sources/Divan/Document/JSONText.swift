@@ -22,7 +22,6 @@ struct JSONText: ValueSink, ~Copyable {
 }
 
 extension JSONText {
-
   mutating func addNull() { add(word: "null") }
 
   mutating func add(_ value: Bool) { add(word: value ? "true" : "false") }

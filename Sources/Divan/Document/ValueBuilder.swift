@@ -17,7 +17,6 @@ struct ValueBuilder: ValueSink {
 }
 
 extension ValueBuilder {
-
   mutating func addNull() { append(.null) }
 
   mutating func add(_ value: Bool) { append(.bool(value)) }
