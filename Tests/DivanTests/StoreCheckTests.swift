@@ -261,7 +261,9 @@ struct StoreCheckTests {
     }
     record.revision = RevisionID(generation: 1, digest: .own(1, 2))
     let entry = DocumentEntry(
-      revision: record.revision, isDeleted: false, sequence: 10, locator: try #require(locator))
+      revision: record.revision,
+      place: DocumentPlace(
+        locator: try #require(locator), sequence: 10, winningSequence: nil, isDeleted: false))
     database.tamper { $0.set(entry, for: Array("odd".utf8)) }
     let error = #expect(throws: DatabaseError.self) { try database.snapshot().get("odd") }
     #expect(error?.code == .damaged)

@@ -434,7 +434,10 @@ struct StoreUpkeepTests {
     let locator = RecordLocator(fileID: 1, offset: 5000, size: 10)
     database.tamper {
       $0.set(
-        DocumentEntry(revision: record.revision, isDeleted: false, sequence: 100, locator: locator),
+        DocumentEntry(
+          revision: record.revision,
+          place: DocumentPlace(
+            locator: locator, sequence: 100, winningSequence: nil, isDeleted: false)),
         for: Array("odd".utf8))
     }
     try database.close()

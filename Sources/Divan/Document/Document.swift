@@ -12,33 +12,48 @@ package import DivanLog
 /// film["genres"] = ["drama", "science fiction"]
 /// ```
 public struct Document: Sendable, Identifiable {
-  /// The document's ID; empty for a document that gets one when it is stored.
-  public let id: String
-  /// The revision that this is, or that it was changed from; nil if it was not stored yet.
-  public internal(set) var revision: RevisionID?
-  /// The revision before that one; nil if there is none, or if it is not known any more.
-  public var parentRevision: RevisionID? {
-    guard let revision, let parentDigest else { return nil }
-    return RevisionID(generation: revision.generation - 1, digest: parentDigest)
-  }
-  /// What follows the generation in ``parentRevision``, which is one below the revision's.
-  private var parentDigest: RevisionID.Digest?
-  /// When the revision was stored, in the store's own order; 0 if it was not.
-  public internal(set) var sequence: UInt64 = 0
-  /// Whether this revision says that the document is deleted.
-  ///
-  /// It may still have properties.
-  public internal(set) var isDeleted = false
   /// What is attached to the document, by name.
   ///
   /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
   /// does not begin with an underscore. Read content costs nothing until it is asked for.
   public var attachments: [String: Attachment]
-  private var content: Content
+  private var source: Source
 
-  private enum Content {
-    case stored(EncodedValue)
+  private enum Source {
+    /// The bytes of the record that was read, which were checked.
+    case read(SharedBytes, DocumentLayout)
+    case made(MadeDocument)
+  }
+}
+
+/// A document that was made, or changed since it was read.
+private struct MadeDocument {
+  var id: String
+  /// Of which revision it is, or was changed from; nil if it was not stored yet.
+  var stamp: Stamp?
+  var content: Content
+
+  enum Content {
+    case encoded(EncodedValue)
     case edited(Value.Object)
+  }
+
+  /// Apart, so that a document has few parts to be copied.
+  final class Stamp: Sendable {
+    let revision: RevisionID
+    let parent: RevisionID?
+    let sequence: UInt64
+    let isDeleted: Bool
+
+    init(
+      _ revision: RevisionID, parent: RevisionID? = nil, sequence: UInt64 = 0,
+      isDeleted: Bool = false
+    ) {
+      self.revision = revision
+      self.parent = parent
+      self.sequence = sequence
+      self.isDeleted = isDeleted
+    }
   }
 }
 
@@ -49,24 +64,31 @@ extension Document {
   ///   - id: the document's ID; a new one is chosen when it is stored if this is nil.
   ///   - properties: what the document holds.
   public init(id: String? = nil, _ properties: Value.Object = [:]) {
-    self.id = id ?? ""
     attachments = [:]
-    content = .edited(properties)
+    source = .made(MadeDocument(id: id ?? "", content: .edited(properties)))
   }
 
-  /// A document as it was read; `body` was checked when it was written.
+  /// A document as it was read: the bytes of its record, which were checked, and where its parts are in them.
   @inline(__always)
+  init(
+    _ record: consuming SharedBytes, _ layout: DocumentLayout,
+    attachments: [String: Attachment]
+  ) {
+    self.attachments = attachments
+    source = .read(record, layout)
+  }
+
+  /// A document of parts that were read; `body` was checked when it was written.
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
     body: SharedBytes, attachments: [String: Attachment] = [:]
   ) {
-    self.id = id
-    self.revision = revision
     self.attachments = attachments
-    parentDigest = parent?.digest
-    self.sequence = sequence
-    self.isDeleted = isDeleted
-    content = .stored(EncodedValue(body))
+    source = .made(
+      MadeDocument(
+        id: id,
+        stamp: .init(revision, parent: parent, sequence: sequence, isDeleted: isDeleted),
+        content: .encoded(EncodedValue(body))))
   }
 
   /// A document of properties in their binary form, which were checked, changed from a revision.
@@ -74,37 +96,145 @@ extension Document {
     id: String, revision: RevisionID?, _ properties: EncodedValue,
     attachments: [String: Attachment] = [:]
   ) {
-    self.id = id
-    self.revision = revision
     self.attachments = attachments
-    content = .stored(properties)
+    source = .made(
+      MadeDocument(id: id, stamp: revision.map { .init($0) }, content: .encoded(properties)))
   }
-
-  /// The properties in their binary form, checked against what can be stored.
-  package func encoded() throws(DatabaseError) -> EncodedValue {
-    switch content {
-    case .stored(let bytes): return bytes
-    case .edited(let object):
-      try PropertyNames.validate(object)
-      return EncodedValue(try ValueCoding.encode(.object(object)))
-    }
-  }
-
-  /// Makes properties in their binary form, which were checked, the document's own.
-  mutating func replaceProperties(with properties: EncodedValue) { content = .stored(properties) }
 
   /// The same content as another revision, which was just stored.
   func stored(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool
   ) -> Document {
-    var copy = Document(id: id)
-    copy.revision = revision
-    copy.parentDigest = parent?.digest
-    copy.sequence = sequence
-    copy.isDeleted = isDeleted
-    copy.attachments = attachments
-    copy.content = content
+    var copy = self
+    copy.source = .made(
+      MadeDocument(
+        id: id,
+        stamp: .init(revision, parent: parent, sequence: sequence, isDeleted: isDeleted),
+        content: made.content))
     return copy
+  }
+
+  /// The same with memory of its own, so that it can be kept without keeping files, or a version of the store.
+  func withOwnBytes() -> Document {
+    func copy(_ bytes: SharedBytes) -> SharedBytes { bytes.withSpan { SharedBytes(copying: $0) } }
+    var document = self
+    switch source {
+    case .read(let bytes, let layout): document.source = .read(copy(bytes), layout)
+    case .made(var made):
+      guard case .encoded(let properties) = made.content else { break }
+      made.content = .encoded(EncodedValue(copy(properties.bytes)))
+      document.source = .made(made)
+    }
+    return document
+  }
+
+  /// The same in parts that can be changed.
+  private var made: MadeDocument {
+    switch source {
+    case .made(let made): made
+    case .read(let bytes, let layout):
+      MadeDocument(
+        id: id,
+        stamp: .init(
+          layout.revision(in: bytes), parent: layout.parent(in: bytes), sequence: layout.sequence,
+          isDeleted: layout.isDeleted),
+        content: .encoded(EncodedValue(layout.body(in: bytes))))
+    }
+  }
+}
+
+extension Document {
+  /// The document's ID; empty for a document that gets one when it is stored.
+  ///
+  /// Of a document as it was read, a text is made each time.
+  public var id: String {
+    switch source {
+    case .made(let made): made.id
+    case .read(let bytes, let layout):
+      bytes.withSpan { String(validUTF8: $0.extracting(layout.idRange)) }
+    }
+  }
+
+  /// The revision that this is, or that it was changed from; nil if it was not stored yet.
+  public var revision: RevisionID? {
+    switch source {
+    case .made(let made): made.stamp?.revision
+    case .read(let bytes, let layout): layout.revision(in: bytes)
+    }
+  }
+
+  /// The revision before that one; nil if there is none, or if it is not known any more.
+  public var parentRevision: RevisionID? {
+    switch source {
+    case .made(let made): made.stamp?.parent
+    case .read(let bytes, let layout): layout.parent(in: bytes)
+    }
+  }
+
+  /// When the revision was stored, in the store's own order; 0 if it was not.
+  public var sequence: UInt64 {
+    switch source {
+    case .made(let made): made.stamp?.sequence ?? 0
+    case .read(_, let layout): layout.sequence
+    }
+  }
+
+  /// Whether this revision says that the document is deleted.
+  ///
+  /// It may still have properties.
+  public var isDeleted: Bool {
+    switch source {
+    case .made(let made): made.stamp?.isDeleted ?? false
+    case .read(_, let layout): layout.isDeleted
+    }
+  }
+
+  /// The bytes of the properties as they are stored; nil once they were edited.
+  package var storedProperties: SharedBytes? {
+    switch source {
+    case .read(let bytes, let layout): return layout.body(in: bytes)
+    case .made(let made):
+      if case .encoded(let properties) = made.content { return properties.bytes }
+      return nil
+    }
+  }
+
+  /// The properties that were edited; nil if they are as they are stored.
+  private var editedProperties: Value.Object? {
+    if case .made(let made) = source, case .edited(let object) = made.content {
+      object
+    } else {
+      nil
+    }
+  }
+
+  /// The properties in their binary form, checked against what can be stored.
+  package func encoded() throws(DatabaseError) -> EncodedValue {
+    if let storedProperties { return EncodedValue(storedProperties) }
+    let object = properties
+    try PropertyNames.validate(object)
+    return EncodedValue(try ValueCoding.encode(.object(object)))
+  }
+
+  /// The properties in their binary form, appended and checked against what can be stored.
+  func encodeProperties(
+    with coding: inout ValueCoding, to writer: inout ByteWriter
+  ) throws(DatabaseError) {
+    if let storedProperties { return writer.append(storedProperties) }
+    let object = properties
+    try PropertyNames.validate(object)
+    try coding.encode(.object(object), into: &writer)
+  }
+
+  /// Makes properties in their binary form, which were checked, the document's own.
+  mutating func replaceProperties(with properties: EncodedValue) {
+    replaceContent(with: .encoded(properties))
+  }
+
+  private mutating func replaceContent(with content: MadeDocument.Content) {
+    var made = made
+    made.content = content
+    source = .made(made)
   }
 
   /// All properties.
@@ -113,15 +243,14 @@ extension Document {
   /// the subscript.
   public var properties: Value.Object {
     get {
-      switch content {
-      case .edited(let object): return object
-      case .stored(let bytes):
-        // The bytes passed their checksum and were checked when they were written.
-        guard case .object(let object)? = try? bytes.decode() else { return [:] }
-        return object
-      }
+      if let editedProperties { return editedProperties }
+      // The bytes passed their checksum and were checked when they were written.
+      guard let storedProperties,
+        case .object(let object)? = try? EncodedValue(storedProperties).decode()
+      else { return [:] }
+      return object
     }
-    set { content = .edited(newValue) }
+    set { replaceContent(with: .edited(newValue)) }
   }
 
   /// The property of this name; nil if there is none.
@@ -131,37 +260,18 @@ extension Document {
   /// Reading a document as it came from the store decodes this property only.
   public subscript(name: String) -> Value? {
     get {
-      switch content {
-      case .edited(let object): object[name]
-      case .stored(let bytes): try? bytes.value(name)
-      }
+      if let storedProperties { return try? EncodedValue(storedProperties).value(name) }
+      return editedProperties?[name]
     }
     set {
       var object = properties
       object[name] = newValue
-      content = .edited(object)
+      replaceContent(with: .edited(object))
     }
   }
 
   /// The properties as compact JSON text.
   public var json: String { Value.object(properties).json }
-
-  /// The bytes of the properties as they are stored; nil once they were edited.
-  package var storedProperties: SharedBytes? {
-    if case .stored(let value) = content { value.bytes } else { nil }
-  }
-
-  /// The properties in their binary form, appended and checked against what can be stored.
-  func encodeProperties(
-    with coding: inout ValueCoding, to writer: inout ByteWriter
-  ) throws(DatabaseError) {
-    switch content {
-    case .stored(let bytes): writer.append(bytes.bytes)
-    case .edited(let object):
-      try PropertyNames.validate(object)
-      try coding.encode(.object(object), into: &writer)
-    }
-  }
 }
 
 extension Document: Equatable {

@@ -22,6 +22,12 @@ struct IndexEntry {
   var key: SharedBytes { bytes.prefix(keySize) }
   var value: SharedBytes { bytes.suffix(from: keySize) }
 
+  /// The key from an offset on, for whoever wants nothing else, so that no reference is counted.
+  @inline(__always)
+  consuming func takeKey(from offset: Int) -> SharedBytes {
+    bytes.prefix(keySize).suffix(from: offset)
+  }
+
   /// Whether there is no value: the key is gone.
   var isTombstone: Bool { bytes.count == keySize }
 

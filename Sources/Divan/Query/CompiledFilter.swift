@@ -9,8 +9,8 @@ struct CompiledFilter: Sendable {
   /// Whether a document fulfils the filter.
   ///
   /// - Throws: `damaged` if what is looked at is no value; what reading documents throws that are referred to.
-  func accepts(_ row: QueryRow) throws(DatabaseError) -> Bool {
-    try row.body.withSpan { (bytes) throws(DatabaseError) in
+  func accepts(_ row: borrowing QueryRow) throws(DatabaseError) -> Bool {
+    try row.withBody { (bytes) throws(DatabaseError) in
       try node.accepts(bytes, 0..<bytes.count, row)
     }
   }
@@ -24,7 +24,7 @@ private class FilterNode: @unchecked Sendable {
 
   /// Whether the value that fills `range` fulfils it: a document, or an element of an array.
   func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { true }
 
   static func of(_ expression: FilterExpression) -> FilterNode {
@@ -48,7 +48,7 @@ private final class NotNode: FilterNode, @unchecked Sendable {
   init(_ part: FilterNode) { self.part = part }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { try !part.accepts(bytes, range, row) }
 }
 
@@ -57,7 +57,7 @@ private final class AndNode: FilterNode, @unchecked Sendable {
   init(_ parts: [FilterNode]) { self.parts = parts }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     for part in parts where try !part.accepts(bytes, range, row) { return false }
     return true
@@ -69,7 +69,7 @@ private final class OrNode: FilterNode, @unchecked Sendable {
   init(_ parts: [FilterNode]) { self.parts = parts }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     for part in parts where try part.accepts(bytes, range, row) { return true }
     return false
@@ -81,7 +81,7 @@ private final class CustomNode: FilterNode, @unchecked Sendable {
   init(_ accepts: @escaping @Sendable (EncodedValue) -> Bool) { self.accepts = accepts }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { accepts(EncodedValue(row.body)) }
 }
 
@@ -95,7 +95,7 @@ private final class TestNode: FilterNode, @unchecked Sendable {
   }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     if path.isDocumentID { return row.id.withSpan { test.accepts(text: $0) } }
     return try path.follow(bytes, range, row) { (bytes, range) throws(DatabaseError) in
@@ -116,7 +116,7 @@ private final class AnyNode: FilterNode, @unchecked Sendable {
   }
 
   override func accepts(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool {
     try path.follow(bytes, range, row) { (bytes, range) throws(DatabaseError) in
       guard let range else { return false }

@@ -26,14 +26,14 @@ struct CompiledPath: Sendable {
 
   /// Calls `body` with the bytes in which the path ends and where in them; nil if it leads nowhere.
   func follow<R>(
-    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: QueryRow,
+    _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow,
     _ body: (Span<UInt8>, Range<Int>?) throws(DatabaseError) -> R
   ) throws(DatabaseError) -> R {
     try follow(from: 0, bytes, range, row, body)
   }
 
   private func follow<R>(
-    from first: Int, _ bytes: Span<UInt8>, _ start: Range<Int>, _ row: QueryRow,
+    from first: Int, _ bytes: Span<UInt8>, _ start: Range<Int>, _ row: borrowing QueryRow,
     _ body: (Span<UInt8>, Range<Int>?) throws(DatabaseError) -> R
   ) throws(DatabaseError) -> R {
     var range = start

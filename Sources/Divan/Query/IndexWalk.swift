@@ -1,7 +1,9 @@
 import DivanLog
 
 /// How far the order of an index is that of the results.
-struct IndexOrder: Sendable {
+///
+/// An object, since plans and runs hand it on.
+final class IndexOrder: Sendable {
   /// The first thing that results are sorted by, unless it is the same in all of them.
   let path: QueryPath
   /// How many bytes the values take that are the same in all entries, and come first.
@@ -13,6 +15,18 @@ struct IndexOrder: Sendable {
   let isWhole: Bool
   /// Whether entries have no other values, so that they come in the order of their IDs where these are equal.
   let isByID: Bool
+
+  init(
+    path: QueryPath, constantSize: Int, byBytes: [Bool], descending: Bool, isWhole: Bool,
+    isByID: Bool
+  ) {
+    self.path = path
+    self.constantSize = constantSize
+    self.byBytes = byBytes
+    self.descending = descending
+    self.isWhole = isWhole
+    self.isByID = isByID
+  }
 
   /// What entries have in common of which the index does not know in which order they are sorted.
   ///
@@ -90,88 +104,153 @@ extension CollationKey {
   }
 }
 
-extension QueryRun {
-  /// Calls `emit` with the results along an index, until it returns false.
-  ///
-  /// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
-  /// before they are handed out, unless their IDs decide.
-  func forEach(
-    along access: IndexAccess, _ order: IndexOrder, _ emit: (inout QueryHit) throws -> Bool
-  ) throws {
-    var waiting = WaitingCandidates(self, areRead: readsCandidates)
-    var group: (key: IndexGroup, isByID: Bool, ids: [SharedBytes])?
+/// The documents that fulfil the filter of a query, in the order of an index.
+///
+/// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
+/// before they are handed out, unless their IDs decide.
+struct IndexWalk: ~Copyable {
+  private let run: QueryRun
+  private let access: IndexAccess
+  private let order: IndexOrder
+  private var entries: IndexAccessCursor
+  /// Whether the present entry is still to be looked at.
+  private var hasEntry = false
+  /// Those whose place among the results is known.
+  private var waiting: WaitingCandidates
+  /// Those of which the index does not know the order, as far as they were met.
+  private var group: Group?
+  /// A group that is whole, in its order, as far as it is not waiting.
+  private var ordered: ArraySlice<SharedBytes> = []
+  /// A group, sorted.
+  private var rows: SortedRowCursor?
+  /// Whether those without an entry are still to come, behind all others.
+  private var isFollowedByNone: Bool
 
-    func emitAccepted(_ hit: inout QueryHit) throws -> Bool {
-      try accept(&hit, filter) ? try emit(&hit) : true
-    }
-
-    func finishGroup() throws -> Bool {
-      guard let (_, isByID, ids) = group else { return true }
-      group = nil
-      guard try waiting.flush(emitAccepted) else { return false }
-      if isByID || ids.count == 1 {
-        for id in order.isByID ? ids.reversed() : QueryRun.sorted(ids) {
-          guard try waiting.add(id, emitAccepted) else { return false }
-        }
-        return true
-      }
-      var rows = SortedRows(limit: left)
-      func sort(_ hit: inout QueryHit) throws -> Bool {
-        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
-        return true
-      }
-      for id in ids { _ = try waiting.add(id, sort) }
-      _ = try waiting.flush(sort)
-      return try forEach(of: &rows, emit)
-    }
-
-    func follow() throws -> Bool {
-      for number in access.ranges.indices {
-        var entries = try access.entries(number, in: view, descending: order.descending)
-        while try entries.advance() {
-          try stopIfCancelled()
-          tally.entriesRead += 1
-          // Those come at the end, with those that have no entry.
-          if access.isFollowedByNone,
-            entries.withValue({ $0[0] == IndexedValue.type(of: .null) })
-          {
-            continue
-          }
-          if entries.withValue({ order.hasPlace(for: $0) }) {
-            if group != nil, try !finishGroup() { return false }
-            guard try waiting.add(entries.id, emitAccepted) else { return false }
-            continue
-          }
-          let key = order.group(of: entries.value)
-          if let known = group?.key, known == key {
-            group?.ids.append(entries.id)
-            continue
-          }
-          guard try finishGroup() else { return false }
-          group = (key, key.isEqual && order.isWhole, [entries.id])
-        }
-      }
-      return try finishGroup()
-    }
-
-    guard try follow(), try waiting.flush(emitAccepted), access.isFollowedByNone else { return }
-    try forEachWithout(order.path, emit)
+  private struct Group {
+    let key: IndexGroup
+    var ids: [SharedBytes]
   }
 
-  /// Calls `emit` with the results that have null at a path, or nothing.
-  private func forEachWithout(
-    _ path: QueryPath, _ emit: (inout QueryHit) throws -> Bool
-  ) throws {
+  init(_ run: QueryRun, along access: IndexAccess, _ order: IndexOrder) {
+    self.run = run
+    self.access = access
+    self.order = order
+    entries = IndexAccessCursor(run, access, descending: order.descending)
+    waiting = WaitingCandidates(run, areRead: run.readsCandidates, areAllWanted: false)
+    isFollowedByNone = access.isFollowedByNone
+  }
+
+  /// Moves to the next result; returns false at the end.
+  mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    while true {
+      while waiting.next(&hit) {
+        if try run.accept(&hit, run.filter) { return true }
+      }
+      if rows != nil {
+        if try rows!.advance(&hit) { return true }
+        rows = nil
+      }
+      guard try gather() else { return false }
+    }
+  }
+
+  /// Finds what comes next, which then waits or is in `rows`; returns false at the end.
+  private mutating func gather() throws(DatabaseError) -> Bool {
+    repeat {
+      while !waiting.isFull, let id = ordered.popFirst() { waiting.add(id) }
+      if waiting.isFull { break }
+      guard try takeEntry() else {
+        // What waits comes before what is sorted.
+        if !waiting.isEmpty { break }
+        return try sortRest()
+      }
+    } while true
+    try waiting.bringIn()
+    return true
+  }
+
+  /// Takes up the next entry; returns false if a group is to be sorted before, or there is none.
+  private mutating func takeEntry() throws(DatabaseError) -> Bool {
+    if !hasEntry {
+      hasEntry = try entries.advance()
+      if !hasEntry { return finishGroup() }
+    }
+    // Those come at the end, with those that have no entry.
+    if access.isFollowedByNone, entries.withValue({ $0[0] == IndexedValue.type(of: .null) }) {
+      hasEntry = false
+      return true
+    }
+    if entries.withValue({ order.hasPlace(for: $0) }) {
+      if group != nil { return finishGroup() }
+      waiting.add(entries.takeID())
+    } else {
+      let key = order.group(of: entries.value)
+      if group == nil {
+        group = Group(key: key, ids: [entries.takeID()])
+      } else if group!.key == key {
+        group!.ids.append(entries.takeID())
+      } else {
+        return finishGroup()
+      }
+    }
+    hasEntry = false
+    return true
+  }
+
+  /// Puts a whole group into its order, if its IDs decide; returns false if it is to be sorted, or there is none.
+  private mutating func finishGroup() -> Bool {
+    guard let ids = group?.ids, group!.key.isEqual && order.isWhole || ids.count == 1 else {
+      return false
+    }
+    ordered = ArraySlice(order.isByID ? ids.reversed() : QueryRun.sorted(ids))
+    group = nil
+    return true
+  }
+
+  /// Sorts the group, or at the end those that have no entry; returns false if there is none.
+  private mutating func sortRest() throws(DatabaseError) -> Bool {
+    if let ids = group?.ids {
+      group = nil
+      rows = SortedRowCursor(try run.sort(ids), of: run)
+      return true
+    }
+    guard isFollowedByNone else { return false }
+    isFollowedByNone = false
+    rows = SortedRowCursor(try run.sortThoseWithout(order.path), of: run)
+    return true
+  }
+}
+
+extension QueryRun {
+  /// Those of some documents that fulfil the filter.
+  fileprivate func sort(_ ids: [SharedBytes]) throws(DatabaseError) -> SortedRows {
+    var rows = SortedRows(limit: left)
+    var waiting = WaitingCandidates(self, areRead: readsCandidates, areAllWanted: true)
+    var hit = QueryHit(references: references)
+    var rest = ids[...]
+    repeat {
+      while waiting.next(&hit) {
+        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
+      }
+      while !waiting.isFull, let id = rest.popFirst() { waiting.add(id) }
+      try waiting.bringIn()
+    } while !waiting.isEmpty
+    return rows
+  }
+
+  /// The documents that have null at a path, or nothing.
+  fileprivate func sortThoseWithout(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
     // The index has answered nothing for what it does not have.
     let filter = CompiledFilter(query.whole)
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
     var rows = SortedRows(limit: left)
-    try scan(.all) { hit in
-      if try accept(&hit, filter), try isNothing.accepts(row(of: &hit)) {
-        rows.add(try sortedRow(&hit))
-      }
-      return true
+    var documents = try CandidateCursor(self, .everything, for: .sorting)
+    var hit = QueryHit(references: references)
+    while try documents.advance(&hit) {
+      guard try accept(&hit, filter) else { continue }
+      try read(&hit)
+      if try isNothing.accepts(hit.row) { rows.add(try sortedRow(&hit)) }
     }
-    _ = try forEach(of: &rows, emit)
+    return rows
   }
 }

@@ -80,8 +80,10 @@ extension QuerySource {
     let isReading = aggregates.contains { $0.kind != .count }
     let run = try run(query, readsResults: isReading)
     try run.forEachInAnyOrder { hit in
-      let row = isReading ? try run.row(of: &hit) : nil
-      for index in sums.indices { try sums[index].add(row) }
+      if isReading { try run.read(&hit) }
+      for index in sums.indices {
+        if isReading { try sums[index].add(hit.row) } else { sums[index].addUnread() }
+      }
       return true
     }
     return sums.map(\.result)
@@ -131,11 +133,11 @@ extension QuerySource {
     var groups: [[UInt8]: (key: Value, sums: [RunningAggregate])] = [:]
     let run = try run(query, readsResults: true)
     try run.forEachInAnyOrder { hit in
-      let row = try run.row(of: &hit)
-      let value = try row.value(at: path) ?? .null
+      try run.read(&hit)
+      let value = try hit.row.value(at: path) ?? .null
       let bytes = SortKeys.bytes(of: value, byBytes: byBytes)
       var group = groups.removeValue(forKey: bytes) ?? (value, fresh)
-      for index in group.sums.indices { try group.sums[index].add(row) }
+      for index in group.sums.indices { try group.sums[index].add(hit.row) }
       groups[bytes] = group
       return true
     }
@@ -166,8 +168,11 @@ extension QuerySource {
     let run = try run(query, readsResults: true)
     var rows: [[Value]] = []
     try run.forEach { hit in
-      let row = try run.row(of: &hit)
-      rows.append(try paths.map { try row.value(at: $0) ?? .null })
+      try run.read(&hit)
+      var row: [Value] = []
+      row.reserveCapacity(paths.count)
+      for path in paths { row.append(try hit.row.value(at: path) ?? .null) }
+      rows.append(row)
       return true
     }
     return rows

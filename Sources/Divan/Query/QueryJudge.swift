@@ -30,12 +30,15 @@ struct QueryJudge: Sendable {
   func key(
     of id: SharedBytes, _ body: SharedBytes, in view: StoreView
   ) throws(DatabaseError) -> [UInt8]? {
-    let row = QueryRow(
-      id: id, body: body, references: followsReferences ? QueryReferences(view) : nil)
+    var row = QueryRow(references: followsReferences ? QueryReferences(view) : nil)
+    row.id = id
+    row.payload = body
     guard try filter.accepts(row) else { return nil }
     return try key(ofResult: row)
   }
 
   /// The bytes by which a document is sorted that is known to be meant.
-  func key(ofResult row: QueryRow) throws(DatabaseError) -> [UInt8] { try sorts.key(of: row) }
+  func key(ofResult row: borrowing QueryRow) throws(DatabaseError) -> [UInt8] {
+    try sorts.key(of: row)
+  }
 }

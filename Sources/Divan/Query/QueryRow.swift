@@ -1,11 +1,32 @@
 import DivanLog
 
 /// A document as a query sees it: its ID, its properties in their stored form, and a way to others.
-struct QueryRow {
-  let id: SharedBytes
-  let body: SharedBytes
+///
+/// Lent to all who look at it: nobody has a copy.
+struct QueryRow: ~Copyable {
+  var id = SharedBytes.empty
+  /// What holds the properties, as its last part.
+  var payload = SharedBytes.empty
+  /// Where in it the properties begin.
+  var bodyStart = 0
   /// Nil where references lead nowhere.
   let references: QueryReferences?
+
+  init(references: QueryReferences?) { self.references = references }
+
+  /// The properties in their stored form.
+  var body: SharedBytes { payload.suffix(from: bodyStart) }
+
+  /// Lends these.
+  @inline(__always)
+  func withBody<R>(
+    _ read: (Span<UInt8>) throws(DatabaseError) -> R
+  ) throws(DatabaseError) -> R {
+    let start = bodyStart
+    return try payload.withSpan { (bytes) throws(DatabaseError) in
+      try read(bytes.extracting(start...))
+    }
+  }
 }
 
 /// The documents that references of others lead to, each read once.
@@ -42,7 +63,7 @@ extension QueryRow {
   /// The value that a path leads to, decoded; nil if it leads nowhere.
   func value(at path: CompiledPath) throws(DatabaseError) -> Value? {
     if path.isDocumentID { return id.text.map { .string($0) } }
-    return try body.withSpan { (bytes) throws(DatabaseError) in
+    return try withBody { (bytes) throws(DatabaseError) in
       try path.follow(bytes, 0..<bytes.count, self) {
         (bytes, range) throws(DatabaseError) -> Value? in
         if path.isCount { return .int(Int64(try QueryRow.count(bytes, range))) }

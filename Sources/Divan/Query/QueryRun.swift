@@ -15,11 +15,13 @@ final class QueryRun {
   let filter: CompiledFilter?
   private let sorts: SortKeys
   /// Nil where nothing is asked of other documents.
-  private let references: QueryReferences?
+  let references: QueryReferences?
   /// Whether whoever asks reads the documents of all results.
   let readsResults: Bool
   /// How many results are still wanted, with those that the offset passes.
   private(set) var left = Int.max
+  /// How many results the offset has passed.
+  private var passed = 0
   /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
   private let isCancelled: (() -> Bool)?
 
@@ -52,33 +54,47 @@ extension QueryRun {
   /// Calls `body` with the results in their order, until it returns false.
   func forEach(_ body: (inout QueryHit) throws -> Bool) throws {
     left = wanted ?? .max
+    passed = 0
     guard query.limit != 0 else { return }
-    var passed = 0
-    func emit(_ hit: inout QueryHit) throws -> Bool {
-      left -= 1
-      guard passed >= query.offset else {
-        passed += 1
-        return true
-      }
-      tally.results += 1
-      return try body(&hit) && left > 0
-    }
+    var hit = QueryHit(references: references)
     switch plan.order {
+    case .fromIndex(let order):
+      guard case .index(let access) = plan.access else { return }
+      var results = IndexWalk(self, along: access, order)
+      while try results.advance(&hit) {
+        guard try passes() || body(&hit) else { return }
+        if left == 0 { return }
+      }
     case .byID:
-      try forEachCandidate(plan.access, isOrdered: true) { hit in
-        try accept(&hit, filter) ? try emit(&hit) : true
+      var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
+      while try candidates.advance(&hit) {
+        guard try accept(&hit, filter) else { continue }
+        guard try passes() || body(&hit) else { return }
+        if left == 0 { return }
       }
     case .sorted:
       var rows = SortedRows(limit: wanted)
-      try forEachCandidate(plan.access, isOrdered: false) { hit in
+      var candidates = try CandidateCursor(self, plan.access, for: .sorting)
+      while try candidates.advance(&hit) {
         if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
-        return true
       }
-      _ = try forEach(of: &rows, emit)
-    case .fromIndex(let order):
-      guard case .index(let access) = plan.access else { return }
-      try forEach(along: access, order, emit)
+      var results = SortedRowCursor(rows, of: self)
+      while try results.advance(&hit) {
+        guard try passes() || body(&hit) else { return }
+        if left == 0 { return }
+      }
     }
+  }
+
+  /// Counts a result; returns whether the offset leaves it out.
+  private func passes() -> Bool {
+    left -= 1
+    guard passed >= query.offset else {
+      passed += 1
+      return true
+    }
+    tally.results += 1
+    return false
   }
 
   /// Calls `body` with all that is meant, in any order; with a limit or an offset as ``forEach(_:)``.
@@ -88,10 +104,12 @@ extension QueryRun {
       return try forEach(body)
     }
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
-    try forEachCandidate(plan.access, isOrdered: false) { hit in
-      guard try accept(&hit, filter) else { return true }
+    var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
+    var hit = QueryHit(references: references)
+    while try candidates.advance(&hit) {
+      guard try accept(&hit, filter) else { continue }
       tally.results += 1
-      return try body(&hit)
+      guard try body(&hit) else { return }
     }
   }
 
@@ -108,17 +126,18 @@ extension QueryRun {
     {
       all = try countEntries(of: access)
     } else if filter == nil, plan.access.isKnownToExist {
-      try forEachID(of: plan.access, isOrdered: false) { _ in
+      var ids = try CandidateIDs(self, plan.access, isOrdered: false)
+      while left > 0, try ids.next() != nil {
         all += 1
         left -= 1
-        return left > 0
       }
     } else {
-      try forEachCandidate(plan.access, isOrdered: false) { hit in
-        guard try accept(&hit, filter) else { return true }
+      var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
+      var hit = QueryHit(references: references)
+      while left > 0, try candidates.advance(&hit) {
+        guard try accept(&hit, filter) else { continue }
         all += 1
         left -= 1
-        return left > 0
       }
     }
     let count = min(max(0, all - query.offset), query.limit ?? .max)
@@ -151,27 +170,28 @@ extension QueryRun {
     tally.candidates += 1
     guard !hit.place.isDeleted else { return false }
     guard let filter else { return true }
-    return try filter.accepts(try row(of: &hit))
+    try read(&hit)
+    return try filter.accepts(hit.row)
   }
 
   /// The record of a document.
+  @inline(__always)
   func record(of hit: borrowing QueryHit) throws(DatabaseError) -> StoredDocument {
     // What was asked something was read already. Its parts are found once more, as few are asked for them.
-    if hit.isRead { return try view.stored(hit.payload, at: hit.place) }
+    if hit.isRead { return try view.stored(hit.row.payload, at: hit.place) }
     tally.documentsRead += 1
     return try view.winningRecord(at: hit.place, hit.id)
   }
 
-  /// A document as filters see it.
-  func row(of hit: inout QueryHit) throws(DatabaseError) -> QueryRow {
+  /// Reads a document, so that there is all of its row; once, however often that is asked for.
+  func read(_ hit: inout QueryHit) throws(DatabaseError) {
     if !hit.isRead { hit.take(try record(of: hit)) }
-    return QueryRow(id: hit.id, body: hit.body, references: references)
   }
 
   /// A result with the bytes by which it is sorted.
   func sortedRow(_ hit: inout QueryHit) throws(DatabaseError) -> SortedRows.Row {
     // Whoever wants the document reads it once it is known to be among the results.
-    SortedRows.Row(
-      key: try sorts.key(of: try row(of: &hit)), id: hit.id, place: hit.place)
+    try read(&hit)
+    return SortedRows.Row(key: try sorts.key(of: hit.row), id: hit.id, place: hit.place)
   }
 }

@@ -106,8 +106,7 @@ extension QueryRun {
   func add(
     _ hit: borrowing QueryHit, to documents: inout [Document]
   ) throws(DatabaseError) {
-    let id = try view.text(ofID: hit.id)
-    let record = try record(of: hit)
-    documents.append(view.document(id, of: record))
+    try view.checkText(ofID: hit.id)
+    documents.append(view.document(of: try record(of: hit)))
   }
 }

@@ -18,11 +18,11 @@ struct RunningAggregate {
     byBytes = aggregate.byBytes
   }
 
-  mutating func add(_ row: QueryRow?) throws(DatabaseError) {
-    guard kind != .count, let row else {
-      count += 1
-      return
-    }
+  /// Adds a result whose document nobody reads, since all that is wanted is how many there are.
+  mutating func addUnread() { count += 1 }
+
+  mutating func add(_ row: borrowing QueryRow) throws(DatabaseError) {
+    if kind == .count { return addUnread() }
     guard let value = try row.value(at: path), !value.isNull else { return }
     switch kind {
     case .count: break

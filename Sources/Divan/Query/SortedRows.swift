@@ -11,7 +11,7 @@ struct SortKeys {
   /// The bytes of one document, its ID included.
   ///
   /// No value's bytes begin with all of another's, so that they can follow each other.
-  func key(of row: QueryRow) throws(DatabaseError) -> [UInt8] {
+  func key(of row: borrowing QueryRow) throws(DatabaseError) -> [UInt8] {
     var key: [UInt8] = []
     for sort in sorts {
       let bytes = try SortKeys.bytes(of: row, at: sort.path, byBytes: sort.byBytes)
@@ -26,12 +26,12 @@ struct SortKeys {
 
   /// The bytes of what a path leads to, made of its stored form.
   private static func bytes(
-    of row: QueryRow, at path: CompiledPath, byBytes: Bool
+    of row: borrowing QueryRow, at path: CompiledPath, byBytes: Bool
   ) throws(DatabaseError) -> [UInt8] {
     if path.isDocumentID || path.isCount {
       return bytes(of: try row.value(at: path) ?? .null, byBytes: byBytes)
     }
-    return try row.body.withSpan { (bytes) throws(DatabaseError) in
+    return try row.withBody { (bytes) throws(DatabaseError) in
       try path.follow(bytes, 0..<bytes.count, row) {
         (bytes, range) throws(DatabaseError) -> [UInt8] in
         guard let range else { return SortKeys.bytes(of: .null, byBytes: byBytes) }
@@ -82,17 +82,28 @@ struct SortedRows {
   }
 }
 
-extension QueryRun {
-  /// Calls `body` with the documents of rows in their order, until it returns false; returns whether it never did.
-  func forEach(
-    of rows: inout SortedRows, _ body: (inout QueryHit) throws -> Bool
-  ) throws -> Bool {
-    var waiting = WaitingCandidates(self, areRead: readsResults)
-    for row in rows.sorted() {
-      guard
-        try waiting.add(row.id, row.place, body)
-      else { return false }
+/// The documents of rows, in the order of the rows.
+struct SortedRowCursor: ~Copyable {
+  private let rows: [SortedRows.Row]
+  private var index = 0
+  private var waiting: WaitingCandidates
+
+  init(_ rows: consuming SortedRows, of run: QueryRun) {
+    var rows = rows
+    self.rows = rows.sorted()
+    waiting = WaitingCandidates(run, areRead: run.readsResults, areAllWanted: false)
+  }
+
+  /// Moves to the next one; returns false at the end.
+  mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    while !waiting.next(&hit) {
+      guard index < rows.count else { return false }
+      while index < rows.count, !waiting.isFull {
+        waiting.add(rows[index].id, rows[index].place)
+        index += 1
+      }
+      try waiting.bringIn()
     }
-    return try waiting.flush(body)
+    return true
   }
 }

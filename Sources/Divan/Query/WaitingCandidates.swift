@@ -1,53 +1,70 @@
 import DivanLog
 
-/// Candidates that wait until some of them can be looked up and brought in together.
-struct WaitingCandidates {
+/// Candidates that are gathered until some of them can be looked up and brought in together, and then are handed out.
+///
+/// ```swift
+/// while !waiting.isFull, let id = … { waiting.add(id) }
+/// try waiting.bringIn()
+/// while waiting.next(&hit) { … }
+/// ```
+struct WaitingCandidates: ~Copyable {
   private var batch = DocumentBatch()
-  private var hit = QueryHit()
+  /// Which is handed out next.
+  private var index = 0
+  /// Whether they are being handed out.
+  private var isBroughtIn = false
   /// How many may wait.
   private var limit: Int
   private let run: QueryRun
   /// Whether their records are read, most probably.
   private let areRead: Bool
+  /// Whether every one is looked at, and not only as many as there are to be results.
+  private let areAllWanted: Bool
 
-  init(_ run: QueryRun, areRead: Bool) {
+  init(_ run: QueryRun, areRead: Bool, areAllWanted: Bool) {
     self.run = run
     self.areRead = areRead
-    limit = min(run.left, DocumentBatch.size)
+    self.areAllWanted = areAllWanted
+    limit = areAllWanted ? DocumentBatch.size : min(max(run.left, 1), DocumentBatch.size)
   }
+
+  var isEmpty: Bool { batch.count == 0 }
+
+  /// Whether as many wait as are to be brought in together.
+  var isFull: Bool { batch.count >= limit }
 
   /// Adds a candidate that is still to be looked up.
-  mutating func add(_ id: SharedBytes, _ body: (inout QueryHit) throws -> Bool) throws -> Bool {
-    batch.append(id)
-    return try batch.count < limit || flush(body)
-  }
+  mutating func add(_ id: SharedBytes) { batch.append(id) }
 
   /// Adds one of which it is known where it is.
-  mutating func add(
-    _ id: SharedBytes, _ place: DocumentPlace, _ body: (inout QueryHit) throws -> Bool
-  ) throws -> Bool {
-    batch.append(id, place)
-    return try batch.count < limit || flush(body)
-  }
+  mutating func add(_ id: SharedBytes, _ place: DocumentPlace) { batch.append(id, place) }
 
-  /// Calls `body` with those that wait, until it returns false; returns whether it never did.
-  mutating func flush(_ body: (inout QueryHit) throws -> Bool) throws -> Bool {
-    defer {
-      batch.removeAll()
-      // A filter may refuse them all. So a few more are looked at together, and not only as many as are wanted.
-      limit = min(run.filter == nil ? run.left : 2 * limit, DocumentBatch.size)
-    }
-    if let id = batch.onlyUnknown {
-      // Most who ask for one document find it by an index, and want no lists for it.
-      hit.become(id, try run.view.entry(id)?.place ?? .unknown)
-      return try body(&hit)
-    }
+  /// Looks up those that wait, and brings in what is read of them; from then on they are handed out.
+  mutating func bringIn() throws(DatabaseError) {
     try batch.lookUp(in: run.view)
     if areRead { batch.touchRecords(in: run.view) }
-    for index in 0..<batch.count {
-      hit.become(batch.takeID(index), batch.places[index])
-      guard try body(&hit) else { return false }
+    index = 0
+    isBroughtIn = true
+  }
+
+  /// Hands out the next of those that were brought in; returns false if there is none, and others may be added.
+  @inline(__always)
+  mutating func next(_ hit: inout QueryHit) -> Bool {
+    guard isBroughtIn else { return false }
+    guard index < batch.count else {
+      beginAnew()
+      return false
     }
+    hit.become(batch.takeID(index), batch.place(index))
+    index += 1
     return true
+  }
+
+  private mutating func beginAnew() {
+    isBroughtIn = false
+    batch.removeAll()
+    if areAllWanted { return }
+    // A filter may refuse them all. So a few more are looked at together, and not only as many as are wanted.
+    limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, DocumentBatch.size)
   }
 }

@@ -100,13 +100,14 @@ public struct ChangeCursor {
   public mutating func next() throws -> Change? {
     guard let locator = try nextLocator() else { return nil }
     let stored = try view.stored(at: locator)
-    let id = try view.text(ofID: stored.idBytes)
     // Most are the newest revision of a document that has no other.
     guard let details = stored.details else {
+      try view.checkText(ofID: stored.idBytes)
       return Change(
-        sequence: stored.sequence, document: view.document(id, of: stored), origin: nil,
+        sequence: stored.sequence, document: view.document(of: stored), origin: nil,
         hasConflicts: false)
     }
+    let id = try view.text(ofID: stored.idBytes)
     let record = try view.record(at: locator)
     let entry = try view.entry(of: record, at: locator)
     let document =

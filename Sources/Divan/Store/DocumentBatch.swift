@@ -7,7 +7,9 @@ import DivanLog
 struct DocumentBatch {
   private(set) var ids: [SharedBytes] = []
   /// Where the documents are, of all or of none.
-  private(set) var places: [DocumentPlace] = []
+  private var places: [DocumentPlace] = []
+  /// Where the only document is that was looked up.
+  private var onlyPlace = DocumentPlace.unknown
 
   /// How many documents are looked at together.
   static let size = 16
@@ -25,8 +27,8 @@ extension DocumentBatch {
     places.append(place)
   }
 
-  /// The only document, if it is still to be looked up.
-  var onlyUnknown: SharedBytes? { ids.count == 1 && places.isEmpty ? ids[0] : nil }
+  /// Where a document is, once it was looked up.
+  func place(_ index: Int) -> DocumentPlace { places.isEmpty ? onlyPlace : places[index] }
 
   /// Takes out the ID of a document, which nobody else asks for; so no reference is counted.
   @inline(__always)
@@ -44,7 +46,12 @@ extension DocumentBatch {
   /// Looks up where all of them are, unless that is known; of what is not in the index, it is ``DocumentPlace/unknown``.
   mutating func lookUp(in view: StoreView) throws(DatabaseError) {
     guard places.isEmpty, count > 0 else { return }
-    places = try view.places(of: ids)
+    if count == 1 {
+      // Most who ask for one document find it by an index, and want no list for it.
+      onlyPlace = try view.entry(ids[0])?.place ?? .unknown
+    } else {
+      places = try view.places(of: ids)
+    }
   }
 
   /// Brings in the records of all of them.
@@ -65,7 +72,7 @@ extension StoreView {
       try version.state.documents.forEachValue(of: ids) { value in
         guard let value else { return places.append(.unknown) }
         do throws(ByteError) {
-          places.append(try DocumentEntry.decode(value).place)
+          places.append(try DocumentPlace.decode(value))
         } catch {
           problem = error
         }

@@ -6,15 +6,9 @@ import DivanLog
 struct DocumentEntry: Equatable, Sendable {
   /// The winning revision.
   var revision: RevisionID
-  /// Whether that revision says that the document is deleted.
-  var isDeleted: Bool
-  /// The sequence number of the document's newest record.
-  var sequence: UInt64
-  /// Where that record stands.
-  var locator: RecordLocator
+  /// What it takes to read the document.
+  var place: DocumentPlace
   var traits: Traits = []
-  /// The sequence number of the winning revision's record, if the newest one is another's.
-  var winningSequence: UInt64?
 
   /// What has to be looked at before such a document is written again.
   struct Traits: OptionSet, Sendable {
@@ -28,17 +22,42 @@ struct DocumentEntry: Equatable, Sendable {
 }
 
 extension DocumentEntry {
-  private static let deletedFlag: UInt8 = 1
-  private static let foreignFlag: UInt8 = 2
-  private static let winnerFlag: UInt8 = 4
+  /// Whether the winning revision says that the document is deleted.
+  var isDeleted: Bool {
+    get { place.isDeleted }
+    set { place.isDeleted = newValue }
+  }
+
+  /// The sequence number of the document's newest record.
+  var sequence: UInt64 { place.sequence }
+
+  /// Where that record stands.
+  var locator: RecordLocator {
+    get { place.locator }
+    set { place.locator = newValue }
+  }
+
+  /// The sequence number of the winning revision's record, if the newest one is another's.
+  var winningSequence: UInt64? {
+    get { place.winningSequence }
+    set { place.winningSequence = newValue }
+  }
+}
+
+extension DocumentEntry {
+  fileprivate static let deletedFlag: UInt8 = 1
+  fileprivate static let foreignFlag: UInt8 = 2
+  fileprivate static let winnerFlag: UInt8 = 4
   /// The traits stand above the flags.
   private static let traitsShift: UInt8 = 3
 
   /// The entry of a document whose newest record stands at a place.
   init(_ record: some DocumentContent, at locator: RecordLocator) {
     self.init(
-      revision: record.revision, isDeleted: record.isDeleted, sequence: record.sequence,
-      locator: locator)
+      revision: record.revision,
+      place: DocumentPlace(
+        locator: locator, sequence: record.sequence, winningSequence: nil,
+        isDeleted: record.isDeleted))
     guard let details = record.details else { return }
     if details.tree != nil { traits.insert(.tree) }
     if details.expiry != nil { traits.insert(.expiry) }
@@ -78,11 +97,33 @@ extension DocumentEntry {
       throw ByteError(offset: 0, reason: "a revision of generation 0")
     }
     return DocumentEntry(
-      revision: revision, isDeleted: flags & deletedFlag != 0,
-      sequence: try bytes.readVarint(at: &offset),
-      locator: try RecordLocator.read(bytes, at: &offset),
-      traits: Traits(rawValue: flags >> traitsShift),
-      winningSequence: flags & winnerFlag != 0 ? try bytes.readVarint(at: &offset) : nil)
+      revision: revision, place: try DocumentPlace(bytes, at: offset, flags: flags),
+      traits: Traits(rawValue: flags >> traitsShift))
+  }
+}
+
+extension DocumentPlace {
+  /// Reads of the bytes of a ``DocumentEntry`` what it takes to read the document; the rest is checked.
+  static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentPlace {
+    var offset = 0
+    let flags = try bytes.read(UInt8.self, at: &offset)
+    try RevisionID.Digest.skip(
+      bytes, at: &offset, isForeign: flags & DocumentEntry.foreignFlag != 0)
+    guard RevisionID.generations.contains(try bytes.readVarint(at: &offset)) else {
+      throw ByteError(offset: 0, reason: "a revision of generation 0")
+    }
+    return try DocumentPlace(bytes, at: offset, flags: flags)
+  }
+
+  /// Reads what follows the revision.
+  @inline(__always)
+  fileprivate init(_ bytes: Span<UInt8>, at start: Int, flags: UInt8) throws(ByteError) {
+    var offset = start
+    sequence = try bytes.readVarint(at: &offset)
+    locator = try RecordLocator.read(bytes, at: &offset)
+    winningSequence =
+      flags & DocumentEntry.winnerFlag != 0 ? try bytes.readVarint(at: &offset) : nil
+    isDeleted = flags & DocumentEntry.deletedFlag != 0
   }
 }
 

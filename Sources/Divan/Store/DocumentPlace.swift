@@ -3,7 +3,7 @@ import DivanLog
 /// Of what the index knows of a document, that which it takes to read it.
 ///
 /// Plain numbers: so many of them are copied without counting a reference.
-struct DocumentPlace: BitwiseCopyable, Sendable {
+struct DocumentPlace: BitwiseCopyable, Equatable, Sendable {
   /// Where the document's newest record stands.
   var locator: RecordLocator
   /// The sequence number of that record.
@@ -18,12 +18,4 @@ extension DocumentPlace {
   /// Stands for a document that the index does not know: it is as good as deleted.
   static let unknown = DocumentPlace(
     locator: RecordLocator(fileID: 0, offset: 0, size: 0), sequence: 0, isDeleted: true)
-}
-
-extension DocumentEntry {
-  /// What it takes to read the document.
-  var place: DocumentPlace {
-    DocumentPlace(
-      locator: locator, sequence: sequence, winningSequence: winningSequence, isDeleted: isDeleted)
-  }
 }

@@ -36,7 +36,7 @@ struct DocumentPlaceCursor {
       try lookAhead()
       if batch.count == 0 { return false }
     }
-    place = batch.places[index]
+    place = batch.place(index)
     id = batch.takeID(index)
     return true
   }
@@ -46,11 +46,9 @@ struct DocumentPlaceCursor {
     index = 0
     do throws(DatabaseError) {
       while batch.count < DocumentBatch.size, let item = try view.step(&scan) {
-        let newest = try view.decodeEntry(item).place
-        // Of the newest version it is the place, which is then not copied once more.
         let place =
           try view.past == nil
-          ? newest : view.entry(before: view.decodeEntry(item), item.key)?.place
+          ? view.decodePlace(item) : view.entry(before: view.decodeEntry(item), item.key)?.place
         guard let place, !place.isDeleted else { continue }
         batch.append(item.key, place)
       }

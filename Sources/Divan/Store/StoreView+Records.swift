@@ -5,7 +5,7 @@ import DivanLog
 extension StoreView {
   /// The document that an index entry is of.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
-    document(id, of: try winningRecord(of: entry, id))
+    document(of: try winningRecord(of: entry, id))
   }
 
   /// The document of an ID that was found in the index.
@@ -13,17 +13,25 @@ extension StoreView {
   func document(
     _ id: SharedBytes, at place: DocumentPlace
   ) throws(DatabaseError) -> Document {
-    let record = try winningRecord(at: place, id)
-    return document(try text(ofID: id), of: record)
+    try checkText(ofID: id)
+    return document(of: try winningRecord(at: place, id))
   }
 
   /// A document's ID as it stands in the index.
   func text(ofID id: SharedBytes) throws(DatabaseError) -> String {
-    guard let text = id.text else {
-      throw DatabaseError(
-        Damage(path: store.path, offset: 0, reason: "a document ID that is no text"))
-    }
+    guard let text = id.text else { throw noText }
     return text
+  }
+
+  /// Throws if a document's ID is no text, for whoever needs it as bytes.
+  @inline(__always)
+  func checkText(ofID id: borrowing SharedBytes) throws(DatabaseError) {
+    guard id.withSpan({ firstInvalidUTF8(in: $0) }) == nil else { throw noText }
+  }
+
+  private var noText: DatabaseError {
+    DatabaseError(
+      Damage(path: store.path, offset: 0, reason: "a document ID that is no text"))
   }
 
   /// The record that holds the body of a document's winning revision.
@@ -44,6 +52,7 @@ extension StoreView {
   }
 
   /// The record that holds the body of a document's winning revision, by where the document is.
+  @inline(__always)
   func winningRecord(
     at place: DocumentPlace, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
@@ -194,9 +203,16 @@ extension StoreView {
 }
 
 extension StoreView {
-  /// The document that a record holds.
+  /// The document that a record holds, whose ID is known to be a text.
   @inline(__always)
-  func document(_ id: String, of record: some DocumentContent) -> Document {
+  func document(of record: consuming StoredDocument) -> Document {
+    let layout = record.layout
+    let attachments = record.details.map { self.attachments($0.attachments) } ?? [:]
+    return Document(record.takePayload(), layout, attachments: attachments)
+  }
+
+  /// The same in parts.
+  func document(_ id: String, of record: DocumentRecord) -> Document {
     Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
       isDeleted: record.isDeleted, body: record.body,

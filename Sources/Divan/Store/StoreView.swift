@@ -130,6 +130,12 @@ extension StoreView {
     try item.withValue { (value) throws(DatabaseError) in try decodeEntry(value) }
   }
 
+  func decodePlace(_ item: IndexEntry) throws(DatabaseError) -> DocumentPlace {
+    try item.withValue { (value) throws(DatabaseError) in
+      do throws(ByteError) { return try DocumentPlace.decode(value) } catch { throw noEntry(error) }
+    }
+  }
+
   func decodeEntry(_ value: SharedBytes) throws(DatabaseError) -> DocumentEntry {
     try value.withSpan { (value) throws(DatabaseError) in try decodeEntry(value) }
   }

@@ -5,57 +5,51 @@ import DivanLog
 /// Most who read documents want the body and little else. ``DocumentRecord`` has each part by itself, for those who change
 /// records and write them. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
-  private let payload: SharedBytes
+  /// What the record holds.
+  let payload: SharedBytes
   private let head: Head
   private let boxedDetails: BoxedDetails?
 
-  /// What stands before the properties, and where parts lie in the payload, whose size is below that of a record.
-  fileprivate struct Head: Sendable {
-    var flags: DocumentRecord.Flags = []
-    var idSize: UInt8 = 0
-    var sequence: UInt64 = 0
-    var revision = RevisionID(generation: 1, digest: .own(0, 0))
+  /// What stands before the properties.
+  fileprivate struct Head: BitwiseCopyable {
+    var layout = DocumentLayout()
     var ancestorCount: UInt32 = 0
-    var ancestorsStart: UInt32 = 0
-    var ancestorsEnd: UInt32 = 0
-    var bodyStart: UInt32 = 0
   }
 }
 
 extension StoredDocument {
   /// Finds the parts of a record, and checks all that is not the body; tells also what it takes the place of.
+  @inline(__always)
   fileprivate init(
     _ payload: consuming SharedBytes, _ superseded: inout DocumentRecord.Superseded?
   ) throws(ByteError) {
     var head = Head()
-    var boxedDetails: BoxedDetails?
-    try payload.withSpan { (bytes) throws(ByteError) in try head.read(bytes, &superseded) }
-    if head.flags.contains(.details) {
-      var reader = ByteReader(copy payload)
-      reader.offset = Int(head.bodyStart)
-      boxedDetails = BoxedDetails(try DocumentDetails.decode(&reader))
-      head.bodyStart = UInt32(reader.offset)
+    var details: BoxedDetails?
+    let hasDetails = try payload.withSpan { (bytes) throws(ByteError) in
+      try head.read(bytes, &superseded)
     }
-    if let superseded, superseded.sequence >= head.sequence {
+    if hasDetails { details = try head.readDetails(copy payload) }
+    if let superseded, superseded.sequence >= head.layout.sequence {
       // Only a changed expiry writes a record again, which holds nothing besides.
-      guard superseded.sequence == head.sequence, boxedDetails?.details.keepsSuperseded != true
+      guard superseded.sequence == head.layout.sequence, details?.details.keepsSuperseded != true
       else {
         throw ByteError(
-          offset: Int(head.bodyStart), reason: "a document whose sequence numbers go back")
+          offset: Int(head.layout.bodyStart), reason: "a document whose sequence numbers go back")
       }
     }
     self.payload = payload
     self.head = head
-    self.boxedDetails = boxedDetails
+    boxedDetails = details
   }
 
   /// The record of the document of an ID, with a sequence number.
+  @inline(__always)
   init(
     _ payload: consuming SharedBytes, of id: SharedBytes, _ sequence: UInt64
   ) throws(ByteError) {
     var superseded: DocumentRecord.Superseded?
     try self.init(payload, &superseded)
-    guard head.sequence == sequence, isOf(id) else {
+    guard head.layout.sequence == sequence, isOf(id) else {
       throw ByteError(offset: 0, reason: StoredDocument.isOfOther)
     }
   }
@@ -65,77 +59,91 @@ extension StoredDocument {
 }
 
 extension StoredDocument.Head {
-  /// Reads what stands before the details, and finds where the body begins if there are none.
+  /// Reads what stands before the details, and finds where the body begins if there are none; returns whether there are.
   mutating func read(
     _ bytes: Span<UInt8>, _ superseded: inout DocumentRecord.Superseded?
-  ) throws(ByteError) {
+  ) throws(ByteError) -> Bool {
     var offset = 0
-    flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
+    let flags = DocumentRecord.Flags(rawValue: try bytes.read(UInt8.self, at: &offset))
     guard DocumentRecord.Flags.known.isSuperset(of: flags) else {
       throw ByteError(offset: 0, reason: "a document record with unknown flags")
     }
-    idSize = try bytes.read(UInt8.self, at: &offset)
-    _ = try bytes.readRange(Int(idSize), at: &offset)
-    guard idSize > 0 else {
+    if flags.contains(.deleted) { layout.traits.insert(.deleted) }
+    layout.idSize = try bytes.read(UInt8.self, at: &offset)
+    _ = try bytes.readRange(Int(layout.idSize), at: &offset)
+    guard layout.idSize > 0 else {
       throw ByteError(offset: 1, reason: "a document without an ID")
     }
-    sequence = try bytes.readVarint(at: &offset)
-    guard sequence <= counterLimit else {
+    layout.sequence = try bytes.readVarint(at: &offset)
+    guard layout.sequence <= counterLimit else {
       throw ByteError(offset: offset, reason: "a sequence number beyond all limits")
     }
-    let generation = try bytes.readVarint(at: &offset)
-    let digest = try RevisionID.Digest.read(
-      bytes, at: &offset, isForeign: flags.contains(.foreignRevision))
-    guard let revision = RevisionID.read(generation, digest) else {
+    layout.generation = try bytes.readVarint(at: &offset)
+    layout.digestStart = UInt32(offset)
+    if flags.contains(.foreignRevision) { layout.traits.insert(.foreignDigest) }
+    try RevisionID.Digest.skip(bytes, at: &offset, isForeign: flags.contains(.foreignRevision))
+    guard RevisionID.generations.contains(layout.generation) else {
       throw ByteError(offset: offset, reason: "a revision of generation 0")
     }
-    self.revision = revision
     if flags.contains(.superseding) {
       superseded = DocumentRecord.Superseded(
         sequence: try bytes.readVarint(at: &offset),
         locator: try RecordLocator.read(bytes, at: &offset))
     }
-    if flags.contains(.ancestors) { try readAncestors(bytes, &offset) }
-    bodyStart = UInt32(offset)
+    if flags.contains(.ancestors) {
+      try readAncestors(bytes, &offset, hasForeign: flags.contains(.foreignAncestors))
+    }
+    layout.bodyStart = UInt32(offset)
+    return flags.contains(.details)
   }
 
   private mutating func readAncestors(
-    _ bytes: Span<UInt8>, _ offset: inout Int
+    _ bytes: Span<UInt8>, _ offset: inout Int, hasForeign: Bool
   ) throws(ByteError) {
     let count = try bytes.readCount(limit: (bytes.count - offset) / 2, at: &offset)
     ancestorCount = UInt32(count)
-    ancestorsStart = UInt32(offset)
-    if flags.contains(.foreignAncestors) {
-      for _ in 0..<count {
-        _ = try RevisionID.Digest.read(bytes, at: &offset, isForeign: true)
-      }
+    if count > 0 { layout.parentStart = UInt32(offset) }
+    if hasForeign {
+      layout.traits.insert(.foreignAncestors)
+      for _ in 0..<count { try RevisionID.Digest.skip(bytes, at: &offset, isForeign: true) }
     } else {
       _ = try bytes.readRange(16 * count, at: &offset)
     }
-    ancestorsEnd = UInt32(offset)
+  }
+
+  /// Reads what stands between this and the body.
+  mutating func readDetails(_ payload: SharedBytes) throws(ByteError) -> BoxedDetails {
+    var reader = ByteReader(payload)
+    reader.offset = Int(layout.bodyStart)
+    let details = BoxedDetails(try DocumentDetails.decode(&reader))
+    layout.bodyStart = UInt32(reader.offset)
+    return details
   }
 }
 
 extension StoredDocument {
   /// The document's ID in UTF-8; it may be any bytes.
   var idBytes: SharedBytes {
-    payload.prefix(idRange.upperBound).suffix(from: idRange.lowerBound)
+    payload.prefix(layout.idRange.upperBound).suffix(from: layout.idRange.lowerBound)
   }
 
-  var sequence: UInt64 { head.sequence }
+  /// Where its parts are in ``payload``.
+  var layout: DocumentLayout { head.layout }
 
-  var revision: RevisionID { head.revision }
+  var sequence: UInt64 { layout.sequence }
 
-  var isDeleted: Bool { head.flags.contains(.deleted) }
+  var revision: RevisionID { layout.revision(in: payload) }
+
+  /// The ID of the revision that this one was made from; nil for a first one.
+  var parent: RevisionID? { layout.parent(in: payload) }
+
+  var isDeleted: Bool { layout.isDeleted }
 
   /// The properties in their binary form.
-  var body: SharedBytes { payload.suffix(from: bodyStart) }
+  var body: SharedBytes { layout.body(in: payload) }
 
   /// The same for whoever wants nothing else, so that no reference is counted.
-  consuming func takeBody() -> SharedBytes { payload.suffix(from: bodyStart) }
-
-  /// Where the properties begin in what the record holds.
-  var bodyStart: Int { Int(head.bodyStart) }
+  consuming func takeBody() -> SharedBytes { payload.suffix(from: Int(layout.bodyStart)) }
 
   /// What the record holds, for whoever wants nothing else.
   consuming func takePayload() -> SharedBytes { payload }
@@ -146,14 +154,20 @@ extension StoredDocument {
     guard head.ancestorCount > 0 else { return .none }
     return DocumentRecord.Ancestors(
       count: Int(head.ancestorCount),
-      bytes: payload.prefix(Int(head.ancestorsEnd)).suffix(from: Int(head.ancestorsStart)),
-      hasForeign: head.flags.contains(.foreignAncestors))
+      bytes: payload.prefix(ancestorsEnd).suffix(from: Int(layout.parentStart)),
+      hasForeign: layout.traits.contains(.foreignAncestors))
   }
 
-  /// The ID of the revision that this one was made from; nil for a first one.
-  var parent: RevisionID? {
-    guard revision.generation > 1, let digest = ancestors.first else { return nil }
-    return RevisionID.read(revision.generation - 1, digest)
+  private var ancestorsEnd: Int {
+    payload.withSpan { bytes in
+      var end = Int(layout.parentStart)
+      let hasForeign = layout.traits.contains(.foreignAncestors)
+      for _ in 0..<head.ancestorCount {
+        // They were read already, so this throws nothing.
+        try? RevisionID.Digest.skip(bytes, at: &end, isForeign: hasForeign)
+      }
+      return end
+    }
   }
 
   func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
@@ -162,12 +176,7 @@ extension StoredDocument {
   func isOf(_ id: SharedBytes) -> Bool { id.withSpan { isOf($0) } }
 
   private func isOf(_ id: Span<UInt8>) -> Bool {
-    payload.withSpan { areEqual($0.extracting(idRange), id) }
-  }
-
-  private var idRange: Range<Int> {
-    // Behind the flags and its own size.
-    2..<2 + Int(head.idSize)
+    payload.withSpan { areEqual($0.extracting(layout.idRange), id) }
   }
 }
 

@@ -87,17 +87,9 @@ extension WriteTransaction {
       let isChanged = !branches.contains(document)
       let resolved = isChanged ? try put(document) : document
       for branch in branches where branch.revision != document.revision {
-        _ = try delete(Document(id: branch.id, revision: branch.revision))
+        _ = try delete(Document(id: branch.id, revision: branch.revision, .emptyObject))
       }
       return resolved
     }
-  }
-}
-
-extension Document {
-  /// A document without properties, changed from a revision.
-  fileprivate init(id: String, revision: RevisionID?) {
-    self.init(id: id)
-    self.revision = revision
   }
 }

@@ -176,14 +176,15 @@ extension LiveRows {
     var last: [UInt8]?
     try run.forEachInAnyOrder { hit in
       if isCancelled() { throw Database.cancelledError }
-      let key = try judge.key(ofResult: run.row(of: &hit))
+      try run.read(&hit)
+      let key = try judge.key(ofResult: hit.row)
       let record = try run.record(of: hit)
       if last.map({ LiveRow.order($0, key) < 0 }) ?? true { last = key }
       let id = try view.text(ofID: hit.id)
       let document = DocumentKey(id)
       found.insert(document)
       let old = byID[document]
-      let new = try row(key, id, record.revision, old) { view.document(id, of: record) }
+      let new = try row(key, id, record.revision, old) { view.document(of: record) }
       if old !== new { edits.append(LiveEdit(old: old, new: new)) }
       return true
     }

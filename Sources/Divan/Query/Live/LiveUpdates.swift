@@ -30,7 +30,7 @@ extension Database {
   ///   what it gives says what has changed since the last result that was given.
   public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
     LiveUpdates(store, query.core) { [source = NewestSource(store)] document in
-      try document.withOwnBytes(attachmentsFrom: source)
+      document.withOwnBytes(attachmentsFrom: source)
     }
   }
 
@@ -45,14 +45,9 @@ extension Database {
 }
 
 extension Document {
-  /// The same with memory of its own, so that it can be kept without keeping files, or a version of the store.
-  fileprivate func withOwnBytes(
-    attachmentsFrom source: NewestSource
-  ) throws(DatabaseError) -> Document {
-    guard let revision else { return self }
-    var copy = Document(
-      id: id, revision: revision, parent: parentRevision, sequence: sequence, isDeleted: isDeleted,
-      body: SharedBytes(copying: try encoded().bytes.array))
+  /// The same with memory of its own, and attachments that can be read as long as the newest version has them.
+  fileprivate func withOwnBytes(attachmentsFrom source: NewestSource) -> Document {
+    var copy = withOwnBytes()
     copy.attachments = attachments.mapValues { $0.stored(in: source) }
     return copy
   }

@@ -66,6 +66,11 @@ extension IndexEntryCursor {
       seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
+  /// No documents.
+  static func none(in view: StoreView) -> IndexEntryCursor {
+    IndexEntryCursor(view: view, scan: .empty, asked: nil, computed: [], seen: nil)
+  }
+
   /// How many are left; no document is looked at, unless long values begin alike.
   mutating func countRest() throws(DatabaseError) -> Int {
     guard computed.isEmpty, seen == nil, asked == nil else {
@@ -114,13 +119,24 @@ extension IndexEntryCursor {
     entry.key.suffix(from: IndexEntries.prefixSize + valueSize)
   }
 
+  /// The same, for whoever asks nothing more of the entry.
+  @inline(__always)
+  mutating func takeID() -> SharedBytes {
+    var taken = IndexEntry()
+    swap(&taken, &entry)
+    let start = IndexEntries.prefixSize + valueSize
+    valueSize = 0
+    return taken.takeKey(from: start)
+  }
+
   /// Lends the bytes of the values by which the index has the present document; those are empty where the version has no
   /// index of its own.
+  ///
+  /// Mutating, or it would lend from a copy of all of this.
   @inline(__always)
-  func withValue<R>(_ body: (Span<UInt8>) -> R) -> R {
-    entry.withKey { key in
-      body(key.extracting(IndexEntries.prefixSize..<IndexEntries.prefixSize + valueSize))
-    }
+  mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R {
+    let range = IndexEntries.prefixSize..<IndexEntries.prefixSize + valueSize
+    return entry.withKey { body($0.extracting(range)) }
   }
 
   /// The same bytes, for whoever keeps them.

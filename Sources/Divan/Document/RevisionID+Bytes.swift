@@ -18,6 +18,18 @@ extension RevisionID.Digest {
     }
   }
 
+  /// Checks a digest as ``read(_:at:isForeign:)`` does, and moves past it.
+  @inline(__always)
+  static func skip(
+    _ bytes: Span<UInt8>, at offset: inout Int, isForeign: Bool
+  ) throws(ByteError) {
+    if isForeign {
+      _ = try read(bytes, at: &offset, isForeign: true)
+    } else {
+      _ = try bytes.readRange(16, at: &offset)
+    }
+  }
+
   static func read(
     _ bytes: Span<UInt8>, at offset: inout Int, isForeign: Bool
   ) throws(ByteError) -> RevisionID.Digest {
@@ -40,9 +52,12 @@ extension RevisionID.Digest {
 extension RevisionID {
   var isForeign: Bool { digest.isForeign }
 
+  /// The generations that there can be.
+  static let generations = 1...generationLimit
+
   /// The revision of a generation that was read; nil if there is no such generation.
   static func read(_ generation: UInt64, _ digest: Digest) -> RevisionID? {
-    guard generation >= 1, generation <= generationLimit else { return nil }
+    guard generations.contains(generation) else { return nil }
     return RevisionID(generation: generation, digest: digest)
   }
 }

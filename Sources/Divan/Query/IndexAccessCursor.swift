@@ -1,0 +1,51 @@
+import DivanLog
+
+/// The documents that an index has in one range after the other: one may come in several.
+///
+/// `while try cursor.advance() { … cursor.takeID() … }`
+struct IndexAccessCursor: ~Copyable {
+  private let run: QueryRun
+  private let access: IndexAccess
+  private let descending: Bool
+  /// The range that comes next.
+  private var nextRange = 0
+  private var entries: IndexEntryCursor
+
+  init(_ run: QueryRun, _ access: IndexAccess, descending: Bool = false) {
+    self.run = run
+    self.access = access
+    self.descending = descending
+    entries = .none(in: run.view)
+  }
+
+  /// Moves to the next document; returns false at the end.
+  @inline(__always)
+  mutating func advance() throws(DatabaseError) -> Bool {
+    while true {
+      if try entries.advance() {
+        try run.stopIfCancelled()
+        run.tally.entriesRead += 1
+        return true
+      }
+      guard try beginRange() else { return false }
+    }
+  }
+
+  private mutating func beginRange() throws(DatabaseError) -> Bool {
+    guard nextRange < access.ranges.count else { return false }
+    entries = try access.entries(nextRange, in: run.view, descending: descending)
+    nextRange += 1
+    return true
+  }
+
+  /// The present document's ID, for whoever asks nothing more of the entry.
+  @inline(__always)
+  mutating func takeID() -> SharedBytes { entries.takeID() }
+
+  /// The values by which the index has it: see ``IndexEntryCursor/value``.
+  var value: SharedBytes { entries.value }
+
+  /// Lends these.
+  @inline(__always)
+  mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R { entries.withValue(body) }
+}
