@@ -96,7 +96,8 @@ struct PartialIndexTests {
         let condition = IndexCondition(path: ["o", "p"], test)
         let filter = CompiledFilter(expression)
         for body in bodies {
-          let row = QueryRow(id: SharedBytes(utf8: "a"), body: body, references: nil)
+          var row = QueryRow(references: nil)
+          row.payload = body
           let accepts = try filter.accepts(row)
           let value = EncodedValue(body)
           #expect(

@@ -113,7 +113,8 @@ struct WrongEntryTests {
   @Test func `whoever makes an index of thousands of documents hears of it while they are read`()
     throws
   {
-    let database = try store(10_000)
+    // All of them in one batch: within it nothing is told if it is smaller than what is told of.
+    let database = try store(10_000) { $0.indexBatchSize = 20_000 }
     var shares: [Double] = []
     try database.addIndex(DocumentIndex("n", on: "n")) { share in
       shares.append(share)

@@ -3,7 +3,7 @@ import DivanLog
 /// A path, prepared so that it is followed in stored bytes.
 struct CompiledPath: Sendable {
   private enum Step: Sendable {
-    case key(SharedBytes)
+    case key([UInt8])
     case element(Int)
     case reference
   }
@@ -15,7 +15,7 @@ struct CompiledPath: Sendable {
   init(_ path: QueryPath) {
     steps = path.steps.map { step in
       switch step {
-      case .key(let key): .key(SharedBytes(utf8: key))
+      case .key(let key): .key(Array(key.utf8))
       case .element(let index): .element(index)
       case .reference: .reference
       }
@@ -47,7 +47,7 @@ struct CompiledPath: Sendable {
         guard
           let object = ValueFormat.container(bytes, at: range.lowerBound, end: range.upperBound)
         else { throw EncodedValue.damage(at: range.lowerBound) }
-        found = key.withSpan { ValueFormat.property($0, of: object, in: bytes) }
+        found = ValueFormat.property(key.span, of: object, in: bytes)
       case .element(let number):
         guard tag == ValueFormat.Tag.array else { return try body(bytes, nil) }
         guard

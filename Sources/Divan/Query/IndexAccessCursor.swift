@@ -8,14 +8,18 @@ struct IndexAccessCursor: ~Copyable {
   private let access: IndexAccess
   private let descending: Bool
   /// The range that comes next.
-  private var nextRange = 0
+  private var nextRange = 1
   private var entries: IndexEntryCursor
 
-  init(_ run: QueryRun, _ access: IndexAccess, descending: Bool = false) {
+  init(
+    _ run: QueryRun, _ access: IndexAccess, descending: Bool = false
+  ) throws(DatabaseError) {
     self.run = run
     self.access = access
     self.descending = descending
-    entries = .none(in: run.view)
+    entries =
+      access.ranges.isEmpty
+      ? .none(in: run.view) : try access.entries(0, in: run.view, descending: descending)
   }
 
   /// Moves to the next document; returns false at the end.

@@ -131,11 +131,13 @@ struct IndexWalk: ~Copyable {
     var ids: [SharedBytes]
   }
 
-  init(_ run: QueryRun, along access: IndexAccess, _ order: IndexOrder) {
+  init(
+    _ run: QueryRun, along access: IndexAccess, _ order: IndexOrder
+  ) throws(DatabaseError) {
     self.run = run
     self.access = access
     self.order = order
-    entries = IndexAccessCursor(run, access, descending: order.descending)
+    entries = try IndexAccessCursor(run, access, descending: order.descending)
     waiting = WaitingCandidates(run, areRead: run.readsCandidates, areAllWanted: false)
     isFollowedByNone = access.isFollowedByNone
   }

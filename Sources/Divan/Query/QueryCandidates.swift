@@ -46,7 +46,13 @@ struct CandidateCursor: ~Copyable {
       return true
     }
     while !waiting.next(&hit) {
-      while !waiting.isFull, let id = try ids?.next() { waiting.add(id) }
+      while !waiting.isFull {
+        guard let id = try ids?.next() else {
+          ids = nil
+          break
+        }
+        waiting.add(id)
+      }
       guard !waiting.isEmpty else { return false }
       try waiting.bringIn()
     }
@@ -81,7 +87,7 @@ struct CandidateIDs: ~Copyable {
     case .ids(let range): scan = EntryCursor(run.view, range, descending: false)
     case .named(let ids): found = QueryRun.sorted(Set(ids.map { Array($0.utf8) }))
     case .index(let access) where access.isOneValue || !isOrdered && access.hasEachOnce:
-      entries = IndexAccessCursor(run, access)
+      entries = try IndexAccessCursor(run, access)
     case .index, .intersection, .union: found = QueryRun.sorted(try run.ids(of: access))
     }
   }
@@ -93,7 +99,6 @@ struct CandidateIDs: ~Copyable {
     nextFound += 1
     return found[nextFound - 1]
   }
-
 }
 
 extension QueryAccess {
@@ -132,7 +137,7 @@ extension QueryRun {
     case .union(let accesses):
       for access in accesses { found.formUnion(try ids(of: access)) }
     case .index(let index):
-      var entries = IndexAccessCursor(self, index)
+      var entries = try IndexAccessCursor(self, index)
       while try entries.advance() { found.insert(entries.takeID().array) }
     case .nothing, .everything, .ids, .named:
       var ids = try CandidateIDs(self, access, isOrdered: false)

@@ -44,7 +44,7 @@ extension QueryRun {
   func explanation() throws(DatabaseError) -> QueryExplanation {
     let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
     var known = plan.estimate
-    if known == nil { known = try planner.estimate(of: plan, for: query) }
+    if known == nil { known = try QueryPlanner(view).estimate(of: plan, for: query) }
     let estimate = known ?? QueryEstimate()
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, rest: rest,

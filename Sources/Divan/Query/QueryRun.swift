@@ -7,7 +7,6 @@ import DivanLog
 final class QueryRun {
   /// The version that is asked.
   let view: StoreView
-  let planner: QueryPlanner
   let query: QueryCore
   let plan: QueryPlan
   var tally = QueryTally()
@@ -29,13 +28,11 @@ final class QueryRun {
     _ view: StoreView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
-    self.view = view
     self.isCancelled = isCancelled
     self.readsResults = readsResults
     self.query = query
-    let planner = QueryPlanner(view)
-    plan = try planner.plan(query)
-    self.planner = planner
+    self.view = view
+    plan = try QueryPlanner(view).plan(query)
     references = query.followsReferences ? QueryReferences(view) : nil
     if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)
@@ -60,7 +57,7 @@ extension QueryRun {
     switch plan.order {
     case .fromIndex(let order):
       guard case .index(let access) = plan.access else { return }
-      var results = IndexWalk(self, along: access, order)
+      var results = try IndexWalk(self, along: access, order)
       while try results.advance(&hit) {
         guard try passes() || body(&hit) else { return }
         if left == 0 { return }

@@ -31,8 +31,11 @@ extension WriteTransaction: QuerySource {
 extension QuerySource {
   func run<Subject>(_ query: Query<Subject>, readsResults: Bool = false) throws -> QueryRun {
     let source = try _queryView()
+    guard let kind = source.kind(Subject.self) else {
+      return try QueryRun(source.view, query.core, readsResults: readsResults)
+    }
     var core = query.core
-    if let kind = source.kind(Subject.self) { core.kind = kind }
+    core.kind = kind
     return try QueryRun(source.view, core, readsResults: readsResults)
   }
 

@@ -103,15 +103,14 @@ extension DocumentEntry {
 }
 
 extension DocumentPlace {
-  /// Reads of the bytes of a ``DocumentEntry`` what it takes to read the document; the rest is checked.
+  /// Reads of the bytes of a ``DocumentEntry`` what it takes to read the document, and passes over the revision, which
+  /// its record has, too.
   static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentPlace {
     var offset = 0
     let flags = try bytes.read(UInt8.self, at: &offset)
     try RevisionID.Digest.skip(
       bytes, at: &offset, isForeign: flags & DocumentEntry.foreignFlag != 0)
-    guard RevisionID.generations.contains(try bytes.readVarint(at: &offset)) else {
-      throw ByteError(offset: 0, reason: "a revision of generation 0")
-    }
+    _ = try bytes.readVarint(at: &offset)
     return try DocumentPlace(bytes, at: offset, flags: flags)
   }
 

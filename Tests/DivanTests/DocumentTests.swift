@@ -1,0 +1,77 @@
+import DivanTesting
+import Testing
+
+@testable import Divan
+
+/// Documents as values: those that are made, those that are read, and what becomes of them when they are changed.
+struct DocumentTests {
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  /// Puts a document twice, so that it has a parent, and reads it.
+  private func readDocument() throws -> (put: Document, read: Document) {
+    try database.write { _ = try $0.put(Document(id: "film:1", ["title": "M"])) }
+    let put = try #require(
+      try database.update("film:1") {
+        $0["year"] = 1931
+        $0.attachments["poster"] = Document.Attachment(contentType: "image/png", [1, 2, 3])
+      })
+    return (put, try #require(try database.snapshot().get("film:1")))
+  }
+
+  @Test func `a document that was read is what was put`() throws {
+    let (put, read) = try readDocument()
+    #expect(read == put)
+    #expect(read.id == "film:1" && read.revision == put.revision && !read.isDeleted)
+    #expect(read.parentRevision == put.parentRevision && read.parentRevision?.generation == 1)
+    #expect(read.sequence == put.sequence && read.sequence == 2)
+    #expect(read["year"] == 1931 && read.properties == ["title": "M", "year": 1931])
+  }
+
+  @Test func `a document that is changed stays the one that it was changed from`() throws {
+    let (_, read) = try readDocument()
+    var changed = read
+    changed["title"] = "M – Eine Stadt sucht einen Mörder"
+    #expect(read["title"] == "M" && changed["year"] == 1931)
+    #expect(changed.id == read.id && changed.revision == read.revision)
+    #expect(changed.parentRevision == read.parentRevision && changed.sequence == read.sequence)
+    #expect(changed.attachments == read.attachments)
+    let stored = try database.write { try $0.put(changed) }
+    #expect(stored.parentRevision == read.revision)
+    #expect(try database.snapshot().get("film:1") == stored)
+  }
+
+  @Test func `what says that a document was deleted is read as a document`() throws {
+    let (put, _) = try readDocument()
+    try database.write { _ = try $0.delete(id: "film:1") }
+    let tombstone = try #require(try database.snapshot().tombstone("film:1"))
+    #expect(tombstone.isDeleted && tombstone.parentRevision == put.revision)
+    var changed = tombstone
+    changed["why"] = "lost"
+    #expect(changed.isDeleted && changed.id == "film:1")
+  }
+
+  @Test func `bytes of its own make no other document of one that was read, made or edited`() throws
+  {
+    let (put, read) = try readDocument()
+    var edited = read
+    edited["year"] = 1932
+    let encoded = Document(id: "b", revision: put.revision, try read.encoded())
+    for document in [read, put, edited, encoded, Document(id: "c", ["n": 1])] {
+      let copy = document.withOwnBytes()
+      #expect(copy == document)
+      #expect(copy.sequence == document.sequence)
+      #expect(copy.parentRevision == document.parentRevision)
+    }
+  }
+
+  @Test func `a foreign revision and its foreign parent are read as they are`() throws {
+    let revisions = ["3-c", "2-b", "1-a"].compactMap { RevisionID($0) }
+    try database.write {
+      _ = try $0.insert(Document(id: "far", ["n": 3]), history: revisions)
+    }
+    let read = try #require(try database.snapshot().get("far"))
+    #expect(read.revision == revisions[0] && read.parentRevision == revisions[1])
+  }
+}
