@@ -2,7 +2,7 @@ import DivanLog
 
 /// The documents that an index has in one range after the other: one may come in several.
 ///
-/// `while try cursor.advance() { … cursor.takeID() … }`
+/// `while let id = try cursor.next() { … }`, or `while try cursor.advance() { … }` for whoever looks at values first.
 struct IndexAccessCursor: ~Copyable {
   private let run: QueryRun
   private let access: IndexAccess
@@ -41,6 +41,9 @@ struct IndexAccessCursor: ~Copyable {
     nextRange += 1
     return true
   }
+
+  /// The next document's ID; nil at the end.
+  mutating func next() throws(DatabaseError) -> SharedBytes? { try advance() ? takeID() : nil }
 
   /// The present document's ID, for whoever asks nothing more of the entry.
   @inline(__always)

@@ -128,7 +128,7 @@ struct IndexWalk: ~Copyable {
 
   private struct Group {
     let key: IndexGroup
-    var ids: [SharedBytes]
+    var ids: [SharedBytes] = []
   }
 
   init(
@@ -148,10 +148,8 @@ struct IndexWalk: ~Copyable {
       while waiting.next(&hit) {
         if try run.accept(&hit, run.filter) { return true }
       }
-      if rows != nil {
-        if try rows!.advance(&hit) { return true }
-        rows = nil
-      }
+      if try rows?.advance(&hit) == true { return true }
+      rows = nil
       guard try gather() else { return false }
     }
   }
@@ -187,13 +185,9 @@ struct IndexWalk: ~Copyable {
       waiting.add(entries.takeID())
     } else {
       let key = order.group(of: entries.value)
-      if group == nil {
-        group = Group(key: key, ids: [entries.takeID()])
-      } else if group!.key == key {
-        group!.ids.append(entries.takeID())
-      } else {
-        return finishGroup()
-      }
+      if let known = group?.key, known != key { return finishGroup() }
+      if group == nil { group = Group(key: key) }
+      group?.ids.append(entries.takeID())
     }
     hasEntry = false
     return true
@@ -201,9 +195,9 @@ struct IndexWalk: ~Copyable {
 
   /// Puts a whole group into its order, if its IDs decide; returns false if it is to be sorted, or there is none.
   private mutating func finishGroup() -> Bool {
-    guard let ids = group?.ids, group!.key.isEqual && order.isWhole || ids.count == 1 else {
-      return false
-    }
+    guard let key = group?.key, let ids = group?.ids,
+      key.isEqual && order.isWhole || ids.count == 1
+    else { return false }
     ordered = ArraySlice(order.isByID ? ids.reversed() : QueryRun.sorted(ids))
     group = nil
     return true

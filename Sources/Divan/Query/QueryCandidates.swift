@@ -38,13 +38,8 @@ struct CandidateCursor: ~Copyable {
 
   /// Moves to the next candidate; returns false at the end.
   mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
-    // Lent: what is read of an optional value would be a copy of all of it.
-    if documents != nil { return try CandidateCursor.advance(&documents!, &hit) }
-    if entries != nil {
-      guard let (id, entry) = try entries!.next() else { return false }
-      hit.become(id, entry.place)
-      return true
-    }
+    if let isFound = try documents?.advance(&hit) { return isFound }
+    if let isFound = try entries?.advance(&hit) { return isFound }
     while !waiting.next(&hit) {
       while !waiting.isFull {
         guard let id = try ids?.next() else {
@@ -58,13 +53,23 @@ struct CandidateCursor: ~Copyable {
     }
     return true
   }
+}
 
+extension DocumentPlaceCursor {
+  /// Moves to the next document; returns false at the end.
   @inline(__always)
-  private static func advance(
-    _ documents: inout DocumentPlaceCursor, _ hit: inout QueryHit
-  ) throws(DatabaseError) -> Bool {
-    guard try documents.advance() else { return false }
-    hit.become(documents.id, documents.place)
+  fileprivate mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    guard try advance() else { return false }
+    hit.become(id, place)
+    return true
+  }
+}
+
+extension EntryCursor {
+  /// Moves to the next document; returns false at the end.
+  fileprivate mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    guard let (id, entry) = try next() else { return false }
+    hit.become(id, entry.place)
     return true
   }
 }
@@ -93,8 +98,9 @@ struct CandidateIDs: ~Copyable {
   }
 
   mutating func next() throws(DatabaseError) -> SharedBytes? {
-    if entries != nil { return try entries!.advance() ? entries!.takeID() : nil }
-    if scan != nil { return try scan!.next()?.id }
+    // Of the three, one has something.
+    if let id = try entries?.next() { return id }
+    if let (id, _) = try scan?.next() { return id }
     guard nextFound < found.count else { return nil }
     nextFound += 1
     return found[nextFound - 1]
@@ -138,7 +144,7 @@ extension QueryRun {
       for access in accesses { found.formUnion(try ids(of: access)) }
     case .index(let index):
       var entries = try IndexAccessCursor(self, index)
-      while try entries.advance() { found.insert(entries.takeID().array) }
+      while let id = try entries.next() { found.insert(id.array) }
     case .nothing, .everything, .ids, .named:
       var ids = try CandidateIDs(self, access, isOrdered: false)
       while let id = try ids.next() { found.insert(id.array) }

@@ -309,9 +309,10 @@ extension WriteTransaction {
   }
 
   func id(for document: Document) throws(DatabaseError) -> String {
-    guard !document.id.isEmpty else { return store.configuration.documentIDs.next() }
-    try DocumentID.validate(document.id)
-    return document.id
+    let id = document.id
+    guard !id.isEmpty else { return store.configuration.documentIDs.next() }
+    try DocumentID.validate(id)
+    return id
   }
 
   func entry(

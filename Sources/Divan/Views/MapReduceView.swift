@@ -147,9 +147,11 @@ extension MapReduceView {
         hint: "Mend the function, and give the view another version", documentID: document.id,
         underlying: error)
     }
+    // One text for all rows: of a document that was read, each is made.
+    let id = emitter.rows.isEmpty ? "" : document.id
     return emitter.rows.enumerated().map { index, row in
       ViewContents.Row(
-        sortKey: row.sortKey, id: document.id, index: index, key: row.key, value: row.value)
+        sortKey: row.sortKey, id: id, index: index, key: row.key, value: row.value)
     }
   }
 }

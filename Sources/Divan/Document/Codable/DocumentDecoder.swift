@@ -23,8 +23,9 @@ extension DocumentDecoder {
   ///   document does not fit the type; the `DecodingError` is ``DatabaseError/underlying``. The code
   ///   `damaged` if its bytes are no stored form, and whatever else `init(from:)` throws.
   public func decode<T: Decodable>(_ type: T.Type, from document: Document) throws -> T {
+    let id = document.id
     let session = DecodingSession(
-      userInfo: userInfo, id: document.id.isEmpty ? nil : document.id, revision: document.revision)
+      userInfo: userInfo, id: id.isEmpty ? nil : id, revision: document.revision)
     let part = DecodingPart(session, try document.encoded().bytes)
     do {
       guard let place = part.whole(holdsMarks: true) else {
@@ -32,7 +33,7 @@ extension DocumentDecoder {
       }
       return try part.decode(type, at: place)
     } catch {
-      throw DatabaseError.decoding(type, error, documentID: document.id)
+      throw DatabaseError.decoding(type, error, documentID: id)
     }
   }
 }
