@@ -134,9 +134,6 @@ extension StoredDocument {
 
   var revision: RevisionID { layout.revision(in: payload) }
 
-  /// The ID of the revision that this one was made from; nil for a first one.
-  var parent: RevisionID? { layout.parent(in: payload) }
-
   var isDeleted: Bool { layout.isDeleted }
 
   /// The properties in their binary form.
@@ -187,8 +184,6 @@ protocol DocumentContent {
 
   var sequence: UInt64 { get }
   var revision: RevisionID { get }
-  /// The ID of the revision that this one was made from; nil for a first one.
-  var parent: RevisionID? { get }
   var isDeleted: Bool { get }
   var details: DocumentDetails? { get }
   /// The properties in their binary form.
