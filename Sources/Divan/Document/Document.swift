@@ -114,18 +114,17 @@ extension Document {
     return copy
   }
 
-  /// The same with memory of its own, so that it can be kept without keeping files, or a version of the store.
+  /// The same in parts, with memory of its own: so that it can be kept without keeping files, a version of the store, or
+  /// what a record has besides.
   func withOwnBytes() -> Document {
-    func copy(_ bytes: SharedBytes) -> SharedBytes { bytes.withSpan { SharedBytes(copying: $0) } }
-    var document = self
-    switch source {
-    case .read(let bytes, let layout): document.source = .read(copy(bytes), layout)
-    case .made(var made):
-      guard case .encoded(let properties) = made.content else { break }
-      made.content = .encoded(EncodedValue(copy(properties.bytes)))
-      document.source = .made(made)
+    var copy = self
+    var made = made
+    if case .encoded(let properties) = made.content {
+      made.content = .encoded(
+        EncodedValue(properties.bytes.withSpan { SharedBytes(copying: $0) }))
     }
-    return document
+    copy.source = .made(made)
+    return copy
   }
 
   /// The same in parts that can be changed.
