@@ -1,3 +1,4 @@
+import DivanLog
 import DivanTesting
 import Testing
 
@@ -73,5 +74,16 @@ struct DocumentTests {
     }
     let read = try #require(try database.snapshot().get("far"))
     #expect(read.revision == revisions[0] && read.parentRevision == revisions[1])
+  }
+
+  /// What was mapped may be read from the medium again, after it was checked.
+  @Test func `a foreign revision that cannot be read any more is nobody's`() {
+    var layout = DocumentLayout()
+    layout.generation = 3
+    layout.traits = [.foreignDigest, .foreignAncestors]
+    layout.parentStart = 1
+    let document = Document(SharedBytes(copying: [200, 200, 200]), layout, attachments: [:])
+    #expect(document.revision == RevisionID(generation: 3, digest: "unreadable"))
+    #expect(document.parentRevision == nil)
   }
 }

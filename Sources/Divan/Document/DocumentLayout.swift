@@ -37,10 +37,13 @@ extension DocumentLayout {
   /// The properties in their binary form.
   func body(in bytes: SharedBytes) -> SharedBytes { bytes.suffix(from: Int(bodyStart)) }
 
+  /// The revision.
+  ///
+  /// Mapped bytes may come from the medium anew after they were checked. If a foreign digest is none any more, the
+  /// revision is one that no document has, so that whoever changes it is told of a conflict.
   func revision(in bytes: SharedBytes) -> RevisionID {
     let digest = digest(at: digestStart, isForeign: traits.contains(.foreignDigest), in: bytes)
-    guard let digest else { preconditionFailure("A layout of other bytes") }
-    return RevisionID(generation: generation, digest: digest)
+    return RevisionID(generation: generation, digest: digest ?? .foreign("unreadable"))
   }
 
   /// The revision that this one was made from; nil for a first one, and if it is not known.
