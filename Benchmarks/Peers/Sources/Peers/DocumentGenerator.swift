@@ -34,7 +34,8 @@ struct DocumentGenerator: Sendable {
   /// The document of `index`; neighbouring indices have unrelated IDs, so loading in the order of
   /// the indices is loading in random key order.
   func document(_ index: Int) -> SampleDocument {
-    var random = SplitMix64(state: seed &+ UInt64(index) &* 0x9E37_79B9_7F4A_7C15)
+    // Another step than the numbers themselves take, or every document would have those of the one before it.
+    var random = SplitMix64(state: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
     let id = Self.id(from: &random)
     let title = words(&random, size: 16..<40)
     let tags = (0..<(2 + Int(random.next() % 2))).map { _ in
