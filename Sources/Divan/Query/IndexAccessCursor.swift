@@ -17,9 +17,7 @@ struct IndexAccessCursor: ~Copyable {
     self.run = run
     self.access = access
     self.descending = descending
-    entries =
-      access.ranges.isEmpty
-      ? .none(in: run.view) : try access.entries(0, in: run.view, descending: descending)
+    entries = try run.entries(of: access, 0, descending: descending)
   }
 
   /// Moves to the next document; returns false at the end.
@@ -37,7 +35,7 @@ struct IndexAccessCursor: ~Copyable {
 
   private mutating func beginRange() throws(DatabaseError) -> Bool {
     guard nextRange < access.ranges.count else { return false }
-    entries = try access.entries(nextRange, in: run.view, descending: descending)
+    entries = try run.entries(of: access, nextRange, descending: descending)
     nextRange += 1
     return true
   }
@@ -55,4 +53,16 @@ struct IndexAccessCursor: ~Copyable {
   /// Lends these.
   @inline(__always)
   mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R { entries.withValue(body) }
+}
+
+extension QueryRun {
+  /// The entries of one range, or none if there is no such range.
+  ///
+  /// Asked of the run, which lends its version; whoever else hands it on copies it first.
+  fileprivate func entries(
+    of access: IndexAccess, _ range: Int, descending: Bool
+  ) throws(DatabaseError) -> IndexEntryCursor {
+    guard range < access.ranges.count else { return .none(in: view) }
+    return try access.entries(range, in: view, descending: descending)
+  }
 }

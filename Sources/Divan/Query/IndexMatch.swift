@@ -29,11 +29,13 @@ struct IndexMatch {
 }
 
 extension FilterParts {
-  /// Adds what an index can look up: nothing, if it leaves out documents that are meant; several things, if it has the
-  /// elements of arrays and several parts ask for any of these.
+  /// Calls `body` with what an index can look up: nothing, if it leaves out documents that are meant; several things, if it has
+  /// the elements of arrays and several parts ask for any of these.
   ///
-  /// What leaves out documents without entries is added only if these may come behind all others.
-  func addMatches(_ kept: KeptIndex, mayLackDocuments: Bool, to matches: inout [IndexMatch]) {
+  /// With what leaves out documents without entries only if these may come behind all others.
+  func forEachMatch(
+    _ kept: KeptIndex, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
+  ) {
     let index = kept.index
     var answered = FilterPartSet()
     for condition in index.conditions {
@@ -46,7 +48,7 @@ extension FilterParts {
       var match = IndexMatch(kept: kept, answered: answered, isWhole: false)
       match.extend(from: 0, parts)
       match.isWhole = match.isWhole || implyProperty(index.paths[0])
-      if match.isWhole || mayLackDocuments { matches.append(match) }
+      if match.isWhole || mayLackDocuments { body(match) }
       return
     }
     for (number, part) in parts.enumerated() {
@@ -54,7 +56,7 @@ extension FilterParts {
         continue
       }
       var match = IndexMatch(kept: kept, answered: answered, isWhole: true)
-      if match.extend(byElement: condition, number, parts) { matches.append(match) }
+      if match.extend(byElement: condition, number, parts) { body(match) }
     }
   }
 }

@@ -10,6 +10,8 @@ struct CandidateCursor: ~Copyable {
   private var entries: EntryCursor?
   /// Else what is looked up.
   private var ids: CandidateIDs?
+  /// Whether no ID comes after those that wait.
+  private var areAllFound = false
   private var waiting: WaitingCandidates
 
   /// What becomes of candidates.
@@ -25,15 +27,17 @@ struct CandidateCursor: ~Copyable {
   init(_ run: QueryRun, _ access: QueryAccess, for purpose: Purpose) throws(DatabaseError) {
     waiting = WaitingCandidates(
       run, areRead: run.readsCandidates, areAllWanted: purpose == .sorting)
-    if let range = access.idRange {
-      if run.readsCandidates {
-        documents = DocumentPlaceCursor(run.view, range, descending: false)
-      } else {
-        entries = EntryCursor(run.view, range, descending: false)
-      }
-    } else {
+    // Each is set once: what is large costs its destruction, too, where nothing stood.
+    guard let range = access.idRange else {
+      documents = nil
+      entries = nil
       ids = try CandidateIDs(run, access, isOrdered: purpose == .inOrder)
+      return
     }
+    let areRead = run.readsCandidates
+    documents = areRead ? DocumentPlaceCursor(run.view, range, descending: false) : nil
+    entries = areRead ? nil : EntryCursor(run.view, range, descending: false)
+    ids = nil
   }
 
   /// Moves to the next candidate; returns false at the end.
@@ -42,8 +46,8 @@ struct CandidateCursor: ~Copyable {
     if let isFound = try entries?.advance(&hit) { return isFound }
     while !waiting.next(&hit) {
       while !waiting.isFull {
-        guard let id = try ids?.next() else {
-          ids = nil
+        guard !areAllFound, let id = try ids?.next() else {
+          areAllFound = true
           break
         }
         waiting.add(id)
@@ -81,19 +85,23 @@ struct CandidateIDs: ~Copyable {
   /// What is walked over, where that meets each document once.
   private var entries: IndexAccessCursor?
   /// Else what was found.
-  private var found: [SharedBytes] = []
+  private let found: [SharedBytes]
   private var nextFound = 0
 
   /// They come in the order of their bytes if that is asked for.
   init(_ run: QueryRun, _ access: QueryAccess, isOrdered: Bool) throws(DatabaseError) {
-    switch access {
-    case .nothing: break
-    case .everything: scan = EntryCursor(run.view, .all, descending: false)
-    case .ids(let range): scan = EntryCursor(run.view, range, descending: false)
-    case .named(let ids): found = QueryRun.sorted(Set(ids.map { Array($0.utf8) }))
-    case .index(let access) where access.isOneValue || !isOrdered && access.hasEachOnce:
+    if case .index(let access) = access, access.isOneValue || !isOrdered && access.hasEachOnce {
+      scan = nil
       entries = try IndexAccessCursor(run, access)
-    case .index, .intersection, .union: found = QueryRun.sorted(try run.ids(of: access))
+      found = []
+    } else if let range = access.idRange {
+      scan = EntryCursor(run.view, range, descending: false)
+      entries = nil
+      found = []
+    } else {
+      scan = nil
+      entries = nil
+      found = QueryRun.sorted(try run.ids(of: access))
     }
   }
 
@@ -145,7 +153,9 @@ extension QueryRun {
     case .index(let index):
       var entries = try IndexAccessCursor(self, index)
       while let id = try entries.next() { found.insert(id.array) }
-    case .nothing, .everything, .ids, .named:
+    case .nothing: break
+    case .named(let ids): found = Set(ids.map { Array($0.utf8) })
+    case .everything, .ids:
       var ids = try CandidateIDs(self, access, isOrdered: false)
       while let id = try ids.next() { found.insert(id.array) }
     }

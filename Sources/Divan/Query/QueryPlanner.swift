@@ -27,9 +27,8 @@ struct QueryPlanner {
     if filter.areNothing {
       return QueryPlan(access: .nothing, rest: .all, order: .byID, estimate: QueryEstimate())
     }
-    let matches = matches(filter, sorts: query.sorts)
-    if let plan = exact(matches, filter, query) { return plan }
-    let found = try estimated(matches)
+    if let plan = exact(filter, query) { return plan }
+    let found = try estimated(matches(filter, sorts: query.sorts))
     let outlook = outlook(of: query, filter, found)
     let choice = try cheapest(filter, found, outlook, ownCount: filter.parts.count)
     var (best, estimate) = plan(choice, filter, outlook)
@@ -48,15 +47,19 @@ struct QueryPlanner {
   ///
   /// Whatever else there is must pass as many documents, so it makes no difference how many these are. A walk over
   /// everything could only be as short where nearly all documents are meant, and the first one is wanted.
-  private func exact(
-    _ matches: [IndexMatch], _ filter: FilterParts, _ query: QueryCore
-  ) -> QueryPlan? {
-    for match in matches
-    where match.isWhole && match.isOneValue && match.answered.count == filter.parts.count {
-      guard query.sorts.allSatisfy({ filter.constant($0.path) != nil }) else { return nil }
-      return QueryPlan(access: .index(IndexAccess(match)), rest: .all, order: .byID, estimate: nil)
+  private func exact(_ filter: FilterParts, _ query: QueryCore) -> QueryPlan? {
+    var access: IndexAccess?
+    for kept in indexes where kept.isReady && access == nil {
+      filter.forEachMatch(kept) { match in
+        if access == nil, match.isOneValue, match.answered.count == filter.parts.count {
+          access = IndexAccess(match)
+        }
+      }
     }
-    return nil
+    guard let access, query.sorts.allSatisfy({ filter.constant($0.path) != nil }) else {
+      return nil
+    }
+    return QueryPlan(access: .index(access), rest: .all, order: .byID, estimate: nil)
   }
 
   /// What is to be expected of a plan for which it made no difference.
@@ -97,7 +100,7 @@ struct QueryPlanner {
     var matches: [IndexMatch] = []
     for kept in indexes where kept.isReady {
       let hasOrder = sorts.contains { $0.descending && $0.path.leads(to: kept.index.path) }
-      filter.addMatches(kept, mayLackDocuments: hasOrder, to: &matches)
+      filter.forEachMatch(kept, mayLackDocuments: hasOrder) { matches.append($0) }
     }
     return matches
   }

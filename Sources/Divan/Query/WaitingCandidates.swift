@@ -41,8 +41,7 @@ struct WaitingCandidates: ~Copyable {
 
   /// Looks up those that wait, and brings in what is read of them; from then on they are handed out.
   mutating func bringIn() throws(DatabaseError) {
-    try batch.lookUp(in: run.view)
-    if areRead { batch.touchRecords(in: run.view) }
+    try run.bringIn(&batch, areRead: areRead)
     index = 0
     isBroughtIn = true
   }
@@ -66,5 +65,15 @@ struct WaitingCandidates: ~Copyable {
     if areAllWanted { return }
     // A filter may refuse them all. So a few more are looked at together, and not only as many as are wanted.
     limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, DocumentBatch.size)
+  }
+}
+
+extension QueryRun {
+  /// Looks some candidates up, and brings in what is read of them.
+  ///
+  /// Asked of the run, which lends its version; whoever else hands it on copies it first.
+  fileprivate func bringIn(_ batch: inout DocumentBatch, areRead: Bool) throws(DatabaseError) {
+    try batch.lookUp(in: view)
+    if areRead { batch.touchRecords(in: view) }
   }
 }

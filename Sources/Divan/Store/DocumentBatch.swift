@@ -48,7 +48,7 @@ extension DocumentBatch {
     guard places.isEmpty, count > 0 else { return }
     if count == 1 {
       // Most who ask for one document find it by an index, and want no list for it.
-      onlyPlace = try view.entry(ids[0])?.place ?? .unknown
+      onlyPlace = try view.place(of: ids[0])
     } else {
       places = try view.places(of: ids)
     }
@@ -61,6 +61,26 @@ extension DocumentBatch {
 }
 
 extension StoreView {
+  /// Where a document is; ``DocumentPlace/unknown`` if it is not in the index.
+  fileprivate func place(of id: SharedBytes) throws(DatabaseError) -> DocumentPlace {
+    guard past == nil else { return try entry(id)?.place ?? .unknown }
+    var place = DocumentPlace.unknown
+    var problem: ByteError?
+    try repairing { (version) throws(PageError) in
+      _ = try id.withSpan { (key) throws(PageError) in
+        try version.state.documents.withValue(of: key) { value in
+          do throws(ByteError) {
+            place = try DocumentPlace.decode(value)
+          } catch {
+            problem = error
+          }
+        }
+      }
+    }
+    if let problem { throw noEntry(problem) }
+    return place
+  }
+
   /// Where each of some documents is.
   fileprivate func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentPlace] {
     var places: [DocumentPlace] = []
