@@ -28,13 +28,15 @@ extension DivanEngine: QueryEngine {
       return Answer(
         count: try database.snapshot().count(
           all.filter { $0["created"] >= .string(start) && $0["created"] < .string(end) }))
-    case .filter(let year):
-      return Answer(
-        count: try database.snapshot().count(
-          all.filter { $0["year"] > .int(Int64(year)) && $0["done"] == true }))
+    case .filter(let year): return Answer(count: try database.snapshot().count(done(after: year)))
+    case .find(let year): return try found(done(after: year))
     case .element(let tag):
       return try found(all.filter { $0["tags"].contains(.string(tag)) }.limit(Question.limit))
     }
+  }
+
+  private func done(after year: Int) -> Query<Divan.Document> {
+    Query().filter { $0["year"] > .int(Int64(year)) && $0["done"] == true }
   }
 
   /// The titles of what a query finds, which is what statements of SQL give, too.

@@ -44,10 +44,8 @@ extension GRDBEngine: QueryEngine {
         return Answer(
           count: try SampleDocument.filter(Column("created") >= start && Column("created") < end)
             .fetchCount(database))
-      case .filter(let year):
-        return Answer(
-          count: try SampleDocument.filter(Column("year") > year && Column("done") == true)
-            .fetchCount(database))
+      case .filter(let year): return Answer(count: try Self.done(after: year).fetchCount(database))
+      case .find(let year): return Self.answer(try Self.done(after: year).fetchAll(database))
       case .element(let tag):
         return Self.answer(
           try SampleDocument.fetchAll(
@@ -59,6 +57,10 @@ extension GRDBEngine: QueryEngine {
               """, arguments: [tag]))
       }
     }
+  }
+
+  private static func done(after year: Int) -> QueryInterfaceRequest<SampleDocument> {
+    SampleDocument.filter(Column("year") > year && Column("done") == true)
   }
 
   private static func answer(_ records: [SampleDocument]) -> Answer {

@@ -10,6 +10,7 @@ enum Measure: String, CaseIterable, Codable {
   case overwrite, diskOverwriteMaximum, diskOverwriteFinal
   case recordsInsert, recordsLoad, recordsLoadByID
   case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount, queryFilter
+  case queryFind
 }
 
 extension Measure {
@@ -45,6 +46,7 @@ extension Measure {
     case .queryElement: "100 documents that have an element in an array, one property each"
     case .queryCount: "count of a range of an index, per entry"
     case .queryFilter: "count of a filter that no index answers, per document"
+    case .queryFind: "what such a filter finds, one property each, per document asked"
     }
   }
 
@@ -56,7 +58,7 @@ extension Measure {
     case .queryCount: "ns/entry"
     case .commitMedian, .commit99, .commitThreads: "µs/commit"
     case .recordsInsert, .recordsLoad, .recordsLoadByID: "µs/record"
-    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilter:
+    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilter, .queryFind:
       "ns/document"
     case .openClean, .openKilled: "ms"
     case .memoryLoaded, .memoryRead: "bytes/document"
@@ -76,7 +78,7 @@ extension Measure {
     case .overwrite, .diskOverwriteMaximum, .diskOverwriteFinal: .overwrite
     case .recordsInsert, .recordsLoad, .recordsLoadByID: .records
     case .indexBuild, .indexBuildElements, .queryEqual, .queryRange, .queryElement, .queryCount,
-      .queryFilter:
+      .queryFilter, .queryFind:
       .query
     }
   }

@@ -23,6 +23,8 @@ enum Question {
   case count(from: String, upTo: String)
   /// How many are done and later than a year, which no index knows.
   case filter(after: Int)
+  /// The same documents; their titles are read.
+  case find(after: Int)
   /// A hundred documents that have a tag; their titles are read.
   case element(tag: String)
 

@@ -24,7 +24,8 @@ struct QueryWork {
     samples.append(
       try each(.queryElement, tags.map { .element(tag: $0) }) { $0.count > 0 })
     samples.append(try counting())
-    samples.append(try filtering())
+    samples.append(try filtering(.queryFilter) { .filter(after: $0) })
+    samples.append(try filtering(.queryFind) { .find(after: $0) })
     try engine.removeIndexes()
     return samples
   }
@@ -88,17 +89,17 @@ struct QueryWork {
   }
 
   /// Nanoseconds for each document that is asked.
-  private func filtering() throws -> Sample {
+  private func filtering(_ measure: Measure, _ question: (Int) -> Question) throws -> Sample {
     let years = [1950, 1990]
     var elapsed = 0.0
     for _ in 0..<2 {
       var found = 0
       elapsed = try seconds {
-        for year in years { found += try engine.answer(.filter(after: year)).count }
+        for year in years { found += try engine.answer(question(year)).count }
       }
       // Half of them are done, and of 126 years 75 and 35 are later.
       guard found > count / 4 else { throw PeerError("\(found) were found") }
     }
-    return Sample(measure: .queryFilter, value: elapsed * 1e9 / Double(years.count * count))
+    return Sample(measure: measure, value: elapsed * 1e9 / Double(years.count * count))
   }
 }

@@ -44,8 +44,11 @@ extension SQLiteEngine: QueryEngine {
         bindCopied(end, 2, statement)
       }
     case .filter(let year):
-      let condition = "\(Self.expression(for: "year")) > ?1 AND \(Self.expression(for: "done")) = 1"
-      return try count(condition) { sqlite3_bind_int64($0, 1, Int64(year)) }
+      return try count(Self.isDone) { sqlite3_bind_int64($0, 1, Int64(year)) }
+    case .find(let year):
+      return try titles("FROM documents WHERE \(Self.isDone)") {
+        sqlite3_bind_int64($0, 1, Int64(year))
+      }
     case .element(let tag):
       return try titles(
         "FROM document_tags JOIN documents ON documents.rowid = document_tags.document "
@@ -53,11 +56,20 @@ extension SQLiteEngine: QueryEngine {
     }
   }
 
+  /// What is done, and later than a year.
+  private static var isDone: String {
+    "\(expression(for: "year")) > ?1 AND \(expression(for: "done")) = 1"
+  }
+
   /// The titles of what a statement finds.
   private func titles(_ source: String, _ text: String) throws -> Answer {
+    try titles(source) { bindCopied(text, 1, $0) }
+  }
+
+  private func titles(_ source: String, _ bind: (OpaquePointer) -> Void) throws -> Answer {
     let statement = try prepared("SELECT \(Self.title) \(source)")
     defer { sqlite3_reset(statement) }
-    bindCopied(text, 1, statement)
+    bind(statement)
     var answer = Answer()
     while try step(statement) {
       answer.count += 1
