@@ -137,10 +137,9 @@ extension PlantedBug {
       "index-condition-forgotten", rule: "indexes",
       "a document stays in a partial index when it fulfils one of two conditions",
       in: Place.indexKeys,
-      find: "guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }",
+      find: "kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }",
       plant: """
-        let conditions = kept.index.conditions.dropLast(PLANTED ? 1 : 0)
-        guard conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
+        kept.index.conditions.dropLast(PLANTED ? 1 : 0).allSatisfy { $0.isFulfilled(by: body) }
         """, killedBy: .rules("a document is in a partial index")),
   ]
 }

@@ -41,6 +41,12 @@ extension EntryBatch {
   /// The memory that the entries take.
   var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
+  /// How many bytes an entry takes here, most often, with its place.
+  static let usualEntrySize = MemoryLayout<Place>.stride + 48
+
+  /// Makes room for so many entries of usual size.
+  mutating func reserveCapacity(_ count: Int) { places.reserveCapacity(count) }
+
   /// Forgets all entries, and keeps the room.
   mutating func removeAll() {
     bytes.removeAll()

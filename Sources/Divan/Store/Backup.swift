@@ -189,7 +189,7 @@ private struct StoreCopy {
               isDone = true
               break
             }
-            try copyDocument(at: view.decodeLocator(item.value), to: transaction)
+            try copyDocument(at: view.decodeLocator(item), to: transaction)
             count += 1
           }
         }
@@ -234,7 +234,7 @@ extension StoreCopy {
             isDone = true
             break
           }
-          var record = try view.localRecord(at: view.decodeLocator(item.value))
+          var record = try view.localRecord(at: view.decodeLocator(item))
           record.superseded = nil
           try transaction.append(record, record.idBytes.text)
         }

@@ -136,7 +136,7 @@ public struct ChangeCursor {
     if item.key.count == 8 {
       position = max(position, UInt64(bigEndian: item.key.load(UInt64.self, at: 0)))
     }
-    return try view.decodeLocator(item.value)
+    return try view.decodeLocator(item)
   }
 
   /// All that are left, as an array.

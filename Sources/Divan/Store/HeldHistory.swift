@@ -28,7 +28,7 @@ extension HeldHistory {
     while let item = try view.step(&scan) {
       guard let found = OlderKey.sequence(item.key, idSize: id.count) else { continue }
       guard !records.isEmpty || found == sequence else { return nil }
-      records.append(Held(sequence: found, locator: try view.decodeLocator(item.value)))
+      records.append(Held(sequence: found, locator: try view.decodeLocator(item)))
     }
     guard let newest = try view.newestEntry(id) else { return nil }
     self.init(id: id, records: records.filter { $0.sequence < newest.sequence }, newest: newest)

@@ -118,7 +118,7 @@ extension StoreView {
     var (count, size) = (0, 0)
     while let item = try step(&scan) {
       count += 1
-      size += Int(try decodeLocator(item.value).size)
+      size += Int(try decodeLocator(item).size)
     }
     return (count, size)
   }

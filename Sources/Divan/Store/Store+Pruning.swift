@@ -78,7 +78,7 @@ extension Store {
       from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)))
     var keys: [[UInt8]] = []
     while let item = try view.step(&scan) {
-      let record = try view.decodeMoment(at: try view.decodeLocator(item.value))
+      let record = try view.decodeMoment(at: try view.decodeLocator(item))
       guard record.moment.commit < view.state.historyFloor else { break }
       keys.append(item.key.array)
     }

@@ -206,7 +206,7 @@ private struct StoreCheck {
       do throws(DatabaseError) {
         switch item.key.prefix(1).array.first.flatMap(CatalogKey.Kind.init(rawValue:)) {
         case .local:
-          let record = try view.localRecord(at: view.decodeLocator(item.value))
+          let record = try view.localRecord(at: view.decodeLocator(item))
           guard record.idBytes == item.key.suffix(from: 1), let body = record.body else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about a local document",
@@ -223,14 +223,14 @@ private struct StoreCheck {
               .damaged, "the index and the log disagree about an expiry", path: view.store.path)
           }
         case .named:
-          let named = try view.namedMoment(at: try view.decodeLocator(item.value))
+          let named = try view.namedMoment(at: try view.decodeLocator(item))
           guard let named, CatalogKey.named(named.name) == item.key.array else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about a named snapshot",
               path: view.store.path)
           }
         case .index:
-          let kept = try view.keptIndex(at: try view.decodeLocator(item.value))
+          let kept = try view.keptIndex(at: try view.decodeLocator(item))
           guard let kept, CatalogKey.index(SharedBytes(utf8: kept.index.name)) == item.key.array,
             // One that was not finished is kept by nobody.
             view.state.indexes.contains(kept) || !kept.isReady
@@ -245,7 +245,7 @@ private struct StoreCheck {
             entryCount += 1
           }
         case .moment:
-          let found = try view.decodeMoment(at: try view.decodeLocator(item.value))
+          let found = try view.decodeMoment(at: try view.decodeLocator(item))
           guard CatalogKey.moment(found.moment.sequence) == item.key.array else {
             throw DatabaseError(
               .damaged, "the index and the log disagree about when a version was made",
@@ -301,7 +301,7 @@ private struct StoreCheck {
     while let item = try next(&scan) {
       count += 1
       do throws(DatabaseError) {
-        let locator = try view.decodeLocator(item.value)
+        let locator = try view.decodeLocator(item)
         let record = try view.record(at: locator)
         guard let entry = try view.entry(record.idBytes), entry.locator == locator,
           record.sequence.withBigEndianBytes({ key in key.indices.map { key[$0] } })

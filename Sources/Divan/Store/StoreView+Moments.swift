@@ -71,7 +71,7 @@ extension StoreView {
     var scan = state.catalog.scan(
       from: .inclusive(CatalogKey.moment(sequence)), to: .inclusive(CatalogKey.moment(.max)))
     guard let item = try step(&scan) else { return nil }
-    return try decodeMoment(at: try decodeLocator(item.value))
+    return try decodeMoment(at: try decodeLocator(item))
   }
 
   /// The first commit in which a sequence number, or one above it, was used.
@@ -85,7 +85,7 @@ extension StoreView {
       from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)),
       descending: true)
     guard let item = try step(&scan) else { return nil }
-    return try decodeMoment(at: try decodeLocator(item.value))
+    return try decodeMoment(at: try decodeLocator(item))
   }
 
   /// The first moment of which `isLater` is true, if it is true of all that come after one of which
@@ -149,7 +149,7 @@ extension StoreView {
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
     var all: [NamedMoment] = []
     while let item = try step(&scan) {
-      if let named = try namedMoment(at: try decodeLocator(item.value)) { all.append(named) }
+      if let named = try namedMoment(at: try decodeLocator(item)) { all.append(named) }
     }
     return all
   }

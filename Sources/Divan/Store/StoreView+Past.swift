@@ -17,7 +17,7 @@ extension StoreView {
       descending: true)
     while let item = try step(&scan) {
       guard let sequence = OlderKey.sequence(item.key, idSize: id.count) else { continue }
-      let locator = try decodeLocator(item.value)
+      let locator = try decodeLocator(item)
       let record = try record(at: locator)
       guard record.sequence == sequence, record.idBytes == id else {
         throw damage(at: locator, "another record stands here")
@@ -96,7 +96,7 @@ struct ChangesBefore {
     }
     guard let item = front else { return nil }
     isFetched = false
-    return try view.decodeLocator(item.value)
+    return try view.decodeLocator(item)
   }
 
   private func gather(
@@ -107,7 +107,7 @@ struct ChangesBefore {
     while let item = try view.step(&scan) {
       let (id, sequence) = OlderKey.parts(item.key)
       guard sequence <= end, sequence > newest[id.array]?.sequence ?? 0 else { continue }
-      newest[id.array] = (sequence, try view.decodeLocator(item.value))
+      newest[id.array] = (sequence, try view.decodeLocator(item))
     }
     var changes: [(sequence: UInt64, locator: RecordLocator)] = []
     for (id, change) in newest where change.sequence > since {

@@ -144,12 +144,18 @@ extension StoreView {
     do throws(ByteError) { return try DocumentEntry.decode(value) } catch { throw noEntry(error) }
   }
 
+  func decodeLocator(_ item: IndexEntry) throws(DatabaseError) -> RecordLocator {
+    try item.withValue { (value) throws(DatabaseError) in try decodeLocator(value) }
+  }
+
   func decodeLocator(_ value: SharedBytes) throws(DatabaseError) -> RecordLocator {
+    try value.withSpan { (value) throws(DatabaseError) in try decodeLocator(value) }
+  }
+
+  private func decodeLocator(_ value: Span<UInt8>) throws(DatabaseError) -> RecordLocator {
     var offset = 0
     do throws(ByteError) {
-      return try value.withSpan { (value) throws(ByteError) in
-        try RecordLocator.read(value, at: &offset)
-      }
+      return try RecordLocator.read(value, at: &offset)
     } catch {
       throw noEntry(error)
     }

@@ -147,6 +147,14 @@ extension StoredDocument {
 
   var details: DocumentDetails? { boxedDetails?.details }
 
+  /// Whether anything stands between the revision and the properties.
+  var hasDetails: Bool { boxedDetails != nil }
+
+  /// Whether the bytes of the ID are a text.
+  var hasTextAsID: Bool {
+    payload.withSpan { firstInvalidUTF8(in: $0.extracting(layout.idRange)) == nil }
+  }
+
   var ancestors: DocumentRecord.Ancestors {
     guard head.ancestorCount > 0 else { return .none }
     return DocumentRecord.Ancestors(

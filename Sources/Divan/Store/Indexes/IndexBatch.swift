@@ -57,6 +57,7 @@ extension IndexBatch {
     documentCount = 0
     let end = self.end ?? view.state.lastSequence
     self.end = end
+    reserveRoom(documentCount: Int(clamping: view.state.documentCount))
     var scan = view.state.sequences.scan(
       from: .exclusive(last.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
     // One at least, or it would go on for ever.
@@ -72,42 +73,53 @@ extension IndexBatch {
     entries.sort()
   }
 
+  /// Makes room for one entry of each document, as far as that is allowed: growing bit by bit would copy most of it twice.
+  private mutating func reserveRoom(documentCount: Int) {
+    let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.usualEntrySize
+    let count = min(documentCount, documentLimit, sizeLimit / documentSize)
+    entries.reserveCapacity(count)
+    revisions.reserveCapacity(count)
+  }
+
   /// Makes the entries of the document to which an entry of the order of changes leads.
   private mutating func readDocument(
     of view: StoreView, _ item: IndexEntry
   ) throws(DatabaseError) {
-    if item.key.count == 8 { last = UInt64(bigEndian: item.key.load(UInt64.self, at: 0)) }
-    let locator = try view.decodeLocator(item.value)
+    last = item.withKey { $0.count == 8 ? $0.word(at: 0).byteSwapped : last }
+    let locator = try view.decodeLocator(item)
     do throws(DatabaseError) {
       let record = try view.stored(at: locator)
-      let id = record.idBytes
-      guard record.sequence == last, id.withSpan({ firstInvalidUTF8(in: $0) }) == nil
+      guard record.sequence == last, record.hasTextAsID
       else { throw view.damage(at: locator, "another record stands here") }
+      // Most records are all that there is of their documents.
+      guard record.hasDetails else {
+        if !record.isDeleted { addEntries(of: record) }
+        return
+      }
       let entry = DocumentEntry(record, at: locator)
       guard !entry.isDeleted else { return }
-      var body = record.body
-      if entry.winningSequence != nil {
-        body = try view.winningRecord(of: entry, id).body
-      }
-      addEntries(of: body, id, entry.revision)
+      addEntries(
+        of: entry.winningSequence == nil
+          ? record : try view.winningRecord(of: entry, record.idBytes))
     } catch {
       guard error.code == .damaged else { throw error }
       // It need not be the record that counts, and whose it is stands elsewhere, too.
       guard let (id, entry) = try view.document(at: locator), !entry.isDeleted else { return }
-      let body = try view.winningRecord(of: entry, id).body
-      addEntries(of: body, id, entry.revision)
+      addEntries(of: try view.winningRecord(of: entry, id))
     }
   }
 
-  private mutating func addEntries(
-    of body: SharedBytes, _ id: SharedBytes, _ revision: RevisionID
-  ) {
+  /// Adds the entries of a document by the record of its winning revision.
+  private mutating func addEntries(of record: StoredDocument) {
+    guard maker.includes(record) else { return }
     let entryCount = entries.count
-    id.withSpan { id in
+    let layout = record.layout
+    record.payload.withSpan { bytes in
       maker.addEntries(
-        of: EncodedValue(body), id: id, source: UInt32(revisions.count), to: &entries)
+        of: bytes.extracting(Int(layout.bodyStart)...), id: bytes.extracting(layout.idRange),
+        source: UInt32(revisions.count), to: &entries)
     }
-    if entries.count > entryCount { revisions.append(revision) }
+    if entries.count > entryCount { revisions.append(record.revision) }
   }
 
   /// Keeps of some entries those of documents that a later version still has as they were read; returns which these are.

@@ -31,10 +31,24 @@ struct IndexKeyMaker: ~Copyable {
   mutating func addEntries(
     of body: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
-    if isPartial {
-      guard kept.index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return }
-    }
-    guard body.bytes.withSpan({ read($0) }) else { return }
+    guard includes(body) else { return }
+    body.bytes.withSpan { addEntries(of: $0, id: id, source: source, to: &batch) }
+  }
+
+  /// Whether a document fulfils the conditions of the index, if it has any.
+  func includes(_ record: StoredDocument) -> Bool {
+    !isPartial || includes(EncodedValue(record.body))
+  }
+
+  private func includes(_ body: EncodedValue) -> Bool {
+    kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }
+  }
+
+  /// The same of a document that fulfils the conditions.
+  mutating func addEntries(
+    of body: Span<UInt8>, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
+  ) {
+    guard read(body) else { return }
     var start = 0
     for number in 0..<values.ends.count {
       let end = values.ends[number]
