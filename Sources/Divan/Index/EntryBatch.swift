@@ -41,11 +41,11 @@ extension EntryBatch {
   /// The memory that the entries take.
   var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
-  /// How many bytes an entry takes here, most often, with its place.
-  static let usualEntrySize = MemoryLayout<Place>.stride + 48
+  /// How many bytes an entry takes here with its place, as a guess: the key of a short text and an ID.
+  static let guessedEntrySize = MemoryLayout<Place>.stride + 48
 
-  /// Makes room for so many entries of usual size.
-  mutating func reserveCapacity(_ count: Int) { places.reserveCapacity(count) }
+  /// Makes room for the places of so many entries.
+  mutating func reservePlaces(_ count: Int) { places.reserveCapacity(count) }
 
   /// Forgets all entries, and keeps the room.
   mutating func removeAll() {

@@ -73,11 +73,12 @@ extension IndexBatch {
     entries.sort()
   }
 
-  /// Makes room for one entry of each document, as far as that is allowed: growing bit by bit would copy most of it twice.
+  /// Makes room for what is kept of each document and one entry, as far as that is allowed, so that it is not copied while it
+  /// grows.
   private mutating func reserveRoom(documentCount: Int) {
-    let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.usualEntrySize
+    let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.guessedEntrySize
     let count = min(documentCount, documentLimit, sizeLimit / documentSize)
-    entries.reserveCapacity(count)
+    entries.reservePlaces(count)
     revisions.reserveCapacity(count)
   }
 

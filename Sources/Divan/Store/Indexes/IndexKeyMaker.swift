@@ -35,7 +35,7 @@ struct IndexKeyMaker: ~Copyable {
     body.bytes.withSpan { addEntries(of: $0, id: id, source: source, to: &batch) }
   }
 
-  /// Whether a document fulfils the conditions of the index, if it has any.
+  /// Whether a document fulfils the conditions of the index.
   func includes(_ record: StoredDocument) -> Bool {
     !isPartial || includes(EncodedValue(record.body))
   }
@@ -44,7 +44,7 @@ struct IndexKeyMaker: ~Copyable {
     kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }
   }
 
-  /// The same of a document that fulfils the conditions.
+  /// Adds the entries of a document with these properties, which fulfils the conditions.
   mutating func addEntries(
     of body: Span<UInt8>, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
