@@ -25,9 +25,11 @@ struct Bench: Sendable {
 
   /// Opens the store of this name, and makes it if there is none.
   func open(
-    _ name: String, _ durability: Durability = .full, reads: ReadMode = .mapped
+    _ name: String, _ durability: Durability = .full, reads: ReadMode = .mapped,
+    remembersFilters: Bool = true
   ) throws -> Database {
     var configuration = Configuration()
+    if !remembersFilters { configuration.filterMemorySize = 0 }
     configuration.durability = durability
     configuration.reads = reads
     return try Database(at: path(name), configuration: configuration)

@@ -53,12 +53,15 @@ extension Workload {
     Workload(
       name: "query-scan", title: "a filter that no index answers, over all documents",
       unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
-    ) { bench in
-      try measureQueries(bench, [1950, 1990]) { snapshot, year in
-        try snapshot.count(
-          Query<Document>().filter { $0["year"] > .int(year) && $0["done"] == true })
-      } / Double(bench.count)
-    },
+    ) { bench in try scanning(bench, remembersFilters: false) },
+    Workload(
+      name: "query-scan-again", title: "the same once more, with what is remembered of it",
+      unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }
+    ) { bench in try scanning(bench, remembersFilters: true) },
+    Workload(
+      name: "query-scan-changed", title: "the same after a change of one document in a hundred",
+      unit: .nanosecondsPerDocument, prepare: { try loadIndexed($0) }, measure: scanningAfterChanges
+    ),
     Workload(
       name: "query-scan-ratio", title: "the same ÷ a scan in the order of IDs, taken in turns",
       unit: .times, prepare: { try loadIndexed($0) }, measure: scanRatio
@@ -95,11 +98,45 @@ extension Workload {
     return (making * share, removing * share)
   }
 
+  /// Nanoseconds for each document of the store.
+  private static func scanning(_ bench: Bench, remembersFilters: Bool) throws -> Double {
+    try measureQueries(bench, [1950, 1990], remembersFilters: remembersFilters) { snapshot, year in
+      try snapshot.count(done(after: year))
+    } / Double(bench.count)
+  }
+
+  private static func done(after year: Int64) -> Query<Document> {
+    Query().filter { $0["year"] > .int(year) && $0["done"] == true }
+  }
+
+  /// Nanoseconds for each document of the store, of a question that was asked before some of them were changed.
+  private static func scanningAfterChanges(_ bench: Bench) throws -> Double {
+    try bench.remove("changed")
+    try bench.load("changed")
+    let database = try bench.open("changed", .none)
+    let query = done(after: 1950)
+    let before = try database.snapshot().count(query)
+    try database.write { transaction in
+      for number in stride(from: 0, to: bench.count, by: 100) {
+        guard var document = try transaction.get(bench.samples.id(number)) else { continue }
+        document["done"] = true
+        document["year"] = 2000
+        try transaction.put(document)
+      }
+    }
+    let snapshot = try database.snapshot()
+    var after = 0
+    let elapsed = try seconds { after = try snapshot.count(query) }
+    guard after > before else { throw BenchmarkError("changes were not counted") }
+    try database.close()
+    return elapsed * 1e9 / Double(bench.count)
+  }
+
   /// What no index answers, beside reading a property of every document.
   private static func scanRatio(_ bench: Bench) throws -> Double {
-    let database = try bench.open("indexed")
+    let database = try bench.open("indexed", remembersFilters: false)
     let snapshot = try database.snapshot()
-    let query = Query<Document>().filter { $0["year"] > 1950 && $0["done"] == true }
+    let query = done(after: 1950)
     guard try snapshot.explain(query).documentsRead == bench.count else {
       throw BenchmarkError("not every document was asked")
     }
@@ -132,9 +169,10 @@ extension Workload {
 
   /// Nanoseconds for each query.
   private static func measureQueries<Parameter>(
-    _ bench: Bench, _ parameters: [Parameter], _ query: (Snapshot, Parameter) throws -> Int
+    _ bench: Bench, _ parameters: [Parameter], remembersFilters: Bool = true,
+    _ query: (Snapshot, Parameter) throws -> Int
   ) throws -> Double {
-    let database = try bench.open("indexed")
+    let database = try bench.open("indexed", remembersFilters: remembersFilters)
     let snapshot = try database.snapshot()
     var elapsed = 0.0
     // The first time touches the pages.

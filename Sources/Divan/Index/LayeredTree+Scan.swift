@@ -106,6 +106,13 @@ struct LayeredScan {
     return stretch.take()
   }
 
+  /// Passes the next entries of a walk upwards that follow side by side in a leaf, tombstones included, for as long as
+  /// `isPassed` says so of their keys and values; those that stand elsewhere `next()` gives all the same.
+  @inline(__always)
+  mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
+    stretch?.pass(while: isPassed)
+  }
+
   /// Takes the leader's next stretch; returns false if there is none before the next key of another
   /// layer, and then nobody leads any more.
   private mutating func reachStretch() throws(PageError) -> Bool {

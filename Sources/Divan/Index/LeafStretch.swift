@@ -33,6 +33,17 @@ struct LeafStretch {
     return IndexEntry(page.entry(index), heldBy: owner)
   }
 
+  /// Takes out the next entries of a walk upwards for as long as `isPassed` says so of their keys and values, without
+  /// counting a reference for each.
+  @inline(__always)
+  mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
+    while first < end {
+      let entry = page.entry(first)
+      guard isPassed(entry.key, entry.value) else { return }
+      first &+= 1
+    }
+  }
+
   /// Lends the keys and values that are left to `body`, without counting a reference for each.
   @inline(__always)
   func forEach<E: Error>(_ body: (LentBytes, LentBytes) throws(E) -> Void) throws(E) {

@@ -25,7 +25,7 @@ enum FilterTest: Sendable {
     case greaterOrEqual = "≥"
   }
 
-  enum TextPlace: Sendable {
+  enum TextPlace: UInt8, Sendable {
     case beginning, anywhere, end, pattern, whole
   }
 

@@ -42,7 +42,7 @@ struct IndexWalk: ~Copyable {
   mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
     while true {
       while waiting.next(&hit) {
-        if try run.accept(&hit, run.filter) { return true }
+        if try run.accept(&hit) { return true }
       }
       if try rows?.advance(&hit) == true { return true }
       rows = nil
@@ -122,7 +122,7 @@ extension QueryRun {
     var rest = ids[...]
     repeat {
       while waiting.next(&hit) {
-        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
+        if try accept(&hit) { rows.add(try sortedRow(&hit)) }
       }
       while !waiting.isFull, let id = rest.popFirst() { waiting.add(id) }
       try waiting.bringIn()
@@ -139,9 +139,11 @@ extension QueryRun {
     var documents = try CandidateCursor(self, .everything, for: .sorting)
     var hit = QueryHit(references: references)
     while try documents.advance(&hit) {
-      guard try accept(&hit, filter) else { continue }
+      guard try isThere(hit) else { continue }
       try read(&hit)
-      if try isNothing.accepts(hit.row) { rows.add(try sortedRow(&hit)) }
+      if try filter.accepts(hit.row), try isNothing.accepts(hit.row) {
+        rows.add(try sortedRow(&hit))
+      }
     }
     return rows
   }

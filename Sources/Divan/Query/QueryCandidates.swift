@@ -4,7 +4,13 @@ import DivanLog
 
 /// The documents that an access finds, each once, with where they are; some of them may be none, or deleted.
 struct CandidateCursor: ~Copyable {
-  /// Where all documents of a range are candidates, and most probably are read.
+  private let run: QueryRun
+  private let purpose: Purpose
+  /// Whether the filter has said something of documents before.
+  private let remembersAny: Bool
+  /// Where all documents are candidates in any order, and most probably are read.
+  private var changes: ChangedDocumentCursor?
+  /// Where all documents of a range are in the order of their IDs, and most probably are read.
   private var documents: DocumentPlaceCursor?
   /// Where all of a range are, and are not read.
   private var entries: EntryCursor?
@@ -22,26 +28,50 @@ struct CandidateCursor: ~Copyable {
     case inAnyOrder
     /// They come in any order, and all are taken.
     case sorting
+    /// They are counted until there are enough; those of which it is remembered that they count need not come.
+    case counting
   }
 
   init(_ run: QueryRun, _ access: QueryAccess, for purpose: Purpose) throws(DatabaseError) {
-    waiting = WaitingCandidates(
-      run, areRead: run.readsCandidates, areAllWanted: purpose == .sorting)
+    self.run = run
+    self.purpose = purpose
+    remembersAny = run.remembersAny
+    let areRead = run.readsCandidates
+    waiting = WaitingCandidates(run, areRead: areRead, areAllWanted: purpose == .sorting)
     // Each is set once: what is large costs its destruction, too, where nothing stood.
     guard let range = access.idRange else {
+      changes = nil
       documents = nil
       entries = nil
       ids = try CandidateIDs(run, access, isOrdered: purpose == .inOrder)
       return
     }
-    let areRead = run.readsCandidates
-    documents = areRead ? DocumentPlaceCursor(run.view, range, descending: false) : nil
+    let isInChanges = areRead && purpose != .inOrder && access.isEverything && run.view.past == nil
+    changes = isInChanges ? ChangedDocumentCursor(run.view) : nil
+    documents =
+      areRead && !isInChanges ? CandidateCursor.documents(of: run, range, for: purpose) : nil
     entries = areRead ? nil : EntryCursor(run.view, range, descending: false)
     ids = nil
   }
 
+  /// The documents in a range, without those of which enough is remembered.
+  private static func documents(
+    of run: QueryRun, _ range: IDRange, for purpose: Purpose
+  ) -> DocumentPlaceCursor {
+    guard run.remembersAny else { return DocumentPlaceCursor(run.view, range, descending: false) }
+    let isCounting = run.counts(purpose)
+    return DocumentPlaceCursor(run.view, range, descending: false) { place in
+      guard let verdict = run.verdicts?[place.sequence], isCounting || verdict != .accepted else {
+        return false
+      }
+      run.notePassed(refused: verdict == .refused ? 1 : 0, accepted: verdict == .accepted ? 1 : 0)
+      return true
+    }
+  }
+
   /// Moves to the next candidate; returns false at the end.
   mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    if changes != nil { return try advanceInChanges(&hit) }
     if let isFound = try documents?.advance(&hit) { return isFound }
     if let isFound = try entries?.advance(&hit) { return isFound }
     while !waiting.next(&hit) {
@@ -56,6 +86,43 @@ struct CandidateCursor: ~Copyable {
       try waiting.bringIn()
     }
     return true
+  }
+
+  /// Moves to the next document in the order of changes, which is read by then; returns false at the end.
+  private mutating func advanceInChanges(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    while true {
+      let isFound = remembersAny ? try advancePassingKnown() : try changes?.advance()
+      guard isFound == true, let place = changes?.place else { return false }
+      guard !place.isDeleted, let record = changes?.takeRecord() else {
+        run.noteDeleted(place)
+        continue
+      }
+      run.tally.documentsRead += 1
+      hit.become(record.idBytes, place)
+      hit.take(record)
+      return true
+    }
+  }
+
+  /// Moves to the next document in the order of changes of which more need be known than is remembered.
+  private mutating func advancePassingKnown() throws(DatabaseError) -> Bool? {
+    let verdicts = run.verdicts
+    let isCounting = run.counts(purpose)
+    var (refused, accepted) = (0, 0)
+    defer { run.notePassed(refused: refused, accepted: accepted) }
+    return try changes?.advance { sequence in
+      // One that is not passed finds out whether to stop.
+      if run.isCancelled { return false }
+      switch verdicts?[sequence] {
+      case nil: return false
+      case .deleted: break
+      case .refused: refused += 1
+      case .accepted:
+        guard isCounting else { return false }
+        accepted += 1
+      }
+      return true
+    }
   }
 }
 
@@ -116,6 +183,9 @@ struct CandidateIDs: ~Copyable {
 }
 
 extension QueryAccess {
+  /// Whether every document is meant.
+  fileprivate var isEverything: Bool { if case .everything = self { true } else { false } }
+
   /// The range whose documents are all meant, if there is one.
   fileprivate var idRange: IDRange? {
     switch self {

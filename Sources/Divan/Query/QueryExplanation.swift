@@ -12,6 +12,8 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
   public let estimatedRows: Int
   /// How many candidates were looked at.
   public let rows: Int
+  /// Of how many of these it was remembered what is asked of them, so that they were not read for it.
+  public let rowsRemembered: Int
   /// About how many results there would be.
   public let estimatedResults: Int
   /// How many results there are.
@@ -32,9 +34,10 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
     if let rest { lines.append("Each document is asked: \(rest)") }
     lines.append("Order: \(order)")
     lines.append("Expected about \(estimatedRows) rows and \(estimatedResults) results")
+    let remembered = rowsRemembered > 0 ? ", of which \(rowsRemembered) were remembered" : ""
     lines.append(
-      "Looked at \(rows) rows, read \(entriesRead) entries of indexes and \(documentsRead) documents; "
-        + "\(results) results")
+      "Looked at \(rows) rows\(remembered), read \(entriesRead) entries of indexes and "
+        + "\(documentsRead) documents; \(results) results")
     return lines.joined(separator: "\n")
   }
 }
@@ -49,7 +52,7 @@ extension QueryRun {
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
       order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
-      rows: tally.candidates, estimatedResults: Int(rounding: estimate.results),
+      rows: tally.candidates, rowsRemembered: tally.remembered, estimatedResults: Int(rounding: estimate.results),
       results: tally.results, estimatedCost: estimate.effort.cost,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }

@@ -12,6 +12,8 @@ final class QueryRun {
   var tally = QueryTally()
   /// What is left to be asked; nil if the access has answered everything.
   let filter: CompiledFilter?
+  /// What that has said of documents before; nil if it is not remembered.
+  var remembered: RememberedFilter?
   private let sorts: SortKeys
   /// Nil where nothing is asked of other documents.
   let references: QueryReferences?
@@ -21,27 +23,36 @@ final class QueryRun {
   private(set) var left = Int.max
   /// How many results the offset has passed.
   private var passed = 0
+  /// How many results were counted without becoming candidates of their own.
+  private(set) var countedInPassing = 0
   /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
-  private let isCancelled: (() -> Bool)?
+  private let asksToStop: (() -> Bool)?
 
   init(
     _ view: StoreView, _ query: QueryCore, readsResults: Bool = false,
     isCancelled: (() -> Bool)? = nil
   ) throws(DatabaseError) {
-    self.isCancelled = isCancelled
+    asksToStop = isCancelled
     self.readsResults = readsResults
     self.query = query
     self.view = view
     plan = try QueryPlanner(view).plan(query)
     references = query.followsReferences ? QueryReferences(view) : nil
-    if case .all = plan.rest { filter = nil } else { filter = CompiledFilter(plan.rest) }
     sorts = SortKeys(query.sorts)
+    if case .all = plan.rest {
+      filter = nil
+      return
+    }
+    filter = CompiledFilter(plan.rest)
+    remembered = RememberedFilter(plan, in: view)
   }
 }
 
 /// What a run has done.
 struct QueryTally {
   var candidates = 0
+  /// Of how many candidates it was remembered what the filter says.
+  var remembered = 0
   var entriesRead = 0
   var documentsRead = 0
   var results = 0
@@ -53,6 +64,7 @@ extension QueryRun {
     left = wanted ?? .max
     passed = 0
     guard query.limit != 0 else { return }
+    defer { remembered?.keep() }
     var hit = QueryHit(references: references)
     switch plan.order {
     case .fromIndex(let order):
@@ -65,7 +77,7 @@ extension QueryRun {
     case .byID:
       var candidates = try CandidateCursor(self, plan.access, for: .inOrder)
       while try candidates.advance(&hit) {
-        guard try accept(&hit, filter) else { continue }
+        guard try accept(&hit) else { continue }
         guard try passes() || body(&hit) else { return }
         if left == 0 { return }
       }
@@ -73,7 +85,7 @@ extension QueryRun {
       var rows = SortedRows(limit: wanted)
       var candidates = try CandidateCursor(self, plan.access, for: .sorting)
       while try candidates.advance(&hit) {
-        if try accept(&hit, filter) { rows.add(try sortedRow(&hit)) }
+        if try accept(&hit) { rows.add(try sortedRow(&hit)) }
       }
       var results = SortedRowCursor(rows, of: self)
       while try results.advance(&hit) {
@@ -101,10 +113,11 @@ extension QueryRun {
       return try forEach(body)
     }
     guard query.limit == nil, query.offset == 0 else { return try forEach(body) }
+    defer { remembered?.keep() }
     var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
     var hit = QueryHit(references: references)
     while try candidates.advance(&hit) {
-      guard try accept(&hit, filter) else { continue }
+      guard try accept(&hit) else { continue }
       tally.results += 1
       guard try body(&hit) else { return }
     }
@@ -129,13 +142,15 @@ extension QueryRun {
         left -= 1
       }
     } else {
-      var candidates = try CandidateCursor(self, plan.access, for: .inAnyOrder)
+      defer { remembered?.keep() }
+      var candidates = try CandidateCursor(self, plan.access, for: .counting)
       var hit = QueryHit(references: references)
       while left > 0, try candidates.advance(&hit) {
-        guard try accept(&hit, filter) else { continue }
+        guard try accept(&hit) else { continue }
         all += 1
         left -= 1
       }
+      all += countedInPassing
     }
     let count = min(max(0, all - query.offset), query.limit ?? .max)
     tally.results = count
@@ -151,24 +166,36 @@ extension QueryRun {
 
   // MARK: Asking
 
+  /// Whether whoever asks has no use for the answer any more.
+  var isCancelled: Bool { asksToStop?() ?? false }
+
   /// Throws `cancelled` if whoever asks has no use for the answer any more.
   func stopIfCancelled() throws(DatabaseError) {
-    if let isCancelled, isCancelled() { throw Database.cancelledError }
+    if isCancelled { throw Database.cancelledError }
   }
 
   /// Whether the records of candidates are read, most probably.
   var readsCandidates: Bool { filter != nil || readsResults || !query.sorts.isEmpty }
 
-  /// Whether a candidate is a document and fulfils a filter.
-  func accept(
-    _ hit: inout QueryHit, _ filter: CompiledFilter?
-  ) throws(DatabaseError) -> Bool {
+  /// Whether a candidate is a document and fulfils what is left to be asked.
+  func accept(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
+    guard try isThere(hit) else { return false }
+    guard let filter else { return true }
+    if let verdict = verdicts?[hit.place.sequence] {
+      tally.remembered += 1
+      return verdict == .accepted
+    }
+    try read(&hit)
+    let isAccepted = try filter.accepts(hit.row)
+    remembered?.note(isAccepted ? .accepted : .refused, of: hit.place)
+    return isAccepted
+  }
+
+  /// Whether a candidate is a document.
+  func isThere(_ hit: borrowing QueryHit) throws(DatabaseError) -> Bool {
     try stopIfCancelled()
     tally.candidates += 1
-    guard !hit.place.isDeleted else { return false }
-    guard let filter else { return true }
-    try read(&hit)
-    return try filter.accepts(hit.row)
+    return !hit.place.isDeleted
   }
 
   /// The record of a document.
@@ -191,4 +218,31 @@ extension QueryRun {
     try read(&hit)
     return SortedRows.Row(key: try sorts.key(of: hit.row), id: hit.id, place: hit.place)
   }
+}
+
+// MARK: - What is remembered
+
+extension QueryRun {
+  /// What the filter has said of documents; nil if that is not remembered.
+  var verdicts: FilterVerdicts? { remembered?.verdicts }
+
+  /// Whether it has said anything of any.
+  var remembersAny: Bool { remembered.map { !$0.verdicts.isEmpty } ?? false }
+
+  /// Whether those that are known to be results are counted without becoming candidates.
+  ///
+  /// Where there may be enough, each is counted as it comes.
+  func counts(_ purpose: CandidateCursor.Purpose) -> Bool {
+    purpose == .counting && query.limit == nil
+  }
+
+  /// Notes that so many candidates were passed that the filter is known to refuse and to accept; the latter are results.
+  func notePassed(refused: Int, accepted: Int) {
+    tally.candidates += refused + accepted
+    tally.remembered += refused + accepted
+    countedInPassing += accepted
+  }
+
+  /// Notes that a document is deleted that was met in the order of changes.
+  func noteDeleted(_ place: DocumentPlace) { remembered?.note(.deleted, of: place) }
 }

@@ -46,6 +46,12 @@ public struct Configuration: Sendable {
   /// It may be another at each opening. What was not kept does not come back; what is not to be kept any
   /// more is given back in time.
   public var history = HistoryRetention.none
+  /// How many bytes of memory may be taken to remember what filters of queries have said of documents; none at 0.
+  ///
+  /// A filter that is asked again then reads only the documents that have changed since, and those that it accepted if they
+  /// are wanted. It takes two bits for each change of the past that a document was last changed by, and for each of the filters
+  /// that were asked last.
+  public var filterMemorySize = 4 << 20
   /// Makes the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
   /// Tells the time, in milliseconds since 1970, with which commits and files are stamped.

@@ -8,6 +8,8 @@ import DivanLog
 struct DocumentPlaceCursor {
   private let view: StoreView
   private var scan: LayeredScan
+  /// Whether a document is passed, since enough is known of it; nil if none is.
+  private let isPassed: ((DocumentPlace) -> Bool)?
   private var batch = DocumentBatch()
   /// The index of the present one in ``batch``.
   private var index = 0
@@ -18,8 +20,12 @@ struct DocumentPlaceCursor {
   /// Where it is.
   private(set) var place = DocumentPlace.unknown
 
-  init(_ view: StoreView, _ range: IDRange, descending: Bool) {
+  init(
+    _ view: StoreView, _ range: IDRange, descending: Bool,
+    passing isPassed: ((DocumentPlace) -> Bool)? = nil
+  ) {
     self.view = view
+    self.isPassed = isPassed
     scan = view.state.documents.scan(from: range.lower, to: range.upper, descending: descending)
   }
 
@@ -49,7 +55,7 @@ struct DocumentPlaceCursor {
         let place =
           try view.past == nil
           ? view.decodePlace(item) : view.entry(before: view.decodeEntry(item), item.key)?.place
-        guard let place, !place.isDeleted else { continue }
+        guard let place, !place.isDeleted, isPassed?(place) != true else { continue }
         batch.append(item.key, place)
       }
     } catch {

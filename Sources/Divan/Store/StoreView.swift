@@ -28,6 +28,9 @@ extension StoreView {
   /// The version that is read, or the newest one when an earlier one is.
   var state: StoreState { version.state }
 
+  /// Whether a transaction reads what it is about to commit.
+  var isOfTransaction: Bool { unsafe unwritten != nil }
+
   /// A record that the transaction to which this view belongs has not written to the file yet.
   func unwrittenBytes(at locator: RecordLocator) -> SharedBytes? {
     unsafe unwritten?.unwrittenRecord(at: locator)
