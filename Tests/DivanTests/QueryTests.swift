@@ -338,7 +338,9 @@ struct QueryTests {
   // MARK: Plans
 
   @Test func `indexes are used for what they can do, and the explanation says so`() throws {
-    let database = try Database.inMemory()
+    var configuration = Configuration()
+    configuration.filterMemorySize = 0
+    let database = try Database.inMemory(configuration: configuration)
     try database.write { transaction in
       for number in 0..<3000 {
         _ = try transaction.put(

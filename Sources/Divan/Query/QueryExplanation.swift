@@ -52,7 +52,8 @@ extension QueryRun {
     return QueryExplanation(
       access: plan.access.description, indexes: plan.access.indexNames, rest: rest,
       order: orderInWords, estimatedRows: Int(rounding: estimate.rows),
-      rows: tally.candidates, rowsRemembered: tally.remembered, estimatedResults: Int(rounding: estimate.results),
+      rows: tally.candidates, rowsRemembered: tally.remembered,
+      estimatedResults: Int(rounding: estimate.results),
       results: tally.results, estimatedCost: estimate.effort.cost,
       entriesRead: tally.entriesRead, documentsRead: tally.documentsRead)
   }

@@ -14,7 +14,8 @@ struct ChangedDocumentCursor {
 
   /// Begins before the first document of the newest version that a view knows.
   init(_ view: StoreView) {
-    precondition(view.past == nil, "A past version has changes that are in no order of the newest one")
+    precondition(
+      view.past == nil, "A past version has changes that are in no order of the newest one")
     self.view = view
     scan = view.state.sequences.scan()
   }

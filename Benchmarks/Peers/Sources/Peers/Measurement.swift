@@ -9,8 +9,8 @@ enum Measure: String, CaseIterable, Codable {
   case commitMedian, commit99, commitThreads, commitSpeedup
   case overwrite, diskOverwriteMaximum, diskOverwriteFinal
   case recordsInsert, recordsLoad, recordsLoadByID
-  case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount, queryFilter
-  case queryFind
+  case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount
+  case queryFilterFirst, queryFilter, queryFindFirst, queryFind
 }
 
 extension Measure {
@@ -45,8 +45,11 @@ extension Measure {
     case .queryRange: "100 documents in the order of an index, one property each"
     case .queryElement: "100 documents that have an element in an array, one property each"
     case .queryCount: "count of a range of an index, per entry"
-    case .queryFilter: "count of a filter that no index answers, per document"
-    case .queryFind: "what such a filter finds, one property each, per document asked"
+    case .queryFilterFirst: "count of a filter that no index answers, the first time, per document"
+    case .queryFilter: "the same count asked again"
+    case .queryFindFirst:
+      "what such a filter finds, one property each, the first time, per document"
+    case .queryFind: "the same asked again"
     }
   }
 
@@ -58,7 +61,8 @@ extension Measure {
     case .queryCount: "ns/entry"
     case .commitMedian, .commit99, .commitThreads: "µs/commit"
     case .recordsInsert, .recordsLoad, .recordsLoadByID: "µs/record"
-    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilter, .queryFind:
+    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilterFirst,
+      .queryFilter, .queryFindFirst, .queryFind:
       "ns/document"
     case .openClean, .openKilled: "ms"
     case .memoryLoaded, .memoryRead: "bytes/document"
@@ -78,7 +82,7 @@ extension Measure {
     case .overwrite, .diskOverwriteMaximum, .diskOverwriteFinal: .overwrite
     case .recordsInsert, .recordsLoad, .recordsLoadByID: .records
     case .indexBuild, .indexBuildElements, .queryEqual, .queryRange, .queryElement, .queryCount,
-      .queryFilter, .queryFind:
+      .queryFilterFirst, .queryFilter, .queryFindFirst, .queryFind:
       .query
     }
   }

@@ -1,0 +1,117 @@
+import DivanLog
+import DivanTesting
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// Filters that are asked again and again while everything that happens to documents happens, compared with a plain search.
+struct FilterMemoryRunTests {
+  private struct Refusal: Error {}
+
+  /// A database, what should be in it, and filters that are asked of it all the time.
+  private struct Run {
+    let seed: UInt64
+    let fileSystem = MemoryFileSystem()
+    var made: RandomQueries
+    var plain = PlainQuery(documents: [:])
+    let queries: [QueryCore]
+    var database: Database
+    /// Older versions, and what was in them.
+    var held: [(Snapshot, PlainQuery)] = []
+
+    init(seed: UInt64) throws {
+      self.seed = seed
+      var random = RandomQueries(seed: seed)
+      queries = (0..<12).map { _ in random.query() }
+      made = random
+      database = try Run.open(fileSystem)
+    }
+
+    static func open(_ fileSystem: MemoryFileSystem) throws -> Database {
+      var configuration = Configuration()
+      configuration.fileSystem = fileSystem
+      configuration.maintenance = .manual
+      configuration.setFilesSmallForTests()
+      return try Database(at: "/run.divan", configuration: configuration)
+    }
+
+    private mutating func id() -> String { "doc-\(made.random.below(90))" }
+
+    /// One change of one document.
+    private mutating func change(_ transaction: WriteTransaction) throws {
+      let id = id()
+      switch made.random.below(10) {
+      case 0: _ = try transaction.delete(id: id)
+      case 1: try transaction.purge(id)
+      case 2:
+        guard let base = try transaction.get(id) else { break }
+        for _ in 0..<2 {
+          var mine = base
+          for (name, value) in made.document() { mine[name] = value }
+          try transaction.put(mine, allowingConflict: true)
+        }
+      case 3:
+        if try transaction.exists(id) { try transaction.setExpiry(.distantFuture, of: id) }
+      default: _ = try transaction.overwrite(id, with: made.document())
+      }
+      plain.documents[id] = try transaction.get(id)?.properties
+    }
+
+    mutating func step() throws {
+      switch made.random.below(12) {
+      case 0:
+        let before = plain
+        try? database.write { transaction in
+          for _ in 0..<5 { try change(transaction) }
+          for query in queries { _ = try transaction.count(typed(query)) }
+          throw Refusal()
+        }
+        plain = before
+      case 1: try database.writeCheckpoint()
+      case 2: try database.compact()
+      case 3:
+        held = []
+        try database.close()
+        database = try Run.open(fileSystem)
+      case 4: held.append((try database.snapshot(), plain))
+      default:
+        let count = 1 + made.random.below(6)
+        try database.write { transaction in for _ in 0..<count { try change(transaction) } }
+      }
+    }
+
+    func typed(_ core: QueryCore) -> Query<Document> {
+      var query = Query<Document>()
+      query.core = core
+      return query
+    }
+
+    func expect() throws {
+      for (snapshot, plain) in held + [(try database.snapshot(), plain)] {
+        for core in queries {
+          let (query, ids) = (typed(core), plain.ids(core))
+          #expect(try snapshot.count(query) == ids.count, "seed \(seed): \(query)")
+          #expect(try snapshot.ids(query) == ids, "seed \(seed): \(query)")
+          #expect(try snapshot.exists(query) == !ids.isEmpty, "seed \(seed): \(query)")
+          #expect(
+            try snapshot.groups(query, by: { $0["n"] }, .count).reduce(0) {
+              $0 + ($1.values[0].intValue ?? 0)
+            } == ids.count, "seed \(seed): \(query)")
+        }
+      }
+    }
+  }
+
+  @Test(arguments: 1...6)
+  func `a filter that is asked again answers as a plain search does, whatever happened between`(
+    seed: UInt64
+  ) throws {
+    var run = try Run(seed: seed)
+    for _ in 0..<30 {
+      try run.step()
+      try run.expect()
+    }
+    try run.database.close()
+  }
+}
