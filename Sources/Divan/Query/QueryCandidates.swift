@@ -61,9 +61,9 @@ struct CandidateCursor: ~Copyable {
     guard run.remembersAny else { return DocumentPlaceCursor(run.view, range, descending: false) }
     let isCounting = run.counts(purpose)
     return DocumentPlaceCursor(run.view, range, descending: false) { place in
-      guard let verdict = run.verdicts?[place.sequence], isCounting || verdict != .accepted else {
-        return false
-      }
+      guard let verdict = run.remembered?.verdict(of: place.sequence),
+        isCounting || verdict != .accepted
+      else { return false }
       run.notePassed(refused: verdict == .refused ? 1 : 0, accepted: verdict == .accepted ? 1 : 0)
       return true
     }
@@ -106,14 +106,18 @@ struct CandidateCursor: ~Copyable {
 
   /// Moves to the next document in the order of changes of which more need be known than is remembered.
   private mutating func advancePassingKnown() throws(DatabaseError) -> Bool? {
-    let verdicts = run.verdicts
+    // Taken out, so that it is asked where it is and not checked for who else does.
+    var remembered = run.remembered.take()
     let isCounting = run.counts(purpose)
     var (refused, accepted) = (0, 0)
-    defer { run.notePassed(refused: refused, accepted: accepted) }
+    defer {
+      run.remembered = remembered
+      run.notePassed(refused: refused, accepted: accepted)
+    }
     return try changes?.advance { sequence in
       // One that is not passed finds out whether to stop.
       if run.isCancelled { return false }
-      switch verdicts?[sequence] {
+      switch remembered?.verdict(of: sequence) {
       case nil: return false
       case .deleted: break
       case .refused: refused += 1

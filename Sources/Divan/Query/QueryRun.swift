@@ -181,13 +181,13 @@ extension QueryRun {
   func accept(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
     guard try isThere(hit) else { return false }
     guard let filter else { return true }
-    if let verdict = verdicts?[hit.place.sequence] {
+    if let verdict = remembered?.verdict(of: hit.place.sequence) {
       tally.remembered += 1
       return verdict == .accepted
     }
     try read(&hit)
     let isAccepted = try filter.accepts(hit.row)
-    remembered?.note(isAccepted ? .accepted : .refused, of: hit.place)
+    remembered?.note(isAccepted, of: hit)
     return isAccepted
   }
 
@@ -223,11 +223,8 @@ extension QueryRun {
 // MARK: - What is remembered
 
 extension QueryRun {
-  /// What the filter has said of documents; nil if that is not remembered.
-  var verdicts: FilterVerdicts? { remembered?.verdicts }
-
-  /// Whether it has said anything of any.
-  var remembersAny: Bool { remembered.map { !$0.verdicts.isEmpty } ?? false }
+  /// Whether anything is known of what the filter says.
+  var remembersAny: Bool { remembered.map { !$0.isEmpty } ?? false }
 
   /// Whether those that are known to be results are counted without becoming candidates.
   ///
@@ -244,5 +241,5 @@ extension QueryRun {
   }
 
   /// Notes that a document is deleted that was met in the order of changes.
-  func noteDeleted(_ place: DocumentPlace) { remembered?.note(.deleted, of: place) }
+  func noteDeleted(_ place: DocumentPlace) { remembered?.noteDeletion(at: place) }
 }

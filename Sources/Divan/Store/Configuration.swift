@@ -46,12 +46,13 @@ public struct Configuration: Sendable {
   /// It may be another at each opening. What was not kept does not come back; what is not to be kept any
   /// more is given back in time.
   public var history = HistoryRetention.none
-  /// How many bytes of memory may be taken to remember what filters of queries have said of documents; none at 0.
+  /// How many bytes of memory may be taken to remember what queries have found out of documents; none at 0.
   ///
-  /// A filter that is asked again then reads only the documents that have changed since, and those that it accepted if they
-  /// are wanted. It takes two bits for each change of the past that a document was last changed by, and for each of the filters
-  /// that were asked last.
-  public var filterMemorySize = 4 << 20
+  /// A filter that is asked again then reads only the documents that have changed since, and those that it accepts if they are
+  /// wanted. So does a filter that was never asked before, if others have looked at the same properties, and these have few
+  /// values. It takes two bits for each document and filter, and a byte for each document and property; what was not asked for
+  /// longest goes first.
+  public var filterMemorySize = 8 << 20
   /// Makes the IDs of documents that are stored without one.
   public var documentIDs = DocumentIDGenerator.timeOrdered
   /// Tells the time, in milliseconds since 1970, with which commits and files are stamped.

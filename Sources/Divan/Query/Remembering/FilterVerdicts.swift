@@ -7,18 +7,12 @@ enum FilterVerdict: UInt64 {
   case deleted = 3
 }
 
-/// What one filter has said of documents, by the sequence numbers of their newest records.
+/// What one filter has said of documents: see ``RememberedPlace``.
 ///
-/// Such a record says all that a filter looks at, of the document's winning revision, and never changes; and its number is
-/// never given to another one. So what a filter has said of it once holds in every version that has it, and nothing ever has
-/// to be forgotten: a document that is changed has another number.
-///
-/// Two bits for each number, in pages that share memory with the copies of this for as long as neither says more. A page begins
-/// where the first of its numbers is met, so numbers that no document has any more cost nothing.
+/// Two bits for each. Pages share their memory with copies of this for as long as neither says more.
 struct FilterVerdicts: Sendable {
-  /// The numbers of each page, thirty-two in a word; nothing where none was met.
+  /// The verdicts of each page, thirty-two in a word; nothing where none is known.
   private var pages: [[UInt64]] = []
-  /// The number of the first page that there can be.
   private let firstPage: UInt64
   /// How many bytes this takes.
   private(set) var size = 0
@@ -26,21 +20,12 @@ struct FilterVerdicts: Sendable {
   /// Whether anything was noted since ``endNews()``.
   private(set) var hasNews = false
 
-  private static let pageSize = 128
-  private static let numbersPerWord: UInt64 = 32
-  private static let numbersPerPage = UInt64(pageSize) * numbersPerWord
-  /// How many pages there can be: those of the last 268 million changes.
-  static let pageLimit = 1 << 16
+  private static let verdictsPerWord = 32
+  private static let wordsPerPage = RememberedPlace.pageSize / verdictsPerWord
 
-  /// Knows nothing.
-  ///
-  /// - Parameters:
-  ///   - lastSequence: the last number so far.
-  ///   - sizeLimit: how many bytes it may take; what does not fit is not remembered.
-  init(lastSequence: UInt64, sizeLimit: Int) {
-    // Half of the pages are for what was changed already.
-    let lastPage = lastSequence / FilterVerdicts.numbersPerPage
-    firstPage = lastPage - min(lastPage, UInt64(FilterVerdicts.pageLimit / 2))
+  /// Knows nothing, and takes at most so many bytes: what does not fit is not remembered.
+  init(firstPage: UInt64, sizeLimit: Int) {
+    self.firstPage = firstPage
     self.sizeLimit = sizeLimit
   }
 }
@@ -52,62 +37,67 @@ extension FilterVerdicts {
   /// What the filter says of the document whose newest record has a number; nil if that is not known.
   @inline(__always)
   subscript(sequence: UInt64) -> FilterVerdict? {
-    guard let place = Place(sequence, firstPage), place.page < pages.count,
-      place.word < pages[place.page].count
+    guard let place = RememberedPlace(sequence, firstPage: firstPage), place.page < pages.count,
+      !pages[place.page].isEmpty
     else { return nil }
-    return FilterVerdict(rawValue: pages[place.page][place.word] >> place.shift & 3)
+    let word = pages[place.page][place.offset / FilterVerdicts.verdictsPerWord]
+    return FilterVerdict(rawValue: word >> FilterVerdicts.shift(place.offset) & 3)
   }
 
   /// Notes what the filter says of the document whose newest record has a number.
   mutating func note(_ verdict: FilterVerdict, of sequence: UInt64) {
-    guard let place = Place(sequence, firstPage), makeRoom(for: place.page) else { return }
-    pages[place.page][place.word] |= verdict.rawValue << place.shift
+    guard let place = RememberedPlace(sequence, firstPage: firstPage), makeRoom(for: place.page)
+    else { return }
+    pages[place.page][place.offset / FilterVerdicts.verdictsPerWord] |=
+      verdict.rawValue << FilterVerdicts.shift(place.offset)
+    hasNews = true
+  }
+
+  /// Notes what the filter says of the documents of a whole page, nil for those of which that is not known.
+  mutating func note(_ verdicts: [FilterVerdict?], ofPage page: Int) {
+    precondition(verdicts.count == RememberedPlace.pageSize, "Verdicts of no whole page")
+    guard makeRoom(for: page) else { return }
+    for word in 0..<FilterVerdicts.wordsPerPage {
+      let start = word * FilterVerdicts.verdictsPerWord
+      var bits: UInt64 = 0
+      for offset in start..<start + FilterVerdicts.verdictsPerWord {
+        bits |= (verdicts[offset]?.rawValue ?? 0) << FilterVerdicts.shift(offset)
+      }
+      pages[page][word] |= bits
+    }
     hasNews = true
   }
 
   /// Makes a page, unless it is there; returns false if there is no room for it.
   private mutating func makeRoom(for page: Int) -> Bool {
-    let missing = page + 1 - pages.count
-    let listSize = max(0, missing) * MemoryLayout<[UInt64]>.stride
+    let missing = max(0, page + 1 - pages.count)
     guard missing > 0 || pages[page].isEmpty else { return true }
-    let wordsSize = FilterVerdicts.pageSize * MemoryLayout<UInt64>.stride
-    guard listSize + wordsSize <= sizeLimit - size else { return false }
+    let added =
+      missing * MemoryLayout<[UInt64]>.stride
+      + FilterVerdicts.wordsPerPage * MemoryLayout<UInt64>.stride
+    guard added <= sizeLimit - size else { return false }
     if missing > 0 { pages += Array(repeating: [], count: missing) }
-    pages[page] = Array(repeating: 0, count: FilterVerdicts.pageSize)
-    size += listSize + wordsSize
+    pages[page] = Array(repeating: 0, count: FilterVerdicts.wordsPerPage)
+    size += added
     return true
   }
 
-  /// Takes over what others of the same filter know, if their first pages are the same.
+  /// Takes over what others of the same filter know.
   mutating func add(_ other: FilterVerdicts) {
-    guard other.firstPage == firstPage else { return }
+    precondition(other.firstPage == firstPage, "Verdicts whose pages are others")
     for page in other.pages.indices where !other.pages[page].isEmpty {
       guard makeRoom(for: page) else { return }
       // Mostly they share the page, which is then not gone through.
       guard pages[page] != other.pages[page] else { continue }
-      for word in 0..<FilterVerdicts.pageSize { pages[page][word] |= other.pages[page][word] }
+      for word in 0..<FilterVerdicts.wordsPerPage { pages[page][word] |= other.pages[page][word] }
     }
   }
 
   /// Says that whoever copies this from now on has not noted anything yet.
   mutating func endNews() { hasNews = false }
 
-  /// Where the bits of a number are.
-  private struct Place {
-    let page: Int
-    let word: Int
-    let shift: UInt64
-
-    /// Nil if there can be no such page.
-    @inline(__always)
-    init?(_ sequence: UInt64, _ firstPage: UInt64) {
-      let number = sequence / FilterVerdicts.numbersPerPage
-      guard number >= firstPage, number - firstPage < FilterVerdicts.pageLimit else { return nil }
-      page = Int(truncatingIfNeeded: number &- firstPage)
-      word = Int(
-        truncatingIfNeeded: sequence % FilterVerdicts.numbersPerPage / FilterVerdicts.numbersPerWord
-      )
-      shift = sequence % FilterVerdicts.numbersPerWord * 2
-    }
+  @inline(__always)
+  private static func shift(_ offset: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: offset % verdictsPerWord * 2)
   }
 }
