@@ -186,8 +186,9 @@ extension QueryRun {
       return verdict == .accepted
     }
     try read(&hit)
+    if let verdict = remembered?.note(hit) { return verdict == .accepted }
     let isAccepted = try filter.accepts(hit.row)
-    remembered?.note(isAccepted, of: hit)
+    remembered?.note(isAccepted ? .accepted : .refused, at: hit.place)
     return isAccepted
   }
 
@@ -241,5 +242,5 @@ extension QueryRun {
   }
 
   /// Notes that a document is deleted that was met in the order of changes.
-  func noteDeleted(_ place: DocumentPlace) { remembered?.noteDeletion(at: place) }
+  func noteDeleted(_ place: DocumentPlace) { remembered?.note(.deleted, at: place) }
 }

@@ -3,17 +3,34 @@ import DivanLog
 /// A filter that is asked of what columns have, and not of documents.
 ///
 /// Where a column does not say what a document has, or the filter looks at what no column has, the answer may be that nobody knows:
-/// a part that is known can decide about the whole all the same (the logic of three values that Kleene described).
+/// a part that is known can decide about the whole all the same, in the logic of three values that Kleene described.
 struct ColumnFilter: Sendable {
   /// The properties whose columns are asked.
   let paths: [QueryPath]
+  /// What is asked of values.
+  let questions: [Question]
   private let root: Part
 
-  fileprivate indirect enum Part: Sendable {
-    case known(Bool)
-    case unknown
-    /// What is asked of the value of a column, and what is said where there is none.
-    case value(column: Int, CompiledFilter, ofMissing: Bool?)
+  /// What is asked of the value of one column.
+  struct Question: Sendable {
+    /// The column's index in ``paths``.
+    let column: Int
+    fileprivate let filter: CompiledFilter
+    /// What is said where there is no value.
+    fileprivate let truthOfNone: Truth
+  }
+
+  /// What can be said of a document. The least is what `&&` makes of several, and the greatest what `||` makes of them.
+  enum Truth: UInt8, Sendable {
+    case refused = 0
+    case unknown = 1
+    case accepted = 2
+  }
+
+  private indirect enum Part: Sendable {
+    case known(Truth)
+    /// The answer to the question of an index.
+    case answer(Int)
     case not(Part)
     case and([Part])
     case or([Part])
@@ -24,132 +41,138 @@ struct ColumnFilter: Sendable {
 
   /// Nil if columns can say nothing of the filter.
   init?(_ filter: FilterExpression) {
-    var paths: [QueryPath] = []
-    root = Part(filter, &paths)
-    guard !paths.isEmpty, paths.count <= ColumnFilter.columnLimit else { return nil }
-    self.paths = paths
+    var asked = Asked()
+    root = asked.part(filter)
+    guard !asked.paths.isEmpty, asked.paths.count <= ColumnFilter.columnLimit else { return nil }
+    paths = asked.paths
+    questions = asked.questions
+  }
+}
+
+extension ColumnFilter.Question {
+  /// What is said of a value in its stored form; no bytes stand for none.
+  func truth(of value: [UInt8]) -> ColumnFilter.Truth {
+    if value.isEmpty { return truthOfNone }
+    var row = QueryRow(references: nil)
+    row.payload = SharedBytes(copying: value)
+    // Whoever reads a document whose value is none says so.
+    guard let isAccepted = try? filter.accepts(row) else { return .unknown }
+    return isAccepted ? .accepted : .refused
   }
 }
 
 extension ColumnFilter {
-  /// What the filter says of the documents of a page; nil of those of which columns do not know enough.
-  ///
-  /// - Parameter pages: that page of each column, in the order of ``paths``; nil where nothing is known.
-  func verdicts(_ pages: [ColumnPage?]) -> [FilterVerdict?] {
-    precondition(pages.count == paths.count, "Another number of columns")
-    let truths = truths(root, pages)
-    var verdicts = truths.map { truth -> FilterVerdict? in
-      truth == Truth.unknown ? nil : truth == Truth.accepted ? .accepted : .refused
-    }
-    for page in pages.compactMap({ $0 }) {
-      for (offset, code) in page.codes.enumerated() where code == ColumnPage.deleted {
-        verdicts[offset] = .deleted
-      }
-    }
-    return verdicts
-  }
+  /// What the filter says where these are the answers to the questions, in their order.
+  func truth(_ answers: [Truth]) -> Truth { truth(root, answers) }
 
-  /// What a part may say, as numbers in an order in which the least is what `&&` makes of several, and the greatest what `||`
-  /// makes of them.
-  private enum Truth {
-    static let refused: UInt8 = 0
-    static let unknown: UInt8 = 1
-    static let accepted: UInt8 = 2
-  }
-
-  private func truths(_ part: Part, _ pages: [ColumnPage?]) -> [UInt8] {
+  private func truth(_ part: Part, _ answers: [Truth]) -> Truth {
     switch part {
-    case .known(let isAccepted): same(isAccepted ? Truth.accepted : Truth.refused)
-    case .unknown: same(Truth.unknown)
-    case .not(let part): truths(part, pages).map { Truth.accepted - $0 }
-    case .and(let parts): joined(parts, Truth.accepted, pages) { min($0, $1) }
-    case .or(let parts): joined(parts, Truth.refused, pages) { max($0, $1) }
-    case .value(let column, let filter, let ofMissing):
-      if let page = pages[column] {
-        truths(of: page, filter, ofMissing)
-      } else {
-        same(Truth.unknown)
+    case .known(let truth): return truth
+    case .answer(let index): return answers[index]
+    case .not(let part): return truth(part, answers).opposite
+    case .and(let parts):
+      var least = Truth.accepted
+      for part in parts where least != .refused { least = min(least, truth(part, answers)) }
+      return least
+    case .or(let parts):
+      var greatest = Truth.refused
+      for part in parts where greatest != .accepted {
+        greatest = max(greatest, truth(part, answers))
       }
+      return greatest
     }
-  }
-
-  private func same(_ truth: UInt8) -> [UInt8] {
-    Array(repeating: truth, count: RememberedPlace.pageSize)
-  }
-
-  private func joined(
-    _ parts: [Part], _ start: UInt8, _ pages: [ColumnPage?], _ join: (UInt8, UInt8) -> UInt8
-  ) -> [UInt8] {
-    var joined = same(start)
-    for part in parts {
-      let truths = truths(part, pages)
-      for offset in joined.indices { joined[offset] = join(joined[offset], truths[offset]) }
-    }
-    return joined
-  }
-
-  /// Asks each value of a page once.
-  private func truths(
-    of page: ColumnPage, _ filter: CompiledFilter, _ ofMissing: Bool?
-  ) -> [UInt8] {
-    var truthOfCode = Array(repeating: Truth.unknown, count: 256)
-    var row = QueryRow(references: nil)
-    for (index, value) in page.values.enumerated() {
-      row.payload = SharedBytes(copying: value)
-      // Whoever reads a document whose value is none says so.
-      let isAccepted = value.isEmpty ? ofMissing : try? filter.accepts(row)
-      guard let isAccepted else { continue }
-      truthOfCode[index + 1] = isAccepted ? Truth.accepted : Truth.refused
-    }
-    return page.codes.map { truthOfCode[Int($0)] }
   }
 }
 
-extension ColumnFilter.Part {
-  /// What columns can say of a filter, with the ways to those that are not among `paths` yet added to these.
-  init(_ filter: FilterExpression, _ paths: inout [QueryPath]) {
-    switch filter {
-    case .all: self = .known(true)
-    case .nothing: self = .known(false)
-    case .custom, .refused: self = .unknown
-    case .not(let part): self = .not(Self(part, &paths))
-    case .and(let parts): self = .and(parts.map { Self($0, &paths) })
-    case .or(let parts): self = .or(parts.map { Self($0, &paths) })
-    case .test(let path, let test): self = Self(path, &paths) { .test($0, test) }
-    case .anyElement(let path, let part): self = Self(path, &paths) { .anyElement($0, part) }
-    case .everyElement(let path, let part): self = Self(path, &paths) { .everyElement($0, part) }
+extension ColumnFilter {
+  /// What the filter says of each of several documents, where these are the answers to the questions about all of them.
+  func truths(_ answers: [[Truth]], count: Int) -> [Truth] {
+    func join(_ parts: [Part], _ start: Truth, _ choose: (Truth, Truth) -> Truth) -> [Truth] {
+      var joined = [Truth](repeating: start, count: count)
+      for part in parts {
+        let truths = truths(part)
+        for index in 0..<count { joined[index] = choose(joined[index], truths[index]) }
+      }
+      return joined
+    }
+    func truths(_ part: Part) -> [Truth] {
+      switch part {
+      case .known(let truth): Array(repeating: truth, count: count)
+      case .answer(let index): answers[index]
+      case .not(let part): truths(part).map(\.opposite)
+      case .and(let parts): join(parts, .accepted) { $0 < $1 ? $0 : $1 }
+      case .or(let parts): join(parts, .refused) { $0 < $1 ? $1 : $0 }
+      }
+    }
+    return truths(root)
+  }
+}
+
+extension ColumnFilter.Truth: Comparable {
+  @inline(__always)
+  static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+  fileprivate var opposite: Self {
+    switch self {
+    case .refused: .accepted
+    case .unknown: .unknown
+    case .accepted: .refused
     }
   }
+}
 
-  /// What is asked of the value to which a path leads.
-  private init(
-    _ path: QueryPath, _ paths: inout [QueryPath], _ ask: (QueryPath) -> FilterExpression
-  ) {
-    guard !path.steps.isEmpty, ask(path).looksAtValuesOnly else {
-      self = .unknown
-      return
+// MARK: - Making one
+
+extension ColumnFilter {
+  /// What was found so far of the questions of a filter.
+  private struct Asked {
+    var paths: [QueryPath] = []
+    var questions: [Question] = []
+
+    mutating func part(_ filter: FilterExpression) -> Part {
+      switch filter {
+      case .all: .known(.accepted)
+      case .nothing: .known(.refused)
+      case .custom, .refused: .known(.unknown)
+      case .not(let inner): .not(part(inner))
+      case .and(let parts): .and(parts.map { part($0) })
+      case .or(let parts): .or(parts.map { part($0) })
+      case .test(let path, let test): part(path) { .test($0, test) }
+      case .anyElement(let path, let inner): part(path) { .anyElement($0, inner) }
+      case .everyElement(let path, let inner): part(path) { .everyElement($0, inner) }
+      }
     }
-    var column = path
-    column.measure = .value
-    var value = path
-    value.steps = []
-    var nowhere = path
-    nowhere.steps = [.key("")]
-    let index = paths.firstIndex(of: column) ?? paths.count
-    if index == paths.count { paths.append(column) }
-    var none = QueryRow(references: nil)
-    none.payload = Self.empty
-    self = .value(
-      column: index, CompiledFilter(ask(value)),
-      ofMissing: try? CompiledFilter(ask(nowhere)).accepts(none))
-  }
 
-  /// The stored form of an object without properties, in which every path leads nowhere.
-  private static let empty: SharedBytes = {
-    var writer = ByteWriter()
-    writer.append(ValueFormat.Tag.object)
-    return writer.sharedCopy
-  }()
+    /// The question that is asked of the value to which a path leads.
+    private mutating func part(
+      _ path: QueryPath, _ ask: (QueryPath) -> FilterExpression
+    ) -> Part {
+      guard !path.steps.isEmpty, ask(path).looksAtValuesOnly else { return .known(.unknown) }
+      var (column, value, nowhere) = (path, path, path)
+      column.measure = .value
+      value.steps = []
+      nowhere.steps = [.key("")]
+      var none = QueryRow(references: nil)
+      none.payload = Asked.emptyObject
+      guard let acceptsNone = try? CompiledFilter(ask(nowhere)).accepts(none) else {
+        return .known(.unknown)
+      }
+      let index = paths.firstIndex(of: column) ?? paths.count
+      if index == paths.count { paths.append(column) }
+      questions.append(
+        Question(
+          column: index, filter: CompiledFilter(ask(value)),
+          truthOfNone: acceptsNone ? .accepted : .refused))
+      return .answer(questions.count - 1)
+    }
+
+    /// In which every path leads nowhere.
+    private static let emptyObject: SharedBytes = {
+      var writer = ByteWriter()
+      writer.append(ValueFormat.Tag.object)
+      return writer.sharedCopy
+    }()
+  }
 }
 
 extension FilterExpression {

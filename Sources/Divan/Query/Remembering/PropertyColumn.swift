@@ -30,35 +30,44 @@ extension PropertyColumn {
     return pages[page]
   }
 
-  /// Whether nothing would be noted of the document whose newest record has a number.
-  func refuses(_ sequence: UInt64) -> Bool {
-    guard let place = RememberedPlace(sequence, firstPage: firstPage) else { return true }
-    return place.page < pages.count && pages[place.page].isGivenUp
-  }
-
   /// Notes which value the document has, in its stored form, whose newest record has a number; no bytes stand for none.
-  mutating func note(_ value: Span<UInt8>, of sequence: UInt64) {
-    change(sequence) { page, offset in page.note(value, at: offset) }
+  ///
+  /// Returns the value's code in its page; nil if it is not remembered.
+  mutating func note(_ value: Span<UInt8>, of sequence: UInt64) -> UInt8? {
+    guard let place = beginPage(of: sequence) else { return nil }
+    let sizeBefore = pages[place.page].size
+    let code = pages[place.page].note(value, at: place.offset)
+    size += pages[place.page].size - sizeBefore
+    return code
   }
 
   /// Notes that the document is deleted whose newest record has a number.
   mutating func noteDeletion(of sequence: UInt64) {
-    change(sequence) { page, offset in page.note(ColumnPage.deleted, at: offset) }
+    guard let place = beginPage(of: sequence) else { return }
+    pages[place.page].note(ColumnPage.deleted, at: place.offset)
   }
 
-  private mutating func change(_ sequence: UInt64, _ note: (inout ColumnPage, Int) -> Void) {
-    guard let place = RememberedPlace(sequence, firstPage: firstPage) else { return }
-    let missing = max(0, place.page + 1 - pages.count)
-    if missing > 0 || pages[place.page].isUnused {
-      let added = missing * MemoryLayout<ColumnPage>.stride + ColumnPage.leastSize
-      guard added <= sizeLimit - size else { return }
-      if missing > 0 { pages += Array(repeating: ColumnPage(), count: missing) }
-      size += missing * MemoryLayout<ColumnPage>.stride
+  /// Where something is to be noted, on a page that has begun; nil if nothing can be.
+  @inline(__always)
+  private mutating func beginPage(of sequence: UInt64) -> RememberedPlace? {
+    guard let place = RememberedPlace(sequence, firstPage: firstPage) else { return nil }
+    if place.page >= pages.count || !pages[place.page].isKnown {
+      guard begin(place.page) else { return nil }
     }
-    let sizeBefore = pages[place.page].size
-    note(&pages[place.page], place.offset)
-    size += pages[place.page].size - sizeBefore
     hasNews = true
+    return place
+  }
+
+  /// Returns false if the page was given up, or there is no room for it.
+  private mutating func begin(_ page: Int) -> Bool {
+    let missing = max(0, page + 1 - pages.count)
+    guard missing > 0 || !pages[page].isGivenUp else { return false }
+    let added = missing * MemoryLayout<ColumnPage>.stride
+    guard added + ColumnPage.leastSize <= sizeLimit - size else { return false }
+    if missing > 0 { pages += Array(repeating: ColumnPage(), count: missing) }
+    pages[page].begin()
+    size += added + ColumnPage.leastSize
+    return true
   }
 
   /// Takes over the pages of which others of the same path know more.
@@ -85,7 +94,9 @@ struct ColumnPage: Sendable {
   private(set) var codes: [UInt8] = []
   /// The values in their stored form, each once; no bytes for what is missing.
   private(set) var values: [[UInt8]] = []
-  /// The codes of the values by their hashes: each stands at its hash's place, or at the next free one.
+  /// Of each value its word, by which most values are recognized.
+  private var words: [UInt64] = []
+  /// The codes of the values: each stands at the place that follows from its word, or at the next free one.
   private var slots: [UInt8] = []
   /// How many numbers have a code.
   private var knownCount = 0
@@ -108,9 +119,6 @@ struct ColumnPage: Sendable {
 }
 
 extension ColumnPage {
-  /// Whether nothing was noted yet.
-  var isUnused: Bool { codes.isEmpty && !isGivenUp }
-
   /// Whether something is known.
   var isKnown: Bool { !codes.isEmpty }
 
@@ -120,48 +128,61 @@ extension ColumnPage {
     return knownCount > other.knownCount
   }
 
-  /// Notes which value a document has; no bytes stand for none.
-  mutating func note(_ value: Span<UInt8>, at offset: Int) {
-    guard !isGivenUp else { return }
-    guard let code = code(of: value) else { return giveUp() }
+  /// Makes room for a page of which nothing was noted yet.
+  mutating func begin() {
+    codes = Array(repeating: ColumnPage.unknown, count: RememberedPlace.pageSize)
+    slots = Array(repeating: ColumnPage.unknown, count: ColumnPage.slotCount)
+    size = ColumnPage.leastSize
+  }
+
+  /// Notes which value a document has, of which no bytes stand for none; returns its code, or nil if the page is given up.
+  mutating func note(_ value: Span<UInt8>, at offset: Int) -> UInt8? {
+    guard let code = code(of: value) else {
+      self = ColumnPage()
+      isGivenUp = true
+      return nil
+    }
     note(code, at: offset)
+    return code
   }
 
   /// Notes the code of what a document has.
   mutating func note(_ code: UInt8, at offset: Int) {
-    guard !isGivenUp else { return }
-    if codes.isEmpty { begin() }
     if codes[offset] == ColumnPage.unknown { knownCount += 1 }
     codes[offset] = code
   }
 
   /// The code of a value, which is a new one if need be; nil if there can be none.
   private mutating func code(of value: Span<UInt8>) -> UInt8? {
-    if codes.isEmpty { begin() }
-    var slot = Int(truncatingIfNeeded: value.quickHash % UInt64(ColumnPage.slotCount))
+    let word = ColumnPage.word(of: value)
+    // The highest bits of the product are those of all bits of the word.
+    var slot = Int(truncatingIfNeeded: (word &* 0x9E37_79B9_7F4A_7C15) >> 55)
     // There are twice as many slots as values.
     while slots[slot] != ColumnPage.unknown {
-      let known = values[Int(slots[slot]) - 1]
-      if areEqual(known.span, value) { return slots[slot] }
+      let index = Int(slots[slot]) - 1
+      if words[index] == word, value.count < 8 || isValue(index, value) { return slots[slot] }
       slot = (slot + 1) % ColumnPage.slotCount
     }
     guard values.count < ColumnPage.valueLimit, value.count <= ColumnPage.valueSizeLimit else {
       return nil
     }
     values.append(SharedBytes(copying: value).array)
+    words.append(word)
     slots[slot] = UInt8(values.count)
-    size += MemoryLayout<[UInt8]>.stride + value.count
+    size += MemoryLayout<[UInt8]>.stride + MemoryLayout<UInt64>.stride + value.count
     return slots[slot]
   }
 
-  private mutating func begin() {
-    codes = Array(repeating: ColumnPage.unknown, count: RememberedPlace.pageSize)
-    slots = Array(repeating: ColumnPage.unknown, count: ColumnPage.slotCount)
-    size = ColumnPage.leastSize
+  private func isValue(_ index: Int, _ value: Span<UInt8>) -> Bool {
+    let known = values[index]
+    return areEqual(known.span, value)
   }
 
-  private mutating func giveUp() {
-    self = ColumnPage()
-    isGivenUp = true
+  /// Up to seven bytes and how many these are, or else a hash.
+  private static func word(of value: Span<UInt8>) -> UInt64 {
+    guard value.count < 8 else { return 0xFF << 56 | value.quickHash >> 8 }
+    var word = UInt64(value.count)
+    for index in 0..<value.count { word = word << 8 | UInt64(value[index]) }
+    return word
   }
 }

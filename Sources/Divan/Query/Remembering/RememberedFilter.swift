@@ -6,20 +6,10 @@ struct RememberedFilter {
   private let memory: FilterMemory
   private let identity: FilterIdentity
   private var verdicts: FilterVerdicts
-  private var columns: Columns?
+  private var columns: FilterColumns?
 
   /// With fewer candidates it takes longer to look for the filter than to read them.
   private static let leastCandidates = 32.0
-
-  /// The columns that the filter asks.
-  fileprivate struct Columns {
-    let filter: ColumnFilter
-    /// The ways to what they have of a document that was read.
-    let paths: [CompiledPath]
-    var columns: [PropertyColumn]
-    /// Of which pages they were asked; the verdicts have what came of it.
-    var askedPages: Set<Int> = []
-  }
 
   /// Nil if what the plan leaves to be asked is not remembered in a version of the store, or that is not worth it.
   init?(_ plan: QueryPlan, in view: StoreView) {
@@ -29,10 +19,7 @@ struct RememberedFilter {
     self.memory = memory
     self.identity = identity
     verdicts = memory.verdicts(of: identity)
-    guard let filter = ColumnFilter(plan.rest) else { return }
-    columns = Columns(
-      filter: filter, paths: filter.paths.map { CompiledPath($0) },
-      columns: filter.paths.map { memory.column(of: $0) })
+    columns = FilterColumns(plan.rest, in: memory)
   }
 }
 
@@ -49,26 +36,27 @@ extension RememberedFilter {
 
   /// The same once the columns were asked of all documents of its page.
   private mutating func askColumns(_ sequence: UInt64) -> FilterVerdict? {
-    guard let columns, let place = memory.place(of: sequence),
-      self.columns?.askedPages.insert(place.page).inserted == true
+    guard columns != nil, let page = memory.place(of: sequence)?.page,
+      let found = columns?.verdicts(ofPage: page)
     else { return nil }
-    let pages = columns.columns.map { $0[place.page] }
-    guard pages.contains(where: { $0 != nil }) else { return nil }
-    verdicts.note(columns.filter.verdicts(pages), ofPage: place.page)
+    verdicts.note(found, ofPage: page)
     return verdicts[sequence]
   }
 
-  /// Notes what the filter says of a document that was read, and what it looks at.
-  mutating func note(_ isAccepted: Bool, of hit: borrowing QueryHit) {
+  /// Notes what columns have of a document that was read, and what the filter says of it, if they can tell; returns that.
+  mutating func note(_ hit: borrowing QueryHit) -> FilterVerdict? {
     let sequence = hit.place.sequence
-    verdicts.note(isAccepted ? .accepted : .refused, of: sequence)
-    columns?.note(hit.row, sequence)
+    guard columns != nil, let place = memory.place(of: sequence),
+      let verdict = columns?.note(hit.row, place, sequence)
+    else { return nil }
+    verdicts.note(verdict, of: sequence)
+    return verdict
   }
 
-  /// Notes that a document is deleted.
-  mutating func noteDeletion(at place: DocumentPlace) {
-    verdicts.note(.deleted, of: place.sequence)
-    columns?.noteDeletion(of: place.sequence)
+  /// Notes what the filter says of a document.
+  mutating func note(_ verdict: FilterVerdict, at place: DocumentPlace) {
+    verdicts.note(verdict, of: place.sequence)
+    if verdict == .deleted { columns?.noteDeletion(of: place.sequence) }
   }
 
   /// Gives what was noted to those who ask next.
@@ -78,32 +66,5 @@ extension RememberedFilter {
       verdicts.endNews()
     }
     columns?.keep(in: memory)
-  }
-}
-
-extension RememberedFilter.Columns {
-  var isEmpty: Bool { columns.allSatisfy(\.isEmpty) }
-
-  mutating func note(_ row: borrowing QueryRow, _ sequence: UInt64) {
-    for index in columns.indices where !columns[index].refuses(sequence) {
-      // What cannot be read is nothing to be remembered; whoever needs it is told.
-      try? row.withBody { (bytes) throws(DatabaseError) in
-        try paths[index].follow(bytes, 0..<bytes.count, row) {
-          (bytes, range) throws(DatabaseError) in
-          columns[index].note(bytes.extracting(range ?? 0..<0), of: sequence)
-        }
-      }
-    }
-  }
-
-  mutating func noteDeletion(of sequence: UInt64) {
-    for index in columns.indices { columns[index].noteDeletion(of: sequence) }
-  }
-
-  mutating func keep(in memory: FilterMemory) {
-    for index in columns.indices where columns[index].hasNews {
-      memory.keep(columns[index], of: filter.paths[index])
-      columns[index].endNews()
-    }
   }
 }
