@@ -370,21 +370,26 @@ struct DocumentIndexTests {
     try database.addIndex(store.byTag)
     let kept = try #require(database.store.newest.indexes.first)
     let view = try database.store.view()
+    let whole = IndexShare(start: 0, end: view.state.lastSequence)
     for sizeLimit in [0, 1000, 8000, .max] {
-      var batch = IndexBatch(kept, documentLimit: .max, sizeLimit: sizeLimit)
+      var batch = IndexBatch(kept, IndexBatch.Limits(size: sizeLimit))
+      var slice = IndexSlice()
       var tree = LayeredTree()
+      var share: IndexShare? = whole
       var (batches, documents, oversized) = (0, 0, 0)
       repeat {
-        try batch.read(view) { _ in }
+        try batch.read(view, expectedCount: 201, takeShare: { share.take() }) { _ in }
         // The last document may have taken it over the limit, by less than 2,000 bytes; one has 500 entries.
         if sizeLimit < .max, batch.size > sizeLimit + 2000 { oversized += 1 }
         batches += 1
         documents += batch.documentCount
-        let entries = 0..<batch.entryCount
-        let unchanged = try batch.keepUnchanged(entries, in: view)
-        #expect(unchanged == entries)
-        batch.add(unchanged, to: &tree)
-      } while !batch.isAtEnd
+        slice.begin(view)
+        while batch.hasEntry { batch.takeEntry(into: &slice, reader: 0) }
+        let count = slice.count
+        try slice.keepUnchanged(in: view) { batch.revision($0.source) }
+        #expect(slice.count == count)
+        slice.add(to: &tree)
+      } while batch.share != nil
       #expect(documents == 201)
       #expect(
         sizeLimit == .max ? batches == 1 : batches > 2 && oversized <= 1,

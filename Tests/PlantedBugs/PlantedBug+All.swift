@@ -71,6 +71,7 @@ enum Place {
   static let indexedWriting = store + "Indexes/WriteTransaction+Indexes.swift"
   static let indexKeys = store + "Indexes/IndexKeyMaker.swift"
   static let indexBatch = store + "Indexes/IndexBatch.swift"
+  static let indexSlice = store + "Indexes/IndexSlice.swift"
   static let indexWalking = store + "Indexes/IndexEntryCursor.swift"
   static let indexRepair = store + "Indexes/LeafRepair+Indexes.swift"
 }

@@ -25,10 +25,17 @@ extension PlantedBug {
     PlantedBug(
       "index-filled-with-old", rule: "indexes",
       "an index gets entries of what documents were when they were read for it",
-      in: Place.indexBatch,
-      find: "return entry?.revision == revisions[Int(place.source)]",
-      plant: "return PLANTED || entry?.revision == revisions[Int(place.source)]",
+      in: Place.indexSlice,
+      find: "return entry?.revision == revision(origins[Int(place.source)])",
+      plant: "return PLANTED || entry?.revision == revision(origins[Int(place.source)])",
       killedBy: .rules("an index follows what is written while")),
+    PlantedBug(
+      "index-forgets-rest", rule: "indexes",
+      "what is left of a share of the order of changes is not read when there is room again",
+      in: Place.indexBatch,
+      find: "return IndexShare(start: last, end: share.end)",
+      plant: "return PLANTED ? nil : IndexShare(start: last, end: share.end)",
+      killedBy: .rules("an index has what several readers")),
     PlantedBug(
       "index-waits-for-maker", rule: "indexes",
       "whoever changes a document leaves what stays the same to an index that is being made",

@@ -3,22 +3,22 @@ internal import DivanLog
 /// Entries on their way into a tree: their bytes one behind the other in one piece of memory, and where each stands.
 ///
 /// No reference is counted when they are sorted, and hardly any key is looked at: only the places are moved, which have
-/// the first bytes of their keys beside them.
+/// the first bytes of their keys beside them (`EntryBatch+Sorting.swift`).
 struct EntryBatch: ~Copyable {
   /// Where the bytes of an entry stand, and what else is known of it.
   struct Place {
     /// The sixteen bytes of the key behind those that all keys share, as numbers that are ordered as they are; zeros stand
     /// for what the key lacks.
-    fileprivate let head: (first: UInt64, second: UInt64)
+    let head: (first: UInt64, second: UInt64)
     fileprivate let start: Int
-    fileprivate let keySize: UInt16
+    let keySize: UInt16
     /// How many of the key's first bytes no other key may have; 0 if it makes no difference.
     let uniqueSize: UInt8
     fileprivate let valueSize: UInt8
     /// The number of what the entry was made of.
     let source: UInt32
 
-    fileprivate var key: Range<Int> { start..<start + Int(keySize) }
+    var key: Range<Int> { start..<start + Int(keySize) }
     fileprivate var value: Range<Int> { key.upperBound..<key.upperBound + Int(valueSize) }
   }
 
@@ -42,10 +42,14 @@ extension EntryBatch {
   var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
   /// How many bytes an entry takes here with its place, as a guess: the key of a short text and an ID.
-  static let guessedEntrySize = MemoryLayout<Place>.stride + 48
+  static let guessedEntrySize = MemoryLayout<Place>.stride + guessedKeySize
+  private static let guessedKeySize = 48
 
-  /// Makes room for the places of so many entries.
-  mutating func reservePlaces(_ count: Int) { places.reserveCapacity(count) }
+  /// Makes room for about so many entries, so that they are not copied while there come more.
+  mutating func reserveRoom(_ count: Int) {
+    places.reserveCapacity(places.count + count)
+    bytes.reserve(count * EntryBatch.guessedKeySize)
+  }
 
   /// Forgets all entries, and keeps the room.
   mutating func removeAll() {
@@ -79,6 +83,18 @@ extension EntryBatch {
     longestSize = max(longestSize, end + 1 - start)
   }
 
+  /// Adds an entry of another batch, whose keys share the same first bytes.
+  mutating func append(_ index: Int, of other: borrowing EntryBatch, source: UInt32) {
+    let place = other.places[index]
+    let start = bytes.count
+    other.bytes.withSpan { bytes.append($0.extracting(place.start..<place.value.upperBound)) }
+    places.append(
+      Place(
+        head: place.head, start: start, keySize: place.keySize, uniqueSize: place.uniqueSize,
+        valueSize: place.valueSize, source: source))
+    longestSize = max(longestSize, bytes.count - start)
+  }
+
   /// The eight bytes from `start` on as a number that is ordered as they are.
   private static func word(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> UInt64 {
     if end - start >= 8 { return bytes.word(at: start).byteSwapped }
@@ -99,50 +115,57 @@ extension EntryBatch {
     var sorted: [Place] = []
     swap(&sorted, &places)
     bytes.withSpan { bytes in
-      func compareRest(_ a: Place, _ b: Place) -> Int {
+      sorted.sortByKeys { a, b in
         compare(
           bytes.extracting(a.key).extracting(droppingFirst: sharedSize),
           bytes.extracting(b.key).extracting(droppingFirst: sharedSize))
       }
-      sorted.sort { a, b in
-        if a.head.first != b.head.first { return a.head.first < b.head.first }
-        if a.head.second != b.head.second { return a.head.second < b.head.second }
-        return compareRest(a, b) < 0
-      }
-      var count = 0
-      for place in sorted {
-        if count > 0 {
-          let last = sorted[count - 1]
-          if last.head == place.head, last.keySize == place.keySize, compareRest(last, place) == 0 {
-            continue
-          }
-        }
-        sorted[count] = place
-        count += 1
-      }
-      sorted.removeLast(sorted.count - count)
     }
     swap(&sorted, &places)
   }
 
-  /// Keeps those entries of a range that are wanted, as is asked with the place, key and value of each; returns where these
-  /// are, at the range's beginning.
-  ///
-  /// What else there was in the range is gone, and what stands there must not be asked for.
+  /// How the key of an entry stands to that of an entry of another batch, whose keys share the same first bytes: less than
+  /// zero if it comes before it.
+  func order(of index: Int, against otherIndex: Int, of other: borrowing EntryBatch) -> Int {
+    let (a, b) = (places[index], other.places[otherIndex])
+    if a.head.first != b.head.first { return a.head.first < b.head.first ? -1 : 1 }
+    if a.head.second != b.head.second { return a.head.second < b.head.second ? -1 : 1 }
+    return bytes.withSpan { bytes in
+      other.bytes.withSpan { otherBytes in
+        compare(
+          bytes.extracting(a.key).extracting(droppingFirst: sharedSize),
+          otherBytes.extracting(b.key).extracting(droppingFirst: sharedSize))
+      }
+    }
+  }
+
+  /// Keeps those entries that are wanted, as is asked with the place, key and value of each.
   mutating func keep(
-    _ range: Range<Int>, where isWanted: (Place, Span<UInt8>, UInt8) throws(DatabaseError) -> Bool
-  ) throws(DatabaseError) -> Range<Int> {
-    var end = range.lowerBound
-    for index in range {
-      let place = places[index]
+    where isWanted: (Place, Span<UInt8>, UInt8) throws(DatabaseError) -> Bool
+  ) throws(DatabaseError) {
+    var count = 0
+    for place in places {
       let isKept = try bytes.withSpan { (bytes) throws(DatabaseError) in
         try isWanted(place, bytes.extracting(place.key), bytes[place.value.lowerBound])
       }
       guard isKept else { continue }
-      places[end] = place
-      end += 1
+      places[count] = place
+      count += 1
     }
-    return range.lowerBound..<end
+    places.removeLast(places.count - count)
+  }
+
+  /// Brings in the bytes of entries that will be looked at soon, all of them at the same time: in the order of keys they lie
+  /// scattered, and one after the other would be waited for.
+  func touch(_ range: Range<Int>) {
+    bytes.withSpan { bytes in
+      var touched: UInt8 = 0
+      for index in range {
+        let place = places[index]
+        touched ^= bytes[place.start] ^ bytes[place.value.lowerBound]
+      }
+      SharedBytes.keep(touched)
+    }
   }
 
   /// Lends the key and the value of the entry at `index`.

@@ -59,3 +59,17 @@ extension LayeredScan {
     }
   }
 }
+
+extension LayeredScan {
+  /// Passes the entries that follow side by side in a leaf, or one, without looking at others than the last.
+  ///
+  /// Returns about how many these are, since removed ones count, too, and the last one; nil at the end. The walk must be in
+  /// the order of keys.
+  mutating func pass() throws(PageError) -> (count: Int, last: IndexEntry)? {
+    while var stretch = try nextStretch() {
+      let count = stretch.count
+      if let last = stretch.next(descending: true) { return (count, last) }
+    }
+    return try next().map { (1, $0) }
+  }
+}

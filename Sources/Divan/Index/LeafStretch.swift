@@ -18,6 +18,9 @@ struct LeafStretch {
     end = indexes.upperBound
   }
 
+  /// How many entries are left.
+  var count: Int { end - first }
+
   /// Takes out the next entry of a walk in this direction; nil if none is left.
   @inline(__always)
   mutating func next(descending: Bool) -> IndexEntry? {

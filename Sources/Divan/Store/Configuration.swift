@@ -94,6 +94,9 @@ public struct Configuration: Sendable {
   package var viewSavingMinimum = 1000
   /// How many documents are read at most while an index is made, before they are added.
   package var indexBatchSize = 1 << 20
+  /// How many threads read them, the caller's among them; unless it is said here, as many as the machine has processors and
+  /// the store is large enough for, and one where the same calls are wanted every time.
+  package var indexReaderCount: Int?
 
   package enum MaintenanceMode: Sendable {
     /// On a queue of its own.

@@ -213,6 +213,20 @@ extension RuleCase {
       try expect(database.snapshot().count(by: "by year", .equal(to: 1900)) == 39, "another value")
       if let problem = try database.check().problems.first { throw problem }
     },
+    RuleCase(name: "an index has what several readers had no room for at first") {
+      let database = try CrashBench.fresh().openQuiet {
+        $0.indexReaderCount = 2
+        $0.indexBatchSize = 100
+      }
+      try database.write { transaction in
+        for number in 0..<600 {
+          _ = try transaction.overwrite("\(number)", with: ["year": .int(Int64(number))])
+        }
+      }
+      try database.addIndex(DocumentIndex("by year", on: "year"))
+      try expect(database.snapshot().count(by: "by year") == 600, "not all of them")
+      if let problem = try database.check().problems.first { throw problem }
+    },
     RuleCase(name: "a unique index that is being made refuses what it must not have") {
       let database = try CrashBench.fresh().openQuiet()
       try database.write { transaction in

@@ -9,13 +9,14 @@ extension Database {
   /// Makes an index of the documents, unless it is there.
   ///
   /// To be called whenever the database was opened: where nothing is to be done that costs nothing. Making it
-  /// costs one read of every document. Reading and writing go on meanwhile, and from the beginning on the index
-  /// follows what is written, and a unique one refuses what it must not have. If the process ends before it is
-  /// made, the next call begins anew.
+  /// costs one read of every document; in a store of many, up to four threads read them, as many as the machine has
+  /// processors. Reading and writing go on meanwhile, and from the beginning on the index follows what is written,
+  /// and a unique one refuses what it must not have. If the process ends before it is made, the next call begins
+  /// anew.
   ///
   /// - Parameters:
   ///   - index: what to make.
-  ///   - progress: told the share that was done, between 0 and 1; making it stops with
+  ///   - progress: told the share that was done, between 0 and 1, on the caller's thread; making it stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
   /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another one of
   ///   that name, or the same is being made; `notUnique` if two documents have the same value where none may;

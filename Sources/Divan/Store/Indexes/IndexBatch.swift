@@ -1,7 +1,7 @@
 import DivanLog
 
-/// The entries that an index should have of some documents, read from a version of the store that may be old by the time
-/// they are added.
+/// The entries that an index should have of the documents that one reader has read, from a version of the store that may be
+/// old by the time they are added.
 ///
 /// It takes no more memory than is allowed, and beyond that what the last document has.
 struct IndexBatch: ~Copyable {
@@ -10,75 +10,87 @@ struct IndexBatch: ~Copyable {
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
   /// Which revisions were read of the documents that have entries.
   private var revisions: [RevisionID] = []
-  /// What tells whether anything has changed since the documents were read.
-  private var changesAndPurges: UInt64 = 0
   /// How many documents were read.
   private(set) var documentCount = 0
-  private let documentLimit: Int
-  private let sizeLimit: Int
-  /// The sequence number of the last document, and of the last that is to be read.
-  private var last: UInt64 = 0
-  private var end: UInt64?
-  /// Whether no documents come after these.
-  private(set) var isAtEnd = false
+  private let limits: Limits
+  /// What is left of the share of the order of changes that is being read; nil if nothing is.
+  private(set) var share: IndexShare?
+  /// The sequence number of the document that was read last, or was to be read.
+  private(set) var last: UInt64 = 0
+  /// How many entries were handed on.
+  private var takenCount = 0
+  /// How many entries were brought in to be handed on.
+  private var touchedCount = 0
 
-  /// After how many documents it is told how many were read.
-  private static let progressInterval = 4096
+  /// How much is read before it is added, and what is told meanwhile.
+  struct Limits {
+    /// So many documents are read at once, at most.
+    var documentCount = Int.max
+    /// None is read after so many bytes of keys, places and revisions together.
+    var size = Int.max
+    /// After how many documents it is told that they were read.
+    var progressInterval = 4096
+  }
 
-  /// Begins before the first document.
-  ///
-  /// At most `documentLimit` documents are read at once, and none after `sizeLimit` bytes of keys, places and revisions
-  /// together.
-  init(_ kept: KeptIndex, documentLimit: Int, sizeLimit: Int = 32 << 20) {
+  /// Begins with nothing.
+  init(_ kept: KeptIndex, _ limits: Limits) {
     maker = IndexKeyMaker(kept)
-    self.documentLimit = max(documentLimit, 1)
-    self.sizeLimit = sizeLimit
+    self.limits = limits
   }
 }
 
 extension IndexBatch {
-  var entryCount: Int { entries.count }
-
   /// How many bytes the entries and what is known of their documents take.
   var size: Int { entries.size + revisions.count * MemoryLayout<RevisionID>.stride }
 
-  private var isFull: Bool { documentCount >= documentLimit || size >= sizeLimit }
+  private var isFull: Bool { documentCount >= limits.documentCount || size >= limits.size }
 
-  /// Reads the documents behind those that were read before, in place of them, and tells now and then how many.
+  /// Reads what is left of its share and others that it takes, while there is room, in place of what was read before, and
+  /// tells now and then how many more documents were read.
   ///
   /// They come in the order of their changes, in which most of their records lie, too. A document that was changed after
   /// the first version that was read has got its entries from whoever changed it, and is passed over.
   mutating func read(
-    _ view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
+    _ view: StoreView, expectedCount: Int, takeShare: () -> IndexShare?,
+    _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     entries.removeAll()
     revisions.removeAll(keepingCapacity: true)
-    changesAndPurges = view.state.changesAndPurges
     documentCount = 0
-    let end = self.end ?? view.state.lastSequence
-    self.end = end
-    reserveRoom(documentCount: Int(clamping: view.state.documentCount))
-    var scan = view.state.sequences.scan(
-      from: .exclusive(last.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
-    // One at least, or it would go on for ever.
+    takenCount = 0
+    touchedCount = 0
+    reserveRoom(documentCount: expectedCount)
     repeat {
-      guard let item = try view.step(&scan) else {
-        isAtEnd = true
-        break
-      }
-      try readDocument(of: view, item)
-      documentCount += 1
-      if documentCount % IndexBatch.progressInterval == 0, !isFull { try progress(documentCount) }
+      guard let taken = share.take() ?? takeShare() else { break }
+      share = try read(taken, of: view, progress)
     } while !isFull
     entries.sort()
+  }
+
+  /// Reads documents of a share while there is room; returns what is left of it, nil if it is at its end.
+  private mutating func read(
+    _ share: IndexShare, of view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) -> IndexShare? {
+    last = share.start
+    var scan = share.scan(view)
+    // One at least, or it would go on for ever.
+    repeat {
+      guard let item = try view.step(&scan) else { return nil }
+      try readDocument(of: view, item)
+      documentCount += 1
+      if documentCount % limits.progressInterval == 0, !isFull {
+        try progress(limits.progressInterval)
+      }
+    } while !isFull
+    return IndexShare(start: last, end: share.end)
   }
 
   /// Makes room for what is kept of each document and one entry, as far as that is allowed, so that it is not copied while it
   /// grows.
   private mutating func reserveRoom(documentCount: Int) {
     let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.guessedEntrySize
-    let count = min(documentCount, documentLimit, sizeLimit / documentSize)
-    entries.reservePlaces(count)
+    let count = min(documentCount, limits.documentCount, limits.size / documentSize)
+    entries.reserveRoom(count)
     revisions.reserveCapacity(count)
   }
 
@@ -86,7 +98,7 @@ extension IndexBatch {
   private mutating func readDocument(
     of view: StoreView, _ item: IndexEntry
   ) throws(DatabaseError) {
-    last = item.withKey { $0.count == 8 ? $0.word(at: 0).byteSwapped : last }
+    last = IndexShare.sequence(item) ?? last
     let locator = try view.decodeLocator(item)
     do throws(DatabaseError) {
       let record = try view.stored(at: locator)
@@ -123,29 +135,32 @@ extension IndexBatch {
     if entries.count > entryCount { revisions.append(record.revision) }
   }
 
-  /// Keeps of some entries those of documents that a later version still has as they were read; returns which these are.
-  mutating func keepUnchanged(
-    _ range: Range<Int>, in newest: StoreView
-  ) throws(DatabaseError) -> Range<Int> {
-    guard newest.state.changesAndPurges != changesAndPurges else { return range }
-    let revisions = self.revisions
-    return try entries.keep(range) { (place, key, value) throws(DatabaseError) in
-      let id = SharedBytes(copying: key.extracting(last: Int(value)))
-      let entry = try newest.newestEntry(id)
-      return entry?.revision == revisions[Int(place.source)]
-    }
+  /// Whether there is an entry that was not handed on.
+  var hasEntry: Bool { takenCount < entries.count }
+
+  /// Brings in so many entries that will be handed on.
+  mutating func touchEntries(_ count: Int) {
+    let end = max(touchedCount, min(takenCount + count, entries.count))
+    entries.touch(touchedCount..<end)
+    touchedCount = end
   }
 
-  /// Gives a tree some of the entries.
-  func add(_ range: Range<Int>, to tree: inout LayeredTree) { tree.set(entries, range) }
-
-  /// What some of the entries begin with that no other may begin with.
-  func uniqueStarts(_ range: Range<Int>) -> [[UInt8]] {
-    range.compactMap { index in
-      let size = Int(entries.places[index].uniqueSize)
-      return size == 0 ? nil : entries.withEntry(index) { key, _ in key.prefix(size).array }
-    }
+  /// How the key of the next entry stands to that of another batch's: less than zero if it comes before it.
+  func order(against other: borrowing IndexBatch) -> Int {
+    entries.order(of: takenCount, against: other.takenCount, of: other.entries)
   }
+
+  /// Hands on the next entry, in the order of keys, as the reader of a number.
+  mutating func takeEntry(into slice: inout IndexSlice, reader: Int) {
+    slice.append(takenCount, of: entries, reader: reader)
+    takenCount += 1
+  }
+
+  /// Passes the next entry.
+  mutating func dropEntry() { takenCount += 1 }
+
+  /// Which revision was read of the document with a number.
+  func revision(_ source: Int) -> RevisionID { revisions[source] }
 }
 
 extension StoreView {

@@ -11,42 +11,31 @@ extension Store {
 
   /// Gives an index the entries of all documents.
   ///
-  /// They are read while others write, as many as ``IndexBatch`` holds, and then added in the order of their keys. What others
-  /// change meanwhile has all its entries from them, so that of documents that are not any more what was read nothing is
-  /// added.
+  /// They are read while others write, as many as ``IndexReaders`` have room for, and then added in the order of their keys.
+  /// What others change meanwhile has all its entries from them, so that of documents that are not any more what was read
+  /// nothing is added.
   func fill(_ kept: KeptIndex, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
-    var batch = IndexBatch(kept, documentLimit: configuration.indexBatchSize)
-    var done = 0
-    func tell(_ count: Int) throws(DatabaseError) {
-      let total = max(1, Int(clamping: commits.visible.state.documentCount))
-      guard progress?(min(1, Double(count) / Double(total))) ?? true else {
-        throw DatabaseError(.cancelled, "making the index was cancelled", path: path)
-      }
-    }
+    let readers = try IndexReaders(kept, self, progress)
+    var slice = IndexSlice()
     repeat {
-      try batch.read(try view()) { (count) throws(DatabaseError) in try tell(done + count) }
-      for start in stride(from: 0, to: batch.entryCount, by: indexSliceSize) {
-        try add(start..<min(start + indexSliceSize, batch.entryCount), of: &batch, to: kept)
-      }
-      done += batch.documentCount
-      try tell(batch.isAtEnd ? .max : done)
-    } while !batch.isAtEnd
+      try readers.read(&slice)
+      while readers.take(indexSliceSize, into: &slice) { try add(&slice, of: readers, to: kept) }
+      try readers.tellAdded()
+    } while !readers.isAtEnd
   }
 
-  /// Adds some entries of a batch, of those documents that are still as they were read.
+  /// Adds some entries, of those documents that are still as they were read.
   private func add(
-    _ entries: Range<Int>, of batch: inout IndexBatch, to kept: KeptIndex
+    _ slice: inout IndexSlice, of readers: IndexReaders, to kept: KeptIndex
   ) throws(DatabaseError) {
     try withTurn { (_) throws(DatabaseError) in
       try newest.requireBeingMade(kept, path: path)
-      let unchanged = try batch.keepUnchanged(
-        entries, in: StoreView(state: newest, store: self))
-      batch.add(unchanged, to: &newest.catalog)
+      try slice.keepUnchanged(
+        in: StoreView(state: newest, store: self), readers.revision)
+      slice.add(to: &newest.catalog)
       if kept.index.isUnique {
         let view = StoreView(state: newest, store: self)
-        for start in batch.uniqueStarts(unchanged) {
-          try view.requireUnique(start, of: kept.index.name)
-        }
+        for start in slice.uniqueStarts() { try view.requireUnique(start, of: kept.index.name) }
       }
       commits.replaceNewest(with: newest)
     }

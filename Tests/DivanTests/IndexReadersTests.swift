@@ -1,0 +1,248 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Synchronization
+import Testing
+
+@testable import Divan
+
+/// Several threads read the documents for one index: it is the same one, and who makes it is told the same.
+struct IndexReadersTests {
+  private let store = IndexBench()
+
+  private func open(
+    _ count: Int, _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> Database {
+    try store.open {
+      $0.indexReaderCount = count
+      change(&$0)
+    }
+  }
+
+  private func id(_ number: Int) -> String { "doc-\(number)" }
+
+  /// Stores as many documents, several thousand to a transaction.
+  private func fill(_ database: Database, _ count: Int) throws {
+    for start in stride(from: 0, to: count, by: 4000) {
+      try store.fill(database, start..<min(start + 4000, count))
+    }
+  }
+
+  /// Damages the record of a document.
+  private func damage(_ id: String, in database: Database) throws {
+    let view = try database.store.view()
+    let locator = try #require(try view.entry(id)).locator
+    let path = try #require(view.state.segments[locator.fileID]).file.path
+    try store.bench.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
+  }
+
+  /// The entries of all indexes, without their numbers.
+  private func entries(_ database: Database) throws -> [[[UInt8]]] {
+    let state = try database.store.view().state
+    return try state.indexes.map { kept in
+      let prefix = IndexEntries.prefix(kept.number)
+      var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
+      var keys: [[UInt8]] = []
+      while let entry = try scan.next() {
+        keys.append(Array(entry.key.array.dropFirst(prefix.count)))
+      }
+      return keys
+    }
+  }
+
+  // MARK: The same index
+
+  /// Where most of the order of changes is gone, and some has several records of one document.
+  private func changeAtRandom(_ database: Database, _ random: inout SeededGenerator) throws {
+    let count = 1500
+    try fill(database, count)
+    for _ in 0..<12 {
+      try database.write { transaction in
+        for _ in 0..<200 {
+          let id = id(Int.random(in: 0..<count + 100, using: &random))
+          switch Int.random(in: 0..<10, using: &random) {
+          case 0: try transaction.delete(id: id)
+          case 1: try transaction.purge(id)
+          case 2...3:
+            guard let old = try transaction.get(id) else { continue }
+            var other = old
+            _ = try transaction.update(id) { $0["year"] = 1 }
+            other["year"] = 2
+            _ = try transaction.put(other, allowingConflict: true)
+          default:
+            let number = Int.random(in: 0..<10_000, using: &random)
+            _ = try transaction.overwrite(id, with: store.properties(number))
+          }
+        }
+      }
+    }
+  }
+
+  @Test(arguments: [1 << 20, 700, 9])
+  func `an index is the same however many threads read the documents`(batchSize: Int) throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    print("seed", seed)
+    var random = SeededGenerator(seed: seed)
+    let database = try store.open()
+    try changeAtRandom(database, &random)
+    try database.writeCheckpoint()
+    let number = Int.random(in: 0..<1000, using: &random)
+    try store.fill(database, number..<number + 100)
+    try database.close()
+    var expected: [[[UInt8]]] = []
+    for count in [1, 2, 3, 4, 20] {
+      let again = CrashBench(
+        store.bench.fileSystem.restarted(.processEnd), CrashWriter(seed: 1), life: 50)
+      let database = try store.open(again) {
+        $0.indexReaderCount = count
+        $0.indexBatchSize = batchSize
+      }
+      for index in store.all { try database.addIndex(index) }
+      let found = try entries(database)
+      if count == 1 {
+        expected = found
+        try store.expectSound(database, "seed \(seed)")
+      }
+      #expect(found == expected, "seed \(seed), \(count) readers")
+      #expect(try database.check().isSound, "seed \(seed), \(count) readers")
+    }
+    #expect(expected.count == store.all.count && expected.allSatisfy { $0.count > 100 })
+  }
+
+  @Test func `several readers keep no more in memory than one, and leave nothing out`() throws {
+    let database = try open(4)
+    try fill(database, 3000)
+    try database.addIndex(store.byTag)
+    let kept = try #require(database.store.newest.indexes.first)
+    let expected = try entries(database)[0]
+    for sizeLimit in [20_000, 100_000] {
+      let readers = try IndexReaders(kept, database.store, sizeLimit: sizeLimit, nil)
+      var slice = IndexSlice()
+      var tree = LayeredTree()
+      repeat {
+        try readers.read(&slice)
+        var count = 0
+        while readers.take(100, into: &slice) {
+          count += slice.count
+          slice.add(to: &tree)
+        }
+        // A place, a prefix and an ID are the least of each. A reader may exceed its part by one document, of four entries.
+        #expect(count * 45 <= sizeLimit + 4 * 4 * 400)
+      } while !readers.isAtEnd
+      var scan = tree.scan()
+      for key in expected {
+        let entry = try scan.next()
+        #expect(entry.map { Array($0.key.array.dropFirst(IndexEntries.prefixSize)) } == key)
+      }
+      #expect(try scan.next() == nil)
+    }
+  }
+
+  // MARK: What is told
+
+  @Test func `progress is told by the thread that makes the index, and rises`() throws {
+    let database = try open(3) { $0.indexBatchSize = 7000 }
+    try fill(database, 20_000)
+    let thread = ThreadID.current
+    var shares: [Double] = []
+    try database.addIndex(store.byYear) { share in
+      #expect(ThreadID.current == thread)
+      shares.append(share)
+      return true
+    }
+    #expect(shares.count >= 3 && shares == shares.sorted() && shares.last == 1, "\(shares)")
+    #expect(try database.snapshot().count(by: "by year") == 16_000)
+  }
+
+  @Test(arguments: 1...5)
+  func `whoever says no while several read ends the making, and nothing is left`(
+    number: Int
+  ) throws {
+    let database = try open(3) { $0.indexBatchSize = 9000 }
+    try fill(database, 20_000)
+    var count = 0
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(store.byYear) { _ in
+        count += 1
+        return count < number
+      }
+    }
+    #expect(error?.code == .cancelled && count == number)
+    #expect(try database.indexes() == [])
+    try database.addIndex(store.byYear)
+    #expect(try database.snapshot().count(by: "by year") == 16_000)
+    #expect(try database.check().isSound)
+  }
+
+  // MARK: What fails
+
+  /// Whoever meets a later one first must wait for what comes before.
+  @Test(arguments: [1, 2, 4], [1 << 20, 300])
+  func `of several damaged documents the first to have changed is named`(
+    readerCount: Int, batchSize: Int
+  ) throws {
+    let database = try open(readerCount) { $0.indexBatchSize = batchSize }
+    try fill(database, 1600)
+    // Now the last of all.
+    try store.fill(database, 100..<101)
+    let damaged = [750, 800, 1599, 100]
+    for number in damaged { try damage(id(number), in: database) }
+    for number in damaged {
+      let error = #expect(throws: DatabaseError.self) { try database.addIndex(store.byYear) }
+      #expect(error?.code == .damaged && error?.documentID == id(number))
+      #expect(try database.indexes() == [])
+      try database.write { try $0.purge(id(number)) }
+    }
+    try database.addIndex(store.byYear)
+    try store.expectAll(database.snapshot(), "without them", nil, [.all])
+  }
+
+  @Test func `an index is not made where the order of changes cannot be read`() throws {
+    let database = try open(3)
+    try fill(database, 3000)
+    let garbage: [UInt8] = [0xFF]
+    let entry = try database.entry(of: id(2000))
+    let sound = try #require(
+      try database.store.newest.sequences.find(entry.sequence.bigEndianBytes.span)
+    ).array
+    database.tamper { $0.sequences.set(entry.sequence.bigEndianBytes.span, garbage.span) }
+    let error = #expect(throws: DatabaseError.self) { try database.addIndex(store.byYear) }
+    #expect(error?.code == .damaged && error?.message.contains("an index entry") == true)
+    #expect(try database.indexes() == [])
+    database.tamper { $0.sequences.set(entry.sequence.bigEndianBytes.span, sound.span) }
+    try database.addIndex(store.byYear)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `a document that the order of changes has twice is in the index once`() throws {
+    let database = try open(2)
+    try fill(database, 3000)
+    let (first, last) = (try database.entry(of: id(5)), try database.entry(of: id(2990)))
+    database.tamper { $0.set(last.locator, forSequence: first.sequence) }
+    try database.addIndex(store.byYear)
+    var found = try database.snapshot().ids(by: "by year")
+    let ids = try found.rest()
+    #expect(Set(ids).count == ids.count && ids.contains(id(2990)))
+    database.tamper { $0.set(first.locator, forSequence: first.sequence) }
+    #expect(try database.check().problems.allSatisfy { $0.documentID == id(5) })
+  }
+
+  @Test func `a store that is closed while several read says so`() throws {
+    let database = try open(3)
+    try fill(database, 20_000)
+    var isClosed = false
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndex(store.byYear) { _ in
+        if !isClosed {
+          isClosed = true
+          do { try database.close() } catch { Issue.record(error) }
+        }
+        return true
+      }
+    }
+    #expect(isClosed && error?.code == .closed)
+    let again = try store.open(store.reopened(50))
+    #expect(try again.indexes() == [])
+    #expect(try again.check().isSound)
+  }
+}
