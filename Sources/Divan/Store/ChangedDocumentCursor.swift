@@ -61,7 +61,7 @@ extension ChangedDocumentCursor {
 
 extension StoreView {
   /// Where the document is whose newest record should stand at a place, and the record of its winning revision.
-  fileprivate func changedDocument(
+  func changedDocument(
     _ sequence: UInt64, at locator: RecordLocator
   ) throws(DatabaseError) -> (DocumentPlace, StoredDocument?) {
     do throws(DatabaseError) {

@@ -20,7 +20,9 @@ struct ColumnFilter: Sendable {
     fileprivate let truthOfNone: Truth
   }
 
-  /// What can be said of a document. The least is what `&&` makes of several, and the greatest what `||` makes of them.
+  /// What can be said of a document.
+  ///
+  /// The least is what `&&` makes of several, and the greatest what `||` makes of them.
   enum Truth: UInt8, Sendable {
     case refused = 0
     case unknown = 1

@@ -1,9 +1,11 @@
 import DivanLog
 import Synchronization
 
-/// What queries have found out of documents, for as long as the database is open: what filters said of them, and the values
-/// that they have at the paths at which filters look. So a filter that is asked again reads only the documents that have
-/// changed, and so does another one that looks at the same properties if these have few values.
+/// What queries have found out of documents, for as long as the database is open.
+///
+/// That is what filters said of them, and the values that they have at the paths at which filters look. So a filter that is
+/// asked again reads only the documents that have changed, and so does another one that looks at the same properties if these
+/// have few values.
 ///
 /// It knows what was asked for last, and takes no more memory than ``Configuration/filterMemorySize``. Each query takes copies of
 /// what is known, which share its memory, asks those without any lock, and gives back what it has found out.

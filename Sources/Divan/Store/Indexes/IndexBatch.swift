@@ -99,27 +99,8 @@ extension IndexBatch {
     of view: StoreView, _ item: IndexEntry
   ) throws(DatabaseError) {
     last = IndexShare.sequence(item) ?? last
-    let locator = try view.decodeLocator(item)
-    do throws(DatabaseError) {
-      let record = try view.stored(at: locator)
-      guard record.sequence == last, record.hasTextAsID
-      else { throw view.damage(at: locator, "another record stands here") }
-      // Most records are all that there is of their documents.
-      guard record.hasDetails else {
-        if !record.isDeleted { addEntries(of: record) }
-        return
-      }
-      let entry = DocumentEntry(record, at: locator)
-      guard !entry.isDeleted else { return }
-      addEntries(
-        of: entry.winningSequence == nil
-          ? record : try view.winningRecord(of: entry, record.idBytes))
-    } catch {
-      guard error.code == .damaged else { throw error }
-      // It need not be the record that counts, and whose it is stands elsewhere, too.
-      guard let (id, entry) = try view.document(at: locator), !entry.isDeleted else { return }
-      addEntries(of: try view.winningRecord(of: entry, id))
-    }
+    let (place, record) = try view.changedDocument(last, at: view.decodeLocator(item))
+    if !place.isDeleted, let record { addEntries(of: record) }
   }
 
   /// Adds the entries of a document by the record of its winning revision.
@@ -161,17 +142,4 @@ extension IndexBatch {
 
   /// Which revision was read of the document with a number.
   func revision(_ source: Int) -> RevisionID { revisions[source] }
-}
-
-extension StoreView {
-  /// The document whose newest record should stand at a place, of which all are asked; nil if there is none.
-  fileprivate func document(
-    at locator: RecordLocator
-  ) throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {
-    var cursor = EntryCursor(self, .all, descending: false)
-    while let (id, entry) = try cursor.next() {
-      if entry.locator == locator { return (id, entry) }
-    }
-    return nil
-  }
 }
