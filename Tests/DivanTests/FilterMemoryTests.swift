@@ -218,22 +218,34 @@ struct FilterMemoryTests {
 
   @Test func `of many filters those that were asked last are remembered, within the memory`() throws
   {
-    let memory = FilterMemory(sizeLimit: 20_000)
+    let memory = FilterMemory(lastSequence: 10, sizeLimit: 40_000)
+    let n = QueryPath(steps: [.key("n")])
     let identities = try (0..<100).map { number in
-      let path = QueryPath(steps: [.key("n")])
-      return try #require(FilterIdentity(.test(path, .equal(.int(Int64(number))))))
+      try #require(FilterIdentity(.test(n, .equal(.int(Int64(number))))))
     }
+    var column = memory.column(of: n)
+    _ = column.note([1].span, of: 5)
+    memory.keep(column, of: n)
     for identity in identities {
-      var verdicts = memory.verdicts(of: identity, lastSequence: 10)
+      var verdicts = memory.verdicts(of: identity)
       #expect(verdicts.isEmpty)
       verdicts.note(.accepted, of: 5)
       memory.keep(verdicts, of: identity)
       // The first is asked for all the time.
-      #expect(memory.verdicts(of: identities[0], lastSequence: 10)[5] == .accepted)
+      #expect(memory.verdicts(of: identities[0])[5] == .accepted)
     }
-    let known = identities.filter { !memory.verdicts(of: $0, lastSequence: 10).isEmpty }
-    #expect(known.count > 10 && known.count < 20_000 / 1024 + 1, "\(known.count)")
+    let known = identities.filter { !memory.verdicts(of: $0).isEmpty }
+    #expect(known.count > 20 && known.count < 40_000 / 1024, "\(known.count)")
     #expect(known.first == identities[0] && known.last == identities[99])
+    #expect(memory.column(of: n).isEmpty)
+    // However little they take.
+    let large = FilterMemory(lastSequence: 10, sizeLimit: 1 << 30)
+    for identity in identities {
+      var verdicts = large.verdicts(of: identity)
+      verdicts.note(.refused, of: 7)
+      large.keep(verdicts, of: identity)
+    }
+    #expect(identities.filter { !large.verdicts(of: $0).isEmpty }.count == FilterMemory.countLimit)
   }
 
   // MARK: Verdicts
@@ -242,7 +254,7 @@ struct FilterMemoryTests {
   func `verdicts are those that were noted, in copies and when joined`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var (whole, plain) = (
-      FilterVerdicts(lastSequence: 0, sizeLimit: 1 << 20), [UInt64: FilterVerdict]()
+      FilterVerdicts(firstPage: 0, sizeLimit: 1 << 20), [UInt64: FilterVerdict]()
     )
     for _ in 0..<10 {
       // Two begin with what is known, and find out more.
@@ -262,22 +274,142 @@ struct FilterMemoryTests {
   }
 
   @Test func `numbers from far back or far ahead are not remembered, and cost nothing`() {
-    let pageSpan: UInt64 = 4096
-    let span = UInt64(FilterVerdicts.pageLimit) * pageSpan
-    var verdicts = FilterVerdicts(lastSequence: 10 * span, sizeLimit: 4 << 20)
+    let span = UInt64(RememberedPlace.pageLimit * RememberedPlace.pageSize)
+    let firstPage = RememberedPlace.firstPage(lastSequence: 10 * span)
+    var verdicts = FilterVerdicts(firstPage: firstPage, sizeLimit: 4 << 20)
+    var column = PropertyColumn(firstPage: firstPage, sizeLimit: 4 << 20)
     for sequence in [0, 9 * span, 10 * span + span, .max] {
       verdicts.note(.accepted, of: sequence)
       #expect(verdicts[sequence] == nil)
+      #expect(column.note([1].span, of: sequence) == nil)
+      column.noteDeletion(of: sequence)
     }
-    #expect(verdicts.isEmpty && !verdicts.hasNews)
+    #expect(verdicts.isEmpty && !verdicts.hasNews && column.isEmpty && !column.hasNews)
     for sequence in [10 * span, 10 * span + 1, 10 * span - span / 4] {
       verdicts.note(.refused, of: sequence)
       #expect(verdicts[sequence] == .refused)
+      #expect(column.note([1].span, of: sequence) == 1)
     }
     #expect(verdicts.size < 1 << 20)
-    // Another one began elsewhere, and has nothing in common.
-    var other = FilterVerdicts(lastSequence: 0, sizeLimit: 4 << 20)
-    other.add(verdicts)
-    #expect(other.isEmpty)
+  }
+
+  // MARK: Values
+
+  @Test func `another filter for the same properties reads no document, if they have few values`()
+    throws
+  {
+    let database = try database()
+    #expect(try database.snapshot().count(open) == 34)
+    let closed = todos.filter { $0["open"] != true }
+    let explanation = try database.snapshot().explain(closed)
+    #expect(explanation.documentsRead == 0 && explanation.rowsRemembered == 100, "\(explanation)")
+    #expect(explanation.results == 66)
+    // A part that is known decides where the other is not.
+    let both = try database.snapshot().explain(
+      todos.filter { $0["open"] == true && $0["x"].isMissing })
+    #expect(both.documentsRead == 34 && both.results == 34, "\(both)")
+  }
+
+  @Test func `values that are alike or long are told apart`() throws {
+    let long = String(repeating: "l", count: 80)
+    let values: [Value] = [
+      .null, false, true, 0, 1, -1, 63, 64, 1.5, "", "1", "l", "\u{E9}", "e\u{301}", [], [1],
+      [1, 2],
+      ["a": 1], ["a": .null], .string("12345678"), .string("12345679"), .string(long + "1"),
+      .string(long + "2"), .double(-0.0), .int(.max), .unsigned(.max),
+    ]
+    let database = try Database.inMemory()
+    try database.write { transaction in
+      for (number, value) in values.enumerated() {
+        for copy in 0..<3 {
+          _ = try transaction.put(Document(id: "\(100 + number) \(copy)", ["v": value]))
+        }
+      }
+      for copy in 0..<3 { _ = try transaction.put(Document(id: "none \(copy)")) }
+    }
+    let snapshot = try database.snapshot()
+    for value in values {
+      let query = todos.filter { $0["v"] == value }
+      var plain = 0
+      var documents = snapshot.documents()
+      while let document = try documents.next() {
+        if PlainQuery(documents: [:]).accepts(
+          query.core.filter, .object(document.properties), document.id)
+        {
+          plain += 1
+        }
+      }
+      #expect(try snapshot.count(query) == plain, "\(value.json)")
+      #expect(try snapshot.ids(query).count == plain, "\(value.json)")
+    }
+  }
+
+  @Test func `a page with too many values is given up, and one with as many as fit is not`() {
+    for count in [254, 255] {
+      var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
+      for number in 0..<count {
+        let code = column.note([1, UInt8(number)].span, of: UInt64(number))
+        #expect(code == (number < 254 ? UInt8(number + 1) : nil))
+      }
+      #expect((column[0] == nil) == (count > 254))
+      #expect(column.note([1, 0].span, of: 1000) == (count > 254 ? nil : 1))
+      // The next page is another matter.
+      #expect(column.note([7].span, of: 5000) == 1)
+      #expect(column.size < 16_384 && column.size > 4096)
+    }
+    var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
+    #expect(column.note(Array(repeating: 1, count: 64).span, of: 1) == 1)
+    #expect(column.note(Array(repeating: 1, count: 65).span, of: 2) == nil && column[0] == nil)
+    var small = PropertyColumn(firstPage: 0, sizeLimit: 5000)
+    #expect(small.note([1].span, of: 1) == 1 && small.note([1].span, of: 4096) == nil)
+  }
+
+  @Test(arguments: 1...6)
+  func `columns that are joined know what the one that knew more knew`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var column = PropertyColumn(firstPage: 0, sizeLimit: 1 << 20)
+    for _ in 0..<20 {
+      var copies = [column, column]
+      for _ in 0..<100 {
+        let sequence = UInt64(random.below(20_000))
+        // Of every other page there are too many values.
+        let limit = sequence / 4096 % 2 == 0 ? 200 : 4096
+        let value = [UInt8(sequence % 4096 % UInt64(limit) / 16), UInt8(sequence % 16)]
+        _ = copies[random.below(2)].note(value.span, of: sequence)
+      }
+      for copy in copies { column.add(copy) }
+      for page in 0..<5 {
+        guard let known = column[page] else { continue }
+        for (offset, code) in known.codes.enumerated() where code != ColumnPage.unknown {
+          let limit = page % 2 == 0 ? 200 : 4096
+          let value = [UInt8(offset % limit / 16), UInt8((page * 4096 + offset) % 16)]
+          #expect(known.values[Int(code) - 1] == value, "seed \(seed)")
+        }
+      }
+    }
+  }
+
+  @Test func `what looks at other things than values is asked of documents`() throws {
+    let n = QueryPath(steps: [.key("n")])
+    let one = FilterExpression.test(n, .equal(1))
+    #expect(ColumnFilter(.test(.documentID, .equal("a"))) == nil)
+    #expect(ColumnFilter(.custom("odd") { _ in true }) == nil)
+    #expect(ColumnFilter(.test(n.appending(.reference), .equal(1))) == nil)
+    #expect(ColumnFilter(.anyElement(n, .test(.documentID, .equal("a")))) == nil)
+    #expect(ColumnFilter(.everyElement(n, .not(.custom("odd") { _ in true }))) == nil)
+    #expect(ColumnFilter(.all) == nil && ColumnFilter(.nothing) == nil)
+    let many = (0..<9).map { FilterExpression.test(QueryPath(steps: [.key("\($0)")]), .equal(1)) }
+    #expect(ColumnFilter(.or(many)) == nil)
+    let mixed = try #require(ColumnFilter(.and([one, .test(.documentID, .equal("a"))])))
+    #expect(mixed.paths == [n] && mixed.truth([.refused]) == .refused)
+    #expect(mixed.truth([.accepted]) == .unknown)
+    let either = try #require(ColumnFilter(.or([one, .custom("odd") { _ in true }])))
+    #expect(either.truth([.accepted]) == .accepted && either.truth([.refused]) == .unknown)
+    let not = try #require(ColumnFilter(.not(.and([one, .custom("odd") { _ in true }]))))
+    #expect(not.truth([.refused]) == .accepted && not.truth([.accepted]) == .unknown)
+    for filter in [mixed, either, not] {
+      let answers: [ColumnFilter.Truth] = [.refused, .unknown, .accepted]
+      #expect(filter.truths([answers], count: 3) == answers.map { filter.truth([$0]) })
+    }
   }
 }

@@ -9,12 +9,12 @@ struct FilterColumns {
   /// The ways to what the columns have of a document that was read.
   private let paths: [CompiledPath]
   private var columns: [PropertyColumn]
-  private var pages: [Page] = []
+  private var pages: [PageAnswers] = []
   /// The answers to the questions about one document, which are used again for the next.
   private var answers: [ColumnFilter.Truth]
 
   /// What is known of one page of all columns.
-  private struct Page {
+  private struct PageAnswers {
     /// Of each question, the answers by the codes of values; nil where it was not asked yet.
     var answers: [[ColumnFilter.Truth?]]
     /// Whether the documents of the page were judged together.
@@ -104,7 +104,7 @@ extension FilterColumns {
   private mutating func begin(_ number: Int) {
     guard number >= pages.count else { return }
     let missing = number + 1 - pages.count
-    pages += Array(repeating: Page(questionCount: filter.questions.count), count: missing)
+    pages += Array(repeating: PageAnswers(questionCount: filter.questions.count), count: missing)
   }
 
   /// The answer to a question about the value that has a code in a page.

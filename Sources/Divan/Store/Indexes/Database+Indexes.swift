@@ -37,9 +37,21 @@ extension Database {
       _ = try? removeIndex(named: index.name, number: kept.number)
       throw error
     }
-    // Until then an opening after a crash would have to make it anew. It is no harm if that fails now. The database
-    // may be writing a checkpoint by itself just now, and there is never more than one.
-    try? writeCheckpoint()
+    checkpointSoon()
+  }
+
+  /// Brings a new index into a checkpoint: until then an opening after a crash would have to make it anew.
+  ///
+  /// It is no harm if that fails now. At weaker levels of durability nobody waits for it; then it is done in the background, or
+  /// by closing the database.
+  private func checkpointSoon() {
+    let configuration = store.configuration
+    if configuration.durability != .full, configuration.maintenance == .background {
+      store.maintenance.noteAppended(configuration.checkpointInterval, released: 0, store)
+    } else {
+      // The database may be writing one by itself just now, and there is never more than one.
+      try? writeCheckpoint()
+    }
   }
 
   /// Takes an index away.

@@ -1,0 +1,63 @@
+import Dispatch
+import Divan
+import Foundation
+import Synchronization
+import Testing
+
+/// What is remembered of filters while many threads ask them and others write.
+///
+/// Run under the thread sanitizer by `.ci/run`.
+@Suite(.serialized)
+struct FilterMemoryConcurrencyTests {
+  @Test func `filters that many threads ask count in each version what is in it`() throws {
+    let database = try Database.inMemory()
+    let count = 300
+    try database.write { transaction in
+      for number in 0..<count {
+        try transaction.put(Document(id: "doc-\(number)", ["n": .int(Int64(number % 10))]))
+      }
+    }
+    let end = ContinuousClock.now + .seconds(2)
+    let problems = Mutex<[String]>([])
+    let asked = Atomic(0)
+    let group = DispatchGroup()
+    func run(_ body: @escaping @Sendable () throws -> Void) {
+      DispatchQueue(label: "thread").async(group: group) {
+        do {
+          while ContinuousClock.now < end { try body() }
+        } catch {
+          problems.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    run {
+      try database.write { transaction in
+        for _ in 0..<10 {
+          _ = try transaction.overwrite(
+            "doc-\(Int.random(in: 0..<count))", with: ["n": .int(.random(in: 0..<10))])
+        }
+      }
+    }
+    for _ in 0..<4 {
+      run {
+        let snapshot = try database.snapshot()
+        let limit = Int64.random(in: 0..<10)
+        let query = Query<Document>().filter { $0["n"] < .int(limit) }
+        var plain = 0
+        var documents = snapshot.documents()
+        while let document = try documents.next() {
+          if let n = document["n"]?.intValue, n < limit { plain += 1 }
+        }
+        let found = try (snapshot.count(query), snapshot.ids(query).count)
+        if found != (plain, plain) {
+          problems.withLock { $0.append("\(found) of \(plain) below \(limit)") }
+        }
+        asked.add(1, ordering: .relaxed)
+      }
+    }
+    group.wait()
+    #expect(problems.withLock { $0 } == [])
+    #expect(asked.load(ordering: .relaxed) > 10)
+    #expect(try database.snapshot().count == count)
+  }
+}
