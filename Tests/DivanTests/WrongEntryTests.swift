@@ -103,6 +103,19 @@ struct WrongEntryTests {
     #expect(try !database.check().isSound)
   }
 
+  @Test func `whoever asks all documents is told that the order of changes is wrong`() throws {
+    let database = try store(3)
+    let (first, last) = (try database.entry(of: id(0)), try database.entry(of: id(2)))
+    let all = Query<Document>().filter { $0["n"] >= 0 }
+    #expect(try database.snapshot().count(all) == 3)
+    database.tamper { $0.set(last.locator, forSequence: first.sequence) }
+    for _ in 0..<2 {
+      let error = #expect(throws: DatabaseError.self) { try database.snapshot().count(all) }
+      #expect(error?.code == .damaged)
+      #expect(try database.snapshot().ids(all).count == 3)
+    }
+  }
+
   @Test func `an index that cannot be made because nothing can be read now is made later`() throws {
     let database = try store(3) { $0.reads = .buffered }
     bench.fileSystem.fail(.read, with: .inputOutput, isLasting: true)

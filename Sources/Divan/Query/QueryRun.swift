@@ -242,5 +242,7 @@ extension QueryRun {
   }
 
   /// Notes that a document is deleted that was met in the order of changes.
-  func noteDeleted(_ place: DocumentPlace) { remembered?.note(.deleted, at: place) }
+  func noteDeleted(_ place: DocumentPlace) {
+    if place != .unknown { remembered?.note(.deleted, at: place) }
+  }
 }

@@ -46,7 +46,12 @@ extension ChangedDocumentCursor {
 
   private mutating func read(_ item: IndexEntry) throws(DatabaseError) {
     let sequence = item.withKey { ChangedDocumentCursor.sequence($0) }
-    (place, record) = try view.changedDocument(sequence, at: view.decodeLocator(item))
+    let locator = try view.decodeLocator(item)
+    (place, record) = try view.changedDocument(sequence, at: locator)
+    // Otherwise that document would come twice, and the one whose change this was not at all.
+    guard place.sequence == sequence || place == .unknown else {
+      throw view.damage(at: locator, StoredDocument.isOfOther)
+    }
   }
 
   /// Takes out the record of the present document's winning revision, which nobody else asks for.
@@ -67,7 +72,7 @@ extension StoreView {
     do throws(DatabaseError) {
       let record = try stored(at: locator)
       guard record.sequence == sequence, record.hasTextAsID
-      else { throw damage(at: locator, "another record stands here") }
+      else { throw damage(at: locator, StoredDocument.isOfOther) }
       // Most records are all that there is of their documents.
       guard record.hasDetails else {
         let place = DocumentPlace(
