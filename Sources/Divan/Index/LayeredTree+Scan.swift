@@ -106,11 +106,13 @@ struct LayeredScan {
     return stretch.take()
   }
 
-  /// Passes the next entries of a walk upwards that follow side by side in a leaf, tombstones included, for as long as
-  /// `isPassed` says so of their keys and values; those that stand elsewhere `next()` gives all the same.
+  /// Passes the next entries of a walk upwards that follow side by side in a leaf, for as long as `isPassed` says so of their
+  /// keys and values; those that stand elsewhere `next()` gives all the same.
+  ///
+  /// Tombstones are passed, and nobody is asked.
   @inline(__always)
   mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
-    stretch?.pass(while: isPassed)
+    stretch?.pass { key, value in value.count == 0 || isPassed(key, value) }
   }
 
   /// Takes the leader's next stretch; returns false if there is none before the next key of another

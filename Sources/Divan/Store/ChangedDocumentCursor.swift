@@ -85,10 +85,8 @@ extension StoreView {
     } catch {
       guard error.code == .damaged else { throw error }
       // It need not be the record that counts, and whose it is stands elsewhere, too.
-      guard let (id, entry) = try document(at: locator), !entry.isDeleted else {
-        return (.unknown, nil)
-      }
-      return (entry.place, try winningRecord(of: entry, id))
+      guard let (id, entry) = try document(at: locator) else { return (.unknown, nil) }
+      return (entry.place, entry.isDeleted ? nil : try winningRecord(of: entry, id))
     }
   }
 
@@ -96,7 +94,7 @@ extension StoreView {
   private func document(
     at locator: RecordLocator
   ) throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {
-    var cursor = EntryCursor(self, .all, descending: false)
+    var cursor = EntryCursor(self, .all, descending: false, includesDeleted: true)
     while let (id, entry) = try cursor.next() {
       if entry.locator == locator { return (id, entry) }
     }

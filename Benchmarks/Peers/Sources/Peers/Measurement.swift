@@ -10,7 +10,7 @@ enum Measure: String, CaseIterable, Codable {
   case overwrite, diskOverwriteMaximum, diskOverwriteFinal
   case recordsInsert, recordsLoad, recordsLoadByID
   case indexBuild, indexBuildElements, queryEqual, queryRange, queryElement, queryCount
-  case queryFilterFirst, queryFilter, queryFindFirst, queryFind
+  case queryFilterUnknown, queryFilterFirst, queryFilter, queryFindFirst, queryFind
 }
 
 extension Measure {
@@ -45,10 +45,12 @@ extension Measure {
     case .queryRange: "100 documents in the order of an index, one property each"
     case .queryElement: "100 documents that have an element in an array, one property each"
     case .queryCount: "count of a range of an index, per entry"
-    case .queryFilterFirst: "count of a filter that no index answers, the first time, per document"
+    case .queryFilterUnknown:
+      "count of a filter for properties that no query has looked at yet, per document"
+    case .queryFilterFirst: "count of another filter for the same properties, the first time"
     case .queryFilter: "the same count asked again"
     case .queryFindFirst:
-      "what such a filter finds, one property each, the first time, per document"
+      "what a filter for them finds, one property each, the first time"
     case .queryFind: "the same asked again"
     }
   }
@@ -61,8 +63,8 @@ extension Measure {
     case .queryCount: "ns/entry"
     case .commitMedian, .commit99, .commitThreads: "µs/commit"
     case .recordsInsert, .recordsLoad, .recordsLoadByID: "µs/record"
-    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilterFirst,
-      .queryFilter, .queryFindFirst, .queryFind:
+    case .readValue, .readVerified, .readProperty, .scanID, .scanSequence, .queryFilterUnknown,
+      .queryFilterFirst, .queryFilter, .queryFindFirst, .queryFind:
       "ns/document"
     case .openClean, .openKilled: "ms"
     case .memoryLoaded, .memoryRead: "bytes/document"
@@ -82,7 +84,7 @@ extension Measure {
     case .overwrite, .diskOverwriteMaximum, .diskOverwriteFinal: .overwrite
     case .recordsInsert, .recordsLoad, .recordsLoadByID: .records
     case .indexBuild, .indexBuildElements, .queryEqual, .queryRange, .queryElement, .queryCount,
-      .queryFilterFirst, .queryFilter, .queryFindFirst, .queryFind:
+      .queryFilterUnknown, .queryFilterFirst, .queryFilter, .queryFindFirst, .queryFind:
       .query
     }
   }

@@ -58,9 +58,13 @@ extension FilterColumns {
     }
     let truths = filter.truths(answers, count: RememberedPlace.pageSize)
     var verdicts = truths.map { FilterVerdict($0) }
-    for column in codes {
-      for (offset, code) in column.enumerated() where code == ColumnPage.deleted {
+    for offset in verdicts.indices {
+      let codes = codes.lazy.map { $0[offset] }
+      if codes.contains(ColumnPage.deleted) {
         verdicts[offset] = .deleted
+      } else if codes.allSatisfy({ $0 == ColumnPage.unknown }) {
+        // The filter may accept whatever the values are; but perhaps there is no such document, or not yet.
+        verdicts[offset] = nil
       }
     }
     return verdicts

@@ -61,15 +61,17 @@ extension FilterMemory {
   }
 
   /// What is known of a filter.
+  ///
+  /// Nothing takes more than half of the room, so that what a filter needs does not drive itself out.
   func verdicts(of filter: FilterIdentity) -> FilterVerdicts {
     contents.withLock { $0.get(\.filters, filter) }
-      ?? FilterVerdicts(firstPage: firstPage, sizeLimit: sizeLimit)
+      ?? FilterVerdicts(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
   /// What is known of the values at a path.
   func column(of path: QueryPath) -> PropertyColumn {
     contents.withLock { $0.get(\.columns, path) }
-      ?? PropertyColumn(firstPage: firstPage, sizeLimit: sizeLimit)
+      ?? PropertyColumn(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
   /// Remembers what was found out of a filter, and lets go of what was not asked for longest if there is no room.
