@@ -19,11 +19,12 @@ extension RevisionTree {
     }
 
     var kind: Kind
-    /// Whether a node was added for the path's revision, with what was said of it: then its record is
-    /// to be written.
+    /// Whether the path's revision is a leaf that the tree did not have: then its record is to be
+    /// written.
     ///
-    /// It may have been known before though the kind is not ``Kind/internalNode``: where a longer
-    /// history connects a tree with its beginning. Then no node has the sequence number that was given.
+    /// The revision may have been known before though the kind is not ``Kind/internalNode``: where a
+    /// longer history connects a tree with its beginning. Then no node has the sequence number that was
+    /// given, whether the revision is a leaf or has successors.
     var isNewRevision: Bool
     /// Whether anything is different now.
     ///
@@ -171,15 +172,27 @@ extension RevisionTree {
     var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
     if cut(toDepth: depth, joins: joins > (met == nil ? 1 : 0)) {
       insertion.hasChangedTree = self != before
-      // The node that was added may have been joined with one that was there, and lost its body to it.
       if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
-        insertion.isNewRevision = nodes.contains {
-          $0.revision == newest.revision && $0.sequence == newest.sequence
-        }
+        insertion.isNewRevision = keepsBody(of: newest)
       }
       insertion.released = sequencesReleased(since: before)
     }
     return insertion
+  }
+
+  /// Whether a node that was added is a leaf with its own body after trees were joined.
+  ///
+  /// The node may have been joined with one that was there. If that one is a leaf, its body is the
+  /// older one and is kept. If it has successors, only its ID is of interest, so the body that came
+  /// with the node is forgotten: otherwise an inner revision would be stored as if it were a leaf.
+  private mutating func keepsBody(of added: RevisionNode) -> Bool {
+    let place = nodes.firstIndex {
+      $0.revision == added.revision && $0.sequence == added.sequence
+    }
+    guard let place else { return false }
+    if isLeaf(place) { return true }
+    setBody(isDeleted: false, isForeignEdit: false, sequence: 0, at: place)
+    return false
   }
 
   /// At least how many generations are between the oldest and the newest revision when the path is

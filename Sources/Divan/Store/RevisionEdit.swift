@@ -112,20 +112,48 @@ extension WriteTransaction {
     let newest = try view.newestRecord(of: current, id)
     var tree = try view.tree(of: newest)
     let insertion = try insert(edit, sequence: record.sequence, into: &tree, id)
-    guard insertion.hasChangedTree else { return nil }
+    guard insertion.hasChangedTree else {
+      if case .child = edit.lineage { try checkIsLeaf(edit.revision, of: tree, id) }
+      return nil
+    }
+    var released = insertion.released
     if insertion.isNewRevision {
       try validate(edit, id: id)
       record.details = DocumentDetails(edit)
     } else {
-      // More is known of its history only: the winning revision is written again, with that.
-      let winner = try view.winningRecord(of: current, id)
-      record.takeContent(of: winner)
-      if let index = tree.index(of: winner.revision) {
-        tree.setSequence(record.sequence, at: index)
-      }
+      // Only the history is news. A leaf is written again with it: the one that the history leads to,
+      // so that its record names its parent, or else the winner. What won before may be no leaf now.
+      let arrived = tree.leafIndex(of: edit.revision)
+      let leaf = arrived ?? tree.leaves[0]
+      let old = tree.nodes[leaf].sequence
+      let content = old == newest.sequence ? newest : try view.olderRecord(old, of: id)
+      record.takeContent(of: content)
+      tree.setSequence(record.sequence, at: leaf)
+      released.append(old)
     }
-    try complete(&record, with: &tree, over: newest, current, released: insertion.released)
+    try complete(&record, with: &tree, over: newest, current, released: released)
+    if !insertion.isNewRevision { try checkHistory(of: record) }
     return insertion.isNewRevision
+  }
+
+  /// Throws if an edit made here leads to a revision that is known already and has successors: the
+  /// document went on from there, so storing it would change nothing.
+  private func checkIsLeaf(
+    _ revision: RevisionID, of tree: RevisionTree, _ id: String
+  ) throws(DatabaseError) {
+    guard tree.leafIndex(of: revision) == nil else { return }
+    throw DatabaseError(
+      .conflict, "the same change was made before, as \(revision), and the document changed since",
+      hint: "Read the document again, and make the change to its present revision", documentID: id)
+  }
+
+  /// Throws if a history that came later names a parent from which a revision that was made here cannot
+  /// come, as its ID tells.
+  private func checkHistory(of record: DocumentRecord) throws(DatabaseError) {
+    guard let parent = record.parent, try !record.matchesItsRevision() else { return }
+    throw DatabaseError(
+      .invalidRevisionID, "\(record.revision) was not made from \(parent), as its digest tells",
+      hint: "One of the stores that the history came from has made it up", documentID: record.id)
   }
 
   private func insert(
@@ -163,6 +191,7 @@ extension WriteTransaction {
   /// Says in a record what the document's tree is from now on, and what becomes of the others that
   /// are held.
   ///
+  /// The record's revision must be a leaf of the tree, and have the record's sequence number there.
   /// `released` are records that the tree does not name any more.
   func complete(
     _ record: inout DocumentRecord, with tree: inout RevisionTree, over newest: DocumentRecord,
@@ -171,8 +200,14 @@ extension WriteTransaction {
     var details = record.details ?? DocumentDetails()
     let forgotten = tree.forgetInnerBodies()
     let leaves = tree.leaves
-    guard let winner = leaves.first.map({ tree.nodes[$0] }) else {
-      preconditionFailure("A document that is stored has a leaf")
+    // A record always stands for a leaf. Anything else would lose the leaf whose place it takes.
+    guard let winner = leaves.first.map({ tree.nodes[$0] }),
+      let own = tree.index(ofSequence: record.sequence),
+      tree.nodes[own].revision == record.revision
+    else {
+      throw DatabaseError(
+        .damaged, "the document's revision tree has no leaf for its newest record",
+        documentID: record.id, path: store.path)
     }
     details.keepsSuperseded =
       current.sequence != record.sequence
@@ -190,11 +225,9 @@ extension WriteTransaction {
       : .init(revision: winner.revision, isDeleted: winner.isDeleted, sequence: winner.sequence)
     if tree.isPlainChain {
       record.ancestors = .init(
-        tree.history(of: tree.nodes.count - 1).dropFirst().map(\.revision.digest))
+        tree.history(of: own).dropFirst().map(\.revision.digest))
     } else {
-      if let own = tree.index(ofSequence: record.sequence) {
-        record.ancestors = .init(tree.history(of: own, limit: 2).dropFirst().map(\.revision.digest))
-      }
+      record.ancestors = .init(tree.history(of: own, limit: 2).dropFirst().map(\.revision.digest))
       var writer = ByteWriter(capacity: 24 * tree.nodes.count)
       tree.encode(into: &writer)
       details.tree = writer.sharedCopy
@@ -365,6 +398,12 @@ extension DocumentRecord {
 }
 
 extension RevisionTree {
+  /// The position of a revision if it is a leaf.
+  func leafIndex(of revision: RevisionID) -> Int? {
+    // Of several nodes with one revision, a leaf is preferred.
+    index(of: revision).flatMap { isLeaf($0) ? $0 : nil }
+  }
+
   /// The position of the revision whose body a record holds.
   func index(ofSequence sequence: UInt64) -> Int? {
     nodes.firstIndex { $0.sequence == sequence }

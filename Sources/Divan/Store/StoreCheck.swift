@@ -136,18 +136,52 @@ private struct StoreCheck {
     for sequence in try view.olderSequences(of: id, entry) {
       try check(try view.olderRecord(sequence, of: id))
     }
-    if entry.traits.contains(.tree) {
-      // All leaves are held, and all that the tree can be asked for can be read.
-      for sequence in try view.tree(of: newest).heldSequences where sequence != entry.sequence {
-        _ = try view.olderRecord(sequence, of: id)
-      }
-    }
+    try check(try view.tree(of: newest), of: newest, id, entry)
     let winner = try view.winningRecord(of: entry, id)
     guard winner.revision == entry.revision, winner.isDeleted == entry.isDeleted else {
       throw DatabaseError(
         .damaged, "another revision stands where the winning one should", documentID: id)
     }
     if !winner.isDeleted { try checkIndexes(winner, id) }
+  }
+
+  /// Checks a document's revision tree against the index and against the records that it names.
+  ///
+  /// - The winner of the tree is the one in the index.
+  /// - Exactly the leaves have records, each of the leaf's revision, and the newest record is one.
+  /// - A record that names a parent names that of the tree, unless the tree has forgotten it.
+  private func check(
+    _ tree: RevisionTree, of newest: DocumentRecord, _ id: String, _ entry: DocumentEntry
+  ) throws(DatabaseError) {
+    func damage(_ reason: String) -> DatabaseError {
+      DatabaseError(
+        .damaged, "the document's revision tree: \(reason)", documentID: id, path: view.store.path)
+    }
+    let leaves = tree.leaves
+    guard let winner = leaves.first.map({ tree.nodes[$0] }), winner.revision == entry.revision,
+      winner.isDeleted == entry.isDeleted,
+      winner.sequence == entry.winningSequence ?? entry.sequence
+    else { throw damage("the index has another winner") }
+    guard tree.heldSequences.count == leaves.count else {
+      throw damage("a revision that is no leaf has a record")
+    }
+    guard leaves.contains(where: { tree.nodes[$0].sequence == newest.sequence }) else {
+      throw damage("the newest record is of no leaf")
+    }
+    for index in leaves {
+      let node = tree.nodes[index]
+      guard node.sequence != 0 else { throw damage("the leaf \(node.revision) has no record") }
+      let record =
+        node.sequence == newest.sequence ? newest : try view.olderRecord(node.sequence, of: id)
+      guard record.revision == node.revision, record.isDeleted == node.isDeleted,
+        (record.details?.isForeignEdit ?? false) == node.isForeignEdit
+      else { throw damage("the record of \(node.revision) is of another revision") }
+      if let parent = tree.parent(of: index), let named = record.parent {
+        guard tree.nodes[parent].revision == named else {
+          throw damage("the record of \(node.revision) names another parent")
+        }
+      }
+    }
   }
 
   /// Checks that indexes have what they should of a document.

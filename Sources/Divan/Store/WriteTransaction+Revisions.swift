@@ -13,9 +13,10 @@ extension WriteTransaction {
   ///     are known.
   ///   - isDeleted: whether the revision deletes the document.
   ///   - origin: where it comes from, as ``Change/origin`` tells it.
-  /// - Returns: whether the revision was not known before.
+  /// - Returns: whether the revision was stored. It is not if it is there already, or if others were made
+  ///   from it here; then only its history may be news.
   /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or names
-  ///   another parent for a revision than the one that is known; `conflict` never; the others as
+  ///   another parent for a revision than the one that is known, or than its digest tells; `conflict` never; the others as
   ///   ``put(_:)-(Document)``.
   @discardableResult
   public func insert(

@@ -85,7 +85,9 @@ extension WriteTransaction {
   ///     current one or, in a conflict, one of those; or any that is known, if a conflict is allowed.
   ///   - allowingConflict: whether the revision may have other successors already.
   /// - Returns: the document as it is stored, with its ID, revision and sequence.
-  /// - Throws: as ``put(_:)-(Document)``.
+  /// - Throws: as ``put(_:)-(Document)``; ``DatabaseError/Code/conflict`` also if the same change was made
+  ///   to the same revision before and the document was changed since: the revision that it would make is
+  ///   part of the document's history already.
   @discardableResult
   public func put(_ document: Document, allowingConflict: Bool) throws -> Document {
     try check()

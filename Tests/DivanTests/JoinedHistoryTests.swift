@@ -1,0 +1,178 @@
+import Divan
+import DivanTesting
+import ProofKit
+import Testing
+
+/// Histories that come later than the revisions that they lead to, and join what was known before.
+struct JoinedHistoryTests {
+  private let disk = SimulatedDisk(seed: 22)
+
+  private func revision(_ generation: UInt64, _ digest: String = "a") throws -> RevisionID {
+    try #require(RevisionID(generation: generation, digest: digest))
+  }
+
+  /// The revisions from one generation down to another.
+  private func history(_ from: UInt64, to: UInt64) throws -> [RevisionID] {
+    try (to...from).reversed().map { try revision($0) }
+  }
+
+  private func insert(
+    _ history: [RevisionID], isDeleted: Bool = false, into database: Database
+  ) throws {
+    try database.write {
+      _ = try $0.insert(
+        Document(id: "d", ["n": .int(Int64(history[0].generation))]), history: history,
+        isDeleted: isDeleted)
+    }
+  }
+
+  /// Compares the document with what it should be, also after compaction and reopening.
+  private func expect(
+    leaves: [RevisionID], winningHistory: [RevisionID], _ database: Database
+  ) throws {
+    func compare(_ database: Database) throws {
+      let snapshot = try database.snapshot()
+      #expect(try snapshot.leaves(of: "d").map(\.revision) == leaves)
+      #expect(
+        try snapshot.leaves(of: "d").map { $0["n"]?.intValue }
+          == leaves.map { Int($0.generation) })
+      #expect(try snapshot.revisions(of: "d") == winningHistory)
+      #expect(try snapshot.missing(among: ["d": leaves]).isEmpty)
+      #expect(try database.check().problems.map(\.description) == [])
+    }
+    try compare(database)
+    try database.compact()
+    try compare(database)
+    try database.close()
+    try compare(try Database(at: "/joined.divan", configuration: disk.configuration()))
+  }
+
+  private func open() throws -> Database {
+    try Database(at: "/joined.divan", configuration: disk.configuration())
+  }
+
+  @Test func `a history that joins two pruned trees keeps the newest leaf`() throws {
+    let database = try open()
+    try insert(history(20, to: 1), into: database)
+    try insert(history(40, to: 21), into: database)
+    try insert(history(21, to: 2), into: database)
+    #expect(try database.snapshot().get("d")?.revision == revision(40))
+    // As in CouchDB, histories are cut before trees are joined.
+    try expect(leaves: [revision(40)], winningHistory: history(40, to: 2), database)
+  }
+
+  @Test func `a history that ends the winning leaf leaves the other one to win`() throws {
+    let database = try open()
+    try insert(history(2, to: 1), into: database)
+    try insert(history(4, to: 3), isDeleted: true, into: database)
+    #expect(try database.snapshot().get("d")?.revision == revision(2))
+    try insert(history(4, to: 1), isDeleted: true, into: database)
+    #expect(try database.snapshot().get("d") == nil)
+    try expect(leaves: [revision(4)], winningHistory: history(4, to: 1), database)
+  }
+
+  @Test func `a deletion that came from elsewhere first is one with that made here`() throws {
+    let database = try open()
+    let first = try database.write { try $0.put(Document(id: "d", ["n": 1])) }
+    // What another store makes of the same deletion.
+    let other = try Database.inMemory()
+    let tombstone = try other.write { transaction in
+      _ = try transaction.put(Document(id: "d", ["n": 1]))
+      _ = try transaction.delete(id: "d")
+      return try #require(try transaction.leaves(of: "d")[0].revision)
+    }
+    try database.write {
+      _ = try $0.insert(Document(id: "d"), history: [tombstone], isDeleted: true)
+    }
+    #expect(try database.write { try $0.delete(id: "d") })
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.get("d") == nil)
+    #expect(try snapshot.leaves(of: "d").map(\.revision) == [tombstone])
+    #expect(try snapshot.revisions(of: "d") == [tombstone, first.revision])
+    #expect(try database.check().problems.map(\.description) == [])
+    try database.compact()
+    #expect(try database.snapshot().leaves(of: "d").map(\.revision) == [tombstone])
+    #expect(try database.check().problems.map(\.description) == [])
+  }
+
+  @Test func `an inner revision that comes late is no base of a merge`() throws {
+    // Two stores with the same leaves: one of them got the inner revision 21 with its content.
+    var results: [RevisionID?] = []
+    for isLate in [false, true] {
+      let database = try Database.inMemory()
+      let branch = try [revision(5, "b")] + history(4, to: 1)
+      try insert(history(20, to: 1), into: database)
+      try insert(history(40, to: 21), into: database)
+      try insert(branch, into: database)
+      try insert(history(isLate ? 21 : 40, to: 2), into: database)
+      #expect(
+        try database.snapshot().leaves(of: "d").map(\.revision) == [revision(40), branch[0]])
+      #expect(try database.snapshot().revision(revision(21), of: "d") == nil)
+      let resolved = try database.write { try $0.resolve("d") { _ in .mine } }
+      results.append(resolved?.revision)
+      #expect(try database.check().problems.map(\.description) == [])
+    }
+    #expect(results[0] == results[1])
+  }
+
+  @Test func `a leaf that does not win names its parent when its history comes later`() throws {
+    let database = try open()
+    try insert(history(9, to: 1), into: database)
+    let loser = try revision(5, "b")
+    try insert([loser], into: database)
+    #expect(try database.snapshot().leaves(of: "d")[1].parentRevision == nil)
+    try insert([loser] + history(4, to: 1), into: database)
+    let leaves = try database.snapshot().leaves(of: "d")
+    #expect(try leaves.map(\.revision) == [revision(9), loser])
+    #expect(try leaves[1].parentRevision == revision(4))
+    #expect(try leaves[1]["n"] == 5 && database.snapshot().get("d")?.revision == revision(9))
+    try expect(leaves: [revision(9), loser], winningHistory: history(9, to: 1), database)
+  }
+
+  @Test func `making a change again that was undone since is a conflict, and changes nothing`()
+    throws
+  {
+    let database = try open()
+    let first = try database.write { try $0.put(Document(id: "d", ["n": 1])) }
+    var change = first
+    change["n"] = 2
+    let second = try database.write { try $0.put(change) }
+    // As long as nothing came of it, the same change again is the same revision.
+    let again = try database.write { try $0.put(change, allowingConflict: true) }
+    #expect(again.revision == second.revision)
+    _ = try database.write { try $0.delete(second) }
+    let before = try database.snapshot()
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { try $0.put(change, allowingConflict: true) }
+    }
+    #expect(error?.code == .conflict && error?.documentID == "d")
+    #expect(try database.snapshot().leaves(of: "d") == before.leaves(of: "d"))
+  }
+
+  @Test func `a made-up parent of a revision that was made here is refused`() throws {
+    var configuration = disk.configuration()
+    // At this depth the store forgets from what a revision was made.
+    configuration.revisionDepth = 1
+    let database = try Database(at: "/joined.divan", configuration: configuration)
+    let second = try database.write { transaction in
+      var document = try transaction.put(Document(id: "d", ["n": 1]))
+      document["n"] = 2
+      return try transaction.put(document)
+    }
+    try database.close()
+    let deeper = try open()
+    let revision = try #require(second.revision)
+    let error = #expect(throws: DatabaseError.self) {
+      try insert([revision, self.revision(1, "f00")], into: deeper)
+    }
+    #expect(error?.code == .invalidRevisionID)
+    #expect(try deeper.snapshot().get("d")?["n"] == 2)
+    #expect(try deeper.check().isSound)
+  }
+
+  @Test func `stores that exchange cut histories agree with a plain model`() throws {
+    let run = ProofRun(ReplicaProof.name, budget: .test)
+    try ReplicaProof().gather(run)
+    #expect(run.failures.isEmpty, "\(run.failures.prefix(3).joined(separator: "\n"))")
+  }
+}
