@@ -342,6 +342,6 @@ struct CatalogCheckTests {
       mayHoldOlder: true)
     try database.write { try $0.append(record, id: "b", over: current) }
     #expect(
-      try problems { _ in } == ["another revision stands where the winning one should"])
+      try problems { _ in } == ["the document's revision tree: the index has another winner"])
   }
 }
