@@ -19,7 +19,8 @@ struct FilterMemoryConcurrencyTests {
     }
     let problems = Mutex<[String]>([])
     // Rounds and not seconds: on a busy machine two seconds are a few rounds.
-    let (asked, written) = (Atomic(0), Atomic(0))
+    let asked = Atomic(0)
+    let written = Atomic(0)
     let stopped = Atomic(false)
     let group = DispatchGroup()
     func run(_ body: @escaping @Sendable () throws -> Void) {
