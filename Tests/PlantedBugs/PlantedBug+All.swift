@@ -64,7 +64,6 @@ enum Place {
   static let viewIndex = viewing + "ViewIndex.swift"
   static let viewContents = viewing + "ViewContents.swift"
   static let treePruning = document + "RevisionTree+Pruning.swift"
-  static let treeInsertion = document + "RevisionTree+Insertion.swift"
   static let view = store + "StoreView.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"
   static let indexMaking = store + "Indexes/Database+Indexes.swift"
