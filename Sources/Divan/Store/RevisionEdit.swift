@@ -200,7 +200,7 @@ extension WriteTransaction {
     var details = record.details ?? DocumentDetails()
     let forgotten = tree.forgetInnerBodies()
     let leaves = tree.leaves
-    // A record always stands for a leaf. Anything else would lose the leaf whose place it takes.
+    // A record always holds a leaf. Anything else would lose the leaf whose place it takes.
     guard let winner = leaves.first.map({ tree.nodes[$0] }),
       let own = tree.index(ofSequence: record.sequence),
       tree.nodes[own].revision == record.revision
