@@ -1,4 +1,16 @@
+internal import DivanLog
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// What went wrong, where, and what can be done.
+///
+/// Its texts stand safely on one line of a log or a terminal, whatever IDs and names hold: control characters, line
+/// ends and marks of direction are spelled out (`\u{1b}`). ``documentID``, ``propertyPath`` and ``path`` are as
+/// they were given.
 ///
 /// Every error that Divan itself throws is one of these. Catch by code:
 /// `catch let error as DatabaseError where error.code == .conflict`. New codes may come with new
@@ -36,8 +48,8 @@ public struct DatabaseError: Error, Sendable {
     propertyPath: String? = nil
   ) {
     self.code = code
-    self.message = message
-    self.hint = hint
+    self.message = printable(message)
+    self.hint = hint.map { printable($0) }
     self.documentID = documentID
     self.path = path
     self.offset = offset
@@ -141,14 +153,33 @@ extension DatabaseError.Code {
 extension DatabaseError: CustomStringConvertible {
   /// The code, what happened, where, and what to do.
   public var description: String {
-    var text = "\(code): \(message)"
+    printable("\(code): \(whatAndWhere)\(hint.map { ". \($0)" } ?? "")")
+  }
+
+  private var whatAndWhere: String {
+    var text = message
     if let documentID { text += "; document \(documentID)" }
     if let path { text += "; \(path)" }
     if let line { text += "; line \(line)" }
     if let column { text += ", column \(column)" }
     if let offset { text += " at byte \(offset)" }
     if let underlying { text += "; cause: \(underlying)" }
-    if let hint { text += ". \(hint)" }
     return text
   }
+}
+
+extension DatabaseError: LocalizedError {
+  /// What happened, and where; it is what `localizedDescription` says.
+  ///
+  /// It is in English.
+  public var errorDescription: String? {
+    let text = printable(whatAndWhere)
+    return text.prefix(1).uppercased() + text.dropFirst()
+  }
+
+  /// What happened, or what a validation says.
+  public var failureReason: String? { refusal?.errorDescription ?? message }
+
+  /// ``hint``.
+  public var recoverySuggestion: String? { hint.map { printable($0) } }
 }

@@ -1,3 +1,11 @@
+internal import DivanLog
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Why a validation does not let a revision be stored.
 ///
 /// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. Whoever wanted to
@@ -19,6 +27,11 @@ public struct ValidationRefusal: Error, Sendable, Equatable {
 extension ValidationRefusal: CustomStringConvertible {
   /// The reason, and the names of the properties.
   public var description: String {
-    keys.isEmpty ? reason : "\(reason) (\(keys.joined(separator: ", ")))"
+    printable(keys.isEmpty ? reason : "\(reason) (\(keys.joined(separator: ", ")))")
   }
+}
+
+extension ValidationRefusal: LocalizedError {
+  /// The same as ``description``.
+  public var errorDescription: String? { description }
 }

@@ -1,3 +1,11 @@
+internal import DivanLog
+
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Gathers what is wrong with a model that is to be saved: see ``Model/validate(_:)``.
 public struct ModelValidation {
   private let model: Model
@@ -45,7 +53,7 @@ public struct InvalidModelsError: Error, Sendable, CustomStringConvertible {
 
     /// The class, the property and what is wrong.
     public var description: String {
-      "\(className)\(property.map { ".\($0)" } ?? "") (\(documentID)): \(message)"
+      printable("\(className)\(property.map { ".\($0)" } ?? "") (\(documentID)): \(message)")
     }
   }
 
@@ -54,6 +62,11 @@ public struct InvalidModelsError: Error, Sendable, CustomStringConvertible {
 
   /// Everything that is wrong, in one line.
   public var description: String { failures.map(\.description).joined(separator: "; ") }
+}
+
+extension InvalidModelsError: LocalizedError {
+  /// The same as ``description``.
+  public var errorDescription: String? { description }
 }
 
 extension DatabaseError.Code {

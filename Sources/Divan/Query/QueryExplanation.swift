@@ -1,3 +1,5 @@
+internal import DivanLog
+
 /// What was done to answer a query, and what was expected.
 public struct QueryExplanation: Sendable, CustomStringConvertible {
   /// Where candidates came from, in words: every document, indexes, or IDs.
@@ -38,7 +40,7 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
     lines.append(
       "Looked at \(rows) rows\(remembered), read \(entriesRead) entries of indexes and "
         + "\(documentsRead) documents; \(results) results")
-    return lines.joined(separator: "\n")
+    return lines.map { printable($0) }.joined(separator: "\n")
   }
 }
 

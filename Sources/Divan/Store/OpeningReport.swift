@@ -1,3 +1,5 @@
+internal import DivanLog
+
 /// What opening a store found, and what it did about it.
 public struct OpeningReport: Sendable {
   /// How the log was found to end.
@@ -46,6 +48,6 @@ extension OpeningReport: CustomStringConvertible {
     }
     for error in damage { text += " Damage: \(error)." }
     for note in notes { text += " \(note)." }
-    return text
+    return printable(text)
   }
 }

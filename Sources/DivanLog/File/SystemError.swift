@@ -20,5 +20,7 @@ package struct SystemError: Error, Equatable, Sendable {
 }
 
 extension SystemError: CustomStringConvertible {
-  package var description: String { "\(call) \(path): \(code) (errno \(code.rawValue))" }
+  package var description: String {
+    printable("\(call) \(path): \(code) (errno \(code.rawValue))")
+  }
 }

@@ -30,5 +30,5 @@ package struct Damage: Error, Equatable, Sendable, CustomStringConvertible {
     self.reason = reason
   }
 
-  package var description: String { "\(path) at byte \(offset): \(reason)" }
+  package var description: String { printable("\(path) at byte \(offset): \(reason)") }
 }

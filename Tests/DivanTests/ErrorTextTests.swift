@@ -1,0 +1,99 @@
+import Divan
+import DivanLog
+import Foundation
+import Testing
+
+/// What errors say to people.
+struct ErrorTextTests {
+  static let hostile = "a\u{1B}[2J\nb\u{202E}c\u{2028}d\u{85}\u{2066}\u{7F}"
+  static let safe =
+    "a\\u{1b}[2J\\u{a}b\\u{202e}c\\u{2028}d\\u{85}\\u{2066}\\u{7f}"
+
+  @Test
+  func `control characters, line ends and marks of direction are spelled out, and nothing else`() {
+    #expect(printable(Self.hostile) == Self.safe)
+    #expect(printable(Self.safe) == Self.safe)
+    for text in ["", "plain", "Amélie", "漢字", "שלום", "👩‍👩‍👧", "می‌خواهم", "\\u{", "\"'`"] {
+      #expect(printable(text) == text)
+    }
+    for scalar in ["\u{0}", "\u{9}", "\r\n", "\u{200E}", "\u{61C}", "\u{FEFF}", "\u{206F}"] {
+      #expect(printable(scalar).hasPrefix("\\u{"), "\(scalar.debugDescription)")
+    }
+  }
+
+  @Test func `an error's texts stand on one line, whatever they are about`() throws {
+    var error = DatabaseError(
+      .notFound, "there is no index \(Self.hostile)", hint: "make \(Self.hostile)",
+      documentID: Self.hostile, path: "/\(Self.hostile)",
+      underlying: InvalidNameError(name: Self.hostile))
+    error.hint = Self.hostile
+    #expect(error.message == "there is no index \(Self.safe)")
+    // What it is about stays what it is.
+    #expect(error.documentID == Self.hostile)
+    let texts = [
+      error.description, error.message, error.localizedDescription, error.recoverySuggestion,
+      error.failureReason,
+    ]
+    for text in texts {
+      let text = try #require(text)
+      #expect(printable(text) == text)
+    }
+    #expect(error.description.contains("document \(Self.safe); /\(Self.safe); cause: "))
+    #expect(
+      printable(ValidationRefusal(Self.hostile, keys: ["\n"]).description).contains("(\\u{a})"))
+  }
+
+  private struct InvalidNameError: Error, CustomStringConvertible {
+    let name: String
+    var description: String { name }
+  }
+
+  @Test func `errors of a database with such IDs can be written to a log`() throws {
+    let database = try Database.inMemory()
+    let id = Self.hostile
+    try database.write { try $0.put(Document(id: id)) }
+    var errors: [any Error] = []
+    func collect(_ body: () throws -> Void) {
+      do { try body() } catch { errors.append(error) }
+    }
+    collect { try database.write { _ = try $0.put(Document(id: id)) } }
+    collect { try database.write { _ = try $0.put(Document(id: "_\(id)")) } }
+    collect { try database.write { _ = try $0.put(Document(id: "x", ["_\(id)": 1])) } }
+    collect { _ = try database.snapshot(named: id) }
+    collect {
+      try database.addIndex(DocumentIndex(id + String(repeating: "x", count: 300), on: "a"))
+    }
+    collect { _ = try RevisionID(parsing: id) }
+    collect { _ = try Database(at: "/nowhere\(id)/x") }
+    #expect(errors.count == 7, "\(errors)")
+    for error in errors {
+      let text = "\(error)"
+      #expect(printable(text) == text, "\(text.debugDescription)")
+      #expect(printable(error.localizedDescription) == error.localizedDescription)
+    }
+  }
+
+  /// It said that the operation could not be completed.
+  @Test func `the localized description is what happened, and where`() throws {
+    let error: any Error = DatabaseError(
+      .conflict, "the document was changed meanwhile", hint: "Read it again", documentID: "film")
+    #expect(error.localizedDescription == "The document was changed meanwhile; document film")
+    let localized = try #require(error as? any LocalizedError)
+    #expect(localized.failureReason == "the document was changed meanwhile")
+    #expect(localized.recoverySuggestion == "Read it again")
+    let refusal: any Error = ValidationRefusal("no title", keys: ["title"])
+    #expect(refusal.localizedDescription == "no title (title)")
+  }
+
+  @Test func `the localized description of a refusal is the reason that was given`() throws {
+    let database = try Database.inMemory()
+    database.setValidation(named: "titles") { try $0.refuse("no title", keys: ["title"]) }
+    do {
+      try database.write { _ = try $0.put(Document(id: "film")) }
+      Issue.record("it was stored")
+    } catch {
+      #expect(error.localizedDescription.contains("no title"))
+      #expect((error as? any LocalizedError)?.failureReason == "no title (title)")
+    }
+  }
+}
