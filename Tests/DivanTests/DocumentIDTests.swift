@@ -43,6 +43,24 @@ struct DocumentIDTests {
     #expect(DocumentIDGenerator.timeOrdered.next() != DocumentIDGenerator.timeOrdered.next())
   }
 
+  /// Each began with a hyphen, which the command lines of tools take for an option.
+  @Test func `new IDs begin with no hyphen and no underscore, whatever the clock says, and ascend`()
+    throws
+  {
+    var last = ""
+    for first in 0..<64 as Range<UInt64> {
+      let generator = DocumentIDGenerator.timeOrdered(
+        millisecondsSince1970: { first << 42 }, random: { 0 })
+      let id = generator.next()
+      try DocumentID.validate(id)
+      #expect(!id.hasPrefix("-"))
+      #expect(last.utf8.lexicographicallyPrecedes(id.utf8))
+      last = id
+    }
+    #expect(DocumentIDGenerator.timeOrdered.next().first?.isASCII == true)
+    #expect(DocumentIDGenerator.timeOrdered.next().first?.isNumber == true)
+  }
+
   @Test func `the largest random bits carry over`() {
     let generator = DocumentIDGenerator.timeOrdered(
       millisecondsSince1970: { 5 }, random: { UInt64.max })

@@ -33,8 +33,9 @@ extension DocumentIDGenerator {
   /// An ID has 120 bits: 48 of milliseconds since 1970, eight zeros and 64 random bits. Within the
   /// same millisecond, or when the clock steps back, an ID is the one before plus a random step of up
   /// to 2^32. So the IDs of one generator strictly ascend by their bytes, and are hard to guess. The
-  /// alphabet is `-0…9A…Z_a…z`, in the order of its bytes; as the time begins with zero bits for the
-  /// next four thousand years, no ID begins with an underscore.
+  /// alphabet is `-0…9A…Z_a…z`, in the order of its bytes; that of the first character is `0…9A…Za…z{|`,
+  /// so that no ID begins with an underscore, which is reserved, or with a hyphen, which command lines take
+  /// for an option. The first one stays `0` until the year 2109.
   public static func timeOrdered(
     millisecondsSince1970: @escaping @Sendable () -> UInt64,
     random: @escaping @Sendable () -> UInt64
@@ -76,7 +77,8 @@ private struct TimeOrderedID {
     bytes.reserveCapacity(20)
     for word in [high, low] {
       for shift in stride(from: UInt64(54), through: 0, by: -6) {
-        bytes.append(TimeOrderedID.alphabet[Int(word >> shift & 0x3F)])
+        let alphabet = bytes.isEmpty ? TimeOrderedID.firstAlphabet : TimeOrderedID.alphabet
+        bytes.append(alphabet[Int(word >> shift & 0x3F)])
       }
     }
     return String(decoding: bytes, as: UTF8.self)
@@ -84,4 +86,6 @@ private struct TimeOrderedID {
 
   private static let alphabet = Array(
     "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz".utf8)
+  private static let firstAlphabet = Array(
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz{|".utf8)
 }
