@@ -1,9 +1,11 @@
 /// What the command line asks for.
 struct Options {
   /// Documents of the store.
-  var count = 100_000
+  var count = 20_000
   /// Samples of each workload.
   var repetitions = 3
+  /// For how many seconds samples may be taken; as long as they take if this is nil.
+  var secondLimit: Double?
   /// Names, or beginnings of names, of the workloads to run; all if empty.
   var only: [String] = []
   /// Where stores are made.
@@ -21,11 +23,16 @@ struct Options {
 
   /// What `--help` prints.
   static let usage = """
-    Benchmarks: what Divan's work costs. Use a release build on a quiet machine.
+    Benchmarks: what Divan's work costs. A build for debugging makes a release build and runs that.
+    Use it on a quiet machine.
 
-      --count N        documents of the store (100000; a million takes some minutes)
+    Without options it ends within two minutes: where a machine is slow, it takes fewer samples.
+
+      --count N        documents of the store (20000; a million takes half an hour)
       --repeat R       samples of each workload (3)
       --only A,B       workloads whose names begin so
+      --seconds S      ends after about so many (110, if neither of the above is given; else as
+                       long as it takes): takes fewer samples, and in the end none
       --list           names the workloads
       --directory DIR  where stores are made and removed again (the temporary directory)
       --json FILE      writes every sample to FILE
@@ -36,6 +43,7 @@ struct Options {
   /// Reads the arguments behind the program's name.
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
+    var isLimited = true
     while let name = rest.popFirst() {
       switch name {
       case "--list": isList = true
@@ -45,8 +53,10 @@ struct Options {
           throw BenchmarkError("\(name): unknown, or a value is missing; see --help")
         }
         try set(name, value)
+        if ["--count", "--repeat", "--only", "--seconds"].contains(name) { isLimited = false }
       }
     }
+    if isLimited { secondLimit = 110 }
   }
 
   private mutating func set(_ name: String, _ value: String) throws {
@@ -54,6 +64,7 @@ struct Options {
     // Every workload can do with a hundred documents.
     case "--count": count = max(100, try Self.number(name, value))
     case "--repeat": repetitions = try Self.number(name, value)
+    case "--seconds": secondLimit = Double(try Self.number(name, value))
     case "--only": only = value.split(separator: ",").map(String.init)
     case "--directory": directory = value
     case "--json": json = value

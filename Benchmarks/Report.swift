@@ -9,18 +9,19 @@ enum Report {
   /// One line for each figure.
   static func line(_ figure: Figure) -> String {
     let spread = figure.spread.map { "±\(shortText($0 * 100)) %" } ?? ""
-    return padded(figure.name, 18) + padded(left: shortText(figure.median), 10) + " "
+    return padded(figure.name, nameWidth) + padded(left: shortText(figure.median), 10) + " "
       + padded(figure.unit.rawValue, 15) + padded(spread, 11) + figure.title
   }
 
   /// One line for a workload that is only named.
   static func line(_ workload: Workload) -> String {
-    padded(workload.name, 18) + padded(workload.unit.rawValue, 15) + workload.title
+    padded(workload.name, nameWidth) + padded(workload.unit.rawValue, 15) + workload.title
   }
 
   /// What stands above the lines.
   static func heading(_ options: Options) -> String {
-    "\(options.count) documents, \(options.repetitions) samples each: "
+    "\(options.count) documents, "
+      + (options.secondLimit == nil ? "" : "up to ") + "\(options.repetitions) samples each: "
       + "median, and half the distance between the quartiles\n"
   }
 
@@ -35,6 +36,9 @@ enum Report {
     let run = Run(count: options.count, figures: figures)
     try encoder.encode(run).write(to: URL(filePath: path))
   }
+
+  /// As wide as the longest name, and two spaces, so that no column runs into the next one.
+  private static let nameWidth = (Workload.all.map(\.name.count).max() ?? 0) + 2
 
   private static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))

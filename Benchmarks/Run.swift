@@ -34,11 +34,22 @@ struct Run {
     print(Report.heading(options))
     var figures: [Figure] = []
     var hasFailed = false
-    for workload in workloads {
+    let clock = ContinuousClock()
+    let start = clock.now
+    for (index, workload) in workloads.enumerated() {
+      let elapsed = seconds(since: start, clock)
+      if let limit = options.secondLimit, elapsed > limit {
+        print(
+          "\(workload.name): left out, since the time is up; --only \(workload.name) measures it")
+        continue
+      }
+      // Every workload gets its first sample; more of them only while there is time for those that follow.
+      let share = Double(index + 1) / Double(workloads.count)
+      let deadline = options.secondLimit.map { max($0 * 0.6 * share - elapsed, 0) }
       do {
         let figure = Figure(
           name: workload.name, title: workload.title, unit: workload.unit,
-          samples: try samples(of: workload))
+          samples: try samples(of: workload, within: deadline))
         figures.append(figure)
         print(Report.line(figure))
         if let limit = workload.limit, let worst = figure.samples.max(), worst > limit {
@@ -53,9 +64,18 @@ struct Run {
     return (figures, hasFailed)
   }
 
-  private func samples(of workload: Workload) throws -> [Double] {
+  private func seconds(since start: ContinuousClock.Instant, _ clock: ContinuousClock) -> Double {
+    let elapsed = start.duration(to: clock.now).components
+    return Double(elapsed.seconds) + Double(elapsed.attoseconds) * 1e-18
+  }
+
+  /// Takes samples; after `deadline` seconds none is begun but the first.
+  private func samples(of workload: Workload, within deadline: Double?) throws -> [Double] {
+    let clock = ContinuousClock()
+    let start = clock.now
     var samples: [Double] = []
     for repetition in (workload.warmsUp ? -1 : 0)..<options.repetitions {
+      if let deadline, !samples.isEmpty, seconds(since: start, clock) > deadline { break }
       var bench = bench
       bench.repetition = repetition
       try workload.prepare(bench)

@@ -11,6 +11,8 @@ do {
     for workload in Workload.all {
       print(Report.line(workload))
     }
+  } else if !ReleaseBuild.isThis {
+    exit(try ReleaseBuild.run(Array(CommandLine.arguments.dropFirst())))
   } else {
     let (figures, hasFailed) = try Run(options).measure()
     if let path = options.json { try Report.writeJSON(figures, options, to: path) }

@@ -1,0 +1,93 @@
+// Processes are in the large Foundation only.
+import Foundation
+
+/// The release build of this program: figures of any other build are worth nothing.
+enum ReleaseBuild {
+  /// Whether this is one.
+  ///
+  /// Assertions are evaluated in builds without optimisation only.
+  static let isThis: Bool = {
+    var isOptimised = true
+    assert(
+      {
+        isOptimised = false
+        return true
+      }())
+    return isOptimised
+  }()
+
+  /// Builds the program in release and runs it with the same arguments; says so on standard error.
+  ///
+  /// Standard input, output and error are the new process's, too.
+  ///
+  /// - Returns: the status with which it ended, or as a shell has it 128 and the number of the signal
+  ///   that ended it.
+  static func run(_ arguments: [String]) throws -> Int32 {
+    let command = ["swift", "run", "-c", "release", "Benchmarks"] + arguments
+    let shown = command.map(quoted).joined(separator: " ")
+    guard let package else {
+      throw BenchmarkError(
+        "this is a build for debugging, whose figures mean nothing, and its package is not to be found. "
+          + "Type in the package's directory: \(shown)")
+    }
+    guard let swift else {
+      throw BenchmarkError(
+        "this is a build for debugging, whose figures mean nothing, and there is no `swift` in PATH. "
+          + "Type in \(package): \(shown)")
+    }
+    FileHandle.standardError.write(
+      Data("Benchmarks: built for debugging; running a release build: \(shown)\n".utf8))
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: swift)
+    // Paths among the arguments are relative to where this process is, so the new one stays there.
+    process.arguments =
+      ["run", "--package-path", package, "-c", "release", "Benchmarks"] + arguments
+    try process.run()
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal
+      ? 128 + process.terminationStatus : process.terminationStatus
+  }
+
+  /// The directory of the package that this program was built from: around the program, or else
+  /// where its source was.
+  private static var package: String? {
+    var directory = Bundle.main.executableURL?.resolvingSymlinksInPath()
+      .deletingLastPathComponent()
+    while let candidate = directory, candidate.pathComponents.count > 1 {
+      if isPackage(candidate) { return candidate.path }
+      directory = candidate.deletingLastPathComponent()
+    }
+    let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent()
+    return isPackage(source) ? source.path : nil
+  }
+
+  private static func isPackage(_ directory: URL) -> Bool {
+    ["Package.swift", "Benchmarks/ReleaseBuild.swift"].allSatisfy {
+      FileManager.default.fileExists(atPath: directory.appendingPathComponent($0).path)
+    }
+  }
+
+  /// Where `swift` is, by PATH.
+  private static var swift: String? {
+    (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+      .map { "\($0)/swift" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+
+  /// An argument as a shell takes it.
+  private static func quoted(_ argument: String) -> String {
+    let isPlain =
+      !argument.isEmpty
+      && argument.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"):
+          true
+        default: "-_./,=:".utf8.contains(byte)
+        }
+      }
+    return isPlain
+      ? argument : "'" + argument.replacingOccurrences(of: "'", with: "'\\''") + "'"
+  }
+}
