@@ -15,7 +15,7 @@ extension LogDump {
     let snapshot = try database.snapshot()
     let revisions = try snapshot.revisions(of: id)
     guard !revisions.isEmpty, let document = try snapshot.get(id) ?? snapshot.tombstone(id) else {
-      throw UsageError(reason: "there is no document `\(printable(id))`, and there never was one")
+      throw UsageError(reason: "there is no document `\(id)`, and there never was one")
     }
     var leaves = [document]
     var isDamaged = !database.openingReport.damage.isEmpty
@@ -70,7 +70,7 @@ extension LogDump {
           + "\(attachment.generation), \(attachment.digest ?? "")")
     }
     if let expiry { try output.line("Expires   \(timestamp(expiry))") }
-    try output.line(document.json)
+    try output.line(printable(document.json))
   }
 
   /// A leaf that does not win.
@@ -137,7 +137,7 @@ extension LogDump {
       options, fields,
       "  \(printable("\(found.revision)"))\(found.isDeleted ? ", deleted" : "")  commit "
         + "\(entry.commit)  \(timestamp(entry.time))  \(segment.file.name) at byte "
-        + "\(entry.locator.offset)\n    \(json)"
+        + "\(entry.locator.offset)\n    \(printable(json))"
         + (changes ?? []).map { "\n    \($0.text)" }.joined())
   }
 }

@@ -31,8 +31,10 @@ extension ExitStatus {
     }
   }
 
-  /// Says what an error means, in one sentence.
-  static func explain(_ error: any Error) -> String {
+  /// Says what an error means, in one sentence that stands safely on a terminal.
+  static func explain(_ error: any Error) -> String { printable(text(of: error)) }
+
+  private static func text(of error: any Error) -> String {
     switch error {
     case LogError.system(let error):
       "the system refused `\(error.call)` on \(error.path): \(error.code)"

@@ -17,7 +17,12 @@ extension LogDump {
       status = .damage
       try self.problems.line(printable("\(damage)"))
     }
-    while let piece = try lines.next() { try output.bytes(piece) }
+    var size = 0
+    while let piece = try lines.next() {
+      try output.bytes(piece)
+      size += piece.count
+      progress.step("Exporting: \(size >> 20) MiB")
+    }
     return status
   }
 }

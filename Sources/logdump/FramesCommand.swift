@@ -7,23 +7,38 @@ extension LogDump {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var status = ExitStatus.sound
     var isFound = false
+    var total = FrameTotal()
     for numbers in log.files.segmentRanges {
       let name = FileName.segment(numbers)
       if let wanted = options.argument {
         guard wanted == "\(name)" || UInt64(wanted).map(numbers.contains) == true else { continue }
       }
+      if !isFound {
+        try sayToPeople(options, "      Offset       Size  Kind        Commit and place in it")
+      }
       isFound = true
-      let found = try frames(of: numbers, log, options)
+      let found = try frames(of: numbers, log, &total, options)
       if found.severity > status.severity { status = found }
     }
     guard isFound || options.argument == nil else {
       throw UsageError(reason: "there is no segment \(options.argument ?? "")")
     }
+    try sayToPeople(
+      options,
+      "Total of \(total.frameCount) frames, \(total.size) bytes"
+        + (total.gapSize > 0 ? ", and \(total.gapSize) bytes that are no frame" : ""))
     return status.severity > log.status.severity ? status : log.status
   }
 
+  private struct FrameTotal {
+    var frameCount = 0
+    var size = 0
+    var gapSize = 0
+  }
+
   private func frames(
-    of numbers: ClosedRange<UInt64>, _ log: OpenedLog, _ options: Options
+    of numbers: ClosedRange<UInt64>, _ log: OpenedLog, _ total: inout FrameTotal,
+    _ options: Options
   ) throws -> ExitStatus {
     let name = FileName.segment(numbers)
     if !options.isJSON { try output.line("\(name)") }
@@ -34,7 +49,7 @@ extension LogDump {
       guard let damage = Damage(of: error) else { throw error }
       try say(
         options, [("file", .text("\(name)")), ("problem", .text(damage.reason))],
-        "  unreadable: \(damage.reason)")
+        "  unreadable: \(printable(damage.reason))")
       return .damage
     }
     let size = try file.size()
@@ -50,10 +65,13 @@ extension LogDump {
       case .frame(let header, let offset, _, let isSound):
         let isPastEnd = used.map { UInt64(offset) >= $0.end.offset } ?? false
         if !isSound, !isPastEnd { status = .damage }
+        total.frameCount += 1
+        total.size += header.frameSize
         try sayFrame(header, offset, name, isSound: isSound, isPastEnd: isPastEnd, options)
       case .gap(let range, let reason):
         let isPastEnd = used.map { UInt64(range.lowerBound) >= $0.end.offset } ?? false
         if !isPastEnd { status = .damage }
+        total.gapSize += range.count
         try say(
           options,
           [

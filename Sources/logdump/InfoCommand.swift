@@ -20,7 +20,7 @@ extension LogDump {
     add("segments", "Segments", .number(log.segments.count), "\(log.segments.count)")
     let checkpoints = log.files.checkpointNumbers
     add("checkpoints", "Checkpoints", .number(checkpoints.count), "\(checkpoints.count)")
-    let count = try log.documentCount()
+    let count = try documentCount(of: log, options)
     add("documents", "Documents", .number(count), "\(count)")
     let commit = log.last?.end.commit ?? 0
     add("commit", "Last commit", .number(commit), "\(commit)")
@@ -41,9 +41,20 @@ extension LogDump {
     return status
   }
 
+  /// Documents that are not deleted: as the log says, or where that is damaged, as the store has them when it is opened.
+  private func documentCount(of log: OpenedLog, _ options: Options) throws -> UInt64 {
+    if !log.damage.isEmpty, let database = try? openDatabase(options),
+      let count = try? database.statistics.documentCount
+    {
+      return UInt64(count)
+    }
+    return try log.documentCount()
+  }
+
   /// The files, with the parts of the log that they hold.
   func list(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
+    try sayToPeople(options, column("File", 32) + "         Size  What it is")
     for numbers in log.files.segmentRanges { try listSegment(numbers, log, options) }
     for number in log.files.checkpointNumbers { try listCheckpoint(number, log, options) }
     for name in log.files.views { try listView(name, log, options) }
@@ -64,7 +75,21 @@ extension LogDump {
         options, [("file", .text(name)), ("kind", .text("foreign"))],
         "\(column(printable(name), 32))   no file of a store")
     }
+    let size = try totalSize(of: log)
+    try sayToPeople(
+      options,
+      column("Total of \(log.files.count + log.foreign.count)", 32) + " " + column(size, 12))
     return log.status
+  }
+
+  /// Bytes of the files in the store's directory itself.
+  private func totalSize(of log: OpenedLog) throws -> Int {
+    var size = 0
+    for name in log.files {
+      let status = try fileSystem.status(log.directory.path(of: name))
+      if status.kind == .file { size += status.size }
+    }
+    return size
   }
 
   private func listSegment(
@@ -101,7 +126,7 @@ extension LogDump {
     } catch {
       guard let damage = Damage(of: error) else { throw error }
       fields.append(("problem", .text(damage.reason)))
-      text += ": \(damage.reason)"
+      text += ": \(printable(damage.reason))"
     }
     try say(options, fields, text)
   }
@@ -120,6 +145,9 @@ extension LogDump {
       if let found = try InspectedCheckpoint(number, among: log.files, in: log.directory) {
         fields += [("use", .text("usable")), ("through", .number(found.end.commit))]
         text += ", through commit \(found.end.commit)"
+      } else if let newest = log.checkpoint, newest.checkpointsInUse.contains(number) {
+        fields.append(("use", .text("needed by checkpoint \(newest.number)")))
+        text += ", which checkpoint \(newest.number) needs"
       } else {
         fields.append(("use", .text("rests on files that are gone")))
         text += ", rests on files that are gone"
@@ -127,7 +155,7 @@ extension LogDump {
     } catch {
       guard let damage = Damage(of: error) else { throw error }
       fields.append(("problem", .text(damage.reason)))
-      text += damage.reason
+      text += printable(damage.reason)
     }
     try say(options, fields, text)
   }
@@ -150,7 +178,7 @@ extension LogDump {
     } catch {
       guard let damage = Damage(of: error) else { throw error }
       fields.append(("problem", .text(damage.reason)))
-      text += damage.reason
+      text += printable(damage.reason)
     }
     try say(options, fields, text)
   }
@@ -158,9 +186,11 @@ extension LogDump {
   /// Every content that attachments have, with the documents that refer to it.
   func attachments(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
-    var index = InspectedIndex()
-    for segment in log.segments { try index.add(segment) }
+    let index = try index(of: log)
     let found = try index.attachments()
+    if !found.isEmpty {
+      try sayToPeople(options, column("Digest", 64) + "        Length  Where Documents")
+    }
     for each in found {
       let ids = each.documentIDs.map { printable($0) }.joined(separator: "  ")
       try say(
@@ -172,7 +202,11 @@ extension LogDump {
         "\(each.digest)\(column(UInt64(each.length), 14))  \(each.isFile ? "file" : "log ")  "
           + (ids.isEmpty ? "nothing refers to it any more" : ids))
     }
-    if found.isEmpty, !options.isJSON { try output.line("No attachments.") }
+    let length = found.reduce(0) { $0 + $1.length }
+    try sayToPeople(
+      options,
+      found.isEmpty
+        ? "No attachments." : column("Total of \(found.count)", 64) + column(length, 14))
     for damage in index.damage { try problems.line("damage: \(printable(damage.description))") }
     return index.damage.isEmpty ? log.status : .damage
   }
@@ -181,17 +215,21 @@ extension LogDump {
   /// leaves pin.
   func statistics(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
-    var index = InspectedIndex()
-    for segment in log.segments { try index.add(segment) }
+    let index = try index(of: log)
     if !options.isJSON {
       try output.line(
         column("Segment", 32) + "         Size      Records         Live         Dead       Pinned")
     }
     let held = index.heldSizes()
+    var totals: (size: Int, records: UInt64, dead: UInt64, pinned: UInt64) = (0, 0, 0, 0)
     for segment in log.segments {
       let size = try segment.file.size()
       let pinned = held[segment.fileID] ?? 0
       let (total, dead) = index.usage(of: segment.fileID) ?? (0, 0)
+      totals.size += size
+      totals.records += total
+      totals.dead += dead
+      totals.pinned += pinned
       try say(
         options,
         [
@@ -202,6 +240,11 @@ extension LogDump {
         column("\(segment.file.name)", 32) + column(size, 13) + column(total, 13)
           + column(total - dead, 13) + column(dead, 13) + column(pinned, 13))
     }
+    try sayToPeople(
+      options,
+      column("Total of \(log.segments.count)", 32) + column(totals.size, 13)
+        + column(totals.records, 13) + column(totals.records - totals.dead, 13)
+        + column(totals.dead, 13) + column(totals.pinned, 13))
     for damage in index.damage { try problems.line("damage: \(printable(damage.description))") }
     return index.damage.isEmpty ? log.status : .damage
   }

@@ -5,6 +5,7 @@ import DivanLog
 final class LogCheck {
   private let log: OpenedLog
   private let findings: Findings
+  private let progress: Progress
   private var index = InspectedIndex()
   private(set) var commitCount = 0
   private(set) var recordCount = 0
@@ -14,9 +15,10 @@ final class LogCheck {
   private var time: UInt64 = 0
   private var lastTrailer: CommitTrailer?
 
-  init(_ log: OpenedLog, _ findings: Findings) {
+  init(_ log: OpenedLog, _ findings: Findings, _ progress: Progress) {
     self.log = log
     self.findings = findings
+    self.progress = progress
   }
 
   /// Documents that are not deleted, as the log has them.
@@ -47,6 +49,31 @@ extension LogCheck {
         "the last commit counts \(lastTrailer.documentCount) documents, the log holds "
           + "\(index.documentCount)")
     }
+  }
+
+  /// Checks the attachments to which the log's documents refer, once it was read.
+  func checkAttachments(isByName: Bool) throws -> InspectedAttachmentCheck {
+    var damage: [Damage] = []
+    let check = try index.checkAttachments(
+      in: log.directory, isByName: isByName,
+      progress: { self.progress.step("Checking attachments: \($0 >> 20) MiB so far") },
+      tell: { damage.append($0) })
+    if !damage.isEmpty, !log.isClosed {
+      // The store may be open elsewhere, and content may have been removed that nothing refers to any more
+      // since the log was read.
+      let newer = try OpenedLog.open(log.directory.path, on: log.directory.fileSystem)
+      var index = InspectedIndex()
+      for segment in newer.segments { try index.add(segment) }
+      var still: [Damage] = []
+      _ = try index.checkAttachments(in: log.directory, isByName: isByName) { still.append($0) }
+      damage.removeAll { !still.contains($0) }
+    }
+    for each in damage { try findings.add(each) }
+    for path in check.foreign {
+      try findings.note(
+        Damage(path: "\(log.directory.path)/\(path)", offset: 0, reason: "no file of a store"))
+    }
+    return check
   }
 
   private func add(_ segment: Segment, _ offset: Int, _ reason: String) throws {
@@ -147,6 +174,9 @@ extension LogCheck {
           continue
         }
         recordCount += 1
+        if recordCount % 4096 == 0 {
+          progress.step("Checking \(segment.file.name): \(recordCount) records so far")
+        }
         try check(record, place, segment)
       }
     } catch let error as ByteError {

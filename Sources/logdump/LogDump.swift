@@ -8,6 +8,8 @@ package struct LogDump {
   let problems: Output
   /// How `salvage` makes the new store; tests set its clock and its random numbers.
   package var salvageConfiguration = Configuration()
+  /// Is told how far work is that takes long.
+  package var progress = Progress(nil)
 
   /// Answers go to `output`, and everything that is no answer to `problems`.
   package init(fileSystem: any FileSystem, output: Output, problems: Output) {
@@ -21,7 +23,10 @@ extension LogDump {
   /// Does what the arguments, without the program's name, ask for.
   package func run(_ arguments: [String]) -> ExitStatus {
     do {
-      defer { try? problems.flush() }
+      defer {
+        progress.clear()
+        try? problems.flush()
+      }
       let status = try answer(arguments)
       try output.flush()
       return status
@@ -45,6 +50,10 @@ extension LogDump {
       try output.line(Options.help)
       return .sound
     }
+    if options.wantsVersion {
+      try output.line(Options.version)
+      return .sound
+    }
     switch options.command {
     case .info: return try info(options)
     case .ls: return try list(options)
@@ -64,6 +73,21 @@ extension LogDump {
     throws
   {
     try output.line(options.isJSON ? JSONNode.fields(fields).json : text())
+  }
+
+  /// Writes what is for people only, such as the heads and totals of tables.
+  func sayToPeople(_ options: Options, _ text: @autoclosure () -> String) throws {
+    if !options.isJSON { try output.line(text()) }
+  }
+
+  /// The index that all segments of a log give.
+  func index(of log: OpenedLog) throws -> InspectedIndex {
+    var index = InspectedIndex()
+    for (number, segment) in log.segments.enumerated() {
+      progress.step("Reading segment \(number + 1) of \(log.segments.count)")
+      try index.add(segment)
+    }
+    return index
   }
 
   /// The store opened as any reader opens it.

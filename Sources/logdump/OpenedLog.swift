@@ -132,6 +132,51 @@ extension OpenedLog {
   }
 }
 
+extension OpenedLog {
+  /// The segments that are in no chain since their headers cannot be read, described by what is still known: so
+  /// that what stands in them can be looked for.
+  func unreadableSegments() throws(LogError) -> [Segment] {
+    var found: [Segment] = []
+    for numbers in files.segmentRanges {
+      let name = FileName.segment(numbers)
+      guard !chain.leftovers.contains(name),
+        !segments.contains(where: { $0.file.name == name })
+      else { continue }
+      let path = directory.path(of: name)
+      do throws(SystemError) {
+        let file = try directory.fileSystem.open(path, .reading)
+        let block = try file.read(SegmentHeader.size, at: 0)
+        let nothing = LogEnd(offset: 0, commit: 0, chain: 0)
+        let header = SegmentHeader(
+          preamble: FilePreamble(
+            kind: .segment, storeID: StoreID(high: 0, low: 0),
+            salt: block.count >= 48 ? block.load(UInt64.self, at: 40) : 0, createdAt: 0),
+          fileID: 0, numbers: numbers, generation: 0, predecessor: nothing, lastSequence: 0,
+          sequenceBound: 0, flushedSize: 0, merge: nil)
+        // What stands behind the end that the next segment states never counted.
+        let successor = segments.first {
+          numbers.upperBound < .max && $0.header.numbers.lowerBound == numbers.upperBound + 1
+        }
+        let size = UInt64(try file.size())
+        found.append(
+          Segment(
+            file: SegmentFile(
+              name: name, path: path, header: header,
+              headerChain: SegmentHeader.chain(of: block), file: file),
+            mapped: .empty,
+            end: LogEnd(
+              offset: min(size, successor?.header.predecessor.offset ?? size), commit: 0, chain: 0))
+        )
+      } catch  where error.code == .notFound {
+        // A merged one has taken its place meanwhile.
+      } catch {
+        throw .system(error)
+      }
+    }
+    return found
+  }
+}
+
 extension FileName {
   var isSegment: Bool { if case .segment = self { true } else { false } }
 }

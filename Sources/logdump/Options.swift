@@ -1,4 +1,5 @@
 import Divan
+import DivanLog
 
 /// What was asked for on the command line.
 struct Options {
@@ -19,13 +20,17 @@ struct Options {
   var content: JSONLines.ExportOptions.Content = []
   /// `salvage --to`.
   var target: String?
+  /// `verify --sizes-only`: of attachments, nothing but names and sizes.
+  var isByName = false
   var wantsHelp = false
+  var wantsVersion = false
 }
 
 extension Options {
   /// Reads the arguments after the program's name.
   init(_ arguments: [String]) throws(UsageError) {
     var words: [String] = []
+    var given: [String] = []
     var endsOptions = false
     var index = 0
     func value(of option: String) throws(UsageError) -> String {
@@ -37,11 +42,13 @@ extension Options {
     }
     while index < arguments.count {
       let argument = arguments[index]
+      if !endsOptions, argument.hasPrefix("-"), argument != "-" { given.append(argument) }
       switch argument {
       case _ where endsOptions || !argument.hasPrefix("-") || argument == "-":
         words.append(argument)
       case "--": endsOptions = true
       case "--help", "-h": wantsHelp = true
+      case "--version": wantsVersion = true
       case "--json": isJSON = true
       case "--revs", "--records": isDetailed = true
       case "--attachments": content.insert(.attachments)
@@ -49,6 +56,7 @@ extension Options {
       case "--local": content.insert(.localDocuments)
       case "--expiries": content.insert(.expiries)
       case "--everything": content = .everything
+      case "--sizes-only": isByName = true
       case "--to": target = try value(of: argument)
       case "--by":
         switch try value(of: argument) {
@@ -56,13 +64,21 @@ extension Options {
         case "sequence": isBySequence = true
         default: throw UsageError(reason: "`--by` is `id` or `sequence`")
         }
-      default: throw UsageError(reason: "there is no option `\(argument)`")
+      default:
+        throw UsageError(
+          reason: "there is no option `\(argument)`; where it is an ID, write `--` before it")
       }
       index += 1
     }
-    if wantsHelp { return }
+    if wantsHelp || wantsVersion { return }
     try take(words)
+    for option in given where !Options.isGeneral(option) && !command.options.contains(option) {
+      throw UsageError(reason: "`\(command.rawValue)` has no option `\(option)`")
+    }
   }
+
+  /// Whether every command has an option.
+  private static func isGeneral(_ option: String) -> Bool { ["--json", "--"].contains(option) }
 
   private mutating func take(_ words: [String]) throws(UsageError) {
     guard let first = words.first else { throw UsageError(reason: "which store?") }
@@ -83,11 +99,18 @@ extension Options {
     guard words.count <= limit else {
       throw UsageError(reason: "`\(words[1])` takes no argument `\(words[limit])`")
     }
-    if command == .doc, argument == nil { throw UsageError(reason: "the document of which ID?") }
+    if command == .doc, argument == nil {
+      throw UsageError(
+        reason: "the document of which ID? Where it begins with `-`, write `--` before it")
+    }
     if command == .salvage, target == nil {
       throw UsageError(reason: "`salvage` wants `--to` and the path of a new store")
     }
   }
+
+  /// What `--version` prints.
+  static let version =
+    "logdump of Divan; reads and writes stores of format \(FormatVersion.major).\(FormatVersion.minor)"
 
   private static func isCommand(_ word: String) -> Bool {
     word == "log" || Command(rawValue: word) != nil
@@ -110,7 +133,9 @@ extension Options {
                          that still stand in the log, and what changed from one to the next
       att                contents of attachments: digest, length, place, documents that refer to them
       stats              bytes in each segment: live, dead, pinned
-      verify             checks every byte that matters, and says what is wrong
+      verify             checks every byte that matters, and says what is wrong, and what it did
+                         not look at; --sizes-only: of attachments, which it reads as a
+                         whole, that they are there and as long as they should be
       export             JSON Lines: one object for each document, with `_id`, `_rev` and its
                          properties, in order of IDs; --by sequence: in order of changes.
                          Besides that: --attachments, with their content; --revisions, a line
@@ -123,7 +148,9 @@ extension Options {
                          back, and past versions and their names are not kept
 
       --json             one JSON object a line, for programs
-      --                 what follows is no option
+      --                 what follows is no option, even if it begins with `-`
+      --version          the version of the format
+      --help             prints this
 
     Exit status
       0  sound
@@ -134,6 +161,22 @@ extension Options {
       5  written by a newer version of Divan
 
     The status of a command other than `verify` speaks of what that command had to read.
-    If the reader of its output goes away, the tool stops with status 0.
+    If the reader of its output goes away, the tool stops with status 0. On a terminal, work that
+    takes long says on standard error how far it is.
     """
+}
+
+extension Options.Command {
+  /// The options that it has besides those of every command.
+  fileprivate var options: Set<String> {
+    switch self {
+    case .info, .ls, .frames, .att, .stats: []
+    case .tx: ["--records"]
+    case .doc: ["--revs"]
+    case .verify: ["--sizes-only"]
+    case .export:
+      ["--by", "--attachments", "--revisions", "--local", "--expiries", "--everything"]
+    case .salvage: ["--to"]
+    }
+  }
 }

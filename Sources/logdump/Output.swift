@@ -5,6 +5,8 @@ package import DivanLog
 package final class Output {
   private var buffer = ByteWriter(capacity: sizeGoal + 4096)
   private let write: (borrowing ByteWriter) throws -> Void
+  /// Is called before something is written out.
+  package var willWrite: () -> Void = {}
 
   private static let sizeGoal = 1 << 16
 
@@ -23,6 +25,9 @@ package final class Output {
     if buffer.count >= Output.sizeGoal { try flush() }
   }
 
+  /// Writes text that is no line.
+  package func text(_ text: String) throws { buffer.append(utf8: text) }
+
   /// Writes bytes, such as whole lines.
   package func bytes(_ bytes: SharedBytes) throws {
     buffer.append(bytes)
@@ -31,6 +36,7 @@ package final class Output {
 
   package func flush() throws {
     guard buffer.count > 0 else { return }
+    willWrite()
     try write(buffer)
     buffer.removeAll()
   }
@@ -76,19 +82,6 @@ func column(_ text: String, _ width: Int) -> String {
 func column(_ number: some BinaryInteger, _ width: Int) -> String {
   let text = String(number)
   return String(repeating: " ", count: max(0, width - text.count)) + text
-}
-
-/// Text that stands safely on a line for people: control characters are spelled out.
-func printable(_ text: String) -> String {
-  var safe = ""
-  for scalar in text.unicodeScalars {
-    if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) {
-      safe += "\\u{\(String(scalar.value, radix: 16))}"
-    } else {
-      safe.unicodeScalars.append(scalar)
-    }
-  }
-  return safe
 }
 
 /// Milliseconds since 1970 as a date and a time in UTC, as ISO 8601 has it.

@@ -1,4 +1,5 @@
 import Divan
+import DivanLog
 
 /// What was made of one object's properties in another: nested objects are compared by their keys,
 /// everything else as a whole.
@@ -47,9 +48,9 @@ extension PropertyChange {
   var text: String {
     let name = printable(path.joined(separator: "."))
     return switch (old, new) {
-    case (nil, let new?): "+ \(name): \(new.json)"
-    case (let old?, nil): "- \(name): \(old.json)"
-    case (let old?, let new?): "~ \(name): \(old.json) → \(new.json)"
+    case (nil, let new?): "+ \(name): \(printable(new.json))"
+    case (let old?, nil): "- \(name): \(printable(old.json))"
+    case (let old?, let new?): "~ \(name): \(printable(old.json)) → \(printable(new.json))"
     case (nil, nil): "  \(name)"
     }
   }

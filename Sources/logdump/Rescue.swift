@@ -4,9 +4,9 @@ import DivanLog
 /// Finds the newest whole record of each document in a log, whatever else is damaged, and those of the other
 /// branches where a document has several; attachments; and local documents.
 ///
-/// Records have checksums of their own: those in a damaged frame, or in a transaction of which another
-/// frame is lost, are found too. What never counted is not taken: a torn tail, and what stands in
-/// a segment past its end.
+/// Records have checksums of their own: those in a damaged frame, behind a damaged header of a frame or of a
+/// segment, or in a transaction of which another frame is lost, are found too. What never counted is not
+/// taken: a torn tail, and what stands in a segment past its end.
 struct Rescue {
   struct Place {
     var segment: Int
@@ -36,16 +36,21 @@ struct Rescue {
   /// Whether everything was read once, and only leaves are looked for.
   private var isLookingForLeaves = false
 
-  init(_ log: OpenedLog) {
-    segments = log.segments
+  init(_ log: OpenedLog) throws {
+    segments = (log.segments + (try log.unreadableSegments()))
+      .sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound }
     directory = log.directory
     losses = log.damage
   }
 }
 
 extension Rescue {
-  mutating func run() throws {
-    for index in segments.indices { try read(index) }
+  /// Reads everything; tells `progress` which segment of how many it reads, from 1 on.
+  mutating func run(progress: (Int, Int) -> Void = { _, _ in }) throws {
+    for index in segments.indices {
+      progress(index + 1, segments.count)
+      try read(index)
+    }
     // Which records are leaves is known only when the newest one is.
     let branched = places.filter(\.value.hasTree)
     guard !branched.isEmpty else { return }
@@ -78,59 +83,96 @@ extension Rescue {
     var walk = SegmentWalk(segment, limit: limit)
     while true {
       switch try walk.next() {
-      case .frame(let header, let offset, let payload, let isSound):
+      case .frame(let header, let offset, let payload, _):
         guard header.kind == .transaction || header.kind == .merged else { continue }
         let hasTrailer = header.kind == .transaction && header.flags.contains(.last)
         let size = max(0, payload.count - (hasTrailer ? CommitTrailer.size : 0))
-        readRecords(payload.prefix(size), at: offset + FrameHeader.size, index, isSound: isSound)
+        readRecords(payload.prefix(size), at: offset + FrameHeader.size, index)
       case .gap(let range, let reason):
         lose(
           Damage(
             path: segment.file.path, offset: range.lowerBound, size: range.count, reason: reason))
+        try readGap(range, index)
       case .end: return
       }
     }
   }
 
-  private mutating func readRecords(
-    _ records: SharedBytes, at offset: Int, _ index: Int, isSound: Bool
-  ) {
-    var position = 0
-    var lossStart: Int?
-    // Each attempt may read as many bytes as a damaged size says, so their sum is bounded.
-    var budget = 4 * records.count + 4096
-    while position < records.count, budget > 0 {
-      let rest = records.suffix(from: position)
-      guard let (record, size) = try? Record.decode(rest) else {
-        lossStart = lossStart ?? position
-        budget -= attemptCost(rest)
-        position += 1
-        continue
+  /// Takes the records among bytes that are in no frame.
+  private mutating func readGap(_ range: Range<Int>, _ index: Int) throws {
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let bytes = try segments[index].bytes(
+        min(Rescue.gapStep + Record.sizeLimit, range.upperBound - position), at: position)
+      guard !bytes.isEmpty else { return }
+      // Records that begin later are read as a whole the next time.
+      let end = position + bytes.count < range.upperBound ? Rescue.gapStep : bytes.count
+      let search = RecordSearch(bytes)
+      var next = 0
+      while let found = search.next(from: next, before: end) {
+        take(found.record, index, at: position + found.position, found.size)
+        next = found.position + found.size
       }
-      lose(from: lossStart, to: position, at: offset, index)
-      lossStart = nil
-      take(
-        record, index,
-        RecordLocator(
-          fileID: segments[index].fileID, offset: UInt64(offset + position), size: UInt32(size)))
-      position += size
+      position += max(next, end)
     }
-    lose(from: lossStart, to: records.count, at: offset, index)
   }
 
-  /// How many bytes a failed attempt to read a record went over.
-  private func attemptCost(_ bytes: SharedBytes) -> Int {
-    var reader = ByteReader(bytes)
-    return 1 + ((try? reader.readCount(limit: bytes.count)) ?? 0)
+  /// How many bytes between frames are searched at a time.
+  private static let gapStep = 8 << 20
+
+  private mutating func readRecords(
+    _ records: SharedBytes, at offset: Int, _ index: Int
+  ) {
+    var position = 0
+    while position < records.count {
+      guard let (record, size) = try? Record.decode(records.suffix(from: position)) else { break }
+      take(record, index, at: offset + position, size)
+      position += size
+    }
+    guard position < records.count else { return }
+    // From here on any place may begin a record.
+    let start = position
+    let search = RecordSearch(records.suffix(from: start))
+    while position < records.count {
+      if let found = search.record(at: position - start) {
+        take(found.record, index, at: offset + position, found.size)
+        position += found.size
+        continue
+      }
+      let rest = records.suffix(from: position)
+      var next: Int?
+      let known = position
+      if let size = AttachmentRecord.size(
+        ofDamaged: rest, isRecord: { search.record(at: known + $0 - start) != nil })
+      {
+        next = position + size
+      } else {
+        next = search.next(from: position + 1 - start).map { start + $0.position }
+      }
+      let end = next ?? records.count
+      lose(from: position, to: end, at: offset, index)
+      position = end
+    }
+  }
+
+  private mutating func take(_ record: Record, _ index: Int, at offset: Int, _ size: Int) {
+    take(
+      record, index,
+      RecordLocator(
+        fileID: segments[index].fileID, offset: UInt64(offset), size: UInt32(size)))
   }
 
   private mutating func take(_ record: Record, _ index: Int, _ locator: RecordLocator) {
     switch record.kind {
     case .document:
-      guard let document = try? InspectedDocument(record.payload) else { return }
+      guard let document = try? InspectedDocument(record.payload) else {
+        return loseUnread(locator, index)
+      }
       take(document, index, locator)
     case .attachment:
-      guard let body = try? AttachmentRecord.decode(record.payload) else { return }
+      guard let body = try? AttachmentRecord.decode(record.payload) else {
+        return loseUnread(locator, index)
+      }
       bodies[body.digest] = (segments[index], locator)
     default:
       guard !isLookingForLeaves, let other = try? InspectedRecord(record) else { return }
@@ -165,8 +207,15 @@ extension Rescue {
     }
   }
 
-  private mutating func lose(from start: Int?, to end: Int, at offset: Int, _ index: Int) {
-    guard let start else { return }
+  /// A record that is what was written, and that no writer of this version writes.
+  private mutating func loseUnread(_ locator: RecordLocator, _ index: Int) {
+    lose(
+      Damage(
+        path: segments[index].file.path, offset: Int(clamping: locator.offset),
+        size: Int(locator.size), reason: "a record that says nothing"))
+  }
+
+  private mutating func lose(from start: Int, to end: Int, at offset: Int, _ index: Int) {
     lose(
       Damage(
         path: segments[index].file.path, offset: offset + start, size: end - start,

@@ -41,10 +41,11 @@ extension RescueCopy {
   var attachmentCount: Int { isWhole.values.count { $0 } }
 
   /// Stores everything, in order of IDs.
-  mutating func run(to database: Database) throws {
+  mutating func run(to database: Database, progress: (Int) -> Void = { _ in }) throws {
     let ids = rescue.places.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     var next = 0
     while next < ids.count {
+      progress(next)
       try database.write(durability: Durability.none) { transaction in
         let end = next + RescueCopy.countLimit
         var size = 0
@@ -70,12 +71,30 @@ extension RescueCopy {
         losses.append(Loss(id: id, part: .revision(leaf.history[0])))
         continue
       }
-      try store(record, leaf.history, in: transaction)
+      do {
+        try store(record, leaf.history, in: transaction)
+      } catch let error as DatabaseError where RescueCopy.isOfContent(error) {
+        // Its checksum holds, and no writer could have written it. The others can be saved nevertheless.
+        losses.append(Loss(id: id, part: .revision(leaf.history[0])))
+        continue
+      }
       size += record.body.bytes.count
     }
-    if let expiry = newest.expiry { try transaction.setExpiry(expiry, of: id) }
-    if try transaction.exists(id) { documentCount += 1 }
+    if try transaction.exists(id) {
+      if let expiry = newest.expiry { try transaction.setExpiry(expiry, of: id) }
+      documentCount += 1
+    }
     return size
+  }
+
+  /// Whether an error is about what was to be stored, and not about the store.
+  private static func isOfContent(_ error: DatabaseError) -> Bool {
+    switch error.code {
+    case .damaged, .conflict, .invalidDocumentID, .invalidRevisionID, .invalidValue,
+      .invalidAttachment, .invalidJSON, .documentTooLarge:
+      true
+    default: false
+    }
   }
 
   private mutating func store(

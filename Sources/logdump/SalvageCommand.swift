@@ -9,15 +9,15 @@ extension LogDump {
       throw UsageError(reason: "there is something at \(target) already")
     }
     let log = try OpenedLog.open(options.store, on: fileSystem)
-    var rescue = Rescue(log)
-    try rescue.run()
+    var rescue = try Rescue(log)
+    try rescue.run { progress.step("Searching segment \($0) of \($1)") }
     var configuration = salvageConfiguration
     configuration.fileSystem = fileSystem
     // Whoever opens the store next shall see first what was saved.
     configuration.purgesExpired = false
     let database = try Database(at: target, configuration: configuration)
     var copy = RescueCopy(rescue)
-    try copy.run(to: database)
+    try copy.run(to: database) { progress.step("Saving: \($0) documents so far") }
     try database.close()
 
     let stale = try outdated(rescue, log)
@@ -42,7 +42,7 @@ extension LogDump {
         ("attachments", .number(copy.attachmentCount)), ("isWhole", .flag(isWhole)),
         ("path", .text(target)),
       ],
-      "\(copy.documentCount) documents were put into \(target)"
+      "\(copy.documentCount) documents were put into \(printable(target))"
         + (isWhole ? "; nothing was lost." : "; not everything could be read."))
     return isWhole ? log.status : .damage
   }

@@ -16,9 +16,11 @@ extension LogDump {
     for damage in log.damage { try findings.add(damage) }
     try checkNames(log, findings)
     try checkHead(log, findings)
-    let check = LogCheck(log, findings)
+    let check = LogCheck(log, findings, progress)
     try check.run()
+    let attachments = try check.checkAttachments(isByName: options.isByName)
     for number in log.files.checkpointNumbers {
+      progress.step("Checking checkpoint \(number)")
       try CheckpointCheck(number, log, findings).run()
     }
     for name in log.files.views { try ViewCheck(name, log, findings).run() }
@@ -38,18 +40,47 @@ extension LogDump {
         ("records", .number(check.recordCount)), ("documents", .number(check.documentCount)),
         ("checkpoints", .number(log.files.checkpointNumbers.count)),
         ("views", .number(log.files.views.count)),
+        ("attachments", .number(attachments.count)),
+        ("attachmentBytes", .number(attachments.length)),
+        ("attachmentsNotRead", .number(options.isByName ? attachments.count : 0)),
+        ("attachmentsUnreferred", .number(attachments.unreferredCount)),
       ],
-      summary(status, log, check, findings))
+      summary(status, log, check, attachments, findings))
+    if !options.isJSON {
+      for text in notLookedAt(log, attachments, options) {
+        try output.line("Not looked at: \(text).")
+      }
+    }
     return status
   }
 
+  /// What the answer says nothing of.
+  private func notLookedAt(
+    _ log: OpenedLog, _ attachments: InspectedAttachmentCheck, _ options: Options
+  ) -> [String] {
+    var texts: [String] = []
+    if options.isByName, attachments.count > 0 {
+      texts.append("the contents of the attachments, of which only names and sizes were compared")
+    }
+    if attachments.unreferredCount > 0 {
+      texts.append(
+        "\(attachments.unreferredCount) contents of attachments that nothing refers to any more")
+    }
+    if !log.files.views.isEmpty {
+      texts.append("whether the rows of views are what their functions make of the documents")
+    }
+    return texts
+  }
+
   private func summary(
-    _ status: ExitStatus, _ log: OpenedLog, _ check: LogCheck, _ findings: Findings
+    _ status: ExitStatus, _ log: OpenedLog, _ check: LogCheck,
+    _ attachments: InspectedAttachmentCheck, _ findings: Findings
   ) -> String {
     let read =
       "\(log.segments.count) segments, \(check.commitCount) commits, \(check.recordCount) records, "
       + "\(check.documentCount) documents, \(log.files.checkpointNumbers.count) checkpoints"
       + (log.files.views.isEmpty ? "" : ", \(log.files.views.count) views")
+      + (attachments.count == 0 ? "" : ", \(attachments.count) attachments")
     return switch status {
     case .sound: "Sound: \(read)."
     case .tornTail: "Sound but for a torn tail: \(read)."

@@ -3,6 +3,10 @@ import DivanLog
 StandardStream.reportClosedPipes()
 let output = Output(.output)
 let problems = Output(.error)
-let status = LogDump(fileSystem: POSIXFileSystem(), output: output, problems: problems)
-  .run(Array(CommandLine.arguments.dropFirst()))
+let progress = Progress(StandardStream.error.isTerminal ? Output(.error) : nil)
+output.willWrite = progress.clear
+problems.willWrite = progress.clear
+var tool = LogDump(fileSystem: POSIXFileSystem(), output: output, problems: problems)
+tool.progress = progress
+let status = tool.run(Array(CommandLine.arguments.dropFirst()))
 endProcess(status.rawValue)

@@ -35,7 +35,10 @@ struct LogDumpTests {
     #expect(
       store.dump("ls").lines.map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
         .filter { !$0.hasPrefix("LOCK ") }  // which holds the number of this process
-        == ["0000000001.segment 4536 used,", "0000000002.segment 4232 used,", "HEAD 256", "tmp"])
+        == [
+          "File Size What", "0000000001.segment 4536 used,", "0000000002.segment 4232 used,",
+          "HEAD 256", "tmp", "Total of 5",
+        ])
     #expect(store.dump("ls").output.contains("file 2, generation 0, salt b54cda58fbbee87e"))
   }
 
@@ -65,15 +68,19 @@ struct LogDumpTests {
     #expect(run.status == .sound)
     #expect(
       run.lines == [
+        "      Offset       Size  Kind        Commit and place in it",
         "0000000001.segment",
         "        4096        208  transaction commit 1 first last",
         "        4304        232  transaction commit 2 first last",
         "0000000002.segment",
         "        4096        136  transaction commit 3 first last",
+        "Total of 3 frames, 576 bytes",
       ])
-    #expect(store.dump("frames", "2").lines == Array(run.lines.suffix(2)))
-    #expect(store.dump("frames", "0000000002.segment").lines == Array(run.lines.suffix(2)))
+    let second = [run.lines[0]] + run.lines[4...5] + ["Total of 1 frames, 136 bytes"]
+    #expect(store.dump("frames", "2").lines == second)
+    #expect(store.dump("frames", "0000000002.segment").lines == second)
     #expect(store.dump("frames", "3").status == .usage)
+    #expect(store.dump("frames", "3").output == "")
   }
 
   @Test func `tx lists transactions and what each holds`() throws {
@@ -141,6 +148,9 @@ struct LogDumpTests {
         #"{"file":"0000000001.segment","size":4536,"records":267,"live":145,"dead":122,"pinned":0}"#,
         #"{"file":"0000000002.segment","size":4232,"records":51,"live":51,"dead":0,"pinned":0}"#,
       ])
+    #expect(
+      store.dump("stats").lines.last?.split(separator: " ").map(String.init)
+        == ["Total", "of", "2", "8768", "318", "196", "122", "0"])
   }
 
   @Test func `export writes a line for each document, by ID or by sequence`() throws {

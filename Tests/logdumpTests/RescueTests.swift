@@ -66,7 +66,9 @@ struct RescueTests {
     #expect(lines.contains("\(facts(large))        100000  file  attached"))
     #expect(lines.contains("\(facts([1, 2, 3]))             3  log   attached  sharing"))
     #expect(
-      lines.count == 3
+      lines.count == 5
+        && lines.contains { $0.hasPrefix("Digest ") }
+        && lines.contains { $0.hasPrefix("Total of 3 ") && $0.hasSuffix("        100004") }
         && lines.contains("\(facts([4]))             1  log   nothing refers to it any more"))
     let json = store.dumpAll(["att", "--json"]).lines
     #expect(

@@ -156,6 +156,105 @@ extension InspectedIndex {
   }
 }
 
+/// What a check of a store's attachments came upon.
+package struct InspectedAttachmentCheck: Sendable {
+  /// Contents to which a record that is held refers.
+  package internal(set) var count = 0
+  /// Their bytes, as far as their records are there.
+  package internal(set) var length = 0
+  /// Contents that nothing refers to any more, of which nothing was read.
+  package internal(set) var unreferredCount = 0
+  /// Files that are none of the store's, by their paths in its directory.
+  package internal(set) var foreign: [String] = []
+}
+
+extension InspectedIndex {
+  /// Checks every content to which a record that is held refers: that its record and its file are there, with the
+  /// right length; and unless `isByName`, the whole content against its digest.
+  ///
+  /// - Parameters:
+  ///   - directory: the store's, with the files.
+  ///   - isByName: whether contents are not read.
+  ///   - progress: is told the number of bytes that were read, again and again.
+  ///   - tell: is given what is wrong.
+  /// - Returns: how much was looked at.
+  /// - Throws: what `tell` throws, and what the system says.
+  package func checkAttachments(
+    in directory: StoreDirectory, isByName: Bool, progress: (Int) -> Void = { _ in },
+    tell: (Damage) throws -> Void
+  ) throws -> InspectedAttachmentCheck {
+    let files = AttachmentFiles(directory, AttachmentFiles.Settings(isMapped: false))
+    var check = InspectedAttachmentCheck()
+    var referred: Set<SHA256.Digest> = []
+    var scan = replay.state.catalog.scan(
+      from: .inclusive([CatalogKey.Kind.reference.rawValue]),
+      to: .exclusive([CatalogKey.Kind.reference.rawValue + 1]))
+    while let item = try scan.next() {
+      var reader = ByteReader(item.key.suffix(from: 1))
+      guard let digest = try? reader.readDigest(), !referred.contains(digest) else { continue }
+      let references = try replay.state.attachmentReferences(digest)
+      guard
+        let id = try references.first(where: { try replay.state.holds($0.sequence, of: $0.id) })?.id
+      else { continue }
+      referred.insert(digest)
+      check.count += 1
+      do throws(LogError) {
+        let content = try files.open(try record(of: digest, in: directory, for: id))
+        var size = check.length
+        check.length += content.length
+        if !isByName {
+          var stream = content.stream()
+          while let piece = try stream.next() {
+            size += piece.count
+            progress(size)
+          }
+        }
+      } catch .damaged(let damage) {
+        try tell(damage)
+      } catch {
+        throw error
+      }
+    }
+    var records = replay.state.catalog.scan(
+      from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
+      to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
+    while let item = try records.next() {
+      var reader = ByteReader(item.key.suffix(from: 1))
+      if let digest = try? reader.readDigest(), !referred.contains(digest) {
+        check.unreferredCount += 1
+      }
+    }
+    check.foreign = try files.forEachFile { _ in }
+    return check
+  }
+
+  /// The record of a content to which a document refers.
+  private func record(
+    of digest: SHA256.Digest, in directory: StoreDirectory, for id: SharedBytes
+  ) throws(LogError) -> AttachmentRecord {
+    // All of the index is in memory, so that finding something in it does not fail.
+    let key = CatalogKey.attachment(digest)
+    let value = try? replay.state.catalog.find(key.span)
+    guard let value, let locator = RecordLocator(indexed: value),
+      let segment = replay.state.segments[locator.fileID]
+    else {
+      throw .damaged(
+        Damage(
+          path: "\(directory.path)/\(AttachmentName(digest))", offset: 0,
+          reason: "the record of an attachment is missing to which document "
+            + "\(id.text ?? "?") refers"))
+    }
+    let record = try segment.record(at: locator)
+    do throws(ByteError) {
+      return try AttachmentRecord.decode(record.payload)
+    } catch {
+      throw .damaged(
+        Damage(
+          path: segment.file.path, offset: Int(clamping: locator.offset), reason: error.reason))
+    }
+  }
+}
+
 /// A checkpoint with all that it rests on, for tools.
 package struct InspectedCheckpoint {
   private let usable: Checkpoint.Usable
@@ -199,6 +298,10 @@ extension InspectedCheckpoint {
   package var segmentNumber: UInt64 { usable.checkpoint.position.segmentNumber }
   package var fileID: UInt64 { usable.checkpoint.position.fileID }
   package var documentCount: UInt64 { usable.checkpoint.documentCount }
+  /// The numbers of all checkpoints whose pages it needs, its own among them.
+  package var checkpointsInUse: Set<UInt64> {
+    Set(usable.checkpoint.trees.joined().map(\.checkpoint)).union([number])
+  }
 
   /// Compares the pages with the log that they were made from, entry by entry; returns what differs,
   /// or nil if the log itself is damaged there, so that nothing can be said.
@@ -287,7 +390,7 @@ extension InspectedCheckpoint {
   }
 
   private static func name(_ key: SharedBytes) -> String {
-    key.text ?? key.array.map { String($0, radix: 16) }.joined(separator: " ")
+    key.text.map { printable($0) } ?? key.array.map { String($0, radix: 16) }.joined(separator: " ")
   }
 
   /// Calls `body` with each document that the pages know of, in order of IDs.

@@ -27,6 +27,9 @@ extension StandardStream {
     }
   }
 
+  /// Whether people read it as it is written.
+  package var isTerminal: Bool { isatty(rawValue) == 1 }
+
   /// Lets a write to a pipe that nobody reads fail, where it would end the process.
   package static func reportClosedPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 }

@@ -93,3 +93,33 @@ extension AttachmentRecord {
     return AttachmentRecord(digest: digest, length: length, content: content)
   }
 }
+
+extension AttachmentRecord {
+  /// How many bytes a damaged record takes that begins `bytes`, if it is one of an attachment that it holds.
+  ///
+  /// Its size stands in it twice, as the record's and as the content's. What is within is not to be searched: the
+  /// content may be a file of a store, with records that are none of this one's.
+  ///
+  /// - Parameters:
+  ///   - bytes: the record, and what follows it.
+  ///   - isRecord: whether a whole record begins so many bytes from the beginning.
+  /// - Returns: its size in bytes; nil if it cannot be told.
+  package static func size(
+    ofDamaged bytes: SharedBytes, isRecord: (Int) -> Bool
+  ) -> Int? {
+    var reader = ByteReader(bytes)
+    guard let size = try? reader.readCount(limit: Record.sizeLimit) else { return nil }
+    let claimed = reader.offset + size
+    guard (try? reader.readBytes(4)) != nil,
+      (try? reader.read(UInt8.self)) == Record.Kind.attachment.rawValue,
+      (try? reader.read(UInt8.self)) == Form.inline, (try? reader.readDigest()) != nil
+    else { return nil }
+    let length = try? reader.readCount(limit: Record.sizeLimit)
+    let byLength = length.map { reader.offset + $0 }
+    if claimed == byLength, claimed <= bytes.count { return claimed }
+    // One of the two is damaged. Behind the other one the next record begins.
+    return [byLength, claimed].compactMap { $0 }.first { end in
+      end == bytes.count || end < bytes.count && isRecord(end)
+    }
+  }
+}
