@@ -40,6 +40,20 @@ struct UndoHistory {
 
   mutating func noteUndone() { if let last = done.popLast() { undone.append(last) } }
   mutating func noteRedone() { if let last = undone.popLast() { done.append(last) } }
+
+  /// Forgets what cannot be taken back, or made again.
+  mutating func dropDone() { done = done.dropLast() }
+  mutating func dropUndone() { undone = undone.dropLast() }
+}
+
+extension DatabaseError.Code {
+  /// Whether the same would be refused again, however often it is tried.
+  fileprivate var isFinal: Bool {
+    [
+      .conflict, .damaged, .refused, .notUnique, .notFound, .alreadyExists, .invalidValue,
+      .documentTooLarge, .transactionTooLarge,
+    ].contains(self)
+  }
 }
 
 extension ModelContext {
@@ -67,7 +81,8 @@ extension ModelContext {
   /// - Returns: false if there is nothing to take back.
   /// - Throws: ``DatabaseError`` with the codes `conflict` if what is to be taken back was changed since, by
   ///   anybody; `damaged` if an attachment that is to come back was cleaned away meanwhile; and those of
-  ///   ``Database/write(durability:timeout:_:)``. Then nothing is taken back.
+  ///   ``Database/write(durability:timeout:_:)``. Then nothing is taken back. What can never be taken back, because of a
+  ///   conflict, damage or a rule that refuses it, is forgotten: the next call takes back what was saved before it.
   @discardableResult
   public func undo() throws -> Bool { try core.undo() }
 
@@ -82,25 +97,32 @@ extension ModelContext {
 extension ModelContextCore {
   fileprivate func undo() throws -> Bool {
     guard let changes = undoHistory.done.last else { return false }
-    try make(changes.reversed().map(\.reversed)) { $0.noteUndone() }
+    try make(changes.reversed().map(\.reversed), orForget: { $0.dropDone() }) { $0.noteUndone() }
     return true
   }
 
   fileprivate func redo() throws -> Bool {
     guard let changes = undoHistory.undone.last else { return false }
-    try make(changes) { $0.noteRedone() }
+    try make(changes, orForget: { $0.dropUndone() }) { $0.noteRedone() }
     return true
   }
 
   private func make(
-    _ changes: [SavedChange], _ note: (inout UndoHistory) -> Void
+    _ changes: [SavedChange], orForget forget: (inout UndoHistory) -> Void,
+    _ note: (inout UndoHistory) -> Void
   ) throws {
-    try write { transaction in
-      for change in changes {
-        // Nobody may hold the model any more that was deleted.
-        let tombstone = change.tombstone ?? known(change.id)?.tombstoneProperties ?? [:]
-        try change.make(tombstone, in: transaction)
+    do {
+      try write { transaction in
+        for change in changes {
+          // Nobody may hold the model any more that was deleted.
+          let tombstone = change.tombstone ?? known(change.id)?.tombstoneProperties ?? [:]
+          try change.make(tombstone, in: transaction)
+        }
       }
+    } catch let error as DatabaseError where error.code.isFinal {
+      // It would stand in the way of all that was saved before it.
+      forget(&undoHistory)
+      throw error
     }
     // Before the models hear of it: their hooks may save.
     note(&undoHistory)
@@ -167,7 +189,7 @@ extension SavedChange {
   private func conflict(_ what: String, at path: String? = nil) -> DatabaseError {
     DatabaseError(
       .conflict, "nothing was taken back or made again, since \(what)",
-      hint: "Change it by hand, or set `undoLimit` to 0 to forget what was done", documentID: id,
+      hint: "Change it by hand; what was done before it can still be taken back", documentID: id,
       propertyPath: path)
   }
 }

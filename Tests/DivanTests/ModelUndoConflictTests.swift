@@ -1,0 +1,60 @@
+import Testing
+
+@testable import Divan
+
+/// Taking back what was changed since by others.
+///
+/// `undo()` threw for ever, and nothing that was saved before could be taken back any more.
+struct ModelUndoConflictTests {
+  private let database: Database
+  private let context: ModelContext
+  private let first: Todo
+  private let second: Todo
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+    first = Todo(in: context, id: "a")
+    second = Todo(in: context, id: "b")
+    try context.saveAllModels()
+    context.undoLimit = 10
+    first.text = "1"
+    try first.save()
+    second.text = "1"
+    try second.save()
+  }
+
+  @Test func `what cannot be taken back is told of once, and what was saved before it comes next`()
+    throws
+  {
+    try database.put("b", #"{"text": "theirs"}"#)
+    #expect(code { try context.undo() } == .conflict)
+    #expect(context.canUndo)
+    #expect(try context.undo())
+    #expect(first.text.isEmpty && second.text == "theirs")
+    #expect(try !context.undo())
+    #expect(!context.canUndo)
+    #expect(try context.redo())
+    #expect(first.text == "1" && !context.canRedo)
+  }
+
+  @Test func `the same is true of what cannot be made again`() throws {
+    try context.undo()
+    try context.undo()
+    try database.put("a", #"{"text": "theirs"}"#)
+    #expect(code { try context.redo() } == .conflict)
+    #expect(context.canRedo)
+    #expect(try context.redo())
+    #expect(second.text == "1" && !context.canRedo)
+    #expect(try context.undo())
+    #expect(!context.canUndo)
+  }
+
+  @Test func `what fails for another reason can be tried again`() throws {
+    try database.write { _ in
+      #expect(code { try context.undo() } == .nestedWrite)
+    }
+    #expect(try context.undo())
+    #expect(second.text.isEmpty)
+  }
+}
