@@ -217,6 +217,6 @@ extension Database {
   ) -> LiveUpdates<ModelID<M>> {
     var core = query.core
     core.kind = ModelKind.of(M.self, registry)
-    return LiveUpdates(store, core) { id in ModelID<M>(id) }
+    return LiveUpdates(self, core) { id in ModelID<M>(id) }
   }
 }

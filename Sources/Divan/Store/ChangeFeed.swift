@@ -28,7 +28,7 @@ extension Database {
   public func changes(
     since sequence: UInt64 = 0, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) -> ChangeFeed {
-    ChangeFeed(store: store, start: sequence, isIncluded: isIncluded)
+    ChangeFeed(database: self, start: sequence, isIncluded: isIncluded)
   }
 
   /// The same from a position that was kept outside of the database.
@@ -99,7 +99,8 @@ extension FeedPosition: LosslessStringConvertible {
 
 /// The changes of a database as they come: ``Database/changes(since:where:)-(UInt64,_)``.
 public struct ChangeFeed: AsyncSequence, Sendable {
-  let store: Store
+  /// It stays open for as long as somebody reads the feed, unless it is closed.
+  let database: Database
   let start: UInt64
   let isIncluded: (@Sendable (Change) throws -> Bool)?
 
@@ -139,7 +140,9 @@ extension ChangeFeed.Iterator {
         self.failure = nil
         throw failure
       }
-      if let end { await feed.store.commits.changes.wait(beyond: Swift.max(end, position)) }
+      if let end {
+        await feed.database.store.commits.changes.wait(beyond: Swift.max(end, position))
+      }
       let (feed, position) = (feed, position)
       let batch = try await Database.run { isCancelled in
         try FeedBatch(feed, since: position, isCancelled)
@@ -170,7 +173,7 @@ private struct FeedBatch: Sendable {
 
   init(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {
     position = start
-    let view = try feed.store.view()
+    let view = try feed.database.store.view().keepingOpen(feed.database)
     var cursor = ChangeCursor(view, since: start)
     var size = 0
     for _ in 0..<FeedBatch.stepLimit {

@@ -22,7 +22,7 @@ extension Database {
   ///   ``Configuration/history`` and named snapshots do not keep that version; and `damaged`,
   ///   `inputOutput` or `closed`.
   public func snapshot(at sequence: UInt64) throws -> Snapshot {
-    Snapshot(try store.view().version(at: sequence))
+    Snapshot(try store.view().keepingOpen(self).version(at: sequence))
   }
 
   /// The database as it was at a time: after the last transaction that was committed by then.
@@ -36,7 +36,7 @@ extension Database {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
     // A date that is no number is none after the beginning either.
     let time = milliseconds > 0 ? UInt64(min(milliseconds, 0x1p62)) : 0
-    return Snapshot(try store.view().version(atTime: time))
+    return Snapshot(try store.view().keepingOpen(self).version(atTime: time))
   }
 }
 
@@ -110,7 +110,8 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name; `damaged`,
   ///   `inputOutput` or `closed`.
   public func snapshot(named name: String) throws -> Snapshot {
-    guard let view = try store.view().version(named: SharedBytes(utf8: name)) else {
+    guard let view = try store.view().keepingOpen(self).version(named: SharedBytes(utf8: name))
+    else {
       throw WriteTransaction.noSuchName(name, path)
     }
     return Snapshot(view)

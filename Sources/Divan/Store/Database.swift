@@ -136,7 +136,9 @@ extension Database {
   }
 
   /// The database as it is now: what was committed, at ``Durability/full`` once it is durable.
-  public func snapshot() throws -> Snapshot { Snapshot(try store.view()) }
+  ///
+  /// It keeps the database open for as long as it lives, unless ``close()`` is called.
+  public func snapshot() throws -> Snapshot { Snapshot(try store.view().keepingOpen(self)) }
 
   /// Makes everything durable that was committed before the call, at whatever durability.
   public func flush() throws { try store.flush() }

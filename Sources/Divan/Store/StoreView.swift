@@ -11,10 +11,14 @@ struct StoreView: Sendable {
   nonisolated(unsafe) let unwritten: WriteTransaction?
   /// Which earlier version is read, if it is not the newest that ``state`` holds.
   let past: Moment?
+  /// What would close the store if nobody held it; nil where the store itself reads.
+  private let database: Database?
 
   init(
-    _ version: StoreVersion, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil
+    _ version: StoreVersion, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil,
+    database: Database? = nil
   ) {
+    self.database = database
     self.version = version
     self.store = store
     self.past = past
@@ -42,7 +46,14 @@ extension StoreView {
   }
 
   /// The same version as it was at an earlier moment.
-  func at(_ moment: Moment) -> StoreView { StoreView(version, store: store, past: moment) }
+  func at(_ moment: Moment) -> StoreView {
+    StoreView(version, store: store, past: moment, database: database)
+  }
+
+  /// The same view, which keeps a database open for as long as it lives.
+  func keepingOpen(_ database: Database) -> StoreView {
+    unsafe StoreView(version, store: store, unwritten: unwritten, past: past, database: database)
+  }
 
   /// What the index knows of a document.
   func entry(

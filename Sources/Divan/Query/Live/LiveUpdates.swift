@@ -29,7 +29,7 @@ extension Database {
   /// - Throws: while it is read, what finding throws. The next call then waits for another change, and runs the query anew;
   ///   what it gives says what has changed since the last result that was given.
   public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
-    LiveUpdates(store, query.core) { [source = NewestSource(store)] document in
+    LiveUpdates(self, query.core) { [source = NewestSource(store)] document in
       document.withOwnBytes(attachmentsFrom: source)
     }
   }
@@ -40,7 +40,7 @@ extension Database {
   ///
   /// - Throws: while it is read, also what decoding throws, of a document that is none of this type.
   public func updates<T: Codable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
-    LiveUpdates(store, query.core) { document in try document.decode(T.self) }
+    LiveUpdates(self, query.core) { document in try document.decode(T.self) }
   }
 }
 
@@ -65,14 +65,16 @@ extension Document.Attachment {
 
 /// The results of a query, one after the other: `Database.updates(of:)`.
 public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
-  fileprivate let store: Store
+  /// It stays open for as long as somebody follows the query, unless it is closed.
+  fileprivate let database: Database
   fileprivate let query: QueryCore
   fileprivate let load: LiveRows.Load?
   fileprivate let show: @Sendable (LiveRow) -> Row
 
   /// Follows a query whose rows show something of their documents.
-  init(_ store: Store, _ query: QueryCore, load: @escaping @Sendable (Document) throws -> Row) {
-    self.store = store
+  init(_ database: Database, _ query: QueryCore, load: @escaping @Sendable (Document) throws -> Row)
+  {
+    self.database = database
     self.query = query
     self.load = { document in LiveContent(try load(document)) }
     show = { row in
@@ -84,8 +86,8 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
   }
 
   /// Follows a query of which IDs are enough.
-  init(_ store: Store, _ query: QueryCore, show: @escaping @Sendable (_ id: String) -> Row) {
-    self.store = store
+  init(_ database: Database, _ query: QueryCore, show: @escaping @Sendable (_ id: String) -> Row) {
+    self.database = database
     self.query = query
     load = nil
     self.show = { row in show(row.id) }
@@ -116,7 +118,7 @@ extension LiveUpdates.Iterator {
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> LiveResult<Row>? {
     while !Task.isCancelled {
-      let (store, follower) = (updates.store, follower)
+      let (store, follower) = (updates.database.store, follower)
       if let seen { await store.commits.changesAndPurges.wait(beyond: seen) }
       let step = try await Database.run { isCancelled in
         follower.step(to: try store.view(), isCancelled)
