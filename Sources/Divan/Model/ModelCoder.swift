@@ -22,6 +22,12 @@ struct ModelCoder: ~Copyable {
     }
     let currentBody = try current.encoded()
     let isMerged = currentBody.bytes != base.bytes || model.extras?.bases.isEmpty == false
+    if isMerged, model.core?.hasOtherClass(currentBody, than: model) == true {
+      throw DatabaseError(
+        .conflict,
+        "the document has become one of another class than \(type(of: model)) since the model was read",
+        hint: "Refresh the context, and ask it for the document's new model", documentID: model.id)
+    }
     var body = try merge(model, over: currentBody, type: nil)
     var keys: Set<String> = []
     var mine: EncodedValue?

@@ -23,7 +23,11 @@ extension ModelContextCore {
   /// The model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
     let hash = LiveModels.hash(of: content.id)
-    if let known = live[content.id, hash: hash] { return try cast(known) }
+    if let known = live[content.id, hash: hash] {
+      if let model = known as? M { return model }
+      guard hasOtherClass(content.body, than: known) else { return try cast(known) }
+      _ = telling { taken in detach(known, &taken) }
+    }
     let model = try modelClass(type, of: content).init()
     model.core = self
     if !isObservable { model.stopObservation() }
@@ -88,8 +92,12 @@ extension ModelContextCore {
 
   /// The model of an ID; nil if there is no such document and no new model.
   func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
-    if let known = known(id) { return known.state == .deleted ? nil : try cast(known) }
-    guard let document = try requireSnapshot().get(id) else { return nil }
+    let known = known(id)
+    if let known, known.state == .deleted { return nil }
+    if let model = known as? M { return model }
+    guard let document = try requireSnapshot().get(id) else {
+      return try known.map { try cast($0) }
+    }
     return try model(type, of: document)
   }
 

@@ -70,7 +70,7 @@ extension ModelContextCore {
   }
 
   /// Tells followers of the models that `body` says took something over.
-  private func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
+  func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
     var taken = ModelUpdate()
     defer {
       if !taken.isEmpty { for each in followers { each.follower?.note(taken) } }
@@ -182,6 +182,7 @@ extension ModelContextCore {
       live.remove(model)
       return
     }
+    if hasOtherClass(body, than: model) { return detach(model, &taken) }
     let keepsConflicts = model.isChanged && !settlesConflicts
     if keepsConflicts {
       outdated.insert(DocumentKey(model.id))
@@ -197,9 +198,41 @@ extension ModelContextCore {
     let wasDeleted = model.state == .deleted
     model.rebase(on: body)
     if isInTransaction { reversals.noteReading(of: model) }
+    if !model.isKnown { register(model) }
     if wasDeleted, model.isChanged { noteUnsaved(model) }
     model.upgradeIfOutdated()
     noteExternalChange(of: model, &taken)
+  }
+
+  /// Whether a document has become one of another class than a model's, which it was of when the model took it over last.
+  func hasOtherClass(_ body: EncodedValue, than model: Model) -> Bool {
+    guard let old = model.body, old.bytes != body.bytes else { return false }
+    if let registered = registry?.modelClass(of: body) {
+      return registered != Swift.type(of: model) && registered != registry?.modelClass(of: old)
+    }
+    guard let type = model.modelClass.documentType else { return false }
+    let key = model.modelClass.documentTypeKey
+    return (try? old.string(key)) == type && (try? body.string(key)) != type
+  }
+
+  /// Lets go of a model whose document has become one of another class: as if it was deleted, and another thing had got
+  /// its ID, which gets an object of its own when it is asked for.
+  func detach(_ model: Model, _ taken: inout ModelUpdate) {
+    let isLost = model.isUnsaved
+    if isInTransaction { reversals.noteReading(of: model) }
+    outdated.remove(DocumentKey(model.id))
+    forget(model)
+    guard model.state != .deleted else { return }
+    model.announcing(ModelObservation.statePath) { model.state = .deleted }
+    noteClean(model)
+    model.noteExternalChange()
+    taken.deleted.append(model)
+    guard isLost else { return }
+    model.report(
+      DatabaseError(
+        .otherModelClass,
+        "the document has become one of another class than \(type(of: model)), and what was changed in the model is not saved",
+        hint: "Ask the context for the document's new model, and change that"))
   }
 
   private func noteExternalChange(of model: Model, _ taken: inout ModelUpdate) {

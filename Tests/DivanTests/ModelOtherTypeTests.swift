@@ -1,0 +1,113 @@
+import ProofKit
+import Testing
+
+@testable import Divan
+
+private class Animal: Model {
+  @Persisted var name: String
+}
+private final class Cat: Animal {
+  override class var documentType: String? { "cat" }
+}
+private final class Dog: Animal {
+  override class var documentType: String? { "dog" }
+}
+
+/// Documents that become ones of another class while models of the old one are held.
+///
+/// The context's old model stood in the way of the new one for as long as anybody held it: whatever found the document
+/// threw, for all that it found, and a live query stayed as it was for good.
+struct ModelOtherTypeTests {
+  private let database: Database
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.put("a", #"{"type": "cat", "name": "x"}"#)
+    try database.put("b", #"{"type": "dog", "name": "y"}"#)
+  }
+
+  private func makeContext(_ isRegistered: Bool) throws -> ModelContext {
+    isRegistered
+      ? database.makeContext(try ModelRegistry(Cat.self, Dog.self)) : database.makeContext()
+  }
+
+  private func change() throws { try database.put("a", #"{"type": "dog", "name": "z"}"#) }
+
+  @Test(arguments: [true, false])
+  func `the old model is as if it was deleted, and the new class has one`(isRegistered: Bool) throws
+  {
+    let context = try makeContext(isRegistered)
+    let cat = try #require(try context.model(Cat.self, "a"))
+    try change()
+    let update = try context.refresh()
+    #expect(update.deleted.map(\.id) == ["a"] && update.changed.isEmpty)
+    #expect(cat.isDeleted && !cat.needsSave && cat.name == "x")
+    #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
+    #expect(try context.find(Query<Cat>()).isEmpty)
+    #expect(try context.models(Dog.self).map(\.id) == ["a", "b"])
+    let dog = try #require(try context.model(Dog.self, "a"))
+    #expect(dog !== cat)
+    dog.name = "again"
+    try dog.save()
+    #expect(try database.json("a") == #"{"name":"again","type":"dog"}"#)
+  }
+
+  @Test(arguments: [true, false])
+  func `live queries of both classes go on`(isRegistered: Bool) throws {
+    let context = try makeContext(isRegistered)
+    let (cats, dogs) = (context.live(Query<Cat>()), context.live(Query<Dog>()))
+    let cat = try #require(cats.results.first)
+    try change()
+    try context.refresh()
+    #expect(cats.results.isEmpty && dogs.results.map(\.name) == ["z", "y"])
+    #expect(cats.error == nil && dogs.error == nil)
+    try database.put("c", #"{"type": "dog", "name": "new"}"#)
+    try context.refresh()
+    #expect(dogs.results.map(\.name) == ["z", "y", "new"])
+    try database.put("a", #"{"type": "cat", "name": "back"}"#)
+    try context.refresh()
+    #expect(cats.results.map(\.name) == ["back"] && dogs.results.map(\.name) == ["y", "new"])
+    #expect(cats.results.first !== cat && cat.isDeleted)
+  }
+
+  @Test(arguments: [true, false])
+  func `what was changed in the old model is told of, and never saved`(isRegistered: Bool) throws {
+    let context = try makeContext(isRegistered)
+    let told = errors(of: context)
+    let cat = try #require(try context.model(Cat.self, "a"))
+    cat.name = "mine"
+    try change()
+    // Before the context has moved on.
+    #expect(code { try cat.save() } == .conflict)
+    try context.refresh()
+    #expect(told.all == [.otherModelClass] && cat.isDeleted)
+    #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
+    #expect(context.unsavedModels.isEmpty)
+    #expect(try database.json("a") == #"{"name":"z","type":"dog"}"#)
+  }
+
+  @Test func `a document that was never of the class keeps its model`() throws {
+    let context = database.makeContext()
+    let cat = try #require(try context.model(Cat.self, "b"))
+    try database.put("b", #"{"type": "dog", "name": "other"}"#)
+    try context.refresh()
+    #expect(!cat.isDeleted && cat.name == "other")
+  }
+
+  @Test func `in a transaction documents that were put become models of their class`() throws {
+    try database.write { transaction in
+      let context = transaction.models
+      let cat = try #require(try context.model(Cat.self, "a"))
+      _ = try transaction.overwrite("a", with: ["type": "dog", "name": "z"])
+      #expect(try context.find(Query<Dog>()).map(\.name) == ["z", "y"])
+      #expect(cat.isDeleted)
+    }
+  }
+}
+
+extension ModelCursor {
+  fileprivate func map<R>(_ body: (M) -> R) throws -> [R] {
+    var cursor = self
+    return try cursor.rest().map(body)
+  }
+}
