@@ -68,11 +68,12 @@ extension Model {
     setFlags(
       (flags | PropertyFlags.dirty | PropertyFlags.replaced)
         & ~(PropertyFlags.unreadable | PropertyFlags.unloaded), at: place)
-    if flags & PropertyFlags.dirty == 0 { noteChange() }
+    if flags & PropertyFlags.dirty == 0 || isRefused { noteChange() }
   }
 
   /// Notes that a property became dirty.
   final func noteChange() {
+    if isRefused { core?.noteMended(self) }
     guard !isChanged else { return }
     announcing(ModelObservation.statePath) { isChanged = true }
     if state != .deleted { core?.noteUnsaved(self) }

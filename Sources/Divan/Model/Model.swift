@@ -42,6 +42,10 @@ nonisolated open class Model {
   final var isKnown = false
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
   final var isUnknownToItself = false
+  /// Whether the context could not save the model by itself, and tries again when it is changed, or later.
+  final var isRefused = false
+  /// Whether properties that refer to several models hold some of these: see ``ModelReference/found``.
+  final var holdsFound = false
   /// Whether nobody is told of anything, though the class is `Observable`.
   final var isUnobserved = false
   /// The hash of the document's ID, once the context knows the model.
@@ -54,6 +58,8 @@ nonisolated open class Model {
   final var reversal: ModelReversal?
   /// When its context's transaction was read for the model last: see ``ModelReversals``.
   final var lastReading = 0
+  /// Where the model leaves what it held when it goes; nil unless something that held it is just going.
+  final var going: GoingModels?
   /// What the properties that are references refer to, by their numbers.
   final var references: [Int: ModelReference] = [:]
   /// The same of properties that refer to several.
@@ -105,6 +111,7 @@ nonisolated open class Model {
 
   deinit {
     if isKnown { core?.forget(self) }
+    if core == nil, modelClass.hasReferences { letGoOfTargets() }
   }
 
   /// What is stored under `type` in new documents of this class; nil, which is the default, stores
@@ -326,7 +333,7 @@ extension Model {
   /// A new model gets the values that its class declares or, if it was made of a document, what that has.
   public final func revert() {
     takeBackChanges()
-    if state != .new { core?.noteClean(self) }
+    if state != .new { core?.noteClean(self) } else if isRefused { core?.noteMended(self) }
     upgradeIfOutdated()
   }
 

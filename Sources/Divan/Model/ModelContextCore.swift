@@ -46,6 +46,10 @@ final class ModelContextCore {
   /// actor on which it does.
   var savesByItself = false
   weak var savingActor: (any Actor)?
+  /// What closing the database sees of the context; nil while nothing saves it by itself.
+  var autosaving: AutosavingContext?
+  /// The models that could not be saved by themselves, all of them unsaved and ``Model/isRefused``.
+  var saveFailures: [ObjectIdentifier: SaveFailure] = [:]
   var kept: (handle: ModelContext, actor: any Actor)?
   /// What goes on by itself, until the context goes.
   var tasks: [Task<Void, Never>] = []

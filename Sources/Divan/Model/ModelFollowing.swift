@@ -11,7 +11,8 @@ extension Database {
   /// What is changed elsewhere reaches its models on that actor soon after it was committed, as with
   /// ``ModelContext/updates``; and what is changed in its models is saved after a while, as with
   /// ``ModelContext/autosave(after:isolation:onError:)``. Errors of both are told to
-  /// ``ModelContext/errorHandler``. A context that nobody holds any more lives on until what was unsaved is saved.
+  /// ``ModelContext/errorHandler``. A context that nobody holds any more lives on until what was unsaved is saved, and
+  /// closing the database saves it, too: see ``Database/close(discardsUnsavedModels:isolation:)``.
   ///
   /// Without an actor nothing happens by itself: it is a context as ``makeContext(_:)`` makes it.
   ///
@@ -83,26 +84,26 @@ private final class ModelFollower: @unchecked Sendable {
 
   /// Saves what is changed, until the context is gone or the database is closed.
   func save(after delay: Duration) async {
-    var last: UInt64? = 0
-    while let order = last, !Task.isCancelled {
-      await unsaved.wait(beyond: order)
+    var last: AutosaveRound? = AutosaveRound()
+    while let round = last, !Task.isCancelled {
+      await unsaved.wait(beyond: round.seen, until: round.nextTry)
       guard !Task.isCancelled, let actor else { return }
-      last = await saveUnsaved(after: delay, actor)
+      last = await saveUnsaved(round, after: delay, actor)
     }
   }
 
-  /// Saves what is unsaved, which keeps the context until then; returns how many models became unsaved by
-  /// now, or nil if nothing is saved any more.
-  private func saveUnsaved(after delay: Duration, _ actor: isolated any Actor) async -> UInt64? {
+  /// Saves what is unsaved, which keeps the context until then; returns how far it got, or nil if nothing is saved
+  /// any more.
+  private func saveUnsaved(
+    _ last: AutosaveRound, after delay: Duration, _ actor: isolated any Actor
+  ) async -> AutosaveRound? {
     guard let context else { return nil }
     let core = context.core
-    if !core.unsaved.isEmpty {
-      await context.saveUnsaved(after: delay) { context.errorHandler?($0) }
-    }
+    let round = await context.saveUnsaved(last, after: delay) { context.errorHandler?($0) }
     guard !core.source.isClosed else {
       core.stopSaving()
       return nil
     }
-    return core.lastOrder
+    return round
   }
 }

@@ -72,6 +72,7 @@ extension ModelContextCore {
     lastOrder += 1
     unsaved.add(model)
     if savesByItself, let handle, let savingActor { kept = (handle, savingActor) }
+    autosaving?.note(hasUnsaved: true)
     unsavedSignal?.note(lastOrder)
   }
 
@@ -86,18 +87,24 @@ extension ModelContextCore {
   /// Lets go of a model that was saved, reverted or deleted.
   func noteClean(_ model: Model) {
     unsaved.remove(model)
-    if unsaved.isEmpty { kept = nil }
+    if model.isRefused { forgetFailure(of: model) }
+    if model.holdsFound { model.letGoOfFound() }
+    guard unsaved.isEmpty else { return }
+    autosaving?.note(hasUnsaved: false)
+    kept = nil
   }
 
   /// Says that what is changed is saved by itself from now on.
   func startSaving(on actor: any Actor) {
     savesByItself = true
     savingActor = actor
+    beginAutosaving(on: actor)
   }
 
   /// Says that nothing is saved by itself any more, since the database is closed.
   func stopSaving() {
     savesByItself = false
+    forgetAutosaving()
     kept = nil
   }
 
@@ -108,6 +115,10 @@ extension ModelContextCore {
   func close() {
     isOpen = false
     for task in tasks { task.cancel() }
-    _ = unsaved.removeAll()
+    forgetAutosaving()
+    saveFailures = [:]
+    let models = unsaved.removeAll()
+    // What they hold of each other, so that none is left.
+    for case let model? in models where model.holdsFound { model.letGoOfFound() }
   }
 }

@@ -57,7 +57,7 @@ extension ModelContextCore {
   private static let pieceCount = 256
 
   /// How often they are saved while ``Model/didSave()`` changes models.
-  private static let saveLimit = 16
+  static let saveLimit = 16
 
   fileprivate func update<M: Model>(
     _ query: Query<M>, _ change: (M) throws -> Void

@@ -40,7 +40,10 @@ extension ModelContextCore {
           outdated.remove(key)
           continue
         }
-        if settlesConflicts { model.settleConflicts() }
+        if settlesConflicts {
+          model.settleConflicts()
+          if model.isRefused { noteMended(model) }
+        }
         try update(model, newest.get(key.id), settlesConflicts: settlesConflicts, &taken)
         // What is changed still is looked at again when somebody says that it is to win.
         if settlesConflicts || !model.isChanged { outdated.remove(key) }

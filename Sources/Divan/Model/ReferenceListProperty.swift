@@ -15,8 +15,9 @@ extension Array: ReferenceList where Element: Model {
 /// A property that refers to other models in an order, whose IDs the model keeps.
 ///
 /// As with a single reference, the wrapper holds the others only while it is read or changed. Each reading
-/// looks all of them up. Those whose documents are not there are left out; they go from the document
-/// when the property is changed. Those that cannot be read just now are left out too, but stay.
+/// looks all of them up; once the list was changed, what was found is held until it is saved. Those that are not there, or
+/// cannot be read just now, are left out. When the list is changed those that were deleted go from the document, and the
+/// others stay: they may come later.
 final class ReferenceListProperty<Target: Model>: ModelProperty {
   let place: PropertyPlace
   let keyBytes: SharedBytes
@@ -73,25 +74,58 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func prepareToRead(_ model: Model) {
     prepare(model)
-    let targets = model.referenceLists[place.index]?.compactMap { find($0, for: model).model }
-    model.withValue(at: place.offset, of: [Target].self) { $0 = targets ?? [] }
+    let targets = findTargets(model, isHolding: model.isDirty(place) && model.unsavedPlace > 0)
+    model.withValue(at: place.offset, of: [Target].self) { $0 = targets }
+  }
+
+  /// The models that the list refers to, without those that are not there; holds what was found, if it is to.
+  private func findTargets(_ model: Model, isHolding: Bool) -> [Target] {
+    guard let references = model.referenceLists[place.index] else { return [] }
+    var targets: [Target] = []
+    targets.reserveCapacity(references.count)
+    var held: [(index: Int, target: Target)] = []
+    for (index, reference) in references.enumerated() {
+      if let found = reference.found as? Target, found.state != .deleted {
+        targets.append(found)
+      } else if let target = find(reference, for: model) {
+        targets.append(target)
+        if isHolding, model.core != nil { held.append((index, target)) }
+      }
+    }
+    if !held.isEmpty, model.referenceLists[place.index]?.count == references.count {
+      model.holdsFound = true
+      for (index, target) in held { model.referenceLists[place.index]?[index].found = target }
+    }
+    return targets
   }
 
   func finishReading(_ model: Model) {
     model.withValue(at: place.offset, of: [Target].self) { $0 = [] }
   }
 
-  private func find(
-    _ reference: ModelReference, for model: Model
-  ) -> (model: Target?, isMissing: Bool) {
-    if let target = reference.target { return (target as? Target, false) }
-    guard let core = model.core else { return (nil, false) }
+  private func find(_ reference: ModelReference, for model: Model) -> Target? {
+    if let target = reference.target { return target as? Target }
+    guard let core = model.core else { return nil }
     do {
-      let target = try core.home(of: Target.self).model(Target.self, reference.id)
-      return (target, target == nil)
+      return try core.home(of: Target.self).model(Target.self, reference.id)
     } catch {
       core.handle?.errorHandler?(error)
-      return (nil, false)
+      return nil
+    }
+  }
+
+  /// Whether what a reference leads to was deleted.
+  ///
+  /// Then it goes from a list that is changed. What is not there yet, or cannot be read, stays.
+  private func isDeleted(_ reference: ModelReference, for model: Model) -> Bool {
+    guard reference.target == nil, let core = model.core else { return false }
+    do {
+      let home = try core.home(of: Target.self)
+      if let known = home.known(reference.id) { return known.state == .deleted }
+      let snapshot = try home.requireSnapshot()
+      return try snapshot.revision(of: reference.id) != nil && !snapshot.exists(reference.id)
+    } catch {
+      return false
     }
   }
 
@@ -100,8 +134,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   func assign<T>(_ value: T, to model: Model) {
     prepare(model)
     set(
-      identical(value, as: [Target].self).map { model.reference(to: $0, as: Target.self) },
-      in: model)
+      identical(value, as: [Target].self).map { reference(to: $0, from: model) }, in: model)
+    if model.holdsFound, model.unsavedPlace == 0 { model.letGoOfFound() }
   }
 
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool {
@@ -136,7 +170,8 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
 
   func references(in model: Model) -> [ModelReference] {
     prepare(model)
-    return model.referenceLists[place.index] ?? []
+    let references = model.referenceLists[place.index] ?? []
+    return model.holdsFound ? references.map(\.unheld) : references
   }
 
   func set(references: [ModelReference], in model: Model) {
@@ -162,27 +197,68 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     return target
   }
 
-  func beginModifying(_ model: Model) { prepareToRead(model) }
+  func beginModifying(_ model: Model) {
+    prepare(model)
+    let targets = findTargets(model, isHolding: true)
+    model.withValue(at: place.offset, of: [Target].self) { $0 = targets }
+  }
 
   func endModifying(_ model: Model) {
     let targets = model.withValue(at: place.offset, of: [Target].self) { current in
       defer { current = [] }
       return current
     }
-    let known = (model.referenceLists[place.index] ?? []).map { ($0, find($0, for: model)) }
-    let before = known.compactMap { $0.1.model.map { DocumentKey($0.id) } }
-    guard targets.map({ DocumentKey($0.id) }) != before else { return }
-    var references = targets.map { model.reference(to: $0, as: Target.self) }
-    // Those that could not be read stay behind those that they followed.
+    // What was found at the beginning is held still.
+    let before = model.referenceLists[place.index] ?? []
+    take(targets, in: model, before)
+    // What is not unsaved holds nothing; what it held is released here, when all is in its place.
+    if model.holdsFound, model.unsavedPlace == 0 { model.letGoOfFound() }
+  }
+
+  /// Makes the list one of these models, and of those of its references that lead to none just now.
+  private func take(_ targets: [Target], in model: Model, _ before: [ModelReference]) {
+    let sameCount = zip(before, targets).prefix { ($0.found ?? $0.target) === $1 }.count
+    if sameCount == before.count {
+      // Most lists are changed at their end.
+      if sameCount < targets.count { append(targets[sameCount...], to: model) }
+      return
+    }
+    let shown = before.map { $0.found ?? $0.target.flatMap { $0 as? Target } }
+    guard !shown.lazy.compactMap({ $0 }).elementsEqual(targets, by: ===) else { return }
+    var references = targets.map { reference(to: $0, from: model) }
+    // Those that lead to none stay behind those that they followed.
     var previous: DocumentKey?
-    for (reference, found) in known where !found.isMissing {
-      if found.model == nil {
-        let index = references.lastIndex { $0.key == previous }
+    for (reference, target) in zip(before, shown) {
+      if target == nil {
+        if isDeleted(reference, for: model) { continue }
+        let index = previous.flatMap { key in references.lastIndex { $0.key == key } }
         references.insert(reference, at: index.map { $0 + 1 } ?? 0)
       }
       previous = reference.key
     }
     set(references, in: model)
+  }
+
+  private func append(_ targets: ArraySlice<Target>, to model: Model) {
+    let new = targets.map { reference(to: $0, from: model) }
+    model.announcing(observationPath(in: model)) {
+      model.referenceLists[place.index, default: []] += new
+      model.noteChange(at: place)
+    }
+    guard let core = model.core else { return }
+    // It became unsaved only now.
+    if model.unsavedPlace > 0 { model.holdsFound = true }
+    if core.hasInverseReaders { core.announceInverses(of: Set(new.map(\.key))) }
+  }
+
+  /// A reference that holds its model, if the one that refers to it is in a context.
+  private func reference(to target: Target, from model: Model) -> ModelReference {
+    var reference = model.reference(to: target, as: Target.self)
+    if model.core != nil {
+      reference.found = target
+      model.holdsFound = true
+    }
+    return reference
   }
 
   // MARK: Saving

@@ -178,4 +178,43 @@ struct ModelReference {
   var key: DocumentKey { DocumentKey(id) }
   /// The model itself, while the one that refers to it is in no context.
   let target: Model?
+  /// The model that was found, held while the one that refers to it is unsaved, so that a list that grows is not looked up
+  /// as a whole each time.
+  var found: Model?
+
+  /// The same without what was found.
+  var unheld: ModelReference { ModelReference(id: id, target: target) }
+}
+
+extension Model {
+  /// Lets go of the models that lists of references hold since they were found.
+  final func letGoOfFound() {
+    holdsFound = false
+    // What is released may run anybody's code, when the lists are whole again.
+    let lists = referenceLists
+    for (index, list) in lists { referenceLists[index] = list.map(\.unheld) }
+  }
+
+  /// Lets go of the models that this one, which is in no context and is going, refers to.
+  ///
+  /// One after the other, so that a long chain needs no deep stack: each leaves what it holds itself to the first.
+  final func letGoOfTargets() {
+    var targets = references.values.compactMap(\.target)
+    for list in referenceLists.values { targets += list.compactMap(\.target) }
+    references = [:]
+    referenceLists = [:]
+    guard !targets.isEmpty else { return }
+    if let going { return going.models += targets }
+    let going = GoingModels()
+    going.models = targets
+    targets = []
+    while var next = going.models.popLast() {
+      if isKnownUniquelyReferenced(&next) { next.going = going }
+    }
+  }
+}
+
+/// Models that are let go of, one after the other.
+final class GoingModels {
+  var models: [Model] = []
 }

@@ -49,6 +49,17 @@ extension ChangeSignal {
     for waiter in ready { waiter.continuation.resume() }
   }
 
+  /// Does as `wait(beyond:)`, but returns at a moment at the latest, if one is given.
+  func wait(beyond sequence: UInt64, until deadline: ContinuousClock.Instant?) async {
+    guard let deadline else { return await wait(beyond: sequence) }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.wait(beyond: sequence) }
+      group.addTask { try? await Task.sleep(until: deadline, clock: .continuous) }
+      await group.next()
+      group.cancelAll()
+    }
+  }
+
   /// Returns when a change behind a sequence number can be read, when there will be none any more, or
   /// when the task is cancelled.
   func wait(beyond sequence: UInt64) async {

@@ -25,6 +25,15 @@ final class Companions: Sendable {
     }
   }
 
+  /// Lets those store it who have something that is not stored yet, before the store is closed.
+  ///
+  /// - Throws: why something cannot be stored; then the store stays open.
+  func prepareToClose(on actor: isolated (any Actor)?) throws {
+    for case let companion as any ClosingGuard in entries.withLock({ $0.map(\.thing) }) {
+      try companion.prepareToClose(on: actor)
+    }
+  }
+
   /// Tells those who want to know that the store is being closed.
   func noteClosing(of store: Store) {
     for case let companion as any StoreCompanion in entries.withLock({ $0.map(\.thing) }) {
@@ -40,6 +49,14 @@ final class Companions: Sendable {
     }
     for entry in ended { (entry.thing as? any StoreCompanion)?.storeDidClose() }
   }
+}
+
+/// A thing beside a store that may have something that is to be stored before the store is closed.
+protocol ClosingGuard: AnyObject, Sendable {
+  /// Stores what can be stored on the actor of whoever closes the store.
+  ///
+  /// - Throws: if anything is left; then the store stays open.
+  func prepareToClose(on actor: isolated (any Actor)?) throws
 }
 
 /// A thing beside a store that wants to know of its end.

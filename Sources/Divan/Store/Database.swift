@@ -13,7 +13,7 @@ import DivanLog
 ///
 /// It may be used from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
 /// transactions run one after the other. One process at a time may have a store open for writing.
-/// A database is closed by ``close()``, or with its last reference; the former tells of errors, and
+/// A database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference; the former tells of errors, and
 /// leaves a store that opens faster.
 public final class Database: Sendable {
   let store: Store
@@ -84,10 +84,22 @@ extension Database {
   /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
   /// that are just storing an attachment's content. Closing again does nothing.
   ///
-  /// - Throws: ``DatabaseError``, and the database is closed nevertheless. With the code `outcomeUnknown`, what
+  /// Contexts that save by themselves (``makeContext(_:autosavingAfter:isolation:)``,
+  /// ``ModelContext/autosave(after:isolation:onError:)``) lose nothing: what is unsaved in those that belong to the
+  /// caller's actor is saved first. If any of it cannot be saved, or one of another actor has unsaved models, this
+  /// throws, and the database stays open.
+  ///
+  /// - Parameters:
+  ///   - discardsUnsavedModels: whether to close nevertheless, without saving any models.
+  ///   - actor: where the caller is.
+  /// - Throws: why a model cannot be saved, or ``DatabaseError/Code/unsavedModels``, with the database still open; any
+  ///   other ``DatabaseError``, and the database is closed nevertheless. With the code `outcomeUnknown`, what
   ///   was not durable before may be lost, which is said here also if a call was told so before.
-  public func close() throws {
+  public func close(
+    discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
+  ) throws {
     try RunningMap.refuse("closes a database")
+    if !discardsUnsavedModels, !store.isClosed { try store.companions.prepareToClose(on: actor) }
     try store.close()
   }
 
@@ -137,7 +149,7 @@ extension Database {
 
   /// The database as it is now: what was committed, at ``Durability/full`` once it is durable.
   ///
-  /// It keeps the database open for as long as it lives, unless ``close()`` is called.
+  /// It keeps the database open for as long as it lives, unless ``close(discardsUnsavedModels:isolation:)`` is called.
   public func snapshot() throws -> Snapshot { Snapshot(try store.view().keepingOpen(self)) }
 
   /// Makes everything durable that was committed before the call, at whatever durability.

@@ -17,7 +17,7 @@ import DivanLog
 /// one with conflicts its winning revision is, which ``MappedDocument/conflicts`` says.
 ///
 /// The rows are made when they are first asked for, which costs one call of the map function for each document, and
-/// kept in memory while the database is open. From time to time and by ``Database/close()`` they are also written to a
+/// kept in memory while the database is open. From time to time and by ``Database/close(discardsUnsavedModels:isolation:)`` they are also written to a
 /// file in the store's directory, if that is worth it, so that the next opening reads them instead. They are found
 /// there by the view's name, and believed if its version and document type are the same: so a map function is to give
 /// the same rows for the same document whenever and by whichever program it is called; when it is changed, so must be

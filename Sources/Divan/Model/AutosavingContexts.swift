@@ -1,0 +1,86 @@
+import DivanLog
+import Synchronization
+
+/// The contexts of a database that save by themselves: closing it asks them first.
+final class AutosavingContexts: ClosingGuard {
+  private let contexts = Guarded<[AutosavingContext]>([])
+
+  func add(_ context: AutosavingContext) { contexts.withLock { $0.append(context) } }
+  func remove(_ context: AutosavingContext) {
+    contexts.withLock { $0.removeAll { $0 === context } }
+  }
+
+  func prepareToClose(on actor: isolated (any Actor)?) throws {
+    let all = contexts.withLock { $0 }
+    for each in all where actor != nil && each.isOn(actor) { try each.save() }
+    guard all.contains(where: \.hasUnsaved) else { return }
+    throw DatabaseError(
+      .unsavedModels, "the database was not closed: a context of another actor has unsaved models",
+      hint: "Save them there or close it there, or say that they are to be discarded")
+  }
+}
+
+/// A context that saves by itself, as others see it.
+///
+/// `@unchecked Sendable`: the context is reached on its actor only; what never changes needs no guard.
+final class AutosavingContext: @unchecked Sendable {
+  private weak var context: ModelContext?
+  private weak var actor: (any Actor)?
+  private let unsaved: Atomic<Bool>
+  /// How many tasks save it; guarded by the actor.
+  fileprivate var saverCount = 1
+
+  fileprivate init(_ core: ModelContextCore, on actor: (any Actor)?) {
+    context = core.handle
+    self.actor = actor
+    unsaved = Atomic(!core.unsaved.isEmpty)
+  }
+
+  var hasUnsaved: Bool { unsaved.load(ordering: .acquiring) }
+  func note(hasUnsaved: Bool) { unsaved.store(hasUnsaved, ordering: .releasing) }
+  func isOn(_ other: (any Actor)?) -> Bool { actor.map { $0 === other } ?? false }
+
+  /// Saves what is unsaved, on the context's actor; whatever can be, if not all of it can.
+  fileprivate func save() throws {
+    guard let context else { return }
+    // Hooks of what was saved may change something.
+    for _ in 0..<ModelContextCore.saveLimit where !context.core.unsaved.isEmpty {
+      do {
+        try context.saveAllModels()
+      } catch {
+        for model in context.core.unsavedModels where model.isUnsaved { try? model.save() }
+        throw error
+      }
+    }
+  }
+}
+
+extension ModelContextCore {
+  /// Has closing the database wait for what is unsaved, until as many calls of `endAutosaving`.
+  func beginAutosaving(on actor: (any Actor)?) {
+    if let autosaving {
+      autosaving.saverCount += 1
+    } else if case .database(let database) = source {
+      let context = AutosavingContext(self, on: actor)
+      autosaving = context
+      database.store.companions.get(AutosavingContexts.self) { AutosavingContexts() }.add(context)
+    }
+  }
+
+  func endAutosaving() {
+    guard let ended = autosaving else { return }
+    ended.saverCount -= 1
+    if ended.saverCount == 0 { forgetAutosaving() }
+  }
+
+  /// Says that nothing is saved by itself any more.
+  func forgetAutosaving() {
+    guard let ended = autosaving.take(), case .database(let database) = source else { return }
+    database.store.companions.get(AutosavingContexts.self) { AutosavingContexts() }.remove(ended)
+  }
+}
+
+extension DatabaseError.Code {
+  /// The database was not closed, since models of contexts that save by themselves are not saved yet.
+  public static let unsavedModels = Self("unsavedModels")
+}

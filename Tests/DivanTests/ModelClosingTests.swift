@@ -1,0 +1,117 @@
+import DivanLog
+import Testing
+
+@testable import Divan
+
+/// Closing a database whose contexts save by themselves.
+///
+/// It dropped what they had not saved yet: only a context's error handler heard of it, after the database was closed.
+@MainActor
+struct ModelClosingTests {
+  private final class Named: Model {
+    @Persisted var text: String
+    override func validate(_ validation: inout ModelValidation) {
+      validation.require(!text.isEmpty, "there is no text", property: "text")
+    }
+  }
+
+  /// A context that belongs to another actor.
+  private actor Keeper {
+    private let database: Database
+    private lazy var context = database.makeContext(
+      autosavingAfter: .seconds(1000), isolation: self)
+    private var todo: Todo?
+
+    init(_ database: Database) { self.database = database }
+
+    func add(_ id: String) { todo = Todo(in: context, id: id) }
+    func save() throws { try context.saveAllModels() }
+    func close() throws { try database.close() }
+  }
+
+  private let fileSystem = MemoryFileSystem()
+  private let database: Database
+
+  init() throws {
+    database = try ModelClosingTests.open(fileSystem)
+  }
+
+  private static func open(_ fileSystem: MemoryFileSystem) throws -> Database {
+    var configuration = Configuration()
+    configuration.fileSystem = fileSystem
+    return try Database(at: "/store.divan", configuration: configuration)
+  }
+
+  private func reopen() throws -> Database { try ModelClosingTests.open(fileSystem) }
+
+  private func makeContext() -> ModelContext {
+    database.makeContext(autosavingAfter: .seconds(1000), isolation: MainActor.shared)
+  }
+
+  @Test func `closing saves what contexts of its actor have not saved yet`() throws {
+    let context = makeContext()
+    let todo = Todo(in: context, id: "a")
+    todo.text = "x"
+    try database.close()
+    #expect(!todo.needsSave)
+    #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
+  }
+
+  @Test func `a context that nobody holds any more is saved, too`() throws {
+    func makeTodo() { Todo(in: makeContext(), id: "a").text = "x" }
+    makeTodo()
+    try database.close()
+    #expect(try reopen().json("a")?.contains(#""text":"x""#) == true)
+  }
+
+  @Test func `what a running autosave has not saved yet is saved`() async throws {
+    let context = database.makeContext()
+    let saving = Task { await context.autosave(after: .seconds(1000)) { Issue.record($0) } }
+    try await Task.sleep(for: .milliseconds(20))
+    let todo = Todo(in: context, id: "a")
+    try database.close()
+    #expect(!todo.needsSave)
+    #expect(try reopen().json("a") != nil)
+    saving.cancel()
+    await saving.value
+  }
+
+  @Test func `what cannot be saved keeps the database open`() throws {
+    let context = makeContext()
+    let named = Named(in: context, id: "a")
+    let todo = Todo(in: context, id: "b")
+    #expect(code { try database.close() } == .invalidModel)
+    #expect(named.needsSave && !todo.needsSave)
+    try database.put("c", "{}")
+    named.text = "x"
+    try database.close()
+    #expect(code { try database.put("c", "{}") } == .closed)
+    let reopened = try reopen()
+    #expect(try reopened.json("a") == #"{"text":"x"}"#)
+    #expect(try reopened.json("b") != nil)
+  }
+
+  @Test func `what belongs to another actor keeps the database open`() async throws {
+    let keeper = Keeper(database)
+    await keeper.add("a")
+    #expect(code { try database.close() } == DatabaseError.Code("unsavedModels"))
+    try database.put("b", "{}")
+    try await keeper.save()
+    try database.close()
+    #expect(try reopen().json("a") != nil)
+  }
+
+  @Test func `that actor closes it and saves`() async throws {
+    let keeper = Keeper(database)
+    await keeper.add("a")
+    try await keeper.close()
+    #expect(try reopen().json("a") != nil)
+  }
+
+  @Test func `a context that saves nothing by itself keeps nothing open`() throws {
+    let context = database.makeContext()
+    let todo = Todo(in: context, id: "a")
+    try database.close()
+    #expect(todo.needsSave)
+  }
+}

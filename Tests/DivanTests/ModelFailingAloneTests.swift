@@ -1,0 +1,94 @@
+import Testing
+
+@testable import Divan
+
+/// Contexts that save by themselves, of which some models cannot be saved.
+///
+/// One that could not be saved had all others wait with it: for two seconds, then four, and a minute in the end.
+@MainActor
+struct ModelFailingAloneTests {
+  private final class Named: Model {
+    @Persisted var text: String
+    @Persisted var number: Double
+    override func validate(_ validation: inout ModelValidation) {
+      validation.require(!text.isEmpty, "there is no text", property: "text")
+    }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+  }
+
+  /// Saves once as contexts do that save by themselves; returns how many models could not be saved.
+  private func save() -> Int {
+    var errors = 0
+    // What failed is tried again in a thousand times as long as this test takes.
+    context.core.saveDue(retriesAll: false, after: .seconds(1000)) { _ in errors += 1 }
+    return errors
+  }
+
+  @Test func `one that is not valid does not delay what is changed after it`() throws {
+    let named = Named(in: context, id: "a")
+    #expect(save() == 1)
+    let todo = Todo(in: context, id: "b")
+    #expect(save() == 0 && !todo.needsSave)
+    todo.text = "again"
+    let other = Todo(in: context, id: "c")
+    #expect(save() == 0 && !todo.needsSave && !other.needsSave)
+    #expect(named.needsSave && save() == 0)
+  }
+
+  @Test func `one that is mended is saved like one that was changed`() throws {
+    let named = Named(in: context, id: "a")
+    let order = context.core.lastOrder
+    #expect(save() == 1 && context.core.lastOrder == order)
+    named.text = "x"
+    // Whoever saves is woken up.
+    #expect(context.core.lastOrder > order)
+    #expect(save() == 0 && !named.needsSave)
+    named.number = .nan
+    #expect(save() == 1 && save() == 0)
+    named.number = 3
+    #expect(save() == 0 && !named.needsSave)
+    named.number = .nan
+    #expect(save() == 1)
+    named.revert()
+    try named.setValue(1, for: "other")
+    #expect(save() == 0 && !named.needsSave && context.core.saveFailures.isEmpty)
+  }
+
+  @Test func `one in conflict does not delay others, and is saved when the conflict is settled`()
+    throws
+  {
+    let todo = Todo(in: context, id: "a")
+    try todo.save()
+    todo.text = "mine"
+    try database.put("a", #"{"text": "theirs"}"#)
+    #expect(save() == 1)
+    let other = Todo(in: context, id: "b")
+    #expect(save() == 0 && !other.needsSave && todo.needsSave)
+    try context.refresh()
+    #expect(save() == 0 && !todo.needsSave)
+    #expect(try database.json("a")?.contains(#""text":"mine""#) == true)
+  }
+
+  @Test func `one that fails is tried again by itself, and once it is mended`() async throws {
+    let context = database.makeContext(
+      autosavingAfter: .milliseconds(5), isolation: MainActor.shared)
+    var errors = 0
+    context.errorHandler = { _ in errors += 1 }
+    func wait(until condition: () -> Bool) async throws {
+      for _ in 0..<12_000 where !condition() { try await Task.sleep(for: .milliseconds(5)) }
+      #expect(condition(), "it did not happen within a minute")
+    }
+    let named = Named(in: context, id: "a")
+    try await wait { errors == 2 }
+    #expect(named.needsSave)
+    named.text = "x"
+    try await wait { !named.needsSave }
+  }
+}

@@ -1,0 +1,153 @@
+import DivanLog
+import Synchronization
+import Testing
+
+@testable import Divan
+
+private final class Track: Model {
+  @Persisted var name: String
+  static let loads = Atomic(0)
+  static var loadCount: Int { loads.load(ordering: .relaxed) }
+  override func didLoad() { Track.loads.add(1, ordering: .relaxed) }
+}
+
+private final class Album: Model {
+  @Persisted var tracks: [Track]
+}
+
+private final class Link: Model {
+  @Persisted var next: Link?
+  @Persisted var others: [Link]
+  @Persisted(onDelete: .cascade) var owned: Link?
+}
+
+/// Long lists of references, and long chains of them.
+@Suite(.serialized)
+struct ModelLongListTests {
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    try database.write { transaction in
+      for number in 0..<20 {
+        _ = try transaction.overwrite("t\(number)", with: ["name": .string("\(number)")])
+      }
+      _ = try transaction.overwrite(
+        "album", with: ["tracks": .array((0..<20).map { .string("t\($0)") })])
+    }
+    context = database.makeContext()
+  }
+
+  private func album() throws -> Album { try #require(try context.model(Album.self, "album")) }
+
+  /// Each access found every one of them again, and made it if nobody held it.
+  @Test func `a list that was changed finds what it refers to once, until it is saved`() throws {
+    let album = try album()
+    let before = Track.loadCount
+    album.tracks.append(Track(in: context, id: "new"))
+    #expect(Track.loadCount - before <= 40)
+    let count = Track.loadCount
+    for number in 0..<10 { album.tracks.append(Track(in: context, id: "new\(number)")) }
+    #expect(album.tracks.count == 31 && Track.loadCount == count)
+    try context.saveAllModels()
+    #expect(try database.snapshot().get("album")?["tracks"]?.arrayValue?.count == 31)
+    weak var gone: Track?
+    do { gone = album.tracks.first }
+    #expect(gone == nil)
+  }
+
+  @Test func `what is deleted leaves the list that was changed`() throws {
+    let album = try album()
+    album.tracks.append(Track(in: context, id: "new"))
+    try album.tracks[3].delete()
+    #expect(album.tracks.count == 20 && !album.tracks.contains { $0.id == "t3" })
+    try database.remove("t4")
+    try context.refresh()
+    #expect(album.tracks.count == 19)
+    album.tracks.removeLast()
+    try album.save()
+    let stored = try database.snapshot().get("album")?["tracks"]?.arrayValue ?? []
+    #expect(stored.count == 18 && !stored.contains("t3") && !stored.contains("t4"))
+  }
+
+  @Test func `a list that was changed and given up holds nothing`() throws {
+    weak var gone: Track?
+    let album = try album()
+    do {
+      album.tracks.removeFirst()
+      gone = album.tracks.first
+    }
+    #expect(gone != nil)
+    album.revert()
+    #expect(gone == nil && album.tracks.count == 20)
+  }
+
+  @Test func `models whose changed lists refer to each other go with their context`() throws {
+    weak var gone: Link?
+    do {
+      let context = database.makeContext()
+      let (a, b) = (Link(in: context), Link(in: context))
+      a.others.append(b)
+      b.others.append(a)
+      gone = a
+      #expect(a.others.first?.others.first === a)
+    }
+    #expect(gone == nil)
+  }
+
+  @Test func `references to what is not there yet stay when the list is changed`() throws {
+    try database.put("album", #"{"tracks": ["later", "t1", "t2", "never"]}"#)
+    try database.remove("t2")
+    try context.refresh()
+    let album = try album()
+    #expect(album.tracks.map(\.id) == ["t1"])
+    album.tracks.append(try #require(try context.model(Track.self, "t5")))
+    try album.save()
+    // What was deleted goes.
+    #expect(try database.json("album") == #"{"tracks":["later","t1","never","t5"]}"#)
+    try database.put("later", #"{"name":"x"}"#)
+    try context.refresh()
+    #expect(album.tracks.map(\.id) == ["later", "t1", "t5"])
+    album.tracks.removeAll()
+    try album.save()
+    #expect(try database.json("album") == #"{"tracks":["never"]}"#)
+    album.tracks = []
+    try album.save()
+    #expect(try database.json("album") == #"{"tracks":[]}"#)
+  }
+
+  @Test func `a chain of 100,000 models in no context goes without a deep stack`() {
+    for isList in [false, true] {
+      var first = Link()
+      for _ in 0..<100_000 {
+        let link = Link()
+        if isList { link.others = [first] } else { link.next = first }
+        first = link
+      }
+      first = Link()
+    }
+  }
+
+  @Test func `a chain of 100,000 models in a context goes without a deep stack`() throws {
+    do {
+      let context = database.makeContext()
+      var first = Link(in: context)
+      for number in 0..<100_000 {
+        let link = Link(in: context)
+        if number % 2 == 0 { link.others.append(first) } else { link.next = first }
+        first = link
+      }
+    }
+    let context = database.makeContext()
+    var first = Link()
+    for _ in 0..<100_000 {
+      let link = Link()
+      link.owned = first
+      first = link
+    }
+    try context.insert(first)
+    try first.delete()
+    #expect(context.unsavedModels.isEmpty)
+  }
+}
