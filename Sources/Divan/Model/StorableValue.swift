@@ -60,7 +60,8 @@ extension Bool: StorableValue {
 
 extension Int: StorableValue {
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int? {
-    ValueFormat.int64(bytes, range).flatMap { Int(exactly: $0) }
+    if let number = ValueFormat.int64(bytes, range) { return Int(exactly: number) }
+    return try? NumberReading.integer(bytes, range)
   }
 
   func encode(into encoder: inout ValueEncoder) -> Bool {
@@ -74,10 +75,7 @@ extension Int: StorableValue {
 extension Double: StorableValue {
   /// Whole numbers are read, too, because other programs write `2` for `2.0`.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
-    guard ValueFormat.skip(bytes, at: range.lowerBound, end: range.upperBound) == range.upperBound
-    else { return nil }
-    if let number = ValueFormat.double(bytes, at: range.lowerBound) { return number }
-    return ValueFormat.int64(bytes, range).map { Double($0) }
+    try? NumberReading.double(bytes, range)
   }
 
   func encode(into encoder: inout ValueEncoder) -> Bool {

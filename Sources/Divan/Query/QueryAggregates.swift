@@ -2,11 +2,13 @@
 
 /// A number that is made of many results: see ``QuerySource/groups(_:by:_:)``.
 ///
-/// What is no number, or not there, counts for nothing in a sum or an average; the least and the greatest value are found
+/// What is no number, or not there, counts for nothing in a sum or an average, nor does a number that the property's type
+/// does not have, such as `2.5` where that is `Int`; the least and the greatest value are found
 /// in the order in which results are sorted, without null and what is missing.
 ///
 /// Whole numbers are added exactly, and their sum is whole as long as it is one that can be stored, from the least `Int64`
-/// to the greatest `UInt64`. Beyond that, and wherever one of the numbers is a `Double`, the sum is a `Double`: what is
+/// to the greatest `UInt64`. Beyond that, and wherever one of the numbers is a `Double` (of a property of whole numbers none
+/// is, however it is stored), the sum is a `Double`: what is
 /// whole in it was added exactly, and the rest with an error far below that of adding one by one. A sum beyond the
 /// greatest `Double` is infinite. An average is a `Double`.
 public struct QueryAggregate<Subject>: Sendable {
@@ -14,11 +16,14 @@ public struct QueryAggregate<Subject>: Sendable {
   let path: QueryPath
   /// Whether the least and the greatest text are those by bytes: of dates, that is by time.
   let byBytes: Bool
+  /// Which numbers are added up.
+  let counting: NumberCounting
   let refusal: DatabaseError?
 
   /// How many results there are.
   public static var count: QueryAggregate {
-    QueryAggregate(kind: .count, path: QueryPath(), byBytes: false, refusal: nil)
+    QueryAggregate(
+      kind: .count, path: QueryPath(), byBytes: false, counting: .all, refusal: nil)
   }
 
   /// The sum of a property; 0 if there is no number.
@@ -47,7 +52,7 @@ public struct QueryAggregate<Subject>: Sendable {
     let property = property(QuerySubject())
     return QueryAggregate(
       kind: kind, path: property.path, byBytes: QueryAggregate.sortsByBytes(V.self),
-      refusal: property.refusal?.error)
+      counting: NumberCounting(V.self), refusal: property.refusal?.error)
   }
 
   /// Whether the texts that values of a type are stored as are in the order of their bytes.

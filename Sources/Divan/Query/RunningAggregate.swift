@@ -3,6 +3,7 @@ struct RunningAggregate {
   private let kind: AggregateKind
   private let path: CompiledPath
   private let byBytes: Bool
+  private let counting: NumberCounting
   private var count = 0
   private var whole: Int128 = 0
   private var fraction = 0.0
@@ -16,6 +17,7 @@ struct RunningAggregate {
     kind = aggregate.kind
     path = CompiledPath(aggregate.path)
     byBytes = aggregate.byBytes
+    counting = aggregate.counting
   }
 
   /// Adds a result whose document nobody reads, since all that is wanted is how many there are.
@@ -27,7 +29,7 @@ struct RunningAggregate {
     switch kind {
     case .count: break
     case .sum, .average:
-      switch value {
+      switch counting.number(value) {
       case .int(let number): whole += Int128(number)
       case .unsigned(let number): whole += Int128(number)
       case .double(let number):

@@ -121,50 +121,34 @@ extension DecodingPart {
 
   /// A whole number; one that is stored with a fraction of zero, as other programs may write it, too.
   func integer<I: FixedWidthInteger>(_ range: Range<Int>) throws(Misfit) -> I {
-    if let small = bytes.withSpan({ ValueFormat.int64($0, range) }) {
-      guard let number = I(exactly: small) else { throw .range }
-      return number
+    let number: I? = try bytes.withSpan { (bytes) throws(Misfit) in
+      try NumberReading.integer(bytes, range)
     }
-    if let large = unsigned(range) {
-      guard let number = I(exactly: large) else { throw .range }
-      return number
-    }
-    if let double = bytes.withSpan({ ValueFormat.double($0, range) }) {
-      guard let number = I(exactly: double) else { throw .range }
-      return number
-    }
-    throw misfit(range)
-  }
-
-  /// A whole number beyond `Int64`.
-  private func unsigned(_ range: Range<Int>) -> UInt64? {
-    guard range.count == 9, bytes[range.lowerBound] == ValueFormat.Tag.positive + 7 else {
-      return nil
-    }
-    return bytes.withSpan { ValueFormat.integer($0, at: range.lowerBound + 1, width: 8) }
+    guard let number else { throw misfit(range) }
+    return number
   }
 
   /// A number; whole ones, too.
   func double(_ range: Range<Int>) throws(Misfit) -> Double {
-    if let number = bytes.withSpan({ ValueFormat.double($0, range) }) {
-      guard number.isFinite else { throw .damaged }
-      return number
+    let number = try bytes.withSpan { (bytes) throws(Misfit) in
+      try NumberReading.double(bytes, range)
     }
-    if let small = bytes.withSpan({ ValueFormat.int64($0, range) }) { return Double(small) }
-    if let large = unsigned(range) { return Double(large) }
-    throw misfit(range)
+    guard let number else { throw misfit(range) }
+    return number
   }
 
   func float(_ range: Range<Int>) throws(Misfit) -> Float {
-    let number = Float(try double(range))
-    guard number.isFinite else { throw .range }
+    let number = try bytes.withSpan { (bytes) throws(Misfit) in
+      try NumberReading.float(bytes, range)
+    }
+    guard let number else { throw misfit(range) }
     return number
   }
 
   /// A decimal number, which is a text, or a number, as other programs may write it.
   private func decimal(_ range: Range<Int>) throws(Misfit) -> Decimal {
     if let small = bytes.withSpan({ ValueFormat.int64($0, range) }) { return Decimal(small) }
-    if let large = unsigned(range) { return Decimal(large) }
+    if let large = bytes.withSpan({ NumberReading.unsigned($0, range) }) { return Decimal(large) }
     let text =
       bytes.withSpan { ValueFormat.double($0, range) }.map(\.description) ?? ""
     guard let number = StoredText.decimal(of: text.isEmpty ? try string(range) : text) else {
