@@ -187,7 +187,7 @@ extension SimulatedFileSystem {
   private func add(
     _ verb: SimulatedDisk.Verb?, _ call: Int, _ effect: SimulatedFault.Effect, _ isLasting: Bool
   ) {
-    precondition(call > 0, "Calls are counted from 1")
+    require(call > 0, "Calls are counted from 1")
     let fault = SimulatedFault(
       verb: verb, callsLeft: call, effect: effect, isLasting: isLasting)
     control.withLock { $0.add(fault) }

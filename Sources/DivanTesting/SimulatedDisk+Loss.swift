@@ -1,3 +1,5 @@
+import DivanLog
+
 extension SimulatedDisk {
   /// What is left of the changes that were not flushed when the power went.
   ///
@@ -53,7 +55,7 @@ extension SimulatedDisk {
 
     /// Describes a way to tear writes; `granularityBytes` is above 0.
     public init(granularityBytes: Int, remainder: Remainder) {
-      precondition(granularityBytes > 0, "A granularity of no bytes")
+      require(granularityBytes > 0, "A granularity of no bytes")
       self.granularityBytes = granularityBytes
       self.remainder = remainder
     }

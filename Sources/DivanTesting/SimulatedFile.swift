@@ -36,7 +36,7 @@ extension SimulatedFile {
     return try fileSystem.perform(.read, path, offset: offset, count: buffer.count) {
       (state) throws(SystemError) in
       let cached = state.files[file.index].cached
-      precondition(offset >= 0, "An offset below zero")
+      require(offset >= 0, "An offset below zero")
       guard offset < cached.count else { return 0 }
       let count = min(buffer.count, cached.count - offset)
       // Both ranges were just checked.

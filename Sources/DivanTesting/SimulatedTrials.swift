@@ -1,3 +1,5 @@
+import DivanLog
+
 /// What trials on a ``SimulatedDisk`` came to.
 public struct SimulatedTrials: Equatable, Sendable {
   /// How many calls, or sizes of the disk, there were to go wrong at.
@@ -149,7 +151,7 @@ extension SimulatedDisk {
     stepBytes: Int = 64, losses: [Loss] = [.processEnd, .strict],
     _ work: (SimulatedDisk) throws -> Void, check: (SimulatedDisk) throws -> Void
   ) throws -> SimulatedTrials {
-    precondition(stepBytes > 0, "Sizes that do not differ")
+    require(stepBytes > 0, "Sizes that do not differ")
     let usual = try rehearse(work)
     var trials = SimulatedTrials()
     for capacity in stride(from: usedBytes, to: usual.greatestSize, by: stepBytes) {

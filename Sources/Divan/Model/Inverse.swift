@@ -141,7 +141,7 @@ final class InverseRelation: Sendable {
       guard let probe = property.setProbe(in: model) else { continue }
       if target(model) === probe { return property.place.index }
     }
-    preconditionFailure(
+    refuseUse(
       "@Inverse \(name) needs a @Persisted property of \(source.type) that refers to models")
   }
 }

@@ -45,20 +45,20 @@ final class ModelClass: Sendable {
       ModelObservation.isObservable(type)
       ? properties.indices.map { ModelObservation.path(ofProperty: $0) } : []
     for (a, b) in zip(encodingOrder, encodingOrder.dropFirst()) {
-      precondition(
+      require(
         !haveSameUTF8(properties[a].key, properties[b].key),
         "\(type) has two @Persisted properties that are stored under \"\(properties[a].key)\"")
     }
     for property in properties {
-      precondition(
+      require(
         property.key.utf8.first != UInt8(ascii: "_") && !property.key.isEmpty,
         "\(type).\(property.name) cannot be stored under \"\(property.key)\": names must not be empty or begin with an underscore. Give it another with @Persisted(key:)"
       )
-      precondition(
+      require(
         version <= 1 || property.key != versionKey,
         "\(type) declares a version, so that \(property.name) cannot be stored under \"\(versionKey)\""
       )
-      precondition(
+      require(
         documentType == nil || property.key != documentTypeKey,
         "\(type) declares a document type, so that \(property.name) cannot be stored under \"\(documentTypeKey)\""
       )
@@ -115,7 +115,7 @@ extension ModelClass {
   /// Finds out what there is to know of a class, by looking at a model of it that is being made.
   static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
     let fields = PersistedField.all(of: type)
-    precondition(
+    require(
       fields.persisted.count < PropertyKeys.propertyLimit, "\(type) has too many properties")
     var properties: [any ModelProperty] = []
     for (index, field) in fields.persisted.enumerated() {
@@ -132,7 +132,7 @@ extension ModelClass {
           // The declarations are known only to wrappers that are made while somebody looks.
           PropertyKeys.whileLooking { _ = type.init() }
           guard let info = ModelClassTable.find(type) else {
-            preconditionFailure("\(type).init() made no \(type)")
+            refuseUse("\(type).init() made no \(type)")
           }
           return info
         }

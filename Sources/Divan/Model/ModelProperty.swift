@@ -31,7 +31,7 @@ extension Persisted: PersistedWrapper {
   static func place(at offset: Int) -> PropertyPlace {
     guard let indexOffset = MemoryLayout<Self>.offset(of: \._index),
       let flagsOffset = MemoryLayout<Self>.offset(of: \._flags)
-    else { preconditionFailure("\(Self.self) has no stored properties") }
+    else { refuseUse("\(Self.self) has no stored properties") }
     precondition(MemoryLayout<Self>.offset(of: \._value) == 0, "The value is not in its place")
     let property = storage.makeProperty(
       PropertyPlace(
@@ -50,7 +50,7 @@ extension Persisted: PersistedWrapper {
     if let type = Value.self as? any PersistableValue.Type { return type._storage }
     if let type = Value.self as? any ReferenceList.Type { return type.referenceStorage }
     if let storage = _PersistedStorage.coded(Value.self) { return storage }
-    preconditionFailure("Only properties that can be stored have an initializer")
+    refuseUse("Only properties that can be stored have an initializer")
   }
 }
 

@@ -1,3 +1,4 @@
+import DivanLog
 import Synchronization
 
 /// What is known of one property of one model: bits in its wrapper.
@@ -78,7 +79,7 @@ enum PropertyKeys {
     return declarations.withLock { declarations in
       let number = declarations.firstIndex(of: declaration) ?? declarations.count
       if number == declarations.count { declarations.append(declaration) }
-      precondition(number < propertyLimit, "Too many keys of @Persisted properties")
+      require(number < propertyLimit, "Too many keys of @Persisted properties")
       return none - 1 - UInt16(number)
     }
   }

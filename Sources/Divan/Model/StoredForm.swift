@@ -169,6 +169,6 @@ extension _PersistedStorage {
   }
 
   private static func unknown(_ type: Any.Type) -> _PersistedStorage {
-    preconditionFailure("\(type) was made PersistableElement, which only Divan can do")
+    refuseUse("\(type) was made PersistableElement, which only Divan can do")
   }
 }

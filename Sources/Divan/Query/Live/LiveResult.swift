@@ -1,3 +1,5 @@
+import DivanLog
+
 /// What a query means, as of one version of the database, and what has changed since the result before.
 ///
 /// It is a collection of what was found, in the order of the query. A copy costs nothing, and an element a search among
@@ -39,7 +41,7 @@ extension LiveResult: RandomAccessCollection {
   public func documentID(at index: Int) -> String { row(at: index).id }
 
   private func row(at index: Int) -> LiveRow {
-    precondition(indices.contains(index), "An index outside the result")
+    require(indices.contains(index), "An index outside the result")
     return rows[window.lowerBound + index]
   }
 }
