@@ -90,7 +90,7 @@ package enum PropertyNames {
   static func reserved(_ key: String) -> DatabaseError {
     DatabaseError(
       .invalidValue,
-      "The property \(key.debugDescription) begins with an underscore, which is reserved",
+      "The property \(key.excerpt.debugDescription) begins with an underscore, which is reserved",
       hint: "Only names at the top of a document are reserved; inside it they are free.")
   }
 }

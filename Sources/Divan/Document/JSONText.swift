@@ -87,7 +87,8 @@ extension JSONText {
   private mutating func breakLine() {
     guard isPretty else { return }
     writer.append(UInt8(ascii: "\n"))
-    for _ in 0..<2 * open.count { writer.append(UInt8(ascii: " ")) }
+    // Deeper than anything that is stored, the text would grow with the square of the depth.
+    for _ in 0..<2 * min(open.count, DocumentLimits.depth) { writer.append(UInt8(ascii: " ")) }
   }
 
   private mutating func append(quoted text: Span<UInt8>) {

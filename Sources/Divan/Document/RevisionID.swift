@@ -129,7 +129,7 @@ extension RevisionID: LosslessStringConvertible {
   public init(parsing text: String) throws(DatabaseError) {
     guard let parsed = RevisionID(text) else {
       throw DatabaseError(
-        .invalidRevisionID, "\(text.debugDescription) is no revision ID",
+        .invalidRevisionID, "\(text.excerpt.debugDescription) is no revision ID",
         hint: "It is a number above 0, a hyphen and a digest of at most 256 bytes.")
     }
     self = parsed
@@ -183,7 +183,7 @@ extension RevisionID: Codable {
     let text = try container.decode(String.self)
     guard let parsed = RevisionID(text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "\(text.debugDescription) is no revision ID")
+        in: container, debugDescription: "\(text.excerpt.debugDescription) is no revision ID")
     }
     self = parsed
   }

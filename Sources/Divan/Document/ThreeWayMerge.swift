@@ -4,7 +4,8 @@ import DivanLog
 ///
 /// Property by property, what only one side changed is taken from that side, and what both changed
 /// in the same way is taken once. Adding and removing a property are changes, too. Objects that both
-/// sides changed are merged by their own properties; arrays and all other values count as wholes.
+/// sides changed are merged by their own properties; arrays and all other values count as wholes, as does
+/// what is nested deeper than can be stored.
 /// What both sides changed in different ways is an ``Overlap``.
 ///
 /// ```swift
@@ -106,7 +107,10 @@ extension ThreeWayMerge {
     if property.mine == property.theirs { return property.mine }
     if isBaseKnown, property.theirs == property.base { return property.mine }
     if isBaseKnown, property.mine == property.base { return property.theirs }
-    if case .object(let mine)? = property.mine, case .object(let theirs)? = property.theirs {
+    // What is deeper cannot be stored, and must not need a stack as deep.
+    if property.path.count < DocumentLimits.depth,
+      case .object(let mine)? = property.mine, case .object(let theirs)? = property.theirs
+    {
       // Where there was another kind of value, nothing is common to both objects.
       switch property.base {
       case .object(let base)?:
@@ -138,5 +142,13 @@ extension ArraySlice<Value.Object.Element> {
     guard let first, haveSameUTF8(first.key, key) else { return nil }
     removeFirst()
     return first.value
+  }
+}
+
+extension ThreeWayMerge.Overlap {
+  /// Whether both are at the same property, whose keys have the same bytes, and have the same values.
+  public static func == (a: Self, b: Self) -> Bool {
+    a.path.count == b.path.count && zip(a.path, b.path).allSatisfy { haveSameUTF8($0, $1) }
+      && a.base == b.base && a.mine == b.mine && a.theirs == b.theirs
   }
 }

@@ -44,13 +44,13 @@ extension Value.Object {
   {
     entries = properties.sorted { compareUTF8($0.0, $1.0) < 0 }.map { (key: $0.0, value: $0.1) }
     for (a, b) in zip(entries, entries.dropFirst()) where haveSameUTF8(a.key, b.key) {
-      throw DatabaseError(.invalidValue, "The property \"\(a.key)\" appears twice")
+      throw DatabaseError(.invalidValue, "The property \"\(a.key.excerpt)\" appears twice")
     }
   }
 
   init(literal properties: [(String, Value)]) {
     self.init(properties)
-    precondition(count == properties.count, "A key appears twice in a literal")
+    require(count == properties.count, "A key appears twice in a literal")
   }
 
   /// The value at `key`.
@@ -112,21 +112,10 @@ extension Value.Object: RandomAccessCollection {
 
 extension Value.Object: Hashable {
   /// Whether both have the same properties.
-  public static func == (a: Self, b: Self) -> Bool {
-    a.entries.count == b.entries.count
-      && zip(a.entries, b.entries).allSatisfy { a, b in
-        haveSameUTF8(a.key, b.key) && a.value == b.value
-      }
-  }
+  public static func == (a: Self, b: Self) -> Bool { Value.areEqual(a, b) }
 
   /// Feeds the properties into the hasher.
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(entries.count)
-    for entry in entries {
-      hasher.combine(entry.key)
-      hasher.combine(entry.value)
-    }
-  }
+  public func hash(into hasher: inout Hasher) { hash(into: &hasher, depth: 0) }
 }
 
 extension Value.Object: ExpressibleByDictionaryLiteral {

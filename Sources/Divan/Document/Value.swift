@@ -1,5 +1,3 @@
-import DivanLog
-
 /// What a document is made of: the values of JSON, with integers kept apart from other numbers.
 ///
 /// Two values are equal if their stored forms are the same bytes. So `1` and `1.0` differ, as do
@@ -36,34 +34,10 @@ extension Value {
 
 extension Value: Hashable {
   /// Whether both values have the same stored form.
-  public static func == (a: Value, b: Value) -> Bool {
-    switch (a, b) {
-    case (.null, .null): true
-    case (.bool(let a), .bool(let b)): a == b
-    case (.int(let a), .int(let b)): a == b
-    case (.unsigned(let a), .unsigned(let b)): a == b
-    case (.int(let a), .unsigned(let b)), (.unsigned(let b), .int(let a)): a == b
-    case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
-    case (.string(let a), .string(let b)): haveSameUTF8(a, b)
-    case (.array(let a), .array(let b)): a == b
-    case (.object(let a), .object(let b)): a == b
-    default: false
-    }
-  }
+  public static func == (a: Value, b: Value) -> Bool { areEqual(a, b) }
 
   /// Feeds what `==` compares into the hasher.
-  public func hash(into hasher: inout Hasher) {
-    switch self {
-    case .null: hasher.combine(0 as UInt8)
-    case .bool(let value): hasher.combine(value)
-    case .int(let value): hasher.combine(UInt64(bitPattern: value))
-    case .unsigned(let value): hasher.combine(value)
-    case .double(let value): hasher.combine(value.bitPattern)
-    case .string(let value): hasher.combine(value)
-    case .array(let value): hasher.combine(value)
-    case .object(let value): hasher.combine(value)
-    }
-  }
+  public func hash(into hasher: inout Hasher) { hash(into: &hasher, depth: 0) }
 }
 
 // MARK: - Taking values apart

@@ -38,7 +38,10 @@ struct DuplicateKey {
 /// How the way to a property is written: `cast[3].height`.
 enum PropertyPath {
   /// Appends the step to the property `key`.
+  ///
+  /// Of a key that is very long only the beginning.
   static func append(key: String, to path: inout String) {
+    let key = key.excerpt
     let isPlain =
       !key.isEmpty
       && key.unicodeScalars.allSatisfy {
@@ -56,4 +59,15 @@ enum PropertyPath {
 
   /// How a message says where: ` at cast[3]`, or nothing for the outermost value.
   static func phrase(_ path: String) -> String { path.isEmpty ? "" : " at \(path)" }
+}
+
+extension String {
+  /// The text, or the beginning of a long one, as messages show it: what is refused for its size must not be written out
+  /// in full.
+  var excerpt: String {
+    let limit = 1024
+    guard utf8.count > limit else { return self }
+    let end = utf8.index(utf8.startIndex, offsetBy: limit)
+    return String(decoding: utf8[..<end], as: UTF8.self) + "…"
+  }
 }
