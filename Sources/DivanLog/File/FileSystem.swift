@@ -106,6 +106,10 @@ package protocol OpenFile: AnyObject, Sendable {
 
   func size() throws(SystemError) -> Int
 
+  /// The first place from `offset` on where there may be other bytes than zeros, as far as the system tells; nil if
+  /// there is none.
+  func dataOffset(from offset: Int) throws(SystemError) -> Int?
+
   /// Flushes the file's bytes, and what is needed to find them, as far as the system can tell.
   func flush() throws(SystemError)
 
@@ -118,6 +122,8 @@ package protocol OpenFile: AnyObject, Sendable {
 }
 
 extension OpenFile {
+  package func dataOffset(from offset: Int) throws(SystemError) -> Int? { offset }
+
   /// Up to `count` bytes from `offset` on; fewer only where the file ends.
   package func read(_ count: Int, at offset: Int) throws(SystemError) -> SharedBytes {
     unsafe try SharedBytes(capacity: count) { (buffer) throws(SystemError) in

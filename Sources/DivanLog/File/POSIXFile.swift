@@ -49,6 +49,20 @@ extension POSIXFile {
 
   func size() throws(SystemError) -> Int { try status().size }
 
+  func dataOffset(from offset: Int) throws(SystemError) -> Int? {
+    try checkOpen("lseek")
+    // SEEK_DATA, which not every header shows. Nothing else here uses the descriptor's own position.
+    #if canImport(Darwin)
+      let seekData: Int32 = 4
+    #else
+      let seekData: Int32 = 3
+    #endif
+    let found = lseek(descriptor, off_t(offset), seekData)
+    if found >= 0 { return max(offset, Int(found)) }
+    // Elsewhere than past the last data, it is a system that does not tell.
+    return errno == ENXIO ? nil : offset
+  }
+
   func status() throws(SystemError) -> FileStatus {
     try checkOpen("fstat")
     var information = stat()

@@ -69,12 +69,19 @@ extension FrameReader {
   ///
   /// Headers are bound to their place by their checksum, so nothing else looks like one.
   package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {
-    let window = 1 << 16
+    // Mostly one stands near; a search that goes on takes more at a time.
+    var window = 512
     var position = (max(start, SegmentHeader.size) + 7) & ~7
     while position < limit {
-      let bytes = try segment.bytes(min(window + FrameHeader.size, limit - position), at: position)
+      // A hole of the file has no headers, however large it is.
+      guard let data = try segment.dataOffset(from: position) else { return false }
+      position = max(position, data & ~7)
+      guard position < limit else { return false }
+      // Never through a map, whose pages would count as this process's.
+      let bytes = try segment.readBytes(
+        min(window + FrameHeader.size, limit - position), at: position)
       guard bytes.count >= FrameHeader.size else { return false }
-      for step in stride(from: 0, through: min(window, bytes.count - FrameHeader.size), by: 8) {
+      for step in bytes.placesOfWords(through: min(window, bytes.count - FrameHeader.size)) {
         let candidate = bytes.suffix(from: step)
         let offset = position + step
         guard
@@ -86,6 +93,7 @@ extension FrameReader {
         return true
       }
       position += window
+      window = min(2 * window, 1 << 16)
     }
     return false
   }
@@ -217,5 +225,17 @@ package struct RecordReader {
     rest = rest.suffix(from: size)
     offset += size
     return (record, start, size)
+  }
+}
+
+extension SharedBytes {
+  /// The multiples of eight up to `last` at which eight bytes stand that are not all zeros, as every header begins.
+  fileprivate func placesOfWords(through last: Int) -> [Int] {
+    withSpan { bytes in
+      var places: [Int] = []
+      for place in stride(from: 0, through: min(last, bytes.count - 8), by: 8)
+      where bytes.word(at: place) != 0 { places.append(place) }
+      return places
+    }
   }
 }

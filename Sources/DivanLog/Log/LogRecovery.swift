@@ -167,7 +167,7 @@ extension LogRecovery {
   /// The search is bounded: forged headers could otherwise make it checksum the file over and over.
   private func promise(in segment: Segment, _ range: Range<Int>) throws(LogError) -> UInt64? {
     var frames = FrameReader(segment, from: end, limit: range.upperBound)
-    var budget = 4 * range.upperBound
+    var budget = 4 * min(range.upperBound, Int.max / 4)
     var highest: UInt64?
     var start = range.lowerBound
     while budget > 0, try frames.resynchronize(from: start) {

@@ -70,6 +70,16 @@ extension Segment {
     return try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
   }
 
+  /// The same, read into memory of their own.
+  package func readBytes(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
+    try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
+  }
+
+  /// The first place from `offset` on where the file may have other bytes than zeros; nil if there is none.
+  package func dataOffset(from offset: Int) throws(LogError) -> Int? {
+    try attempt { () throws(SystemError) in try file.file.dataOffset(from: offset) }
+  }
+
   /// The bytes of the record at a place, as yet unchecked.
   package func recordBytes(at locator: RecordLocator) throws(LogError) -> SharedBytes {
     // A locator comes from an index page, which was checked; the size still bounds the allocation.
