@@ -19,19 +19,19 @@ struct Rescue {
 
   /// A record that is a leaf besides its document's newest one.
   struct LeafKey: Hashable {
-    var id: String
+    var id: DocumentKey
     var sequence: UInt64
   }
 
   let segments: [Segment]
   private let directory: StoreDirectory
   /// Of each document, its newest record that could be read.
-  private(set) var places: [String: Place] = [:]
+  private(set) var places: [DocumentKey: Place] = [:]
   /// Documents that were purged.
-  private(set) var purged: Set<String> = []
+  private(set) var purged: Set<DocumentKey> = []
   private var leaves: [LeafKey: (segment: Int, locator: RecordLocator)] = [:]
   private var bodies: [SHA256.Digest: (segment: Segment, locator: RecordLocator)] = [:]
-  private(set) var localDocuments: [String: Value.Object] = [:]
+  private(set) var localDocuments: [DocumentKey: Value.Object] = [:]
   private(set) var losses: [Damage]
   /// Whether everything was read once, and only leaves are looked for.
   private var isLookingForLeaves = false
@@ -184,14 +184,15 @@ extension Rescue {
     _ document: InspectedDocument, _ index: Int, _ locator: RecordLocator
   ) {
     guard !isLookingForLeaves else {
-      let key = LeafKey(id: document.id, sequence: document.sequence)
+      let key = LeafKey(id: DocumentKey(document.id), sequence: document.sequence)
       if leaves[key] != nil { leaves[key] = (index, locator) }
       return
     }
     // Sequence numbers rise along the log.
-    if let known = places[document.id], known.sequence > document.sequence { return }
-    purged.remove(document.id)
-    places[document.id] = Place(
+    let id = DocumentKey(document.id)
+    if let known = places[id], known.sequence > document.sequence { return }
+    purged.remove(id)
+    places[id] = Place(
       segment: index, locator: locator, sequence: document.sequence,
       isDeleted: document.isDeleted, hasTree: document.hasTree)
   }
@@ -199,10 +200,10 @@ extension Rescue {
   private mutating func take(_ record: InspectedRecord, _ payload: SharedBytes) {
     switch record {
     case .purge(let id, nil):
-      places[id] = nil
-      purged.insert(id)
+      places[DocumentKey(id)] = nil
+      purged.insert(DocumentKey(id))
     case .local(let id, _):
-      localDocuments[id] = try? InspectedRecord.localProperties(payload)
+      localDocuments[DocumentKey(id)] = try? InspectedRecord.localProperties(payload)
     case .purge, .named, .index, .moment: break
     }
   }

@@ -42,7 +42,7 @@ extension RescueCopy {
 
   /// Stores everything, in order of IDs.
   mutating func run(to database: Database, progress: (Int) -> Void = { _ in }) throws {
-    let ids = rescue.places.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    let ids = rescue.places.keys.map(\.id).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     var next = 0
     while next < ids.count {
       progress(next)
@@ -56,17 +56,17 @@ extension RescueCopy {
       }
     }
     try database.write(durability: Durability.none) { transaction in
-      for (id, properties) in rescue.localDocuments { try transaction.putLocal(id, properties) }
+      for (id, properties) in rescue.localDocuments { try transaction.putLocal(id.id, properties) }
     }
   }
 
   /// Stores a document; returns about how many bytes that takes.
   private mutating func store(_ id: String, in transaction: WriteTransaction) throws -> Int {
-    guard let place = rescue.places[id] else { return 0 }
+    guard let place = rescue.places[DocumentKey(id)] else { return 0 }
     let newest = try rescue.document(at: place)
     var size = 0
     for leaf in newest.leaves {
-      let key = Rescue.LeafKey(id: id, sequence: leaf.sequence)
+      let key = Rescue.LeafKey(id: DocumentKey(id), sequence: leaf.sequence)
       guard let record = leaf.sequence == newest.sequence ? newest : try rescue.leaf(key) else {
         losses.append(Loss(id: id, part: .revision(leaf.history[0])))
         continue
@@ -103,7 +103,7 @@ extension RescueCopy {
     var document = Document(id: record.id, revision: nil, record.body)
     var history = history
     document.attachments = record.attachments(from: attachments)
-    for (name, attachment) in document.attachments.sorted(by: { $0.key < $1.key })
+    for (name, attachment) in document.attachments
     where !isWhole(attachment) {
       document.attachments[name] = nil
       losses.append(Loss(id: record.id, part: .attachment(name, record.revision)))

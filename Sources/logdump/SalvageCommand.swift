@@ -54,9 +54,9 @@ extension LogDump {
     var found: [(String, Bool)] = []
     // What the checkpoint says is evidence only, and where it cannot be read, so much is not known.
     try? log.checkpoint?.forEachDocument { id, sequence, isDeleted in
-      let place = rescue.places[id]
+      let place = rescue.places[DocumentKey(id)]
       if (place?.sequence ?? 0) < sequence, !isDeleted || place != nil,
-        !rescue.purged.contains(id)
+        !rescue.purged.contains(DocumentKey(id))
       {
         found.append((id, place.map { !$0.isDeleted } ?? false))
       }

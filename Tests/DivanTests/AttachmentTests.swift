@@ -1,6 +1,7 @@
 import DivanLog
 import DivanTesting
 import Foundation
+import ProofKit
 import TestSupport
 import Testing
 

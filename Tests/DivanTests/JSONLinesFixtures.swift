@@ -1,5 +1,6 @@
 import DivanTesting
 import Foundation
+import ProofKit
 import Testing
 
 @testable import Divan

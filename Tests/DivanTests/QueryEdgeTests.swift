@@ -193,9 +193,9 @@ struct QueryEdgeTests {
       #expect(try found == notes.filter(predicate).map(\.id), "\(predicate)")
     }
     let error = #expect(throws: DatabaseError.self) {
-      try Query<Note>().filter(#Predicate { ($0.tags?.count ?? 0) > 1 })
+      try Query<Note>().filter(#Predicate { ($0.title ?? "x") == ($0.title ?? "y") })
     }
-    #expect(error?.code == .invalidQuery && error?.message.contains("NilCoalesce") == true)
+    #expect(error?.code == .invalidQuery && error?.message.contains("Equal") == true)
   }
 
   // MARK: Sums

@@ -224,7 +224,7 @@ struct ResolutionTests {
   {
     func resolve(
       _ resolution: @escaping (ThreeWayMerge.Overlap) -> ThreeWayMerge.Resolution
-    ) throws -> [String: Document.Attachment] {
+    ) throws -> Document.Attachments {
       let database = try Self.makeDatabase()
       var film = film
       film.attachments["note"] = Document.Attachment(contentType: "text/plain", [1])

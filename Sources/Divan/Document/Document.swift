@@ -16,7 +16,7 @@ public struct Document: Sendable, Identifiable {
   ///
   /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
   /// does not begin with an underscore. Read content costs nothing until it is asked for.
-  public var attachments: [String: Attachment]
+  public var attachments: Attachments
   private var source: Source
 
   private enum Source {
@@ -72,7 +72,7 @@ extension Document {
   @inline(__always)
   init(
     _ record: consuming SharedBytes, _ layout: DocumentLayout,
-    attachments: [String: Attachment]
+    attachments: Attachments
   ) {
     self.attachments = attachments
     source = .read(record, layout)
@@ -81,7 +81,7 @@ extension Document {
   /// A document of parts that were read; `body` was checked when it was written.
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
-    body: SharedBytes, attachments: [String: Attachment] = [:]
+    body: SharedBytes, attachments: Attachments = [:]
   ) {
     self.attachments = attachments
     source = .made(
@@ -94,7 +94,7 @@ extension Document {
   /// A document of properties in their binary form, which were checked, changed from a revision.
   package init(
     id: String, revision: RevisionID?, _ properties: EncodedValue,
-    attachments: [String: Attachment] = [:]
+    attachments: Attachments = [:]
   ) {
     self.attachments = attachments
     source = .made(
@@ -264,6 +264,11 @@ extension Document {
     }
     set {
       var object = properties
+      if case .made(var made) = source, case .edited = made.content {
+        // With one reference to the properties only, setting one copies none of the others.
+        made.content = .edited([:])
+        source = .made(made)
+      }
       object[name] = newValue
       replaceContent(with: .edited(object))
     }

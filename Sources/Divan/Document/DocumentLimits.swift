@@ -8,6 +8,9 @@ public enum DocumentLimits {
   /// How many bytes a document's stored form may have.
   public static let sizeInBytes = 16 << 20
 
+  /// How many revisions that end a branch, deleted ones included, a document may have before none is added.
+  public static let branches = 2000
+
   /// How many bytes of UTF-8 a document ID may have.
   public static let documentIDSizeInBytes = 240
 }

@@ -114,7 +114,7 @@ extension Model {
   /// Takes over what the document is now; what was changed and not saved stays.
   ///
   /// `resolved` has the keys of changed properties that become something else than they are.
-  final func rebase(on body: EncodedValue, resolved: Set<String> = []) {
+  final func rebase(on body: EncodedValue, resolved: [String] = []) {
     announcing(pathsChanged(by: body, resolved)) {
       self.body = body
       // What was upgraded and not saved is still of that version.
@@ -134,11 +134,11 @@ extension Model {
 
   /// What observers are to be told of when the document becomes this one.
   private func pathsChanged(
-    by next: EncodedValue, _ resolved: Set<String>
+    by next: EncodedValue, _ resolved: [String]
   ) -> [ModelObservation.Path] {
     let changed = modelClass.properties.filter { property in
       property.isDirty(in: self)
-        ? resolved.contains(property.key)
+        ? resolved.contains { haveSameUTF8($0, property.key) }
         : (try? body?.property(property.key)?.bytes) != (try? next.property(property.key)?.bytes)
     }
     return changed.map { $0.observationPath(in: self) }

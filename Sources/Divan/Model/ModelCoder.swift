@@ -29,7 +29,7 @@ struct ModelCoder: ~Copyable {
         hint: "Refresh the context, and ask it for the document's new model", documentID: model.id)
     }
     var body = try merge(model, over: currentBody, type: nil)
-    var keys: Set<String> = []
+    var keys: [String] = []
     var mine: EncodedValue?
     if isMerged {
       let resolved = try ModelCoder.resolveConflicts(
@@ -38,7 +38,7 @@ struct ModelCoder: ~Copyable {
         mine = body
         body = try merge(resolved, into: body) { _ in }
       }
-      keys = Set(resolved.keys)
+      keys = Array(resolved.keys)
     }
     let document = Document(
       id: model.id, revision: current.revision, body,
@@ -116,13 +116,13 @@ struct ModelCoder: ~Copyable {
 
   /// A document's properties with some written over, and with what `change` does.
   private mutating func merge(
-    _ changed: [String: Value?], into document: EncodedValue,
+    _ changed: ByteKeyed<Value?>, into document: EncodedValue,
     _ change: (inout Value.Object) throws(DatabaseError) -> Void
   ) throws(DatabaseError) -> EncodedValue {
     guard case .object(var object) = try document.decode() else {
       throw DatabaseError(.damaged, "the document is no object of properties")
     }
-    for (key, value) in changed { object[key] = value }
+    for (key, value) in changed.entries { object[key] = value }
     try change(&object)
     writer.removeAll()
     try coding.encode(.object(object), into: &writer)

@@ -74,8 +74,8 @@ extension ModelCoder {
   /// - Throws: ``DatabaseError/Code/conflict`` for the first that nobody resolves.
   static func resolveConflicts(
     of model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
-  ) throws -> [String: Value?] {
-    var resolved: [String: Value?] = [:]
+  ) throws -> ByteKeyed<Value?> {
+    var resolved: ByteKeyed<Value?> = [:]
     for key in model.changedKeys {
       let theirs = try current.property(key)
       let mine = try result.property(key)

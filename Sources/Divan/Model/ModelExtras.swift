@@ -4,16 +4,16 @@
 /// properties only that are changed still.
 struct ModelExtras {
   /// Properties that the class does not declare, by their keys, as they were set; nil if they are to go.
-  var undeclared: [String: Value?] = [:]
+  var undeclared: ByteKeyed<Value?> = [:]
   /// What changed properties were changed from, by their keys, where the model took over another document
   /// since; nil if they were nothing.
-  var bases: [String: EncodedValue?] = [:]
+  var bases: ByteKeyed<EncodedValue?> = [:]
   /// Attachments that were set, by their names; nil if they are to go.
-  var attachments: [String: Document.Attachment?] = [:]
+  var attachments: ByteKeyed<Document.Attachment?> = [:]
   /// What a model that is not stored yet was made with.
-  var givenAttachments: [String: Document.Attachment] = [:]
+  var givenAttachments: Document.Attachments = [:]
   /// The attachments that the document had when they were first asked for; nil before that.
-  var originalAttachments: [String: Document.Attachment]?
+  var originalAttachments: Document.Attachments?
 
   var isChanged: Bool { !undeclared.isEmpty || !attachments.isEmpty }
 }
@@ -116,11 +116,11 @@ extension Model {
   /// saving it writes what was changed over the attachments that the document has then, and throws
   /// ``DatabaseError/Code/conflict`` if one of them was changed elsewhere, too. If the document cannot be
   /// read there are none, and the context's ``ModelContext/errorHandler`` is told.
-  public final var attachments: [String: Document.Attachment] {
+  public final var attachments: Document.Attachments {
     get {
       noteAccess(ModelObservation.attachmentsPath)
       var all = originalAttachments()
-      for (name, attachment) in extras?.attachments ?? [:] { all[name] = attachment }
+      for (name, attachment) in (extras?.attachments ?? [:]).entries { all[name] = attachment }
       return all
     }
     set {
@@ -140,13 +140,13 @@ extension Model {
   }
 
   /// Gives a new model the attachments of the document that it was made of.
-  final func give(_ given: [String: Document.Attachment]) {
+  final func give(_ given: Document.Attachments) {
     guard !given.isEmpty else { return }
     attachments = given
     extras?.givenAttachments = given
   }
 
-  private func originalAttachments() -> [String: Document.Attachment] {
+  private func originalAttachments() -> Document.Attachments {
     if let known = extras?.originalAttachments { return known }
     guard state != .new, let core else { return [:] }
     do {
@@ -169,12 +169,12 @@ extension Model {
   }
 
   /// Writes the changes of attachments over those that the document has now.
-  final func merge(into current: [String: Document.Attachment]) throws(DatabaseError)
-    -> [String: Document.Attachment]
+  final func merge(into current: Document.Attachments) throws(DatabaseError)
+    -> Document.Attachments
   {
     guard let extras, !extras.attachments.isEmpty else { return current }
     var merged = current
-    for (name, mine) in extras.attachments {
+    for (name, mine) in extras.attachments.entries {
       let theirs = current[name]
       if let original = extras.originalAttachments, theirs != original[name], theirs != mine {
         throw DatabaseError(
@@ -189,7 +189,7 @@ extension Model {
 
   /// Takes over the attachments that the document has now; returns whether they are others than those that
   /// were seen.
-  final func rebase(onAttachments attachments: [String: Document.Attachment]) -> Bool {
+  final func rebase(onAttachments attachments: Document.Attachments) -> Bool {
     guard let known = extras?.originalAttachments, known != attachments else { return false }
     announcing(ModelObservation.attachmentsPath) { extras?.originalAttachments = attachments }
     return true

@@ -1,3 +1,5 @@
+import DivanLog
+
 // Queries for models.
 
 extension Query where Subject: Model {
@@ -42,7 +44,8 @@ enum ModelKind {
   /// The same where there is no registry.
   static func includes<M: Model>(_ body: EncodedValue, _ type: M.Type) -> Bool {
     guard let name = type.documentType else { return true }
-    return (try? body.string(type.documentTypeKey)) == name
+    guard let stored = try? body.string(type.documentTypeKey) else { return false }
+    return haveSameUTF8(stored, name)
   }
 }
 

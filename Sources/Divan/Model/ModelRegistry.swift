@@ -10,7 +10,7 @@ import DivanLog
 ///
 /// Without one, a document becomes a model of the class that is asked for.
 public struct ModelRegistry: Sendable {
-  private var classes: [String: Model.Type] = [:]
+  private var classes: ByteKeyed<Model.Type> = [:]
   /// Where documents say what they are, each once, in the order in which their classes came.
   private var typeKeys: [String] = []
   private let chooser: (@Sendable (_ type: String) -> Model.Type?)?
@@ -58,9 +58,9 @@ public struct ModelRegistry: Sendable {
   func subclassNames<M: Model>(of type: M.Type) -> FilterExpression? {
     // Where a class is not registered, documents of unknown classes may be of it.
     guard chooser == nil, typeKeys.count == 1, let key = typeKeys.first,
-      classes.values.contains(where: { $0 == type })
+      classes.entries.contains(where: { $0.value == type })
     else { return nil }
-    let names = classes.filter { $0.value is M.Type }.map(\.key).sorted()
+    let names = classes.entries.filter { $0.value is M.Type }.map(\.key)
     let path = QueryPath(steps: [.key(key)])
     return .test(
       path, names.count == 1 ? .equal(.string(names[0])) : .oneOf(names.map { .string($0) }))
@@ -70,7 +70,7 @@ public struct ModelRegistry: Sendable {
   func modelClass(of body: EncodedValue) -> Model.Type? {
     for key in typeKeys {
       guard let name = try? body.string(key), let found = self[name],
-        found.documentTypeKey == key
+        haveSameUTF8(found.documentTypeKey, key)
       else { continue }
       return found
     }

@@ -9,7 +9,7 @@ final class ModelReversal {
     /// What the model was before it was deleted.
     case deletion(Model.State)
     /// What the document was before a reference was taken out of it, and from what changed properties were changed.
-    case rebasing(EncodedValue, [String: EncodedValue?])
+    case rebasing(EncodedValue, ByteKeyed<EncodedValue?>)
     /// What an unsaved property of this number referred to before references were taken out, and what was left.
     case removal(Int, [ModelReference], left: [DocumentKey])
   }
@@ -147,8 +147,8 @@ extension ModelExtras {
   fileprivate func adding(_ later: ModelExtras?) -> ModelExtras {
     guard let later else { return self }
     var all = self
-    all.undeclared.merge(later.undeclared) { $1 }
-    all.attachments.merge(later.attachments) { $1 }
+    all.undeclared.merge(later.undeclared)
+    all.attachments.merge(later.attachments)
     return all
   }
 }

@@ -7,7 +7,7 @@ struct SavedModel {
   /// Whether the document had been changed elsewhere, so that properties must be read again.
   let isMerged: Bool
   /// The keys of properties that became something else than the model had.
-  var resolved: Set<String> = []
+  var resolved: [String] = []
   /// What `body` would be with what the model had for these; nil if there are none.
   var mine: EncodedValue?
 }

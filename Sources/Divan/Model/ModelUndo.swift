@@ -161,7 +161,7 @@ extension SavedChange {
   }
 
   private func put(
-    _ properties: Value.Object, _ attachments: [String: Document.Attachment],
+    _ properties: Value.Object, _ attachments: Document.Attachments,
     over current: Document?,
     in transaction: WriteTransaction
   ) throws {
@@ -174,10 +174,11 @@ extension SavedChange {
   /// The attachments that a document has, with those of `after` where these differ from those of `before`.
   private func attachments(
     _ before: Document, _ after: Document, _ current: Document
-  ) throws -> [String: Document.Attachment] {
+  ) throws -> Document.Attachments {
     var all = current.attachments
-    let names = Set(before.attachments.keys).union(after.attachments.keys)
-    for name in names where before.attachments[name] != after.attachments[name] {
+    var names = before.attachments
+    for (name, attachment) in after.attachments { names[name] = attachment }
+    for name in names.keys where before.attachments[name] != after.attachments[name] {
       guard [before.attachments[name], after.attachments[name]].contains(all[name]) else {
         throw conflict("an attachment was changed since", at: "_attachments.\(name)")
       }

@@ -12,7 +12,7 @@
 /// Any number of filters may be joined with `&&`, or with `||`. In each other these and `!` are 100 deep at most; a query of
 /// a filter that is deeper is refused.
 public struct Filter: Sendable {
-  let expression: FilterExpression
+  private let content: Content
   /// How many of `&&`, `||` and `!` are in each other.
   private let depth: Int
 
@@ -21,9 +21,30 @@ public struct Filter: Sendable {
 
   init(_ expression: FilterExpression, depth: Int = 0) {
     let isTooDeep = depth > Filter.depthLimit
-    self.expression = isTooDeep ? .refused(Filter.isTooDeep) : expression
+    content = .one(isTooDeep ? .refused(Filter.isTooDeep) : expression)
     self.depth = isTooDeep ? 0 : depth
   }
+
+  private init(_ join: FilterJoin, depth: Int) {
+    let isTooDeep = depth > Filter.depthLimit
+    content = isTooDeep ? .one(.refused(Filter.isTooDeep)) : .joined(join)
+    self.depth = isTooDeep ? 0 : depth
+  }
+
+  private enum Content {
+    case one(FilterExpression)
+    case joined(FilterJoin)
+  }
+
+  var expression: FilterExpression {
+    switch content {
+    case .one(let expression): expression
+    case .joined(let join): join.expression
+    }
+  }
+
+  /// What it is joined of, if it is.
+  var join: FilterJoin? { if case .joined(let join) = content { join } else { nil } }
 
   private static let isTooDeep = DatabaseError(
     .invalidQuery, "a filter is more than \(depthLimit) deep",
@@ -40,14 +61,14 @@ extension Filter {
   public static func && (a: Filter, b: Filter) -> Filter {
     // As long as it is, and not as deep: filters are made in loops.
     Filter(
-      .and(a.expression.andParts + b.expression.andParts),
+      FilterJoin(isAnd: true, a, b),
       depth: max(a.isAnd ? a.depth : a.depth + 1, b.isAnd ? b.depth : b.depth + 1))
   }
 
   /// What fulfils one of them, or both.
   public static func || (a: Filter, b: Filter) -> Filter {
     Filter(
-      .or(a.expression.orParts + b.expression.orParts),
+      FilterJoin(isAnd: false, a, b),
       depth: max(a.isOr ? a.depth : a.depth + 1, b.isOr ? b.depth : b.depth + 1))
   }
 
@@ -56,8 +77,21 @@ extension Filter {
     Filter(.not(a.expression), depth: a.depth + 1)
   }
 
-  private var isAnd: Bool { if case .and = expression { true } else { false } }
-  private var isOr: Bool { if case .or = expression { true } else { false } }
+  private var isAnd: Bool {
+    switch content {
+    case .one(.and): true
+    case .one: false
+    case .joined(let join): join.isAnd
+    }
+  }
+
+  private var isOr: Bool {
+    switch content {
+    case .one(.or): true
+    case .one: false
+    case .joined(let join): !join.isAnd
+    }
+  }
 }
 
 extension Filter: CustomStringConvertible {

@@ -93,8 +93,12 @@ extension FilterExpression {
   /// Throws if a part cannot be run, as the first of these says.
   func refuse() throws(DatabaseError) {
     switch self {
-    case .all, .nothing, .test, .custom: break
-    case .not(let part), .anyElement(_, let part), .everyElement(_, let part): try part.refuse()
+    case .all, .nothing, .custom: break
+    case .test(let path, _): if path.isTooLong { throw QueryPath.tooLong.error }
+    case .not(let part): try part.refuse()
+    case .anyElement(let path, let part), .everyElement(let path, let part):
+      if path.isTooLong { throw QueryPath.tooLong.error }
+      try part.refuse()
     case .and(let parts), .or(let parts): for part in parts { try part.refuse() }
     case .refused(let error): throw error
     }

@@ -13,6 +13,14 @@ extension PredicateExpressions.Variable: TranslatablePredicate {
   }
 }
 
+/// A part of a predicate, if it is one that is understood.
+///
+/// It stands beside the conformances that it looks for: from a static library a linker takes only files of which something
+/// is named, and nothing else names this one.
+func translatablePart(_ expression: Any) -> (any TranslatablePredicate)? {
+  expression as? any TranslatablePredicate
+}
+
 extension PredicateExpressions.Value: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
     switch value {
@@ -166,6 +174,7 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
       return .chainedCount(path, isThere: .and([isThere, isFurtherThere]))
     // Its own path leads nowhere where the chain ends.
     case .subject, .property, .constant, .range: return end
+    case .coalesced: throw PredicateTranslation.refusal(self)
     }
   }
 }
@@ -182,8 +191,18 @@ extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
 
 extension PredicateExpressions.NilCoalesce: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    guard case .constant(.bool(let isSo)) = try translation.term(rhs) else {
+    guard case .constant(let value) = try translation.term(rhs), !value.isNull else {
       throw PredicateTranslation.refusal(self)
+    }
+    guard case .bool(let isSo) = value else {
+      switch try translation.term(lhs) {
+      case .constant(let known): return .constant(known.isNull ? value : known)
+      case .property(let path, _):
+        return .coalesced(path, isThere: .not(.test(path, .equal(.null))), value)
+      case .chainedCount(let path, let isThere):
+        return .coalesced(path, isThere: isThere, value)
+      default: throw PredicateTranslation.refusal(self)
+      }
     }
     switch try translation.term(lhs) {
     case .constant(.null): return .constant(.bool(isSo))
@@ -195,7 +214,7 @@ extension PredicateExpressions.NilCoalesce: TranslatablePredicate {
       return .filter(
         isSo
           ? .not(.test(path, .equal(.bool(false)))) : .test(path, .equal(.bool(true))))
-    case .subject, .property, .constant, .range, .chainedCount:
+    case .subject, .property, .constant, .range, .coalesced, .chainedCount:
       throw PredicateTranslation.refusal(self)
     }
   }

@@ -1,3 +1,5 @@
+import DivanLog
+
 #if canImport(FoundationEssentials)
   public import FoundationEssentials
 #else
@@ -32,7 +34,7 @@ struct PredicateTranslation {
 
   /// What an expression is, as far as filters know such a thing.
   func term(_ expression: Any) throws(DatabaseError) -> PredicateTerm {
-    guard let known = expression as? any TranslatablePredicate else {
+    guard let known = translatablePart(expression) else {
       throw PredicateTranslation.refusal(expression)
     }
     return try known.term(self)
@@ -92,7 +94,33 @@ struct PredicateTranslation {
     switch (a, b) {
     case (.property(let path, _), .constant(let value)): return .filter(test(path, value, false))
     case (.constant(let value), .property(let path, _)): return .filter(test(path, value, true))
+    case (.coalesced(let path, let isThere, let other), .constant(let value)):
+      return .filter(try coalescing(test(path, value, false), isThere, other))
+    case (.constant(let value), .coalesced(let path, let isThere, let other)):
+      return .filter(try coalescing(test(path, value, true), isThere, other))
     default: throw PredicateTranslation.refusal(whole)
+    }
+  }
+
+  /// What a test of a property says where that is there, and what it says of another value where it is not.
+  private static func coalescing(
+    _ test: FilterExpression, _ isThere: FilterExpression, _ other: Value
+  ) throws(DatabaseError) -> FilterExpression {
+    try holds(test, of: other) ? .or([.not(isThere), test]) : .and([isThere, test])
+  }
+
+  /// Whether a value passes what is asked of a property.
+  private static func holds(
+    _ expression: FilterExpression, of value: Value
+  ) throws(DatabaseError) -> Bool {
+    switch expression {
+    case .test(_, let test):
+      let stored = try ValueCoding.encode(value)
+      return try stored.withSpan { (bytes) throws(DatabaseError) in
+        try CompiledTest(test).accepts(bytes, 0..<bytes.count)
+      }
+    case .not(let part): return try !holds(part, of: value)
+    default: throw refusal(expression)
     }
   }
 }
@@ -107,6 +135,8 @@ enum PredicateTerm {
   case filter(FilterExpression)
   /// What is true at the end of an optional chain, which is false where the chain ends in nil, and where it does not.
   case chain(FilterExpression, isThere: FilterExpression)
+  /// A property, and what stands for it where it is null or missing.
+  case coalesced(QueryPath, isThere: FilterExpression, Value)
   /// How many elements there are at the end of an optional chain; nil where the chain ends in nil.
   case chainedCount(QueryPath, isThere: FilterExpression)
 }

@@ -1,3 +1,5 @@
+import DivanLog
+
 /// Which documents are meant, in which order, and how many of them.
 ///
 /// ```swift
@@ -22,7 +24,8 @@ public struct Query<Subject>: Sendable {
 struct QueryCore: Sendable {
   /// Which documents are of the subject at all.
   var kind = FilterExpression.all
-  var filter = FilterExpression.all
+  /// The conditions that were said, joined; nil if none was.
+  var conditions: Filter?
   /// By what the results are sorted: first by the first; where all are equal, by the bytes of the IDs.
   var sorts: [QuerySort] = []
   var limit: Int?
@@ -30,12 +33,18 @@ struct QueryCore: Sendable {
 }
 
 extension QueryCore {
+  var filter: FilterExpression {
+    get { conditions?.expression ?? .all }
+    set { conditions = Filter(newValue) }
+  }
+
   /// All that documents must fulfil.
   var whole: FilterExpression { .joining(conjuncts) }
 
   /// The parts of that.
   var conjuncts: [FilterExpression] {
     // Most queries say nothing of the kind, or nothing else.
+    let filter = filter
     if case .all = kind { return filter.conjuncts }
     if case .all = filter { return kind.conjuncts }
     return kind.conjuncts + filter.conjuncts
@@ -65,11 +74,7 @@ extension Query {
   /// Only what also fulfils a filter.
   public func filter(_ filter: Filter) -> Query {
     var query = self
-    if case .all = core.filter {
-      query.core.filter = filter.expression
-    } else {
-      query.core.filter = .joining(core.filter.conjuncts + [filter.expression])
-    }
+    query.core.conditions = core.conditions.map { $0 && filter } ?? filter
     return query
   }
 
@@ -101,7 +106,7 @@ extension Query {
   ///
   /// - Precondition: `count` is not negative.
   public func limit(_ count: Int) -> Query {
-    precondition(count >= 0, "A limit below 0")
+    require(count >= 0, "A limit below 0")
     var query = self
     query.core.limit = count
     return query
@@ -114,7 +119,7 @@ extension Query {
   ///
   /// - Precondition: `count` is not negative.
   public func offset(_ count: Int) -> Query {
-    precondition(count >= 0, "An offset below 0")
+    require(count >= 0, "An offset below 0")
     var query = self
     query.core.offset = count
     return query

@@ -55,7 +55,9 @@ struct QueryPath: Sendable, Hashable {
   }
 
   func appending(_ step: Step) -> QueryPath {
-    precondition(!isDocumentID, "A document's ID has no properties")
+    require(!isDocumentID, "A document's ID has no properties")
+    // It is refused as it is, and needs not grow.
+    guard !isTooLong else { return self }
     var path = self
     path.steps.append(step)
     return path
@@ -63,6 +65,17 @@ struct QueryPath: Sendable, Hashable {
 }
 
 extension QueryPath {
+  /// More steps than that lead nowhere in one document, and following references through so many is nothing that a query
+  /// is for.
+  static let stepLimit = 256
+
+  var isTooLong: Bool { steps.count > QueryPath.stepLimit }
+
+  static let tooLong = QueryRefusal(
+    DatabaseError(
+      .invalidQuery, "a path has more than \(stepLimit) steps",
+      hint: "Documents are nested \(DocumentLimits.depth) deep at most"))
+
   /// The names of the way, if it leads through objects only: what an index can be on.
   var keys: [String]? {
     guard measure == .value, !isDocumentID, !steps.isEmpty else { return nil }

@@ -10,7 +10,7 @@ public struct QueryProperty<PropertyValue>: Sendable {
 
   init(_ path: QueryPath, refusal: QueryRefusal? = nil) {
     self.path = path
-    self.refusal = refusal
+    self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
 
   /// The filter of a test of the property.

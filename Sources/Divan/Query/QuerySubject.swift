@@ -6,7 +6,7 @@ public struct QuerySubject<Subject>: Sendable {
 
   init(path: QueryPath = QueryPath(), refusal: QueryRefusal? = nil) {
     self.path = path
-    self.refusal = refusal
+    self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
 }
 

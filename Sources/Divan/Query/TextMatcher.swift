@@ -133,22 +133,9 @@ struct TextMatcher: Sendable {
   /// A text without what is ignored, in UTF-8.
   static func folded(_ text: String, _ ignored: TextDifferences) -> [UInt8] {
     guard !ignored.isEmpty else { return Array(text.utf8) }
-    var scalars = String.UnicodeScalarView()
-    func append(_ scalar: Unicode.Scalar) {
-      guard ignored.contains(.letterCase) else { return scalars.append(scalar) }
-      // Through capitals, so that letters with two small forms are the same, too.
-      for capital in scalar.properties.uppercaseMapping.unicodeScalars {
-        scalars.append(contentsOf: capital.properties.lowercaseMapping.unicodeScalars)
-      }
-    }
-    if ignored.contains(.diacritics) {
-      for scalar in text._nfd where scalar.properties.generalCategory != .nonspacingMark {
-        append(scalar)
-      }
-    } else {
-      for scalar in text.unicodeScalars { append(scalar) }
-    }
-    return Array(String(scalars).utf8)
+    var folding = TextFolding(ignored)
+    for scalar in text.unicodeScalars { folding.append(scalar) }
+    return folding.finish()
   }
 
   /// The same of a text of ASCII only; nil for others.

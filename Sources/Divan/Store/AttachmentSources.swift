@@ -56,9 +56,9 @@ final class StoredSource: AttachmentSource {
 
 extension StoreView {
   /// What a record says of its attachments, as a document has it.
-  func attachments(_ entries: [AttachmentEntry]) -> [String: Document.Attachment] {
+  func attachments(_ entries: [AttachmentEntry]) -> Document.Attachments {
     var source: ViewSource?
-    var attachments: [String: Document.Attachment] = [:]
+    var attachments: Document.Attachments = [:]
     for entry in entries {
       let place: any AttachmentSource
       if let stored = storedInTransaction(entry.digest) {
@@ -78,6 +78,21 @@ extension StoreView {
 
   /// Opens the content of an attachment.
   func openAttachment(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
+    do throws(DatabaseError) {
+      return try openStoredAttachment(digest)
+    } catch {
+      guard error.code == .damaged, store.configuration.isReadOnly,
+        let now = store.newestForReading(),
+        (try? now.store.view().isReferenced(digest)) == false
+      else { throw error }
+      throw DatabaseError(
+        .notFound, "the attachment was removed since the database was opened for reading",
+        hint: "Open it again to see what there is now", path: error.path)
+    }
+  }
+
+  /// The same where what a writer has removed meanwhile is damage, too.
+  func openStoredAttachment(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     guard let locator = try locator(in: \.catalog, CatalogKey.attachment(digest)) else {
       throw DatabaseError(
         .damaged, "an attachment's content is not in the store", path: store.path)
@@ -94,27 +109,9 @@ extension StoreView {
     }
     do throws(LogError) {
       return try store.attachments.open(record)
-    } catch .damaged(let damage) where isRemovedByWriter(digest) {
-      throw DatabaseError(
-        .notFound, "the attachment was removed since the database was opened for reading",
-        hint: "Open it again to see what there is now", path: damage.path)
     } catch {
       throw DatabaseError(error)
     }
-  }
-
-  /// Whether somebody else writes to the store, and an attachment of this version is none of the newest.
-  private func isRemovedByWriter(_ digest: SHA256.Digest) -> Bool {
-    var configuration = store.configuration
-    guard configuration.isReadOnly else { return false }
-    configuration.openingProgress = nil
-    // What cannot be found out is damage.
-    guard let now = try? Database(at: store.path, configuration: configuration) else {
-      return false
-    }
-    let isReferenced = try? now.store.view().isReferenced(digest)
-    try? now.close()
-    return isReferenced == false
   }
 
   /// What is attached to a revision of a document whose content is held; nothing if it is not.
@@ -138,6 +135,17 @@ extension StoreView {
       }
       return false
     }
+  }
+}
+
+extension Store {
+  /// What somebody else who writes has made of a store that is open for reading only; nil if that cannot be found out.
+  ///
+  /// Takes as long as opening the store.
+  func newestForReading() -> Database? {
+    var configuration = configuration
+    configuration.openingProgress = nil
+    return try? Database(at: path, configuration: configuration)
   }
 }
 
@@ -272,7 +280,7 @@ enum AttachingRevision {
 extension WriteTransaction {
   /// Stores what is attached to a document, and says what its record says of it.
   func store(
-    _ attachments: [String: Document.Attachment], id: String, madeBy revision: AttachingRevision
+    _ attachments: Document.Attachments, id: String, madeBy revision: AttachingRevision
   ) throws(DatabaseError) -> [AttachmentEntry] {
     guard !attachments.isEmpty else { return [] }
     guard attachments.count <= AttachmentEntry.countLimit else {
@@ -282,7 +290,7 @@ extension WriteTransaction {
     }
     let generations = try generations(of: attachments, id, revision)
     var entries: [AttachmentEntry] = []
-    for (name, attachment) in attachments.sorted(by: { compareUTF8($0.key, $1.key) < 0 }) {
+    for (name, attachment) in attachments {
       try AttachmentEntry.validate(name, attachment.contentType, documentID: id)
       let (digest, length) = try store(attachment)
       entries.append(
@@ -295,7 +303,7 @@ extension WriteTransaction {
 
   /// How to tell since which generation an attachment is there.
   private func generations(
-    of attachments: [String: Document.Attachment], _ id: String, _ revision: AttachingRevision
+    of attachments: Document.Attachments, _ id: String, _ revision: AttachingRevision
   ) throws(DatabaseError) -> (String, Document.Attachment, SHA256.Digest) -> UInt64 {
     switch revision {
     case .elsewhere(let revision):
@@ -305,7 +313,7 @@ extension WriteTransaction {
       }
     case .child(let parent, let current):
       let generation = (parent?.generation ?? 0) + 1
-      var known: [String: AttachmentEntry] = [:]
+      var known: ByteKeyed<AttachmentEntry> = [:]
       if let parent, let current {
         for entry in try view.attachmentEntries(of: parent, id, current) {
           known[entry.name] = entry
@@ -383,14 +391,14 @@ extension AttachmentEntry {
     let size = name.utf8.count
     guard size > 0, size <= textSizeLimit, name.utf8.first != 0x5F else {
       throw DatabaseError(
-        .invalidAttachment, "\(name.debugDescription) cannot be the name of an attachment",
+        .invalidAttachment, "\(name.excerpt.debugDescription) cannot be the name of an attachment",
         hint: "It has 1 to \(textSizeLimit) bytes, and does not begin with an underscore",
         documentID: documentID)
     }
     guard !contentType.isEmpty, contentType.utf8.count <= textSizeLimit else {
       throw DatabaseError(
         .invalidAttachment,
-        "\(contentType.debugDescription) cannot be the content type of an attachment",
+        "\(contentType.excerpt.debugDescription) cannot be the content type of an attachment",
         hint: "It has 1 to \(textSizeLimit) bytes, as `image/png`", documentID: documentID)
     }
   }

@@ -66,10 +66,10 @@ struct BranchMerge {
 ///
 /// An attachment counts as a whole: its type and its content.
 private struct AttachmentMerge {
-  let result: [String: Document.Attachment]
+  let result: Document.Attachments
   let overlaps: [ThreeWayMerge.Overlap]
 
-  typealias Attachments = [String: Document.Attachment]
+  typealias Attachments = Document.Attachments
 
   init(
     base: Attachments?, mine: Attachments, theirs: Attachments,

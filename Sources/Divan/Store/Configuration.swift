@@ -30,7 +30,10 @@ public struct Configuration: Sendable {
   public var reads: ReadMode = .mapped
   /// Opens the store without lock and without writing anything; it may be open for writing elsewhere.
   ///
-  /// What is read is the latest whole commit at the time of opening, and stays so.
+  /// What is read is the latest whole commit at the time of opening, and stays so. The content of attachments that have
+  /// files of their own is not kept: a writer that takes the last reference to one away deletes its file, however many
+  /// read the version before. Reading it throws ``DatabaseError/Code/notFound`` then, and ``Database/check(progress:)``
+  /// counts it in ``CheckReport/removedAttachmentCount``; all else of the version stays.
   public var isReadOnly = false
   /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
   public var transactionSizeLimit = 256 << 20

@@ -42,8 +42,8 @@ extension InspectedDocument {
   /// What is attached to the record's revision, with the content where `source` has it.
   package func attachments(
     from source: any AttachmentSource
-  ) -> [String: Document.Attachment] {
-    var attachments: [String: Document.Attachment] = [:]
+  ) -> Document.Attachments {
+    var attachments: Document.Attachments = [:]
     for entry in content.attachments {
       attachments[entry.name] = Document.Attachment(
         contentType: entry.contentType, length: Int(clamping: entry.length),
@@ -54,7 +54,7 @@ extension InspectedDocument {
 
   /// The revision that the record's becomes without some of its attachments.
   package func revision(
-    with attachments: [String: Document.Attachment]
+    with attachments: Document.Attachments
   ) throws(DatabaseError) -> RevisionID {
     let entries = content.attachments.filter { attachments[$0.name] != nil }
     return try RevisionID.compute(

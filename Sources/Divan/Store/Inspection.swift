@@ -144,15 +144,15 @@ extension InspectedIndex {
 
   private func attachment(_ payload: SharedBytes) throws -> InspectedAttachment {
     let record = try AttachmentRecord.decode(payload)
-    var ids: Set<String> = []
+    var ids: Set<DocumentKey> = []
     for reference in try replay.state.attachmentReferences(record.digest)
     where try replay.state.holds(reference.sequence, of: reference.id) {
-      if let id = reference.id.text { ids.insert(id) }
+      if let id = reference.id.text { ids.insert(DocumentKey(id)) }
     }
     let isFile = if case .file = record.content { true } else { false }
     return InspectedAttachment(
       digest: "\(record.digest)", length: record.length, isFile: isFile,
-      documentIDs: ids.sorted { compareUTF8($0, $1) < 0 })
+      documentIDs: ids.sorted(by: DocumentKey.isOrdered).map(\.id))
   }
 }
 

@@ -6,6 +6,8 @@ public struct CheckReport: Sendable {
   public internal(set) var documentCount = 0
   /// Records of the log that were read, superseded ones included.
   public internal(set) var recordCount = 0
+  /// Attachments that the version has which was opened for reading only, and whose content a writer has removed since.
+  public internal(set) var removedAttachmentCount = 0
   /// Everything that is not as it should be.
   public internal(set) var problems: [DatabaseError] = []
 
@@ -307,11 +309,16 @@ private struct StoreCheck {
   }
 
   /// Reads the content of each attachment to which a record refers.
+  ///
+  /// What a read-only opening lacks because somebody else who writes has removed it since is no damage. One look at the
+  /// newest version tells for all of them.
   mutating func checkAttachments() throws(DatabaseError) {
     var scan = view.state.catalog.scan(
       from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
       to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
+    var missing: [(SHA256.Digest, DatabaseError)] = []
     while let item = try next(&scan) {
+      var attachment: SHA256.Digest?
       do throws(DatabaseError) {
         var reader = ByteReader(item.key.suffix(from: 1))
         guard let digest = try? reader.readDigest() else {
@@ -319,11 +326,28 @@ private struct StoreCheck {
             .damaged, "an attachment's digest in the index is none", path: view.store.path)
         }
         guard try view.isReferenced(digest) else { continue }
-        let content = try view.openAttachment(digest)
+        attachment = digest
+        let content = try view.openStoredAttachment(digest)
         try translating { () throws(LogError) in try content.verify() }
       } catch {
-        report.problems.append(error)
+        if error.code == .damaged, view.store.configuration.isReadOnly, let attachment {
+          missing.append((attachment, error))
+        } else {
+          report.problems.append(error)
+        }
       }
+    }
+    if !missing.isEmpty {
+      let newest = view.store.newestForReading()
+      let now = try? newest?.store.view()
+      for (digest, error) in missing {
+        if let now, (try? now.isReferenced(digest)) == false {
+          report.removedAttachmentCount += 1
+        } else {
+          report.problems.append(error)
+        }
+      }
+      try? newest?.close()
     }
     try advance(to: 1)
   }

@@ -103,7 +103,22 @@ extension DecodingPart {
     guard place.callDepth <= DecodingSession.callLimit else {
       throw fail(.tooDeep, type, place.pathDepth)
     }
-    return try T(from: PlaceDecoder(part: self, place: place))
+    let value = try T(from: PlaceDecoder(part: self, place: place))
+    try checkKeys(of: value, place)
+    return value
+  }
+
+  /// Refuses a dictionary that has fewer keys than the object, since some of them are texts that Swift takes for
+  /// equal: storing it again would lose what the others have.
+  private func checkKeys<T>(of value: T, _ place: Place) throws {
+    // Most values are told apart by their size, which costs nothing.
+    guard MemoryLayout<T>.size == MemoryLayout<[String: Int]>.size,
+      let dictionary = value as? any TextKeyed,
+      let object = try? container(place.range, isObject: true),
+      let reader = try? ObjectReader(object, in: bytes),
+      dictionary.keyCount != reader.names(in: bytes).count
+    else { return }
+    throw fail(.keysLookAlike, T.self, place.pathDepth)
   }
 
   /// Whether a type is that of marked properties.
@@ -147,4 +162,13 @@ extension DecodingPart {
   }
 
   private static let null = SharedBytes(copying: [ValueFormat.Tag.null])
+}
+
+/// Dictionaries whose keys are those of an object.
+private protocol TextKeyed {
+  var keyCount: Int { get }
+}
+
+extension Dictionary: TextKeyed where Key == String {
+  var keyCount: Int { count }
 }

@@ -47,7 +47,9 @@ struct EncodedProperties {
   ///
   /// The types of coding keys know the names that they stand for.
   private func isKnown(_ name: String) -> Bool {
-    if session.id?.key == name || session.revision?.key == name { return false }
+    for key in [session.id?.key, session.revision?.key] {
+      if let key, haveSameUTF8(key, name) { return false }
+    }
     return session.keyTypes.contains { $0.init(stringValue: name) != nil }
   }
 

@@ -237,7 +237,8 @@ extension EncodingPart {
   ) -> (EncodingPart, Place) {
     let name = key.stringValue
     let known = page.children.first {
-      $0.ticket == place.ticket && $0.key == name && $0.isObject == isObject
+      $0.ticket == place.ticket && $0.isObject == isObject
+        && $0.key.map { haveSameUTF8($0, name) } ?? false
     }
     // Types that share a coding key fill the same container, which is the first of its page.
     if let known { return (known.part, Place(ticket: 1, level: 0)) }

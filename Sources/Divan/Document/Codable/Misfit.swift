@@ -9,6 +9,8 @@ enum Misfit: Error, Hashable {
   /// A text that does not have the form of the type's.
   case form
   case tooDeep
+  /// Keys that Swift takes for equal, where each of them has a value.
+  case keysLookAlike
   case damaged
 }
 
@@ -40,6 +42,9 @@ extension Misfit {
       return .dataCorrupted(context("a text that is no \(type)", steps))
     case .tooDeep:
       return .dataCorrupted(context("values decode each other without end", steps))
+    case .keysLookAlike:
+      return .dataCorrupted(
+        context("keys that \(type) takes for the same; read it as Value.Object", steps))
     case .damaged:
       return .dataCorrupted(context("the bytes are no stored form", steps))
     }

@@ -1,8 +1,16 @@
+import DivanLog
+
 extension Value: Codable {
   /// Reads whatever stands there.
   ///
   /// Formats that do not tell `1` from `1.0` give whole numbers.
   public init(from decoder: any Decoder) throws {
+    guard decoder.codingPath.count <= Value.codingDepthLimit else {
+      throw DecodingError.dataCorrupted(
+        DecodingError.Context(
+          codingPath: decoder.codingPath,
+          debugDescription: "the values are nested more than \(Value.codingDepthLimit) deep"))
+    }
     let container = try decoder.singleValueContainer()
     if container.decodeNil() {
       self = .null
@@ -25,6 +33,13 @@ extension Value: Codable {
 
   /// Writes what it holds.
   public func encode(to encoder: any Encoder) throws {
+    guard encoder.codingPath.count <= Value.codingDepthLimit else {
+      throw EncodingError.invalidValue(
+        self,
+        EncodingError.Context(
+          codingPath: encoder.codingPath,
+          debugDescription: "the values are nested more than \(Value.codingDepthLimit) deep"))
+    }
     var container = encoder.singleValueContainer()
     switch self {
     case .null: try container.encodeNil()
@@ -39,6 +54,11 @@ extension Value: Codable {
   }
 }
 
+extension Value {
+  /// How deep values may be nested that other formats read or write, which takes a stack as deep.
+  private static let codingDepthLimit = DocumentLimits.depth
+}
+
 extension Value.Object: Codable {
   /// Reads all properties.
   public init(from decoder: any Decoder) throws {
@@ -49,7 +69,25 @@ extension Value.Object: Codable {
 
   /// Writes all properties.
   public func encode(to encoder: any Encoder) throws {
+    // Other formats may keep properties in dictionaries, which take keys for the same that look alike.
+    if !(encoder is SlotEncoder), let key = keyThatLooksLikeAnother {
+      throw EncodingError.invalidValue(
+        self,
+        EncodingError.Context(
+          codingPath: encoder.codingPath + [PropertyKey(key)],
+          debugDescription:
+            "two keys of the object are texts that Swift takes for equal, and only one of them would be kept"
+        ))
+    }
     var container = encoder.container(keyedBy: PropertyKey.self)
     for (key, value) in self { try container.encode(value, forKey: PropertyKey(key)) }
+  }
+
+  private var keyThatLooksLikeAnother: String? {
+    // Of two such keys, neither is of ASCII only.
+    var known: Set<String> = []
+    return keys.first { key in
+      key.utf8.contains { $0 >= 0x80 } && !known.insert(key).inserted
+    }
   }
 }

@@ -48,7 +48,7 @@ extension Document {
   /// The same with memory of its own, and attachments that can be read as long as the newest version has them.
   fileprivate func withOwnBytes(attachmentsFrom source: NewestSource) -> Document {
     var copy = withOwnBytes()
-    copy.attachments = attachments.mapValues { $0.stored(in: source) }
+    copy.attachments = Attachments(attachments.map { ($0.key, $0.value.stored(in: source)) })
     return copy
   }
 }

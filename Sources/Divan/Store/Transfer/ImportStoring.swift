@@ -177,8 +177,8 @@ extension ImportStoring {
   /// The attachments of a line with their content, wherever that is.
   private func attachments(
     of imported: ImportedDocument
-  ) throws(DatabaseError) -> [String: Document.Attachment] {
-    var attachments: [String: Document.Attachment] = [:]
+  ) throws(DatabaseError) -> Document.Attachments {
+    var attachments: Document.Attachments = [:]
     for attachment in imported.attachments {
       let (body, length) = try content(of: attachment, imported.id)
       attachments[attachment.name] = Document.Attachment(
@@ -241,9 +241,21 @@ extension DatabaseError {
   /// Validations may throw anything.
   init(importing error: any Error, line: Int) {
     self =
-      error as? DatabaseError
+      (error as? DatabaseError)?.withoutLongTexts
       ?? DatabaseError(.refused, "a validation threw an error", underlying: error)
     self.line = line
+  }
+
+  /// The same with the beginning of texts only that are long: a thousand refusals are kept, and must not keep the lines.
+  private var withoutLongTexts: DatabaseError {
+    var error = DatabaseError(
+      code, message.excerpt, hint: hint?.excerpt, documentID: documentID?.excerpt, path: path,
+      offset: offset, underlying: (underlying as? DatabaseError)?.withoutLongTexts ?? underlying,
+      propertyPath: propertyPath?.excerpt)
+    error.column = column
+    error.importReport = importReport
+    error.refusal = refusal
+    return error
   }
 
   /// Whether another line may well be stored.

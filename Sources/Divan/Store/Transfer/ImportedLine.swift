@@ -138,7 +138,8 @@ private struct ReservedMembers {
     }
     if let revision, RevisionID(revision) != history[0] {
       throw Self.problem(
-        .invalidRevisionID, "`_rev` is \(revision) where `_revisions` begins with \(history[0])",
+        .invalidRevisionID,
+        "`_rev` is \(revision.excerpt) where `_revisions` begins with \(history[0])",
         "_rev")
     }
     return history
@@ -167,6 +168,11 @@ private struct ReservedMembers {
     }
     var attachments: [ImportedAttachment] = []
     for (name, entry) in object {
+      guard name.utf8.count <= AttachmentEntry.textSizeLimit else {
+        throw Self.problem(
+          .invalidAttachment, "a name of \(name.utf8.count) bytes is too long for an attachment",
+          "_attachments")
+      }
       var path = "_attachments"
       PropertyPath.append(key: name, to: &path)
       attachments.append(
@@ -180,7 +186,7 @@ private struct ReservedMembers {
     let telling = ["_conflicts", "_deleted_conflicts", "_local_seq", "_revs_info"]
     for name in members.keys where !telling.contains(name) {
       var error = PropertyNames.reserved(name)
-      error.propertyPath = name
+      error.propertyPath = name.excerpt
       throw error
     }
   }

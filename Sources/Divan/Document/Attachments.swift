@@ -1,0 +1,65 @@
+extension Document {
+  /// What is attached to a document, by name.
+  ///
+  /// It is used like a dictionary. The attachments come in the order of the bytes of their names. Names are the same
+  /// if their bytes of UTF-8 are: `é` as one scalar and as two are two names, as in ``Value/Object``.
+  public struct Attachments: Sendable {
+    /// A name and what is attached under it.
+    public typealias Element = (key: String, value: Attachment)
+
+    private var entries: ByteKeyed<Attachment>
+
+    /// Makes a set without attachments.
+    public init() { entries = ByteKeyed() }
+  }
+}
+
+extension Document.Attachments {
+  /// Makes a set of attachments in any order; of those with the same name, the last counts.
+  public init(_ attachments: some Sequence<(String, Document.Attachment)>) {
+    entries = ByteKeyed(attachments)
+  }
+
+  /// What is attached under a name; setting nil takes it out.
+  public subscript(name: String) -> Document.Attachment? {
+    get { entries[name] }
+    set { entries[name] = newValue }
+  }
+
+  /// Takes out what is attached under a name, and returns it.
+  @discardableResult
+  public mutating func removeValue(forKey name: String) -> Document.Attachment? {
+    let removed = entries[name]
+    if removed != nil { entries[name] = nil }
+    return removed
+  }
+
+  /// The names, in order.
+  public var keys: some RandomAccessCollection<String> { entries.keys }
+
+  /// The attachments, in the order of their names.
+  public var values: some RandomAccessCollection<Document.Attachment> {
+    entries.entries.lazy.map(\.value)
+  }
+}
+
+extension Document.Attachments: RandomAccessCollection {
+  /// The position of the first attachment.
+  public var startIndex: Int { 0 }
+  /// The position after the last attachment.
+  public var endIndex: Int { entries.entries.count }
+  /// The attachment at a position, in the order of the names.
+  public subscript(position: Int) -> Element { entries.entries[position] }
+}
+
+extension Document.Attachments: Equatable {
+  /// Whether both have the same attachments under the same names.
+  public static func == (a: Self, b: Self) -> Bool { a.entries == b.entries }
+}
+
+extension Document.Attachments: ExpressibleByDictionaryLiteral {
+  /// Makes a set of attachments; of those with the same name, the last counts.
+  public init(dictionaryLiteral elements: (String, Document.Attachment)...) {
+    self.init(elements)
+  }
+}

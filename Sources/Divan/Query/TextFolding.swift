@@ -1,0 +1,60 @@
+@_spi(_Unicode) import Swift
+
+/// Makes the UTF-8 of a text without what is ignored, in time linear in its size.
+///
+/// Scalars are taken apart one by one: taking apart a whole text puts the marks behind a letter in order as it goes, in time
+/// that grows with the square of their number.
+struct TextFolding {
+  private let ignored: TextDifferences
+  private var bytes: [UInt8] = []
+  /// What follows a letter and has an order of its own, until the next letter comes.
+  private var marks: [(order: UInt8, scalar: Unicode.Scalar)] = []
+
+  init(_ ignored: TextDifferences) { self.ignored = ignored }
+}
+
+extension TextFolding {
+  mutating func append(_ scalar: Unicode.Scalar) {
+    guard ignored.contains(.diacritics) else { return fold(scalar) }
+    // None before it is made of others, or a mark.
+    guard scalar.value >= 0xC0 else { return place(scalar, order: 0) }
+    for part in String(scalar)._nfd {
+      let properties = part.properties
+      guard properties.generalCategory != .nonspacingMark else { continue }
+      place(part, order: properties.canonicalCombiningClass.rawValue)
+    }
+  }
+
+  mutating func finish() -> [UInt8] {
+    placeMarks()
+    return bytes
+  }
+
+  private mutating func place(_ scalar: Unicode.Scalar, order: UInt8) {
+    guard order == 0 else { return marks.append((order, scalar)) }
+    if !marks.isEmpty { placeMarks() }
+    fold(scalar)
+  }
+
+  private mutating func placeMarks() {
+    // The sort is stable, as the canonical order is.
+    for mark in marks.sorted(by: { $0.order < $1.order }) { fold(mark.scalar) }
+    marks.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func fold(_ scalar: Unicode.Scalar) {
+    guard ignored.contains(.letterCase) else { return write(scalar) }
+    guard scalar.value >= 0x80 else {
+      let byte = UInt8(truncatingIfNeeded: scalar.value)
+      return bytes.append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
+    }
+    // Through capitals, so that letters with two small forms are the same, too.
+    for capital in scalar.properties.uppercaseMapping.unicodeScalars {
+      for small in capital.properties.lowercaseMapping.unicodeScalars { write(small) }
+    }
+  }
+
+  private mutating func write(_ scalar: Unicode.Scalar) {
+    if let encoded = Unicode.UTF8.encode(scalar) { bytes.append(contentsOf: encoded) }
+  }
+}

@@ -1,0 +1,123 @@
+import Divan
+import Foundation
+import Synchronization
+import Testing
+
+/// Values nested far deeper than a stack of 512 KiB can walk by recursion.
+@Suite struct `Deep values` {
+  private static let depth = 200_000
+
+  /// A value that is taken apart from the outside in, since Swift releases nested arrays by recursion.
+  private final class Deep: @unchecked Sendable {
+    private(set) var value: Value
+
+    init(isObject: Bool, innermost: Value = 1, depth: Int = `Deep values`.depth) {
+      value = innermost
+      for _ in 0..<depth {
+        let inner = value
+        value = isObject ? .object(["a": inner]) : .array([inner])
+      }
+    }
+
+    deinit {
+      while true {
+        switch value {
+        case .array(var elements):
+          value = .null
+          guard let last = elements.popLast() else { return }
+          value = last
+        case .object(var object):
+          value = .null
+          guard let last = object.removeValue(forKey: "a") else { return }
+          value = last
+        default: return
+        }
+      }
+    }
+  }
+
+  /// Runs `body` on a thread with a small stack.
+  private func onSmallStack<R: Sendable>(_ body: @escaping @Sendable () -> R) -> R {
+    let result = Mutex<R?>(nil)
+    let isDone = DispatchSemaphore(value: 0)
+    let thread = Thread {
+      let found = body()
+      result.withLock { $0 = found }
+      isDone.signal()
+    }
+    thread.stackSize = 512 << 10
+    thread.start()
+    isDone.wait()
+    guard let found = result.withLock({ $0 }) else { preconditionFailure("The thread is done") }
+    return found
+  }
+
+  @Test(arguments: [false, true])
+  func `comparing and hashing need no deep stack`(isObject: Bool) {
+    let (a, b, c) = (
+      Deep(isObject: isObject), Deep(isObject: isObject), Deep(isObject: isObject, innermost: 2)
+    )
+    #expect(onSmallStack { a.value == b.value })
+    #expect(onSmallStack { a.value != c.value })
+    #expect(onSmallStack { a.value.hashValue == b.value.hashValue })
+    #expect(onSmallStack { Set([a.value, b.value, c.value]).count } == 2)
+    let size = isObject ? `Deep values`.depth * 6 + 1 : `Deep values`.depth * 2 + 1
+    #expect(onSmallStack { a.value.description.utf8.count } == size)
+    #expect(onSmallStack { a.value.json.utf8.count } == size)
+  }
+
+  @Test(arguments: [false, true])
+  func `text with lines does not grow with the square of the depth`(isObject: Bool) {
+    let deep = Deep(isObject: isObject)
+    #expect(onSmallStack { deep.value.prettyJSON.utf8.count } < `Deep values`.depth * 500)
+  }
+
+  @Test(arguments: [false, true])
+  func `storing such a value is refused`(isObject: Bool) throws {
+    let deep = Deep(isObject: isObject)
+    let database = try Database.inMemory()
+    let code = onSmallStack { () -> DatabaseError.Code? in
+      do {
+        try database.write { transaction in
+          _ = try transaction.put(Document(id: "a", Value.Object([("a", deep.value)])))
+        }
+        return nil
+      } catch {
+        return (error as? DatabaseError)?.code
+      }
+    }
+    #expect(code == .documentTooLarge)
+    let encoding = onSmallStack { () -> String in
+      do {
+        _ = try DocumentEncoder().encode(["a": deep.value])
+        return "none"
+      } catch {
+        return "\(type(of: error))"
+      }
+    }
+    #expect(encoding != "none")
+    let other = onSmallStack { () -> Bool in
+      do {
+        _ = try JSONEncoder().encode(deep.value)
+        return false
+      } catch {
+        return error is EncodingError
+      }
+    }
+    #expect(other)
+  }
+
+  @Test func `merging takes what is too deep as a whole`() {
+    let (a, b, c) = (
+      Deep(isObject: true), Deep(isObject: true, innermost: 2), Deep(isObject: true, innermost: 3)
+    )
+    let count = onSmallStack { () -> Int in
+      guard case .object(let base) = a.value, case .object(let mine) = b.value,
+        case .object(let theirs) = c.value
+      else { return -1 }
+      let merge = ThreeWayMerge(base: base, mine: mine, theirs: theirs)
+      return merge.overlaps.count
+    }
+    #expect(count == 1)
+  }
+}

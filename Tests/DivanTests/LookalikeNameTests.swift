@@ -1,0 +1,126 @@
+import Foundation
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// Texts that Swift takes for equal, and whose bytes differ: `é` as one scalar, and as `e` and an accent.
+@Suite struct `Names that look alike` {
+  private let one = "\u{E9}"
+  private let two = "e\u{301}"
+
+  private func content(_ text: String) -> Document.Attachment {
+    Document.Attachment(contentType: "text/plain", Array(text.utf8))
+  }
+
+  private func texts(_ document: Document?) throws -> [String] {
+    try (document?.attachments ?? [:]).map {
+      String(decoding: try $0.value.content(), as: UTF8.self)
+    }
+  }
+
+  private func document() -> Document {
+    var document = Document(id: "a", Value.Object([(one, Value.int(1)), (two, Value.int(2))]))
+    document.attachments[one] = content("one")
+    document.attachments[two] = content("two")
+    return document
+  }
+
+  @Test func `attachments are kept under both names`() throws {
+    let database = try Database.inMemory()
+    let stored = try database.write { try $0.put(document()) }
+    #expect(stored.attachments.count == 2)
+    let read = try database.snapshot().get("a")
+    // The two scalars begin with a smaller byte.
+    #expect(try texts(read) == ["two", "one"])
+    #expect(read?.properties[one] == 1 && read?.properties[two] == 2)
+    #expect(read?.attachments == document().attachments)
+    var changed = try #require(read)
+    changed.attachments[two] = nil
+    try database.write { _ = try $0.put(changed) }
+    #expect(try texts(database.snapshot().get("a")) == ["one"])
+  }
+
+  @Test func `importing what was exported brings both attachments and both properties`() throws {
+    let source = try Database.inMemory()
+    try source.write { _ = try $0.put(document()) }
+    var lines: [UInt8] = []
+    try source.snapshot().exportJSONLines(
+      options: JSONLines.ExportOptions(content: [.attachments])
+    ) { lines += $0 }
+    let target = try Database.inMemory()
+    var pieces = [lines]
+    let report = try target.importJSONLines { pieces.popLast() }
+    #expect(report.storedCount == 1)
+    let read = try target.snapshot().get("a")
+    #expect(try texts(read) == ["two", "one"])
+    #expect(read?.properties == document().properties)
+  }
+
+  @Test func `a line with two such attachments loses none`() throws {
+    let database = try Database.inMemory()
+    var lines = [
+      Array(
+        #"{"_id":"a","_attachments":{"\#(one)":{"data":"b25l"},"\#(two)":{"data":"dHdv"}}}"#.utf8)
+    ]
+    try database.importJSONLines { lines.popLast() }
+    #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
+  }
+
+  @Test func `branches with such attachments are merged to both`() throws {
+    let database = try Database.inMemory()
+    var base = Document(id: "a", ["n": 1])
+    base = try database.write { [base] in try $0.put(base) }
+    var mine = Document(id: "a", ["n": 1])
+    mine.attachments[one] = content("one")
+    var theirs = Document(id: "a", ["n": 1])
+    theirs.attachments[two] = content("two")
+    let first = try #require(base.revision)
+    let a = try #require(RevisionID("2-" + String(repeating: "a", count: 32)))
+    let b = try #require(RevisionID("2-" + String(repeating: "b", count: 32)))
+    try database.write { [mine, theirs] transaction in
+      try transaction.insert(mine, history: [a, first])
+      try transaction.insert(theirs, history: [b, first])
+      _ = try transaction.resolve("a") { _ in .mine }
+    }
+    #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
+  }
+
+  @Test func `a dictionary that can keep only one of two keys is not read`() throws {
+    let document = document()
+    #expect(throws: (any Error).self) { try document.decode([String: Int].self) }
+    #expect(try document.decode(Value.Object.self) == document.properties)
+    struct Outer: Decodable { var inner: [String: Int] }
+    let nested = Document(["inner": .object(document.properties)])
+    #expect(throws: (any Error).self) { try nested.decode(Outer.self) }
+    let plain = Document(["inner": ["a": 1, "\u{E9}": 2]])
+    #expect(try plain.decode(Outer.self).inner == ["a": 1, "\u{E9}": 2])
+  }
+
+  @Test func `another format that would keep only one of two keys is not written`() throws {
+    #expect(throws: EncodingError.self) {
+      try JSONEncoder().encode(Value.object(document().properties))
+    }
+    #expect(try JSONEncoder().encode(["é": 1] as Value) == Data(#"{"é":1}"#.utf8))
+  }
+
+  @Test func `a model keeps both of what it does not declare`() throws {
+    let database = try Database.inMemory()
+    let context = database.makeContext()
+    let model = Model(in: context)
+    try model.setValue(1, for: one)
+    try model.setValue(2, for: two)
+    model.attachments[one] = content("one")
+    model.attachments[two] = content("two")
+    try model.save()
+    let read = try database.snapshot().get(model.id)
+    #expect(read?.properties[one] == 1 && read?.properties[two] == 2)
+    #expect(try texts(read) == ["two", "one"])
+    try model.setValue(nil, for: two)
+    model.attachments[one] = nil
+    try model.save()
+    let changed = try database.snapshot().get(model.id)
+    #expect(changed?.properties[one] == 1 && changed?.properties[two] == nil)
+    #expect(try texts(changed) == ["two"])
+  }
+}
