@@ -16,8 +16,9 @@ extension WriteTransaction {
   /// - Returns: whether the revision was stored. It is not if it is there already, or if others were made
   ///   from it here; then only its history may be news.
   /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or names
-  ///   another parent for a revision than the one that is known, or than its digest tells; `conflict` never; the others as
-  ///   ``put(_:)-(Document)``.
+  ///   another parent for a revision than the one that is known, or than its digest tells;
+  ///   `documentTooLarge` too if the document has ``DocumentLimits/branches`` and this would be one more;
+  ///   `conflict` never; the others as ``put(_:)-(Document)``.
   @discardableResult
   public func insert(
     _ document: Document, history: [RevisionID], isDeleted: Bool = false, origin: String? = nil
@@ -28,6 +29,7 @@ extension WriteTransaction {
     let path = try RevisionTree.Path(history)
     let body = try document.encoded().bytes
     let current = try entry(of: id)
+    try checkBranches(of: id, current, with: history)
     func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
       try append(
         RevisionEdit(
@@ -45,6 +47,26 @@ extension WriteTransaction {
     return try nested {
       try insert(try store(document.attachments, id: id, madeBy: .elsewhere(path.revision)))
     }
+  }
+
+  /// Refuses a branch more than a document may have: each record of it holds the tree of all, so that what many of them
+  /// take grows with the square of their number.
+  private func checkBranches(
+    of id: String, _ current: DocumentEntry?, with history: [RevisionID]
+  ) throws(DatabaseError) {
+    guard let current, current.traits.contains(.tree) else { return }
+    let tree = try view.tree(of: current, id)
+    guard tree.leafCount >= DocumentLimits.branches, !tree.contains(history[0]) else { return }
+    // What goes on from a leaf is no further branch.
+    for ancestor in history.dropFirst() {
+      if let index = tree.index(of: ancestor) {
+        if tree.isLeaf(index) { return }
+        break
+      }
+    }
+    throw DatabaseError(
+      .documentTooLarge, "the document has \(tree.leafCount) branches, and may have no more",
+      hint: "Purge branches that are deleted or not needed: `purge(_:revision:)`", documentID: id)
   }
 
   /// Takes a document away as if it had never been: no tombstone is left, and no history.

@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+@testable import Divan
+
+/// A document of many branches takes space that grows with the square of their number, and so their number is bounded.
+@Suite struct `Branches of a document` {
+  private func revision(_ generation: UInt64, _ number: Int) -> RevisionID {
+    let digest = String(repeating: "0", count: 26) + String(100_000 + number)
+    guard let revision = RevisionID(generation: generation, digest: digest) else {
+      preconditionFailure("This is a digest")
+    }
+    return revision
+  }
+
+  @Test func `are bounded, and all others can be added and resolved`() throws {
+    let database = try Database.inMemory()
+    let root = revision(1, 0)
+    let limit = DocumentLimits.branches
+    try database.write { transaction in
+      try transaction.insert(Document(id: "a", ["n": 0]), history: [root])
+      for number in 1...limit {
+        try transaction.insert(
+          Document(id: "a", ["n": .int(Int64(number))]), history: [revision(2, number), root])
+      }
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write {
+        _ = try $0.insert(Document(id: "a"), history: [revision(2, limit + 1), root])
+      }
+    }
+    #expect(error?.code == .documentTooLarge && error?.documentID == "a")
+    try database.write { transaction in
+      // One that is known, and one that goes on from a leaf.
+      #expect(try !transaction.insert(Document(id: "a"), history: [revision(2, 1), root]))
+      #expect(
+        try transaction.insert(
+          Document(id: "a", ["n": -1]), history: [revision(3, 1), revision(2, 1), root]))
+      #expect(try transaction.purge("a", revision: revision(2, 2)))
+      #expect(try transaction.insert(Document(id: "a"), history: [revision(2, limit + 1), root]))
+    }
+    try database.write { transaction in _ = try transaction.resolve("a") { _ in .mine } }
+    #expect(try database.snapshot().get("a") != nil)
+    #expect(try database.snapshot().conflicts(of: "a").count == 1)
+  }
+}
