@@ -30,7 +30,7 @@ import Testing
       }
     }
     #expect(error?.code == .documentTooLarge && error?.documentID == "a")
-    try database.write { transaction in
+    try database.write { (transaction: WriteTransaction) throws in
       // One that is known, and one that goes on from a leaf.
       #expect(try !transaction.insert(Document(id: "a"), history: [revision(2, 1), root]))
       #expect(
