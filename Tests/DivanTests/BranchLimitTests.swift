@@ -14,9 +14,12 @@ import Testing
   }
 
   @Test func `are bounded, and all others can be added and resolved`() throws {
-    let database = try Database.inMemory()
+    let limit = 40
+    var configuration = Configuration()
+    #expect(configuration.branchLimit == DocumentLimits.branches)
+    configuration.branchLimit = limit
+    let database = try Database.inMemory(configuration: configuration)
     let root = revision(1, 0)
-    let limit = DocumentLimits.branches
     try database.write { transaction in
       try transaction.insert(Document(id: "a", ["n": 0]), history: [root])
       for number in 1...limit {

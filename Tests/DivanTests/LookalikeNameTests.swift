@@ -81,7 +81,7 @@ import Testing
     try database.write { [mine, theirs] transaction in
       try transaction.insert(mine, history: [a, first])
       try transaction.insert(theirs, history: [b, first])
-      _ = try transaction.resolve("a") { _ in .mine }
+      _ = try transaction.resolve("a") { $0.mine == nil ? .theirs : .mine }
     }
     #expect(try texts(database.snapshot().get("a")) == ["two", "one"])
   }

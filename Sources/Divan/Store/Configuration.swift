@@ -92,6 +92,8 @@ public struct Configuration: Sendable {
   /// Attachments up to this many bytes stand in the log; larger ones get files of their own.
   package var attachmentInlineLimit = AttachmentRecord.inlineSizeLimit
 
+  /// How many branches a document may have before none is added.
+  package var branchLimit = DocumentLimits.branches
   /// The rows of a view are written to its file when more documents than this were mapped since, and a quarter as many
   /// as there are rows; at closing, a tenth of this and a sixteenth.
   package var viewSavingMinimum = 1000

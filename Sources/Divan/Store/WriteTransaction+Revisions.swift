@@ -56,7 +56,9 @@ extension WriteTransaction {
   ) throws(DatabaseError) {
     guard let current, current.traits.contains(.tree) else { return }
     let tree = try view.tree(of: current, id)
-    guard tree.leafCount >= DocumentLimits.branches, !tree.contains(history[0]) else { return }
+    guard tree.leafCount >= store.configuration.branchLimit, !tree.contains(history[0]) else {
+      return
+    }
     // What goes on from a leaf is no further branch.
     for ancestor in history.dropFirst() {
       if let index = tree.index(of: ancestor) {
