@@ -112,7 +112,8 @@ import Testing
 
   @Test func `merging takes what is too deep as a whole`() {
     let (a, b, c) = (
-      Deep(isObject: true), Deep(isObject: true, innermost: 2), Deep(isObject: true, innermost: 3)
+      Deep(isObject: true, depth: 3000), Deep(isObject: true, innermost: 2, depth: 3000),
+      Deep(isObject: true, innermost: 3, depth: 3000)
     )
     let count = onSmallStack { () -> Int in
       guard case .object(let base) = a.value, case .object(let mine) = b.value,

@@ -79,8 +79,8 @@ struct FlippedStoreTests {
   /// Salvage once gave up in a frame when it had read four times as many bytes as there are, and did not look
   /// behind damaged headers of frames and segments at all.
   @Test(arguments: [
-    ("fresh", 61)
-
+    ("fresh", 7), ("conflicts", 61), ("attachments", 29), ("local", 29), ("merged-one", 29),
+    ("tombstones", 61), ("histories", 61), ("nested", 61),
   ])
   func `of a flipped byte, salvage saves every document that it is not in, and verify tells of it`(
     name: String, step: Int
