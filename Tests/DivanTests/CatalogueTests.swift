@@ -82,16 +82,17 @@ struct CatalogueTests {
 
     try other.write { _ = try $0.put(Document(id: "note", ["text": "Coffee"])) }
     let theirs = try other.snapshot()
-    let offered = try ["note": theirs.leaves(of: "note").compactMap(\.revision)]
+    let offered = try ["note": theirs.leafRevisions(of: "note").map(\.id)]
     let missing = try database.snapshot().missing(among: offered)
+    var revisions: [IncomingRevision] = []
     for revision in missing["note"]?.missing ?? [] {
       guard let document = try theirs.revision(revision, of: "note") else { continue }
       let history = try theirs.revisions(leadingTo: revision, of: "note")
-      try database.write { transaction in
-        try transaction.insert(
-          document, history: history, isDeleted: document.isDeleted, origin: "other")
-      }
+      revisions.append(IncomingRevision(document, history: history, isDeleted: document.isDeleted))
     }
+    let incoming = revisions
+    let results = try database.write { try $0.insert(contentsOf: incoming, origin: "other") }
+    #expect(try results.map { try $0.get() } == [true])
     #expect(
       try database.snapshot().conflicts(of: "note").map { $0["text"] } == ["Green tea", "Coffee"])
   }

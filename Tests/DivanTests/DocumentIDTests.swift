@@ -3,13 +3,16 @@ import Synchronization
 import Testing
 
 struct DocumentIDTests {
-  @Test(arguments: ["a", "é", " ", "a_", "-", String(repeating: "x", count: 240)])
+  @Test(arguments: [
+    "a", "é", " ", "a_", "-", "_design/a", "_design/_", String(repeating: "x", count: 240),
+  ])
   func `these are document IDs`(id: String) throws {
     try DocumentID.validate(id)
   }
 
   @Test(arguments: [
-    ("", "empty"), ("_a", "underscore"), ("_", "underscore"),
+    ("", "empty"), ("_a", "underscore"), ("_", "underscore"), ("_design/", "underscore"),
+    ("_designs/a", "underscore"), ("_local/a", "underscore"),
     (String(repeating: "x", count: 241), "241 bytes"),
     (String(repeating: "é", count: 121), "242 bytes"),
   ])

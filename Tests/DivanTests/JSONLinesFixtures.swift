@@ -118,6 +118,11 @@ struct RandomContents {
     let byte = UInt8(random.below(4))
     document.attachments["file \(random.below(3))"] = Document.Attachment(
       contentType: "x/\(random.below(2))", [UInt8](repeating: byte, count: size))
+    if random.below(3) == 0 {
+      let isEncoded = random.below(2) == 0
+      document.attachments["file \(random.below(3))"]?.foreignDigest = .init(
+        "md5-\(byte)", encoding: isEncoded ? "gzip" : nil, encodedLength: isEncoded ? size : nil)
+    }
   }
 }
 
@@ -132,6 +137,7 @@ struct KeptContents: Equatable, CustomStringConvertible {
     var document: Document
     var history: [RevisionID]
     var generations: [String: UInt64]
+    var foreignDigests: [String: Document.Attachment.ForeignDigest?]
   }
 
   init(_ database: Database) throws {
@@ -145,7 +151,8 @@ struct KeptContents: Equatable, CustomStringConvertible {
         leaf, index in
         Leaf(
           document: leaf, history: tree.history(of: index).map(\.revision),
-          generations: leaf.attachments.mapValues(\.generation))
+          generations: leaf.attachments.mapValues(\.generation),
+          foreignDigests: leaf.attachments.mapValues(\.foreignDigest))
       }
       expiries[change.id] = try snapshot.expiry(of: change.id)
     }

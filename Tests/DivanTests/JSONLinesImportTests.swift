@@ -246,7 +246,7 @@ struct JSONLinesImportTests {
     .init(String(repeating: "[", count: 200), .documentTooLarge, column: 101),
     .init(#"{"_id":""}"#, .invalidDocumentID, path: "_id"),
     .init(#"{"_id":1.5}"#, .invalidDocumentID, path: "_id"),
-    .init(#"{"_id":"_design/a"}"#, .invalidDocumentID),
+    .init(#"{"_id":"_designs/a"}"#, .invalidDocumentID),
     .init(#"{"_id":"_local/"}"#, .invalidDocumentID),
     .init(#"{"_id":"_local/a","_deleted":true}"#, .invalidValue, path: "_deleted"),
     .init(#"{"_secret":1}"#, .invalidValue, path: "_secret"),

@@ -347,10 +347,12 @@ class Document:
 
     def read_details(self, reader):
         flags = reader.varint()
-        if not 0 < flags < 1024:
+        if not 0 < flags < 4096:
             raise Damage("a document record with unknown details")
+        attachments = 0
         if flags & 1:
-            for _ in range(reader.varint()):
+            attachments = reader.varint()
+            for _ in range(attachments):
                 reader.text(reader.varint())
                 reader.text(reader.varint())
                 reader.varint()
@@ -372,6 +374,12 @@ class Document:
         if flags & 64:
             for _ in range(reader.varint()):
                 reader.varint()
+        if flags & 2048:
+            for _ in range(attachments):
+                if not reader.text(reader.varint()):
+                    continue
+                if reader.text(reader.varint()):
+                    reader.varint()
         return flags
 
     def keeps(self, old):

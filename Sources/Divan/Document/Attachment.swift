@@ -27,8 +27,17 @@ extension Document {
     public let contentType: String
     /// How long the content is, in bytes.
     public let length: Int
-    /// The generation of the revision that added it; 0 if it was not stored yet.
-    public package(set) var generation: UInt64
+    /// The generation of the revision that added it, CouchDB's `revpos`; 0 if it was not stored yet.
+    ///
+    /// What you set counts for a revision that was made elsewhere
+    /// (``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``), if the revision's own generation is not lower.
+    /// Of changes that are made here it is found out.
+    public var generation: UInt64
+    /// What another store says of the content; nil unless it came from one.
+    ///
+    /// It is kept with the attachment, and goes when other content takes its place. It is not part of revision IDs, and
+    /// of whether two attachments are equal.
+    public var foreignDigest: ForeignDigest?
     package let body: Body
 
     package enum Body: Sendable {
@@ -40,11 +49,40 @@ extension Document {
       case stored(SHA256.Digest, any AttachmentSource)
     }
 
-    package init(contentType: String, length: Int, generation: UInt64, body: Body) {
+    package init(
+      contentType: String, length: Int, generation: UInt64, body: Body,
+      foreignDigest: ForeignDigest? = nil
+    ) {
       self.contentType = contentType
       self.length = length
       self.generation = generation
       self.body = body
+      self.foreignDigest = foreignDigest
+    }
+  }
+}
+
+extension Document.Attachment {
+  /// What another store says of an attachment's content, in its own terms.
+  ///
+  /// CouchDB's digest of a text is that of its compressed bytes, which depend on the compressor: so it is taken as it is, and
+  /// never computed here. A replicator compares it with what that store says later, and need not send again what is the same.
+  public struct ForeignDigest: Sendable, Hashable {
+    /// As that store writes it: `md5-…` or `sha1-…`, say.
+    public var text: String
+    /// How the content is encoded there: `gzip`, say; nil if it is not.
+    public var encoding: String?
+    /// How long the encoded content is, in bytes; nil if it is not encoded.
+    public var encodedLength: Int?
+
+    /// Makes what another store says.
+    ///
+    /// Each text may have up to 1,024 bytes of UTF-8; storing a longer one throws
+    /// ``DatabaseError/Code/invalidAttachment``.
+    public init(_ text: String, encoding: String? = nil, encodedLength: Int? = nil) {
+      self.text = text
+      self.encoding = encoding
+      self.encodedLength = encodedLength
     }
   }
 }

@@ -17,7 +17,8 @@ import DivanLog
 /// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a text.
 ///
 /// IDs are texts that are not empty, take at most ``DocumentLimits/documentIDSizeInBytes`` bytes of
-/// UTF-8 and do not begin with an underscore. They are told apart, and ordered, by their bytes.
+/// UTF-8 and do not begin with an underscore, except for `_design/` and a name: a document that comes from
+/// CouchDB may be called so, and is a document like any other here. IDs are told apart, and ordered, by their bytes.
 @propertyWrapper
 public struct DocumentID: Sendable {
   private var mark: DocumentMark<String>
@@ -47,10 +48,18 @@ extension DocumentID {
         .invalidDocumentID,
         "A document ID has \(size) bytes where \(DocumentLimits.documentIDSizeInBytes) are allowed")
     }
-    guard id.utf8.first != 0x5F else {
+    guard id.utf8.first != 0x5F || isOfDesign(id) else {
       throw DatabaseError(
         .invalidDocumentID, "A document ID begins with an underscore", documentID: id)
     }
+  }
+}
+
+extension DocumentID {
+  /// Whether an ID is one of CouchDB's design documents.
+  private static func isOfDesign(_ id: String) -> Bool {
+    let prefix = "_design/"
+    return id.utf8.count > prefix.utf8.count && id.utf8.starts(with: prefix.utf8)
   }
 }
 

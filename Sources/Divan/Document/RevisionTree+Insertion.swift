@@ -3,7 +3,7 @@ extension RevisionTree {
   struct Path: Sendable {
     let revision: RevisionID
     /// The digests of the revisions before it, the nearest first.
-    let ancestors: [RevisionID.Digest]
+    private(set) var ancestors: [RevisionID.Digest]
   }
 
   /// What came of an insertion.
@@ -78,6 +78,13 @@ extension RevisionTree.Path {
     if generation == revision.generation { return revision }
     let steps = Int(revision.generation - generation)
     return RevisionID(generation: generation, digest: ancestors[steps - 1])
+  }
+
+  /// The same path, which begins at one of its revisions.
+  func from(_ oldest: RevisionID) -> Self {
+    var path = self
+    path.ancestors = Array(ancestors.prefix(Int(clamping: revision.generation - oldest.generation)))
+    return path
   }
 
   /// The generation of the oldest revision.

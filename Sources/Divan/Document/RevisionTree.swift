@@ -165,9 +165,9 @@ extension RevisionTree {
     return winner
   }
 
-  /// The positions of the live leaves besides the winner, in the order of ``leaves``.
-  var conflicts: [Int] {
-    isChain ? [] : leaves.dropFirst().filter { !nodes[$0].isDeleted }
+  /// The leaves by their IDs, in the order of ``leaves``.
+  var leafRevisions: [LeafRevision] {
+    leaves.map { LeafRevision(id: nodes[$0].revision, isDeleted: nodes[$0].isDeleted) }
   }
 }
 

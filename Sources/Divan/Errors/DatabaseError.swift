@@ -77,7 +77,7 @@ extension DatabaseError.Code {
   public static let notFound = Self("notFound")
   /// The place for a new store or backup is taken.
   public static let alreadyExists = Self("alreadyExists")
-  /// The document ID is empty, too long, or begins with an underscore.
+  /// The document ID is empty, too long, or begins with an underscore and not with `_design/`.
   public static let invalidDocumentID = Self("invalidDocumentID")
   /// The text is no revision ID.
   public static let invalidRevisionID = Self("invalidRevisionID")

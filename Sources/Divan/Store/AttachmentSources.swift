@@ -71,7 +71,8 @@ extension StoreView {
       }
       attachments[entry.name] = Document.Attachment(
         contentType: entry.contentType, length: Int(clamping: entry.length),
-        generation: entry.generation, body: .stored(entry.digest, place))
+        generation: entry.generation, body: .stored(entry.digest, place),
+        foreignDigest: entry.foreignDigest)
     }
     return attachments
   }
@@ -292,11 +293,13 @@ extension WriteTransaction {
     var entries: [AttachmentEntry] = []
     for (name, attachment) in attachments {
       try AttachmentEntry.validate(name, attachment.contentType, documentID: id)
+      try AttachmentEntry.validate(attachment.foreignDigest, of: name, documentID: id)
       let (digest, length) = try store(attachment)
       entries.append(
         AttachmentEntry(
           name: name, contentType: attachment.contentType, length: UInt64(length), digest: digest,
-          generation: generations(name, attachment, digest)))
+          generation: generations(name, attachment, digest),
+          foreignDigest: attachment.foreignDigest))
     }
     return entries
   }
@@ -384,6 +387,25 @@ extension WriteTransaction {
 }
 
 extension AttachmentEntry {
+  /// Checks what another store says of an attachment.
+  fileprivate static func validate(
+    _ digest: Document.Attachment.ForeignDigest?, of name: String, documentID: String
+  ) throws(DatabaseError) {
+    guard let digest else { return }
+    let isWhole =
+      1...textSizeLimit ~= digest.text.utf8.count
+      && digest.encoding.map { 1...textSizeLimit ~= $0.utf8.count } ?? (digest.encodedLength == nil)
+      && digest.encodedLength.map { 0...Int(counterLimit - 1) ~= $0 } ?? true
+    guard isWhole else {
+      throw DatabaseError(
+        .invalidAttachment,
+        "what another store says of the attachment \(name.excerpt.debugDescription) cannot be kept",
+        hint:
+          "Its texts have 1 to \(textSizeLimit) bytes; an encoded length is not negative, and goes with an encoding",
+        documentID: documentID)
+    }
+  }
+
   /// Checks what an attachment is called and what it is said to be.
   fileprivate static func validate(
     _ name: String, _ contentType: String, documentID: String

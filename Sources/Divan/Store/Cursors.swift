@@ -73,9 +73,23 @@ public struct Change: Sendable, Equatable {
   public let document: Document
   /// Who made the change, if it was brought here from elsewhere.
   public let origin: String?
+  /// The leaves of the document's revision tree besides ``revision``, in the order in which they would win.
+  let otherLeaves: [LeafRevision]
+}
+
+extension Change {
   /// Whether the document is said to have several revisions at once: see
   /// ``Snapshot/conflicts(of:)``.
-  public let hasConflicts: Bool
+  public var hasConflicts: Bool { otherLeaves.contains { !$0.isDeleted } }
+
+  /// The IDs of all revisions that nothing was made from, the winning one first, deleted ones too: what CouchDB's feed
+  /// gives for `style=all_docs`.
+  ///
+  /// Their contents are not read: ``Snapshot/revision(_:of:)`` does that.
+  public var leaves: [LeafRevision] {
+    guard let revision else { return otherLeaves }
+    return [LeafRevision(id: revision, isDeleted: isDeleted)] + otherLeaves
+  }
 }
 
 /// Changes one after the other, in the order of their sequence numbers.
@@ -105,7 +119,7 @@ public struct ChangeCursor {
       try view.checkText(ofID: stored.idBytes)
       return Change(
         sequence: stored.sequence, document: view.document(of: stored), origin: nil,
-        hasConflicts: false)
+        otherLeaves: [])
     }
     let id = try view.text(ofID: stored.idBytes)
     let record = try view.record(at: locator)
@@ -114,11 +128,10 @@ public struct ChangeCursor {
       try entry.winningSequence.map { (sequence) throws(DatabaseError) in
         view.document(id, of: try view.olderRecord(sequence, of: id))
       } ?? view.document(id, of: record)
-    let hasConflicts =
-      details.tree == nil ? false : try !view.tree(of: record).conflicts.isEmpty
+    let others = details.tree == nil ? [] : try view.tree(of: record).leafRevisions.dropFirst()
     return Change(
       sequence: record.sequence, document: document, origin: details.origin,
-      hasConflicts: hasConflicts)
+      otherLeaves: Array(others))
   }
 
   /// The ID of the next document that changed; nil at the end.

@@ -46,6 +46,8 @@ struct AttachmentEntry: Sendable, Equatable {
   var digest: SHA256.Digest
   /// The generation of the revision that added it.
   var generation: UInt64
+  /// What the store that it came from says of it.
+  var foreignDigest: Document.Attachment.ForeignDigest?
 
   /// The greatest size of a name or of a content type, in bytes of UTF-8.
   static let textSizeLimit = 1024
@@ -67,7 +69,8 @@ extension DocumentDetails {
     static let mayHoldOlder = Flags(rawValue: 256)
     static let foreignEdit = Flags(rawValue: 512)
     static let releasesOlder = Flags(rawValue: 1024)
-    static let known = Flags(rawValue: 2047)
+    static let foreignDigests = Flags(rawValue: 2048)
+    static let known = Flags(rawValue: 4095)
   }
 
   private var flags: Flags {
@@ -83,6 +86,7 @@ extension DocumentDetails {
     if mayHoldOlder { flags.insert(.mayHoldOlder) }
     if isForeignEdit { flags.insert(.foreignEdit) }
     if releasesOlder { flags.insert(.releasesOlder) }
+    if attachments.contains(where: { $0.foreignDigest != nil }) { flags.insert(.foreignDigests) }
     return flags
   }
 
@@ -115,6 +119,11 @@ extension DocumentDetails {
       writer.appendVarint(released.count)
       for sequence in released { writer.appendVarint(sequence) }
     }
+    if flags.contains(.foreignDigests) {
+      for attachment in attachments {
+        AttachmentEntry.encode(attachment.foreignDigest, to: &writer)
+      }
+    }
   }
 
   static func decode(_ reader: inout ByteReader) throws(ByteError) -> DocumentDetails {
@@ -134,6 +143,11 @@ extension DocumentDetails {
     if flags.contains(.released) {
       let count = try reader.readCount(limit: reader.remaining)
       for _ in 0..<count { details.released.append(try reader.readSequence()) }
+    }
+    if flags.contains(.foreignDigests) {
+      for index in details.attachments.indices {
+        details.attachments[index].foreignDigest = try AttachmentEntry.decodeForeignDigest(&reader)
+      }
     }
     details.keepsSuperseded = flags.contains(.keepsSuperseded)
     details.mayHoldOlder = flags.contains(.mayHoldOlder)
@@ -200,6 +214,40 @@ extension AttachmentEntry {
       all.append(entry)
     }
     return all
+  }
+}
+
+extension AttachmentEntry {
+  /// Of an attachment without one an empty text; otherwise the text, the encoding or an empty text, and with an encoding the
+  /// length with it, 0 if that is not known, or one more than it.
+  fileprivate static func encode(
+    _ digest: Document.Attachment.ForeignDigest?, to writer: inout ByteWriter
+  ) {
+    writer.appendPrefixed(digest?.text ?? "")
+    guard let digest else { return }
+    writer.appendPrefixed(digest.encoding ?? "")
+    if digest.encoding != nil { writer.appendVarint(digest.encodedLength.map { $0 + 1 } ?? 0) }
+  }
+
+  fileprivate static func decodeForeignDigest(
+    _ reader: inout ByteReader
+  ) throws(ByteError) -> Document.Attachment.ForeignDigest? {
+    let text = try reader.readPrefixedText()
+    guard !text.isEmpty else { return nil }
+    let encoding = try reader.readPrefixedText()
+    var digest = Document.Attachment.ForeignDigest(
+      text, encoding: encoding.isEmpty ? nil : encoding)
+    if digest.encoding != nil {
+      let length = try reader.readVarint()
+      guard length <= counterLimit else {
+        throw ByteError(offset: reader.offset, reason: "an encoded length beyond all limits")
+      }
+      digest.encodedLength = length == 0 ? nil : Int(length - 1)
+    }
+    guard text.utf8.count <= textSizeLimit, encoding.utf8.count <= textSizeLimit else {
+      throw ByteError(offset: reader.offset, reason: "an attachment that cannot be")
+    }
+    return digest
   }
 }
 

@@ -12,6 +12,8 @@ struct RevisionEdit {
   var isForeignEdit = false
   /// Who made it, if it comes from elsewhere.
   var origin: String?
+  /// What becomes of it if its history contradicts what is known.
+  var contradictions = HistoryContradictions.refused
 
   enum Lineage {
     /// It was made from a revision that is known here, or is a first one.
@@ -33,6 +35,14 @@ extension RevisionEdit {
 
   /// Whether a record of it needs no details, if the document has none.
   fileprivate var isPlain: Bool { attachments.isEmpty && !isForeignEdit && origin == nil }
+}
+
+extension DocumentRecord {
+  /// Whether its revision may come from the one that it names before it: false if the revision was made here, from
+  /// another one, as its ID tells.
+  fileprivate var isOfItsHistory: Bool {
+    get throws(DatabaseError) { parent == nil ? true : try matchesItsRevision() }
+  }
 }
 
 extension WriteTransaction {
@@ -132,7 +142,10 @@ extension WriteTransaction {
       released.append(old)
     }
     try complete(&record, with: &tree, over: newest, current, released: released)
-    if !insertion.isNewRevision { try checkHistory(of: record) }
+    if !insertion.isNewRevision, try !record.isOfItsHistory {
+      guard edit.contradictions == .refused else { return nil }
+      throw refusal(ofHistoryOf: record)
+    }
     return insertion.isNewRevision
   }
 
@@ -147,11 +160,9 @@ extension WriteTransaction {
       hint: "Read the document again, and make the change to its present revision", documentID: id)
   }
 
-  /// Throws if a history that came later names a parent from which a revision that was made here cannot
-  /// come, as its ID tells.
-  private func checkHistory(of record: DocumentRecord) throws(DatabaseError) {
-    guard let parent = record.parent, try !record.matchesItsRevision() else { return }
-    throw DatabaseError(
+  private func refusal(ofHistoryOf record: DocumentRecord) -> DatabaseError {
+    let parent = record.parent.map { "\($0)" } ?? "none"
+    return DatabaseError(
       .invalidRevisionID, "\(record.revision) was not made from \(parent), as its digest tells",
       hint: "One of the stores that the history came from has made it up", documentID: record.id)
   }
@@ -162,8 +173,13 @@ extension WriteTransaction {
     let depth = store.configuration.revisionDepth
     switch edit.lineage {
     case .history(let digests):
-      let path = try RevisionTree.Path(edit.revision, ancestors: digests)
-      if let found = tree.contradiction(to: path) {
+      var path = try RevisionTree.Path(edit.revision, ancestors: digests)
+      while let found = tree.contradiction(to: path) {
+        if edit.contradictions == .keepingKnown {
+          // Each time shorter.
+          path = path.from(found.revision)
+          continue
+        }
         throw DatabaseError(
           .invalidRevisionID,
           "\(found.revision) was made from \(found.knownParent), and this history says from "

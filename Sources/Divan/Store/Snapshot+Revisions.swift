@@ -16,20 +16,14 @@ extension Snapshot {
   ///
   /// As many are kept as ``Configuration/revisionDepth`` says. Of a deleted document too; empty if there
   /// never was one.
-  public func revisions(of id: String) throws -> [RevisionID] {
-    guard let entry = try view.entry(id) else { return [] }
-    return try view.tree(of: entry, id).winningHistory.map(\.revision)
-  }
+  public func revisions(of id: String) throws -> [RevisionID] { try view.revisions(of: id) }
 
   /// The IDs of a revision and of those before it, newest first, as far as they are known: what
-  /// ``WriteTransaction/insert(_:history:isDeleted:origin:)`` asks for in another store.
+  /// ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)`` asks for in another store.
   ///
   /// Empty if the revision is not known.
   public func revisions(leadingTo revision: RevisionID, of id: String) throws -> [RevisionID] {
-    guard let entry = try view.entry(id) else { return [] }
-    let tree = try view.tree(of: entry, id)
-    guard let index = tree.index(of: revision) else { return [] }
-    return tree.history(of: index).map(\.revision)
+    try view.revisions(leadingTo: revision, of: id)
   }
 
   /// The winning revision and those before it, newest first, with their contents where these are held.
@@ -50,6 +44,11 @@ extension Snapshot {
   /// One, unless there is or was a conflict.
   public func leaves(of id: String) throws -> [Document] { try view.leaves(of: id) }
 
+  /// The IDs of the same revisions, in the same order, whose contents are not read.
+  public func leafRevisions(of id: String) throws -> [LeafRevision] {
+    try view.leafRevisions(of: id)
+  }
+
   /// The revisions that a document is said to have at once, the winning one first: more than one
   /// while there is a *conflict*.
   ///
@@ -61,11 +60,7 @@ extension Snapshot {
 
   /// A revision of a document by its ID; nil if it is not known, or if its content is not held.
   public func revision(_ revision: RevisionID, of id: String) throws -> Document? {
-    guard let entry = try view.entry(id) else { return nil }
-    if entry.revision == revision { return try view.document(id, entry) }
-    let newest = try view.newestRecord(of: entry, id)
-    guard try view.tree(of: newest).contains(revision) else { return nil }
-    return try view.heldRecord(of: revision, id, entry, newest).map { view.document(id, of: $0) }
+    try view.revision(revision, of: id)
   }
 }
 
@@ -87,18 +82,6 @@ extension Snapshot {
   public func missing(
     among revisions: [String: [RevisionID]]
   ) throws -> [String: MissingRevisions] {
-    var answer: [String: MissingRevisions] = [:]
-    for (id, asked) in revisions {
-      guard let entry = try view.entry(id) else {
-        if !asked.isEmpty { answer[id] = MissingRevisions(missing: asked, possibleAncestors: []) }
-        continue
-      }
-      let tree = try view.tree(of: entry, id)
-      let missing = tree.missing(of: asked)
-      guard let highest = missing.max() else { continue }
-      answer[id] = MissingRevisions(
-        missing: missing, possibleAncestors: tree.possibleAncestors(of: highest))
-    }
-    return answer
+    try view.missing(among: revisions)
   }
 }

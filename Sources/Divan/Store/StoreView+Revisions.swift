@@ -1,6 +1,94 @@
 import DivanLog
 
 extension StoreView {
+  /// What ``Snapshot/tombstone(_:)`` says.
+  func tombstone(_ id: String) throws(DatabaseError) -> Document? {
+    guard let entry = try entry(id), entry.isDeleted else { return nil }
+    return try document(id, entry)
+  }
+
+  /// What ``Snapshot/revisions(of:)`` says.
+  func revisions(of id: String) throws(DatabaseError) -> [RevisionID] {
+    guard let entry = try entry(id) else { return [] }
+    return try tree(of: entry, id).winningHistory.map(\.revision)
+  }
+
+  /// What ``Snapshot/revisions(leadingTo:of:)`` says.
+  func revisions(
+    leadingTo revision: RevisionID, of id: String
+  ) throws(DatabaseError) -> [RevisionID] {
+    guard let entry = try entry(id) else { return [] }
+    let tree = try tree(of: entry, id)
+    guard let index = tree.index(of: revision) else { return [] }
+    return tree.history(of: index).map(\.revision)
+  }
+
+  /// What ``Snapshot/revision(_:of:)`` says.
+  func revision(_ revision: RevisionID, of id: String) throws(DatabaseError) -> Document? {
+    guard let entry = try entry(id) else { return nil }
+    if entry.revision == revision { return try document(id, entry) }
+    let newest = try newestRecord(of: entry, id)
+    guard try tree(of: newest).contains(revision),
+      let record = try heldRecord(of: revision, id, entry, newest)
+    else { return nil }
+    return document(id, of: record)
+  }
+
+  /// What ``Snapshot/leafRevisions(of:)`` says.
+  func leafRevisions(of id: String) throws(DatabaseError) -> [LeafRevision] {
+    guard let entry = try entry(id) else { return [] }
+    guard past == nil else {
+      // What was purged since is no leaf.
+      return try leaves(of: id).compactMap { leaf in
+        leaf.revision.map { LeafRevision(id: $0, isDeleted: leaf.isDeleted) }
+      }
+    }
+    guard entry.traits.contains(.tree) else {
+      return [LeafRevision(id: entry.revision, isDeleted: entry.isDeleted)]
+    }
+    return try tree(of: entry, id).leafRevisions
+  }
+
+  /// What ``Snapshot/missing(among:)`` says.
+  func missing(
+    among revisions: [String: [RevisionID]]
+  ) throws(DatabaseError) -> [String: MissingRevisions] {
+    var answer: [String: MissingRevisions] = [:]
+    for (id, asked) in revisions {
+      guard let entry = try entry(id) else {
+        if !asked.isEmpty { answer[id] = MissingRevisions(missing: asked, possibleAncestors: []) }
+        continue
+      }
+      let tree = try tree(of: entry, id)
+      let missing = tree.missing(of: asked)
+      guard let highest = missing.max() else { continue }
+      answer[id] = MissingRevisions(
+        missing: missing, possibleAncestors: tree.possibleAncestors(of: highest))
+    }
+    return answer
+  }
+
+  /// How many documents changed last after a sequence number.
+  func changeCount(since sequence: UInt64) throws(DatabaseError) -> Int {
+    guard past == nil else {
+      var cursor = ChangeCursor(self, since: sequence)
+      var count = 0
+      while try cursor.nextID() != nil { count += 1 }
+      return count
+    }
+    var scan = state.sequences.scan(from: .exclusive(sequence.bigEndianBytes))
+    var count = EntryCount()
+    // Once a page is repaired, it goes on where it was.
+    try repairing { (_) throws(PageError) in
+      try scan.count(into: &count) { key, _ in key.count == 8 }
+    }
+    guard count.unsound == 0 else {
+      throw DatabaseError(
+        .damaged, "the index of changes has an entry that is no sequence number", path: store.path)
+    }
+    return count.sound
+  }
+
   /// All revisions of a document that nothing was made from, the winning one first, deleted ones too.
   func leaves(of id: String) throws(DatabaseError) -> [Document] {
     guard let entry = try entry(id) else { return [] }

@@ -12,16 +12,19 @@ extension WriteTransaction {
   ///   - history: the revision's ID, and those of the revisions before it, newest first, as far as they
   ///     are known.
   ///   - isDeleted: whether the revision deletes the document.
+  ///   - contradictions: what becomes of a history that contradicts what is known.
   ///   - origin: where it comes from, as ``Change/origin`` tells it.
   /// - Returns: whether the revision was stored. It is not if it is there already, or if others were made
   ///   from it here; then only its history may be news.
-  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or names
-  ///   another parent for a revision than the one that is known, or than its digest tells;
+  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or, where
+  ///   contradictions are refused, names another parent for a revision than the one that is known, or than its
+  ///   digest tells;
   ///   `documentTooLarge` too if the document has ``DocumentLimits/branches`` and this would be one more;
   ///   `conflict` never; the others as ``put(_:)-(Document)``.
   @discardableResult
   public func insert(
-    _ document: Document, history: [RevisionID], isDeleted: Bool = false, origin: String? = nil
+    _ document: Document, history: [RevisionID], isDeleted: Bool = false,
+    contradictions: HistoryContradictions = .refused, origin: String? = nil
   ) throws -> Bool {
     try check()
     let id = document.id
@@ -34,7 +37,8 @@ extension WriteTransaction {
       try append(
         RevisionEdit(
           revision: path.revision, isDeleted: isDeleted, body: body, attachments: attachments,
-          lineage: .history(path.ancestors), isForeignEdit: true, origin: origin),
+          lineage: .history(path.ancestors), isForeignEdit: true, origin: origin,
+          contradictions: contradictions),
         id: id, over: current
       ).isNewRevision
     }

@@ -35,6 +35,7 @@ package struct OtherProgram: Sendable {
       case "hold": try hold()
       case "read": read()
       case "churn": churn()
+      case "check": try check()
       default: return 64
       }
       return 0
@@ -167,6 +168,21 @@ extension OtherProgram {
         OtherProgram.say(OtherProgram.text(of: error))
       }
     }
+  }
+
+  /// Opens the store for writing, as after a crash, checks all of it, and says what it found: `found THREAD=ROUND …`.
+  ///
+  /// Then it writes a round, so that what recovery left can be written to.
+  private func check() throws {
+    let database = try open()
+    let ledger = TwinLedger()
+    let counts = try ledger.read(try database.snapshot())
+    if let damage = database.openingReport.damage.first { throw damage }
+    if let problem = try database.check().problems.first { throw problem }
+    try ledger.write((counts[15] ?? 0) + 1, thread: 15, in: database, durability: .full)
+    try database.close()
+    OtherProgram.say(
+      "found " + counts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
   }
 
   /// Opens, writes to, closes and sometimes deletes the same store as others do.

@@ -6,7 +6,7 @@ extension Database {
   /// ``exportJSONLines(to:options:progress:)-(String,_,_)`` writes, or any file with one JSON object a line.
   ///
   /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as where they
-  /// come from, as by ``WriteTransaction/insert(_:history:isDeleted:origin:)``: importing them again
+  /// come from, as by ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``: importing them again
   /// changes nothing. Other lines become new documents, or what ``JSONLines/ImportOptions/existing`` says of
   /// those that are there; a line that says what stands there already changes nothing. Validations are
   /// asked. `docs/JSON_LINES.md` says everything.

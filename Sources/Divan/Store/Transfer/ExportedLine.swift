@@ -129,6 +129,14 @@ extension ExportedLine {
     head.add(unsigned: entry.length)
     addKey("revpos")
     head.add(unsigned: entry.generation)
+    if let foreign = entry.foreignDigest {
+      add("foreign_digest", foreign.text)
+      if let encoding = foreign.encoding { add("encoding", encoding) }
+      if let length = foreign.encodedLength {
+        addKey("encoded_length")
+        head.add(unsigned: UInt64(length))
+      }
+    }
     switch attachment.content {
     case .inline(let bytes): add("data", bytes.base64)
     case .before:

@@ -183,7 +183,7 @@ extension ImportStoring {
       let (body, length) = try content(of: attachment, imported.id)
       attachments[attachment.name] = Document.Attachment(
         contentType: attachment.contentType, length: length, generation: attachment.generation,
-        body: body)
+        body: body, foreignDigest: attachment.foreignDigest)
     }
     return attachments
   }

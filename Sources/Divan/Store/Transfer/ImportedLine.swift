@@ -33,6 +33,8 @@ struct ImportedAttachment {
   var length: Int?
   /// 0 if the line does not say it.
   var generation: UInt64
+  /// What another store says of it.
+  var foreignDigest: Document.Attachment.ForeignDigest?
   /// Nil if it is elsewhere.
   var content: SharedBytes?
 }
@@ -220,11 +222,23 @@ extension ImportedAttachment {
       self.length = length
     }
     // Other stores have digests of other kinds, which cannot be compared with ours.
-    if let text = entry["digest"]?.stringValue, text.hasPrefix("sha256-") {
-      guard let digest = SHA256.Digest(attachmentText: text) else {
-        throw problem("this is no digest", "digest")
+    var foreign = entry["foreign_digest"]?.stringValue
+    if let text = entry["digest"]?.stringValue {
+      if text.utf8.starts(with: "sha256-".utf8) {
+        guard let digest = SHA256.Digest(attachmentText: text) else {
+          throw problem("this is no digest", "digest")
+        }
+        self.digest = digest
+      } else {
+        foreign = foreign ?? text
       }
-      self.digest = digest
+    }
+    if let foreign, !foreign.isEmpty {
+      let encoding = entry["encoding"]?.stringValue
+      foreignDigest = .init(
+        foreign, encoding: encoding,
+        encodedLength: encoding == nil
+          ? nil : entry["encoded_length"]?.intValue.flatMap { Int(exactly: $0) })
     }
     guard let value = entry["data"] else { return }
     guard let bytes = SharedBytes(base64: value) else { throw problem("this is no base64", "data") }

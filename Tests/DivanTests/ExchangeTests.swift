@@ -1,0 +1,363 @@
+import Divan
+import DivanTesting
+import Foundation
+import Testing
+
+/// What a replicator asks of a store, and gives it.
+struct ExchangeTests {
+  private let disk = SimulatedDisk(seed: 24)
+
+  private func open() throws -> Database {
+    try Database(at: "/exchange.divan", configuration: disk.configuration())
+  }
+
+  /// Revisions from texts such as `3-c`.
+  private func revisions(_ texts: String...) throws -> [RevisionID] {
+    try texts.map { try #require(RevisionID($0)) }
+  }
+
+  private func leaf(_ text: String, isDeleted: Bool = false) throws -> LeafRevision {
+    LeafRevision(id: try #require(RevisionID(text)), isDeleted: isDeleted)
+  }
+
+  // MARK: Leaves
+
+  /// Gives a document three leaves, one of which is deleted.
+  private func branch(_ database: Database) throws {
+    try database.write { transaction in
+      try transaction.insert(Document(id: "d", ["n": 1]), history: revisions("2-b", "1-a"))
+      try transaction.insert(Document(id: "d", ["n": 2]), history: revisions("2-c", "1-a"))
+      try transaction.insert(
+        Document(id: "d"), history: revisions("3-x", "2-d", "1-a"), isDeleted: true)
+      try transaction.put(Document(id: "plain"))
+    }
+  }
+
+  @Test func `the feed and snapshots name all leaves, deleted ones too, the winner first`()
+    async throws
+  {
+    let database = try open()
+    try branch(database)
+    let expected = try [leaf("2-c"), leaf("2-b"), leaf("3-x", isDeleted: true)]
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.leafRevisions(of: "d") == expected)
+    #expect(try snapshot.leafRevisions(of: "none") == [])
+    let plain = try #require(try snapshot.revision(of: "plain"))
+    #expect(
+      try snapshot.leafRevisions(of: "plain") == [LeafRevision(id: plain, isDeleted: false)])
+    var told: [String: Change] = [:]
+    for try await change in database.changes() {
+      told[change.id] = change
+      if told.count == 2 { break }
+    }
+    #expect(told["d"]?.leaves == expected && told["d"]?.hasConflicts == true)
+    #expect(told["plain"]?.leaves.map(\.id) == [plain] && told["plain"]?.hasConflicts == false)
+
+    // A leaf that is deleted is no conflict.
+    try await database.write { transaction in
+      for leaf in try transaction.conflicts(of: "d").dropFirst() { try transaction.delete(leaf) }
+    }
+    var changes = try database.snapshot().changes()
+    let change = try #require(try changes.rest().first { $0.id == "d" })
+    #expect(change.leaves.map(\.isDeleted) == [false, true, true] && !change.hasConflicts)
+    #expect(try change.leaves.map(\.id) == database.snapshot().leaves(of: "d").map(\.revision))
+  }
+
+  // MARK: Within a transaction
+
+  @Test func `a transaction answers like a snapshot, with its own changes`() throws {
+    let database = try open()
+    try database.write {
+      try $0.insert(Document(id: "old", ["n": 1]), history: revisions("2-b", "1-a"))
+    }
+    let before = try database.snapshot()
+    try database.write { transaction in
+      try transaction.insert(Document(id: "old", ["n": 2]), history: revisions("3-c", "2-b"))
+      try transaction.insert(
+        Document(id: "gone", ["last": 1]), history: revisions("2-y", "1-x"), isDeleted: true)
+      #expect(try transaction.revision(of: "old")?.description == "3-c")
+      #expect(try transaction.revisions(of: "old") == revisions("3-c", "2-b", "1-a"))
+      #expect(
+        try transaction.revisions(leadingTo: revisions("2-b")[0], of: "old")
+          == revisions("2-b", "1-a"))
+      #expect(try transaction.revision(revisions("3-c")[0], of: "old")?["n"] == 2)
+      #expect(try transaction.revision(revisions("9-z")[0], of: "old") == nil)
+      #expect(try transaction.tombstone("gone")?["last"] == 1)
+      #expect(try transaction.tombstone("old") == nil)
+      #expect(try transaction.leafRevisions(of: "gone") == [leaf("2-y", isDeleted: true)])
+      #expect(try transaction.leafRevisions(of: "old") == [leaf("3-c")])
+      let missing = try transaction.missing(among: [
+        "old": revisions("3-c", "4-d"), "gone": revisions("2-y"), "new": revisions("1-q"),
+      ])
+      #expect(try missing["old"]?.missing == revisions("4-d"))
+      #expect(try missing["old"]?.possibleAncestors == revisions("3-c"))
+      #expect(missing["gone"] == nil)
+      #expect(try missing["new"]?.missing == revisions("1-q"))
+      var cursor = try transaction.changes(since: before.sequence)
+      #expect(try cursor.rest().map(\.id) == ["old", "gone"])
+      #expect(try transaction.changeCount(since: before.sequence) == 2)
+      #expect(try transaction.changeCount() == 2)
+    }
+    #expect(try before.changeCount() == 1)
+    var kept: WriteTransaction?
+    try database.write { kept = $0 }
+    #expect(throws: DatabaseError.self) { try kept?.changeCount() }
+    #expect(throws: DatabaseError.self) { try kept?.missing(among: [:]) }
+  }
+
+  @Test(arguments: 1...3 as ClosedRange<UInt64>)
+  func `as many changes are pending as the feed gives`(seed: UInt64) throws {
+    var random = SeededRandom(seed: seed)
+    var configuration = disk.configuration()
+    configuration.history = HistoryRetention(revisions: 20)
+    let database = try Database(at: "/pending.divan", configuration: configuration)
+    for _ in 0..<40 {
+      try database.write { transaction in
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+          let id = "d\(Int.random(in: 0..<12, using: &random))"
+          switch Int.random(in: 0..<6, using: &random) {
+          case 0: try transaction.delete(id: id)
+          case 1: try transaction.purge(id)
+          default:
+            try transaction.overwrite(id, with: ["n": .int(.random(in: 0..<9, using: &random))])
+          }
+        }
+      }
+      if Int.random(in: 0..<9, using: &random) == 0 { try database.compact() }
+    }
+    let snapshot = try database.snapshot()
+    for sequence in 0...snapshot.sequence + 1 {
+      var changes = snapshot.changes(since: sequence)
+      let count = try changes.rest().count
+      #expect(try snapshot.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
+    }
+    let past = try database.snapshot(at: snapshot.sequence - 5)
+    for sequence in 0...past.sequence {
+      var changes = past.changes(since: sequence)
+      let count = try changes.rest().count
+      #expect(try past.changeCount(since: sequence) == count, "seed \(seed), \(sequence)")
+    }
+  }
+
+  // MARK: Many at once
+
+  @Test func `of many revisions each is stored, or has its error`() throws {
+    let database = try open()
+    database.setValidation(named: "bad") { revision in
+      if revision.document["bad"] != nil { try revision.refuse("it is bad") }
+    }
+    try database.write {
+      try $0.insert(Document(id: "known"), history: revisions("1-a"))
+    }
+    let batch = try [
+      IncomingRevision(Document(id: "new", ["n": 1]), history: revisions("2-b", "1-a")),
+      IncomingRevision(Document(id: "known"), history: revisions("1-a")),
+      IncomingRevision(Document(id: "_no"), history: revisions("1-a")),
+      IncomingRevision(Document(id: "odd"), history: revisions("3-c", "1-a")),
+      IncomingRevision(Document(id: "refused", ["bad": true]), history: revisions("1-a")),
+      IncomingRevision(Document(id: "new", ["n": 2]), history: revisions("3-c", "2-b")),
+      IncomingRevision(Document(id: "gone"), history: revisions("2-d", "1-c"), isDeleted: true),
+    ]
+    let results = try database.write { try $0.insert(contentsOf: batch, origin: "peer") }
+    let told = results.map { result in
+      switch result {
+      case .success(let isStored): isStored ? "stored" : "known"
+      case .failure(let error): error.code.description
+      }
+    }
+    #expect(
+      told == [
+        "stored", "known", "invalidDocumentID", "invalidRevisionID", "refused", "stored", "stored",
+      ])
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.get("new")?["n"] == 2)
+    #expect(try snapshot.revisions(of: "new") == revisions("3-c", "2-b", "1-a"))
+    #expect(try snapshot.tombstone("gone") != nil)
+    var ids = snapshot.ids()
+    #expect(try ids.rest() == ["known", "new"])
+    var changes = snapshot.changes()
+    #expect(try changes.rest().filter { $0.origin == "peer" }.map(\.id) == ["new", "gone"])
+    #expect(try database.check().problems.isEmpty)
+  }
+
+  @Test func `what concerns all revisions is thrown, and none is stored`() throws {
+    var configuration = disk.configuration()
+    configuration.transactionSizeLimit = 64 << 10
+    let database = try Database(at: "/small.divan", configuration: configuration)
+    let batch = try (0..<100).map { number in
+      IncomingRevision(
+        Document(id: "d\(number)", ["text": .string(String(repeating: "x", count: 2000))]),
+        history: try revisions("1-a"))
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.insert(contentsOf: batch) }
+    }
+    #expect(error?.code == .transactionTooLarge)
+    #expect(try database.snapshot().changeCount() == 0)
+  }
+
+  // MARK: Histories that contradict
+
+  @Test func `a history that contradicts what is known is refused, or what is known counts`()
+    throws
+  {
+    let database = try open()
+    func insert(_ history: [RevisionID], _ contradictions: HistoryContradictions) throws -> Bool {
+      try database.write {
+        try $0.insert(
+          Document(id: "d", ["n": .int(Int64(history[0].generation))]), history: history,
+          contradictions: contradictions)
+      }
+    }
+    _ = try insert(revisions("3-c", "2-b", "1-a"), .refused)
+    let other = try revisions("4-d", "3-c", "2-x", "1-a")
+    let error = #expect(throws: DatabaseError.self) { try insert(other, .refused) }
+    #expect(error?.code == .invalidRevisionID)
+    #expect(try insert(other, .keepingKnown))
+    // Twice wrong; the newest that is known counts.
+    #expect(try insert(revisions("5-e", "4-d", "3-y", "2-b", "1-z"), .keepingKnown))
+    #expect(try !insert(revisions("4-d", "3-y"), .keepingKnown))
+    func compare(_ database: Database) throws {
+      let snapshot = try database.snapshot()
+      #expect(try snapshot.leafRevisions(of: "d") == [leaf("5-e")])
+      #expect(try snapshot.revisions(of: "d") == revisions("5-e", "4-d", "3-c", "2-b", "1-a"))
+      #expect(try database.check().problems.map(\.description) == [])
+    }
+    try compare(database)
+    try database.close()
+    try compare(try open())
+  }
+
+  @Test func `a parent that a digest disproves is not taken over`() throws {
+    // A revision that was made here, whose parent is forgotten.
+    var configuration = disk.configuration()
+    configuration.revisionDepth = 1
+    let forgetful = try Database(at: "/exchange.divan", configuration: configuration)
+    try forgetful.write { try $0.put(Document(id: "d", ["n": 1])) }
+    try forgetful.write { try $0.update("d") { $0["n"] = 2 } }
+    try forgetful.close()
+    let database = try open()
+    let document = try #require(try database.snapshot().get("d"))
+    let own = try #require(document.revision)
+    let wrong = try #require(RevisionID("1-ffffffffffffffffffffffffffffffff"))
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { try $0.insert(document, history: [own, wrong]) }
+    }
+    #expect(error?.code == .invalidRevisionID)
+    let isStored = try database.write {
+      try $0.insert(document, history: [own, wrong], contradictions: .keepingKnown)
+    }
+    #expect(!isStored)
+    #expect(try database.snapshot().revisions(of: "d") == [own])
+    #expect(try database.check().problems.isEmpty)
+  }
+
+  // MARK: Design documents
+
+  @Test func `a design document is kept like any other`() throws {
+    let database = try open()
+    let text =
+      #"{"_id":"_design/films","_rev":"1-a","_revisions":{"start":1,"ids":["a"]},"views":{}}"#
+    var lines = [Array(text.utf8)]
+    let report = try database.importJSONLines { lines.popLast() }
+    #expect(report.storedCount == 1)
+    try database.write { try $0.update("_design/films") { $0["language"] = "swift" } }
+    try database.close()
+    let snapshot = try open().snapshot()
+    #expect(try snapshot.get("_design/films")?["language"] == "swift")
+    var ids = snapshot.ids(.prefix("_design/"))
+    #expect(try ids.rest() == ["_design/films"])
+  }
+
+  // MARK: Attachments
+
+  private typealias ForeignDigest = Document.Attachment.ForeignDigest
+
+  @Test func `what another store says of an attachment stays with it, and goes with other content`()
+    throws
+  {
+    let database = try open()
+    let compressed = ForeignDigest("md5-abc==", encoding: "gzip", encodedLength: 3)
+    let plain = ForeignDigest("sha1-def=")
+    var document = Document(id: "film", ["n": 1])
+    document.attachments["plot"] = Document.Attachment(contentType: "text/plain", [1, 2, 3, 4])
+    document.attachments["plot"]?.foreignDigest = compressed
+    document.attachments["plot"]?.generation = 2
+    document.attachments["still"] = Document.Attachment(contentType: "image/png", [5])
+    document.attachments["still"]?.foreignDigest = plain
+    document.attachments["own"] = Document.Attachment(contentType: "image/png", [6])
+    document.attachments["unknown"] = Document.Attachment(contentType: "image/png", [7])
+    document.attachments["unknown"]?.foreignDigest = ForeignDigest("md5-x", encoding: "br")
+    try database.write { [document] in
+      try $0.insert(document, history: revisions("3-c", "2-b", "1-a"))
+    }
+    func expect(_ film: Document?, _ still: ForeignDigest?) throws {
+      let attachments = try #require(film).attachments
+      #expect(attachments["plot"]?.foreignDigest == compressed)
+      #expect(attachments["plot"]?.generation == 2)
+      #expect(attachments["still"]?.foreignDigest == still)
+      #expect(attachments["own"]?.foreignDigest == nil && attachments["own"]?.generation == 3)
+      #expect(attachments["unknown"]?.foreignDigest == ForeignDigest("md5-x", encoding: "br"))
+      #expect(try attachments["plot"]?.content() == Data([1, 2, 3, 4]))
+    }
+    try expect(try database.snapshot().get("film"), plain)
+
+    // Another store that is given the same, and one that reads it from lines of text.
+    let copy = try Database.inMemory()
+    let film = try #require(try database.snapshot().get("film"))
+    try copy.write { try $0.insert(film, history: revisions("3-c", "2-b", "1-a")) }
+    try expect(try copy.snapshot().get("film"), plain)
+    var text: [UInt8] = []
+    try database.snapshot().exportJSONLines { text += $0 }
+    let imported = try Database.inMemory()
+    var lines = text.split(separator: 0x0A).map { Array($0) + [0x0A] }
+    try imported.importJSONLines { lines.isEmpty ? nil : lines.removeFirst() }
+    try expect(try imported.snapshot().get("film"), plain)
+
+    // A change of something else keeps them; other content has none.
+    try database.write { transaction in
+      try transaction.update("film") { film in
+        film["n"] = 2
+        film.attachments["still"] = Document.Attachment(contentType: "image/png", [8])
+      }
+    }
+    try expect(try database.snapshot().get("film"), nil)
+    try database.compact()
+    try expect(try database.snapshot().get("film"), nil)
+    try database.close()
+    let reopened = try open()
+    try expect(try reopened.snapshot().get("film"), nil)
+    #expect(try reopened.check().problems.isEmpty)
+  }
+
+  @Test func `a dump of CouchDB keeps its digests`() throws {
+    let database = try open()
+    let text =
+      #"{"_id":"a","_attachments":{"t":{"content_type":"text/plain","revpos":1,"#
+      + #""digest":"md5-XUFAKrxLKna5cZ2REBfFkg==","encoding":"gzip","encoded_length":25,"data":"aGVsbG8="}}}"#
+    var lines = [Array(text.utf8)]
+    try database.importJSONLines { lines.popLast() }
+    let attachment = try database.snapshot().get("a")?.attachments["t"]
+    #expect(
+      attachment?.foreignDigest
+        == ForeignDigest("md5-XUFAKrxLKna5cZ2REBfFkg==", encoding: "gzip", encodedLength: 25))
+    #expect(try attachment?.content() == Data("hello".utf8))
+  }
+
+  @Test(arguments: [
+    ForeignDigest(""), ForeignDigest(String(repeating: "x", count: 1025)),
+    ForeignDigest("md5-a", encoding: ""), ForeignDigest("md5-a", encodedLength: 1),
+    ForeignDigest("md5-a", encoding: "gzip", encodedLength: -1),
+    ForeignDigest("md5-a", encoding: "gzip", encodedLength: .max),
+  ])
+  func `what cannot be kept is refused`(digest: Document.Attachment.ForeignDigest) throws {
+    let database = try Database.inMemory()
+    var document = Document(id: "a")
+    document.attachments["x"] = Document.Attachment(contentType: "a/b", [1])
+    document.attachments["x"]?.foreignDigest = digest
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { [document] in _ = try $0.put(document) }
+    }
+    #expect(error?.code == .invalidAttachment)
+  }
+}
