@@ -92,7 +92,7 @@ struct ModelFollowingTests {
     var errors: [DatabaseError.Code?] = []
     context.errorHandler = { errors.append(($0 as? DatabaseError)?.code) }
     let todo = Todo(in: context, id: "a")
-    try database.close()
+    try database.close(discardsUnsavedModels: true)
     try await wait { !errors.isEmpty }
     #expect(errors == [.closed])
     #expect(todo.needsSave)
@@ -117,7 +117,7 @@ struct ModelFollowingTests {
     }
     context = nil
     #expect(dropped != nil)
-    try database.close()
+    try database.close(discardsUnsavedModels: true)
     try await wait { dropped == nil }
     #expect(errors == [.closed])
     _ = await reading.result
