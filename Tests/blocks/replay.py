@@ -11,6 +11,8 @@ The proof suites lose power in a simulation, which knows what the standard promi
 themselves. It runs as root only, on Linux with loop devices and FUSE, and not in `.ci/run`.
 
     sudo Tests/blocks/replay.py --file-system ext4 --seconds 5 --losses 300
+
+`--lying` must fail: then the disk breaks what it promised.
 """
 
 import argparse
@@ -102,8 +104,10 @@ class Recording:
                 [options.worker, "write", store, "threads=3", "compact", f"durability={options.durability}"],
                 stdout=subprocess.PIPE, text=True)
             killer = threading.Timer(options.seconds / options.stretches, program.kill)
-            killer.start()
             for line in program.stdout:
+                # Not sooner, so that something is written however slow the machine is.
+                if line.startswith("open\n"):
+                    killer.start()
                 # Read after it was said, so that at least this much had reached the disk.
                 self.said.append((position.value, line.strip()))
                 if line.startswith("error"):
@@ -142,13 +146,16 @@ class Replay:
     def lose_power(self, place, choice):
         """Loses power when `place` entries of the trace had arrived; returns what is wrong, or nothing."""
         entries = self.recording.entries
-        flushed = max((i for i in range(place) if entries[i][0] == FLUSH), default=0)
+        flushes = [i for i in range(place) if entries[i][0] == FLUSH] or [0]
+        # A disk that lies: some of what it said was flushed was not.
+        late = choice.randrange(min(40, len(flushes))) if self.options.lying else 0
+        flushed = max(self.applied, flushes[-1 - late])
         with open(self.image, "r+b") as image:
             for kind, offset, data in entries[self.applied:flushed]:
                 if kind == WRITE:
                     image.seek(offset)
                     image.write(data)
-        self.applied = max(self.applied, flushed)
+        self.applied = flushed
         run("cp", "--sparse=always", self.image, self.copy)
         # Everything since, nothing of it, or any part: whole writes or sectors.
         share = choice.choice([0, 1, choice.random(), choice.random()])
@@ -202,6 +209,9 @@ def main():
     parser.add_argument("--stretches", type=int, default=3, help="how often it is killed meanwhile")
     parser.add_argument("--losses", type=int, default=200, help="how often power is lost")
     parser.add_argument("--durability", choices=["full", "mixed"], default="full")
+    parser.add_argument(
+        "--lying", action="store_true",
+        help="the disk forgets up to 40 flushes: to see that what is lost is found")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, default=512, help="of the disk, in MiB")
     parser.add_argument("--work", help="where images are put; /dev/shm is fastest")
