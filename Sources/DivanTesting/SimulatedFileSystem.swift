@@ -97,7 +97,7 @@ extension SimulatedFileSystem {
   package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
     let file: SimulatedFileID
     switch access {
-    case .reading:
+    case .reading, .readingOwn:
       file = try perform(.open, path) { (state) throws(SystemError) in
         try state.names.file(at: path, "open")
       }

@@ -116,8 +116,11 @@ extension Document.Attachment {
   /// - Throws: ``DatabaseError`` with the code `notFound`, `accessDenied` or `inputOutput`.
   public init(contentType: String, file: String) throws {
     let status: FileStatus
+    let path: String
     do throws(SystemError) {
       status = try POSIXFileSystem().status(file)
+      // It is read later, when another directory may be the working one.
+      path = try POSIXFileSystem().absolutePath(file)
     } catch {
       throw DatabaseError(error)
     }
@@ -126,7 +129,7 @@ extension Document.Attachment {
         .inputOutput, "only a file can be attached", hint: "Choose a file", path: file)
     }
     self.init(
-      contentType: contentType, length: status.size, generation: 0, body: .file(path: file))
+      contentType: contentType, length: status.size, generation: 0, body: .file(path: path))
   }
 
   /// The whole content, checked against its digest.

@@ -14,6 +14,10 @@ extension DatabaseError {
       self.init(
         .notAStore, "this is not a file of this store: \(reason)",
         hint: "Move it elsewhere if it does not belong here", path: path)
+    case .foreignDirectory(let path, let reason):
+      self.init(
+        .notAStore, "this is not the directory of a store: \(reason)",
+        hint: "Choose another path, or a directory that is empty; nothing was changed", path: path)
     case .sourceChanged(let path, let reason):
       self.init(
         .inputOutput, "the file changed while it was read: \(reason)",
@@ -42,6 +46,10 @@ extension DatabaseError {
       case .readOnlyFileSystem:
         (.readOnly, "Open it with `isReadOnly` set, or from a medium that can be written to")
       case .notFound: (.notFound, nil)
+      case .symbolicLink:
+        (.notAStore, "A symbolic link stands where a store has a file of its own; remove the link")
+      case .tooManyLinks:
+        (.notAStore, "The file has other names, too; remove this one, which is not the store's")
       case .staleHandle:
         (
           .notFound,
@@ -57,6 +65,38 @@ extension DatabaseError {
     self.init(
       code, "the system refused `\(error.call)`: \(error.code)", hint: hint, path: error.path,
       underlying: error)
+  }
+}
+
+extension DatabaseError {
+  /// Says of a directory that cannot be made what it was for: `purpose` is `the store`, or the like.
+  init(_ error: SystemError, making purpose: String, at path: String) {
+    let parent = parentDirectory(of: path)
+    let cause = DatabaseError(error)
+    switch error.code {
+    case .notFound:
+      self.init(
+        .notFound, "\(purpose) cannot be made: the directory around it does not exist",
+        hint: "Make the directory \(parent) first, or choose another path", path: path,
+        underlying: error)
+    case .noAccess, .notPermitted:
+      self.init(
+        .accessDenied, "\(purpose) cannot be made: \(error.code)",
+        hint: "Allow this process to write in \(parent), or choose another path", path: path,
+        underlying: error)
+    case .notADirectory:
+      self.init(
+        .notAStore, "\(purpose) cannot be made: a file stands where its path has a directory",
+        hint: "Choose another path", path: path, underlying: error)
+    case .exists:
+      self.init(
+        .alreadyExists, "\(purpose) cannot be made: something stands at its path",
+        hint: "Choose another path, or remove what is there", path: path, underlying: error)
+    default:
+      self.init(
+        cause.code, "\(purpose) cannot be made: \(error.code)", hint: cause.hint, path: path,
+        underlying: error)
+    }
   }
 }
 

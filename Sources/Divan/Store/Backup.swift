@@ -6,20 +6,32 @@ extension Database {
   /// The copy holds everything that was committed before the call, is durable when the call returns,
   /// and is a store of its own that can be opened at once. It has another store ID, so that nobody
   /// takes positions in its change feed for positions in this one's. It is built beside its place and
-  /// renamed into it when it is whole: a crash leaves no half backup under that name.
+  /// renamed into it when it is whole: a crash leaves no half backup under that name. What it leaves beside it,
+  /// under a name that ends in `.building`, goes with the next backup to that path.
+  ///
+  /// The copy holds the documents as they are now, with their attachments, all leaves of their revision trees, the
+  /// local documents and the indexes. It holds no past: neither what ``Configuration/history`` keeps of older
+  /// versions nor the named snapshots. Files of the whole directory, copied while the store is closed, hold these too.
   ///
   /// - Parameters:
-  ///   - path: where the copy goes; nothing may be there.
+  ///   - path: where the copy goes; nothing may be there, and it may not be within a store.
   ///   - progress: told the share that was done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
-  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `damaged`, `diskFull`,
+  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`, `damaged`, `diskFull`,
   ///   `inputOutput`, `cancelled` or `closed`.
   public func backup(to path: String, progress: ((Double) -> Bool)? = nil) throws {
+    try copy(to: path, as: "the backup", progress)
+  }
+
+  private func copy(
+    to path: String, as purpose: String, _ progress: ((Double) -> Bool)? = nil
+  ) throws {
+    let path = try absolutePath(path, on: store.directory.fileSystem)
     // Merging waits, so that every file that the copy needs stays.
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.commits.flushEverything()
       let view = try store.view()
-      try StoreCopy(from: view, to: path, progress).run()
+      try StoreCopy(from: view, to: path, as: purpose, progress).run()
     }
   }
 
@@ -40,79 +52,8 @@ extension Database {
     // Damage that was found when it was opened, such as an end that is missing, is among the problems.
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
-    try source.backup(to: path)
+    try source.copy(to: path, as: "the restored store")
     try source.close()
-  }
-
-  /// Whether there is a store at a path.
-  ///
-  /// Looks at the directory only.
-  public static func exists(at path: String, configuration: Configuration = Configuration()) -> Bool
-  {
-    let directory = StoreDirectory(path, on: configuration.fileSystem ?? POSIXFileSystem())
-    guard let files = try? directory.listing().files else { return false }
-    return files.contains { name in
-      switch name {
-      case .lock, .head, .segment, .checkpoint: true
-      default: false
-      }
-    }
-  }
-
-  /// Deletes a store with everything in it.
-  ///
-  /// It must not be open.
-  ///
-  /// Files that are none of a store's are left, and then the directory too.
-  /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`, `accessDenied`.
-  public static func delete(at path: String, configuration: Configuration = Configuration()) throws
-  {
-    let directory = StoreDirectory(path, on: configuration.fileSystem ?? POSIXFileSystem())
-    let fileSystem = directory.fileSystem
-    try translating { () throws(LogError) in
-      let (files, foreign) = try directory.listing()
-      guard exists(at: path, configuration: configuration) else {
-        throw .foreign(path: path, reason: "the directory holds no store")
-      }
-      try attempt { () throws(SystemError) in
-        guard
-          case .acquired(let lock) = try fileSystem.lock(
-            directory.path(of: .lock), note: "process \(processID())")
-        else { throw SystemError(call: "delete", path: path, code: .busy) }
-        defer { lock.release() }
-        // HEAD goes last but one: without it and with segments missing, nothing looks like a store.
-        let order = files.subtracting([.lock, .head, .temporaries, .attachments])
-        for name in order.sorted(by: { "\($0)" > "\($1)" }) {
-          try fileSystem.remove(directory.path(of: name))
-        }
-        for name in [FileName.temporaries, .attachments] where files.contains(name) {
-          try removeTree(directory.path(of: name), on: fileSystem)
-        }
-        if files.contains(.head) { try fileSystem.remove(directory.path(of: .head)) }
-        try fileSystem.remove(directory.path(of: .lock))
-        guard foreign.isEmpty else { return }
-        do throws(SystemError) {
-          try fileSystem.removeDirectory(path)
-        } catch  where error.code == .directoryNotEmpty || error.code == .notFound {
-          // Whoever was waiting for the lock makes a new store there already, or deleted that, too.
-        }
-      }
-    }
-  }
-
-  private static func removeTree(_ path: String, on fileSystem: any FileSystem) throws(SystemError)
-  {
-    // Two levels at most: `attachments/3f/3f9a…`.
-    for name in try fileSystem.list(path) {
-      let child = "\(path)/\(name)"
-      if try fileSystem.status(child).kind == .directory {
-        for name in try fileSystem.list(child) { try fileSystem.remove("\(child)/\(name)") }
-        try fileSystem.removeDirectory(child)
-      } else {
-        try fileSystem.remove(child)
-      }
-    }
-    try fileSystem.removeDirectory(path)
   }
 }
 
@@ -123,48 +64,79 @@ extension Database {
 private struct StoreCopy {
   let view: StoreView
   let path: String
+  /// What the copy is for, in errors.
+  let purpose: String
   let progress: ((Double) -> Bool)?
 
-  init(from view: StoreView, to path: String, _ progress: ((Double) -> Bool)?) {
+  init(
+    from view: StoreView, to path: String, as purpose: String, _ progress: ((Double) -> Bool)?
+  ) {
     self.view = view
     self.path = path
+    self.purpose = purpose
     self.progress = progress
   }
 
   func run() throws(DatabaseError) {
     let fileSystem = view.store.directory.fileSystem
-    try translating { () throws(LogError) in
-      guard try !attempt({ () throws(SystemError) in try fileSystem.exists(path) }) else {
-        throw .system(SystemError(call: "backup", path: path, code: .exists))
-      }
+    let deletion = StoreDeletion(fileSystem, nonce: view.store.configuration.random())
+    let building: String
+    let around: String?
+    do throws(SystemError) {
+      try refuseTaken()
+      around = try storeAround()
+    } catch {
+      throw DatabaseError(error, making: purpose, at: path)
     }
-    let building = path + ".building"
-    var plain = Configuration()
-    plain.fileSystem = fileSystem
-    // A crash may have left the beginning of another copy, which is no part of this one.
-    if Database.exists(at: building, configuration: plain) { try delete(building, plain) }
+    if let around {
+      throw DatabaseError(
+        .alreadyExists, "\(purpose) cannot be made within a store",
+        hint: "Choose a path that is not in \(around)", path: path)
+    }
+    do throws(SystemError) {
+      // A crash may have left the beginning of another copy, which is no part of this one.
+      deletion.removeLeftovers(beside: path, of: .building)
+      building = try deletion.freePath(beside: path, for: .building)
+      try fileSystem.makeDirectory(building)
+    } catch {
+      throw DatabaseError(error, making: purpose, at: path)
+    }
     do throws(DatabaseError) {
       try write(to: building)
       try translating { () throws(LogError) in
         try attempt { () throws(SystemError) in
+          try refuseTaken()
           try fileSystem.rename(building, to: path)
           try fileSystem.flushDirectory(parentDirectory(of: path))
         }
       }
     } catch {
       // What is left of the attempt is no store that anybody asked for.
-      try? delete(building, plain)
-      throw error
+      deletion.removeLeftover(building)
+      guard let cause = error.underlying as? SystemError, cause.path.hasPrefix(path) else {
+        throw error
+      }
+      throw DatabaseError(cause, making: purpose, at: path)
     }
   }
 
-  private func delete(_ path: String, _ configuration: Configuration) throws(DatabaseError) {
-    do {
-      try Database.delete(at: path, configuration: configuration)
-    } catch let error as DatabaseError {
-      throw error
-    } catch {
-      throw DatabaseError(.inputOutput, "the backup failed: \(error)", path: path)
+  private func refuseTaken() throws(SystemError) {
+    guard try !view.store.directory.fileSystem.isTaken(path) else {
+      throw SystemError(call: "backup", path: path, code: .exists)
+    }
+  }
+
+  /// The store in whose directory the copy would be, this one or another; no others belong among its files.
+  private func storeAround() throws(SystemError) -> String? {
+    let fileSystem = view.store.directory.fileSystem
+    var place = try fileSystem.canonicalPath(parentDirectory(of: path))
+    let own = try fileSystem.canonicalPath(view.store.path)
+    while true {
+      if place == own || StoreDirectory(place, on: fileSystem).isMarked {
+        return place
+      }
+      guard place != "/" else { return nil }
+      place = parentDirectory(of: place)
     }
   }
 

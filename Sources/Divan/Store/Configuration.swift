@@ -35,6 +35,11 @@ public struct Configuration: Sendable {
   /// read the version before. Reading it throws ``DatabaseError/Code/notFound`` then, and ``Database/check(progress:)``
   /// counts it in ``CheckReport/removedAttachmentCount``; all else of the version stays.
   public var isReadOnly = false
+  /// Whether what is made is for the owner alone: files get the mode `0600`, and directories `0700`.
+  ///
+  /// Otherwise they get what the process's mask (`umask`) leaves of `0666` and `0777`, as for a store that a group
+  /// shares. What is there already keeps its mode.
+  public var isPrivate = true
   /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
   public var transactionSizeLimit = 256 << 20
   /// How many revisions of a document's history are known by their IDs, the newest included: 1 to
@@ -120,6 +125,9 @@ public struct Configuration: Sendable {
 }
 
 extension Configuration {
+  /// Where a store is, unless something overrides that.
+  var usedFileSystem: any FileSystem { fileSystem ?? POSIXFileSystem(isPrivate: isPrivate) }
+
   /// Makes files so small that everything that happens to large stores happens soon.
   package mutating func setFilesSmallForTests() {
     segmentSizeGoal = 64 << 10

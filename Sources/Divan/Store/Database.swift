@@ -32,8 +32,9 @@ public final class Database: Sendable {
   ///   if nothing at all can be read. A store with damage in what was last written opens for reading
   ///   only, and ``openingReport`` says so.
   public init(at path: String, configuration: Configuration = Configuration()) throws {
-    let fileSystem = configuration.fileSystem ?? POSIXFileSystem()
-    var opening = StoreOpening(path, on: fileSystem, configuration)
+    let fileSystem = configuration.usedFileSystem
+    let absolute = try absolutePath(path, on: fileSystem)
+    var opening = StoreOpening(absolute, on: fileSystem, configuration)
     let opened = try opening.open()
     store = Store(opened, configuration: configuration)
     do throws(DatabaseError) {
@@ -66,7 +67,7 @@ public final class Database: Sendable {
 }
 
 extension Database {
-  /// The directory of the store.
+  /// The directory of the store, from the root on.
   public var path: String { store.path }
 
   /// Thirty-two hexadecimal digits that no other store has, nor a backup of this one.

@@ -24,6 +24,7 @@ final class GroupCommit: Sendable {
 
   private let state: Guarded<State>
   private let tail: LogTail
+  private let directory: StoreDirectory
   /// Told of what can be read, by the sequence number of the last change.
   let changes: ChangeSignal
   /// Told of what can be read, by ``StoreState/changesAndPurges``: of purges, too.
@@ -31,9 +32,10 @@ final class GroupCommit: Sendable {
 
   /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
   /// is only read.
-  init(_ initial: StoreState, tail: LogTail) {
+  init(_ initial: StoreState, tail: LogTail, in directory: StoreDirectory) {
     state = Guarded(State(visible: StoreVersion(initial), durableCommit: initial.commit))
     self.tail = tail
+    self.directory = directory
     changes = ChangeSignal(initial.lastSequence)
     changesAndPurges = ChangeSignal(initial.changesAndPurges)
   }
@@ -114,23 +116,44 @@ extension GroupCommit {
 
   /// Flushes for everybody who waits.
   private func flush() {
-    let outcome: Result<UInt64, LogError>
+    let outcome: Result<UInt64, DatabaseError>
     do throws(LogError) {
-      outcome = .success(try tail.flush())
+      let commit = try tail.flush()
+      // Not before the flush: one who takes the lock after this look reads all that was flushed.
+      outcome = checkPlace().map { _ in commit }
     } catch {
-      outcome = .failure(error)
+      outcome = .failure(GroupCommit.unknownOutcome(error))
     }
     let (sleepers, reached) = state.withLock { state in
       state.isFlushing = false
       switch outcome {
       case .success(let commit): state.noteDurable(commit)
-      case .failure(let error): state.fail(GroupCommit.unknownOutcome(error))
+      case .failure(let error): state.fail(error)
       }
       defer { state.sleepers = [] }
       return (state.sleepers, state.reached)
     }
     tell(reached)
     for sleeper in sleepers { sleeper.signal() }
+  }
+
+  /// Whether the store's lock is where it was, so that no one else can have opened the store for writing.
+  func checkPlace() -> Result<Void, DatabaseError> {
+    do throws(LogError) {
+      return .success(try directory.checkPlace())
+    } catch {
+      return .failure(GroupCommit.lostPlace(error, path: directory.path))
+    }
+  }
+
+  /// What it means for a commit that the lock was not in its place once it was written.
+  private static func lostPlace(_ error: LogError, path: String) -> DatabaseError {
+    DatabaseError(
+      .outcomeUnknown,
+      "the store's `LOCK` was removed or replaced while the store was open, or its directory was moved or "
+        + "deleted: others may write to it, and whether the commit counts is unknown",
+      hint: "Reading goes on; close the database, and open the store again where it is now",
+      path: path, underlying: DatabaseError(error))
   }
 
   /// Tells those who wait how far readers can see.

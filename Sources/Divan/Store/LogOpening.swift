@@ -193,12 +193,23 @@ extension LogOpening {
       }
       // Everything can be read, as by a read-only opening; it is made durable another time.
       writer = nil
-      refusal = DatabaseError(
-        .readOnly, "the store is open for reading only, because the disk is full",
-        hint: "Make space, and open it again", path: directory.path,
-        underlying: DatabaseError(error))
-      report.notes.append("The disk is full, so the store is open for reading only")
+      let note: String
+      (refusal, note) = LogOpening.refusalForLackOfSpace(
+        DatabaseError(error), path: directory.path)
+      report.notes.append(note)
     }
+  }
+
+  /// Why nothing is written where there is no room, and what the opening says of it.
+  static func refusalForLackOfSpace(
+    _ cause: DatabaseError, path: String
+  ) -> (DatabaseError, note: String) {
+    (
+      DatabaseError(
+        .readOnly, "the store is open for reading only, because the disk is full",
+        hint: "Make space, and open it again", path: path, underlying: cause),
+      "The disk is full, so the store is open for reading only"
+    )
   }
 
   private mutating func refuse(because damage: Damage) {

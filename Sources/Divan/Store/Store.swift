@@ -61,7 +61,9 @@ final class Store: @unchecked Sendable {
     writer = opened.writer
     newest = opened.state
     refusal = opened.refusal
-    commits = GroupCommit(opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0))
+    commits = GroupCommit(
+      opened.state, tail: opened.writer?.tail ?? LogTail(sequenceBound: 0),
+      in: opened.directory)
     maintenance = Maintenance(
       opened.checkpoint, highestNumber: opened.highestCheckpoint,
       replayedSize: opened.replayedSize)
@@ -192,6 +194,11 @@ extension Store {
       }
     } catch {
       throw writeFailure(error, writer)
+    }
+    // One that is flushed is acknowledged after the flush, and the look is taken there.
+    if !needsFlush, case .failure(let error) = commits.checkPlace() {
+      commits.fail(error)
+      throw error
     }
     state.commit = writer.end.commit
     state.companions = Companions()

@@ -17,6 +17,15 @@ struct OpenedStore {
   var replayedSize = 0
 }
 
+extension OpenedStore {
+  /// Lets everything be read, as by a read-only opening, since nothing can be written.
+  fileprivate mutating func refuseForLackOfSpace(_ failure: DatabaseError, path: String) {
+    let (refusal, note) = LogOpening.refusalForLackOfSpace(failure, path: path)
+    self.refusal = refusal
+    report.notes.append(note)
+  }
+}
+
 extension SystemError {
   /// Whether it says that there is no room, of the medium or of the user's share.
   var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
@@ -53,17 +62,43 @@ extension StoreOpening {
 
   private mutating func openForWriting() throws(DatabaseError) -> OpenedStore {
     try makeDirectory()
-    let lock = try takeLock()
+    let isEmpty = try translating { () throws(LogError) in try directory.checkIsStore() }
+    let lock: any FileLock
+    do throws(DatabaseError) {
+      lock = try takeLock()
+    } catch  where error.code == .diskFull {
+      return try openOnFullDisk(error)
+    }
     directory.lock = lock
     do throws(DatabaseError) {
-      return try translating { () throws(LogError) in
+      do throws(LogError) {
+        // `LOCK` shows whose the directory is, so nothing else is in it before.
+        if isEmpty { try directory.flush() }
         try prepareDirectory()
-        return try read(lock: lock)
+      } catch .system(let error) where error.isLackOfSpace {
+        lock.release()
+        directory.lock = nil
+        return try openOnFullDisk(DatabaseError(error))
+      } catch {
+        throw DatabaseError(error)
       }
+      return try translating { () throws(LogError) in try read(lock: lock) }
     } catch {
       lock.release()
       throw error
     }
+  }
+
+  /// Reads a store in which not even an empty file can be made, as where all inodes of a file system are taken.
+  private func openOnFullDisk(_ failure: DatabaseError) throws(DatabaseError) -> OpenedStore {
+    let files = try translating { () throws(LogError) in try directory.listing().files }
+    // Where there is nothing to read, what was asked for is a new store.
+    guard files.contains(where: { if case .segment = $0 { true } else { false } }) else {
+      throw failure
+    }
+    var opened = try openForReading()
+    opened.refuseForLackOfSpace(failure, path: path)
+    return opened
   }
 
   /// Makes the store's directory if there is none.
@@ -73,8 +108,10 @@ extension StoreOpening {
         throw SystemError(call: "open", path: path, code: .notADirectory)
       }
     } catch  where error.code == .notFound {
-      try translating { () throws(LogError) in
-        try attempt { () throws(SystemError) in try makeDirectory(at: path) }
+      do throws(SystemError) {
+        try makeDirectory(at: path)
+      } catch {
+        throw DatabaseError(error, making: "the store", at: path)
       }
     } catch  where error.code == .notADirectory {
       throw DatabaseError(
@@ -91,40 +128,43 @@ extension StoreOpening {
   }
 
   private func takeLock() throws(DatabaseError) -> any FileLock {
-    let note = "process \(processID())"
     let outcome = try translating { () throws(LogError) in
-      try refuseForeignDirectory()
-      return try attempt { () throws(SystemError) in
-        try fileSystem.lock(directory.path(of: .lock), note: note)
+      try attempt { () throws(SystemError) in
+        try fileSystem.lock(
+          directory.path(of: .lock), note: StoreDirectory.lockNote(StoreOpening.holder))
       }
     }
     switch outcome {
     case .acquired(let lock): return lock
-    case .held(let holder):
-      throw DatabaseError(
-        .storeInUse,
-        holder == note
-          ? "the store is open in this process already"
-          : "the store is open in \(holder.isEmpty ? "another process" : holder)",
-        hint: "Use the database that is open, close it first, or open this one with `isReadOnly`",
-        path: path)
+    case .held(let note):
+      throw StoreOpening.inUse(
+        path, note: note,
+        hint: "Use the database that is open, close it first, or open this one with `isReadOnly`")
     }
   }
 
-  /// Refuses a directory with files in it none of which is a store's, so that none is put among them.
-  private func refuseForeignDirectory() throws(LogError) {
-    let (files, foreign) = try directory.listing()
-    if files.isEmpty, !foreign.isEmpty {
-      throw .foreign(path: path, reason: "the directory holds other files, and no store")
-    }
+  /// How this process is called in `LOCK`.
+  static var holder: String { "process \(processID())" }
+
+  /// Says that somebody holds a store, who left a note in `LOCK`.
+  static func inUse(_ path: String, note: String, hint: String) -> DatabaseError {
+    let holder = StoreDirectory.holder(inNote: note)
+    return DatabaseError(
+      .storeInUse,
+      holder == StoreOpening.holder
+        ? "the store is open in this process already"
+        : "the store is open in \(holder.isEmpty ? "another process" : holder)",
+      hint: hint, path: path)
   }
 
-  /// Makes sure that every name that is seen is durable, and empties the place for temporaries.
+  /// Makes sure that every name that is seen is durable, and removes the temporaries of earlier writers.
   private func prepareDirectory() throws(LogError) {
     let temporaries = directory.path(of: .temporaries)
     try attempt { () throws(SystemError) in
       if try fileSystem.exists(temporaries) {
-        for name in try fileSystem.list(temporaries) {
+        // What has another name is not the store's, nor is a folder.
+        for name in try fileSystem.list(temporaries) where StoreDirectory.isTemporary(name) {
+          guard try fileSystem.entry("\(temporaries)/\(name)").kind == .file else { continue }
           try fileSystem.remove("\(temporaries)/\(name)")
         }
       } else {

@@ -30,6 +30,14 @@ package protocol FileSystem: Sendable {
   /// What stands under a name, symbolic links followed.
   func status(_ path: String) throws(SystemError) -> FileStatus
 
+  /// What stands under a name: of a symbolic link the link itself, which is neither file nor directory.
+  func entry(_ path: String) throws(SystemError) -> FileStatus
+
+  /// The path from the root on, so that it means the same whatever becomes the working directory.
+  ///
+  /// Symbolic links stay in it. An empty path stays empty.
+  func absolutePath(_ path: String) throws(SystemError) -> String
+
   /// Flushes a directory's entries, so that the names in it survive a loss of power.
   func flushDirectory(_ path: String) throws(SystemError)
 
@@ -39,7 +47,8 @@ package protocol FileSystem: Sendable {
   /// Locks a file, which is made if need be, against every other holder, or says who holds it.
   ///
   /// It never waits. `note` is left in the file for whoever comes next to read, unless the disk is
-  /// full; of a longer one, the first 1,024 bytes are told.
+  /// full; of a longer one, the first 1,024 bytes are told. A symbolic link, and a file that has other
+  /// names too, is refused: the note would be written into what belongs to others.
   func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome
 }
 
@@ -47,6 +56,8 @@ package protocol FileSystem: Sendable {
 package enum FileAccess: Sendable {
   /// For reading; it must exist.
   case reading
+  /// For reading; it must exist, and not be a symbolic link.
+  case readingOwn
   /// For reading and writing; it must not exist yet.
   case creating
 }
@@ -157,6 +168,20 @@ extension OpenFile {
 }
 
 extension FileSystem {
+  // Of file systems without symbolic links and without a working directory.
+  package func entry(_ path: String) throws(SystemError) -> FileStatus { try status(path) }
+  package func absolutePath(_ path: String) -> String { path }
+
+  /// Whether anything stands under a name, a link that leads nowhere included.
+  package func isTaken(_ path: String) throws(SystemError) -> Bool {
+    do {
+      _ = try entry(path)
+      return true
+    } catch  where error.code == .notFound || error.code == .notADirectory {
+      return false
+    }
+  }
+
   /// Whether anything stands under a name.
   package func exists(_ path: String) throws(SystemError) -> Bool {
     do {
@@ -168,8 +193,10 @@ extension FileSystem {
   }
 
   /// All bytes of a file, refused above `limit`.
-  package func contents(of path: String, limit: Int) throws(SystemError) -> SharedBytes {
-    let file = try open(path, .reading)
+  package func contents(
+    of path: String, limit: Int, _ access: FileAccess = .reading
+  ) throws(SystemError) -> SharedBytes {
+    let file = try open(path, access)
     let size = try file.size()
     guard size <= limit else {
       throw SystemError(call: "read", path: path, code: .fileTooLarge)

@@ -13,7 +13,7 @@ extension MemoryFileSystem {
   package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
     let contents = try tree.withLock { (tree) throws(SystemError) -> MemoryContents in
       switch access {
-      case .reading:
+      case .reading, .readingOwn:
         return try tree.file(at: path, "open")
       case .creating:
         let contents = MemoryContents()

@@ -29,6 +29,10 @@ extension SystemError.Code {
   package static let badDescriptor = Self(rawValue: EBADF)
   package static let staleHandle = Self(rawValue: ESTALE)
   package static let outOfMemory = Self(rawValue: ENOMEM)
+  /// A symbolic link where none may be (`ELOOP`).
+  package static let symbolicLink = Self(rawValue: ELOOP)
+  /// A file that has other names, too (`EMLINK`).
+  package static let tooManyLinks = Self(rawValue: EMLINK)
   package static let interrupted = Self(rawValue: EINTR)
 }
 

@@ -166,10 +166,17 @@ private final class Mapping: @unchecked Sendable {
 /// A lock by `flock`, which goes with its descriptor and, unlike one by `fcntl`, not earlier.
 final class POSIXFileLock: FileLock {
   private let file: POSIXFile
+  private let identity: (device: dev_t, number: ino_t)
   private let isReleased = Atomic(false)
 
   /// Takes the descriptor on which the lock is, or is to be.
-  init(_ file: POSIXFile) { self.file = file }
+  init(_ file: POSIXFile) {
+    self.file = file
+    var information = stat()
+    // No other file has these numbers while the descriptor is open. Zeros, if it fails, are nobody's.
+    _ = unsafe fstat(file.descriptor, &information)
+    identity = (information.st_dev, information.st_ino)
+  }
 
   func release() {
     guard !isReleased.exchange(true, ordering: .relaxed) else { return }
@@ -179,11 +186,11 @@ final class POSIXFileLock: FileLock {
   }
 
   func checkPlace() throws(SystemError) {
-    var (locked, named) = (stat(), stat())
-    try uninterrupted("fstat", file.path) { unsafe fstat(file.descriptor, &locked) }
-    try uninterrupted("stat", file.path) { unsafe stat(file.path, &named) }
-    guard locked.st_dev == named.st_dev, locked.st_ino == named.st_ino else {
-      throw SystemError(call: "stat", path: file.path, code: .staleHandle)
+    // One call, since it is made for every group of commits.
+    var named = stat()
+    try uninterrupted("lstat", file.path) { unsafe lstat(file.path, &named) }
+    guard identity.device == named.st_dev, identity.number == named.st_ino else {
+      throw SystemError(call: "lstat", path: file.path, code: .staleHandle)
     }
   }
 

@@ -11,15 +11,19 @@
 /// Every descriptor is closed in child processes (`O_CLOEXEC`) and is greater than 2, so that what
 /// a library prints to a closed standard stream never ends up in a store.
 package struct POSIXFileSystem: FileSystem {
-  package init() {}
+  /// Whether what is made is for its owner only; otherwise the process's mask decides.
+  private let isPrivate: Bool
+
+  package init(isPrivate: Bool = true) { self.isPrivate = isPrivate }
 }
 
 extension POSIXFileSystem {
   package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
     switch access {
-    case .reading:
+    case .reading, .readingOwn:
       // Not to wait for somebody to write into what may be a pipe; files are unaffected.
-      let descriptor = try openDescriptor(path, O_RDONLY | O_NONBLOCK)
+      let flags = O_RDONLY | O_NONBLOCK | (access == .readingOwn ? O_NOFOLLOW : 0)
+      let descriptor = try openDescriptor(path, flags)
       let file = POSIXFile(path: path, descriptor: descriptor)
       switch try file.status().kind {
       case .file: return file
@@ -27,7 +31,7 @@ extension POSIXFileSystem {
       case .other: throw SystemError(call: "open", path: path, code: .invalidArgument)
       }
     case .creating:
-      let descriptor = try openDescriptor(path, O_RDWR | O_CREAT | O_EXCL)
+      let descriptor = try openDescriptor(path, O_RDWR | O_CREAT | O_EXCL, mode: fileMode)
       return POSIXFile(path: path, descriptor: descriptor)
     }
   }
@@ -53,8 +57,10 @@ extension POSIXFileSystem {
   }
 
   package func makeDirectory(_ path: String) throws(SystemError) {
-    try onName(path, "mkdir") { unsafe mkdir(path, 0o755) }
+    try onName(path, "mkdir") { unsafe mkdir(path, isPrivate ? 0o700 : 0o777) }
   }
+
+  private var fileMode: mode_t { isPrivate ? 0o600 : 0o666 }
 
   package func removeDirectory(_ path: String) throws(SystemError) {
     try onName(path, "rmdir") { unsafe rmdir(path) }
@@ -64,6 +70,24 @@ extension POSIXFileSystem {
     var information = stat()
     try onName(path, "stat") { unsafe stat(path, &information) }
     return FileStatus(information)
+  }
+
+  package func entry(_ path: String) throws(SystemError) -> FileStatus {
+    var information = stat()
+    try onName(path, "lstat") { unsafe lstat(path, &information) }
+    return FileStatus(information)
+  }
+
+  package func absolutePath(_ path: String) throws(SystemError) -> String {
+    // What no call of the system takes is refused by the first that is made with it.
+    guard !path.isEmpty, !path.utf8.contains(0) else { return path }
+    let parts = path.utf8.split(separator: UInt8(ascii: "/"))
+      .map { String(Substring($0)) }.filter { $0 != "." }
+    // What it leads to depends on links, and so does what is around it.
+    if parts.last == ".." { return try canonicalPath(path) }
+    if path.hasPrefix("/") { return "/" + parts.joined(separator: "/") }
+    let working = try canonicalPath(".")
+    return ([working == "/" ? "" : working] + parts).joined(separator: "/")
   }
 
   package func flushDirectory(_ path: String) throws(SystemError) {
@@ -124,7 +148,9 @@ extension POSIXFileSystem {
     _ path: String, note: String, _ take: (_ descriptor: Int32) -> Int32
   ) throws(SystemError) -> FileLockOutcome {
     while true {
-      let descriptor = try openDescriptor(path, O_RDWR | O_CREAT)
+      let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+      let descriptor = try openDescriptor(path, flags, mode: fileMode)
+      try checkLockFile(descriptor, path)
       let lock = POSIXFileLock(POSIXFile(path: path, descriptor: descriptor))
       do {
         try uninterrupted("flock", path) { take(descriptor) }
@@ -144,9 +170,29 @@ extension POSIXFileSystem {
   }
 }
 
+/// Refuses a lock's file into which no note can be written without changing what is somebody else's;
+/// then the descriptor is closed.
+private func checkLockFile(_ descriptor: Int32, _ path: String) throws(SystemError) {
+  var information = stat()
+  do throws(SystemError) {
+    try uninterrupted("fstat", path) { unsafe fstat(descriptor, &information) }
+    guard FileStatus(information).kind == .file else {
+      throw SystemError(call: "lock", path: path, code: .invalidArgument)
+    }
+    guard information.st_nlink <= 1 else {
+      throw SystemError(call: "lock", path: path, code: .tooManyLinks)
+    }
+  } catch {
+    _ = systemClose(descriptor)
+    throw error
+  }
+}
+
 /// Opens a descriptor that children do not inherit and that is no standard stream.
-private func openDescriptor(_ path: String, _ flags: Int32) throws(SystemError) -> Int32 {
-  let descriptor = try onName(path, "open") { unsafe systemOpen(path, flags | O_CLOEXEC, 0o644) }
+private func openDescriptor(
+  _ path: String, _ flags: Int32, mode: mode_t = 0
+) throws(SystemError) -> Int32 {
+  let descriptor = try onName(path, "open") { unsafe systemOpen(path, flags | O_CLOEXEC, mode) }
   guard descriptor <= 2 else { return descriptor }
   defer { _ = systemClose(descriptor) }
   return try uninterrupted("dup", path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }

@@ -19,6 +19,13 @@ package struct SystemError: Error, Equatable, Sendable {
   }
 }
 
+extension SystemError {
+  /// Whether a call failed because no more files can be opened: then it has done nothing.
+  package var isLackOfDescriptors: Bool {
+    code == .tooManyOpenFiles || code == .tooManyOpenFilesInSystem
+  }
+}
+
 extension SystemError: CustomStringConvertible {
   package var description: String {
     printable("\(call) \(path): \(code) (errno \(code.rawValue))")

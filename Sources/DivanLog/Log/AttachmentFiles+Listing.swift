@@ -52,7 +52,7 @@ extension AttachmentFiles {
 
   private func status(_ path: String) throws(LogError) -> FileStatus? {
     do throws(SystemError) {
-      return try directory.fileSystem.status(path)
+      return try directory.fileSystem.entry(path)
     } catch  where error.code == .notFound {
       return nil
     } catch {
@@ -114,7 +114,7 @@ extension AttachmentFiles {
 
   private func flushFile(of digest: SHA256.Digest) throws(LogError) {
     try attempt { () throws(SystemError) in
-      let file = try directory.fileSystem.open(path(of: digest), .reading)
+      let file = try directory.fileSystem.open(path(of: digest), .readingOwn)
       try file.flush()
       try file.close()
     }

@@ -90,7 +90,7 @@ extension AttachmentFiles {
   private func flushDirectory(_ path: String) throws(LogError) {
     do throws(SystemError) {
       try fileSystem.flushDirectory(path)
-    } catch  where error.code == .notFound {
+    } catch  where error.code == .notFound || error.isLackOfDescriptors {
       throw .system(error)
     } catch {
       state.withLock { $0.refusal = .system(error) }

@@ -60,7 +60,7 @@ extension AttachmentFiles {
   /// Opens the file of a body; nil if there is none.
   func openFile(_ path: String) throws(LogError) -> (any OpenFile)? {
     do throws(SystemError) {
-      return try directory.fileSystem.open(path, .reading)
+      return try directory.fileSystem.open(path, .readingOwn)
     } catch  where error.code == .notFound {
       return nil
     } catch {

@@ -21,7 +21,7 @@ package final class CheckpointFile: Sendable {
   ) throws(LogError) -> CheckpointFile {
     let path = directory.path(of: .checkpoint(number))
     let file = try attempt { () throws(SystemError) in
-      try directory.fileSystem.open(path, .reading)
+      try directory.fileSystem.open(path, .readingOwn)
     }
     return try open(file, path: path, number: number, isMapped: isMapped)
   }

@@ -8,6 +8,8 @@ package enum LogError: Error, Sendable {
   case newerFormat(path: String, version: String)
   /// This is not a file of a Divan store.
   case foreign(path: String, reason: String)
+  /// This is not the directory of a Divan store, or a folder in it is not the store's; nothing was changed.
+  case foreignDirectory(path: String, reason: String)
   /// A file of the caller's changed while it was read.
   case sourceChanged(path: String, reason: String)
   /// The store was closed before this was done.

@@ -242,7 +242,11 @@ extension LogWriter {
       // If the directory could not be flushed, the name may stand in it or not: no other segment of
       // this number may be made.
       if case .system(let failure) = error, failure.path == directory.path {
-        tail.poison(failure)
+        // Where the directory could not even be opened, nothing was flushed and nothing was lost: the segment,
+        // in which nothing was committed, is taken away again, and the next attempt makes it.
+        if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {
+          tail.poison(failure)
+        }
       }
       throw error
     }

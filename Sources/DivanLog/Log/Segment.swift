@@ -45,7 +45,7 @@ package final class SegmentFile: Sendable {
     let name = FileName.segment(numbers)
     let path = directory.path(of: name)
     let file = try attempt { () throws(SystemError) in
-      try directory.fileSystem.open(path, .reading)
+      try directory.fileSystem.open(path, .readingOwn)
     }
     let block = try attempt { () throws(SystemError) in try file.read(SegmentHeader.size, at: 0) }
     let header = try SegmentHeader.decode(block, path: path)

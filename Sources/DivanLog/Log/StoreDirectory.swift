@@ -64,7 +64,7 @@ extension StoreDirectory {
   }
 
   /// Throws if this is not the directory any more that was locked.
-  func checkPlace() throws(LogError) {
+  package func checkPlace() throws(LogError) {
     try attempt { () throws(SystemError) in try lock?.checkPlace() }
   }
 
@@ -115,7 +115,7 @@ extension StoreDirectory {
     let path = path(of: .head)
     let bytes: SharedBytes
     do throws(SystemError) {
-      bytes = try fileSystem.contents(of: path, limit: 1 << 16)
+      bytes = try fileSystem.contents(of: path, limit: 1 << 16, .readingOwn)
     } catch  where error.code == .notFound {
       return (nil, nil)
     } catch  where error.code == .fileTooLarge {

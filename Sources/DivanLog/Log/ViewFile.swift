@@ -12,7 +12,7 @@ package struct ViewFileReader {
     path = directory.path(of: name)
     let path = path
     file = try attempt { () throws(SystemError) in
-      try directory.fileSystem.open(path, .reading)
+      try directory.fileSystem.open(path, .readingOwn)
     }
     let file = file
     let block = try attempt { () throws(SystemError) in

@@ -40,7 +40,7 @@ extension ByteFiles: FileSystem {
   }
 
   package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
-    guard case .reading = access else { throw refuse("open", path) }
+    if case .creating = access { throw refuse("open", path) }
     guard let name = name(in: path), let bytes = files[name] else {
       throw SystemError(call: "open", path: path, code: .notFound)
     }

@@ -16,7 +16,8 @@ extension Store {
   var userFiles: UserFiles {
     let own = directory.fileSystem
     return UserFiles(
-      fileSystem: own is MemoryFileSystem ? POSIXFileSystem() : own, nonce: configuration.random())
+      fileSystem: own is MemoryFileSystem
+        ? POSIXFileSystem(isPrivate: configuration.isPrivate) : own, nonce: configuration.random())
   }
 }
 
@@ -26,6 +27,8 @@ extension UserFiles {
   /// Until then it has one beside it. Of several that are written for the same name at the same time, the
   /// first that is whole gets it.
   func write(_ path: String, _ next: () throws -> SharedBytes?) throws {
+    // What `next` does may take long, and change the working directory.
+    let path = try translate { () throws(SystemError) in try fileSystem.absolutePath(path) }
     let unfinished = "\(path).\(String(nonce, radix: 16)).unfinished"
     let file = try translate { () throws(SystemError) in
       try refuseTaken(path)
@@ -55,7 +58,7 @@ extension UserFiles {
   }
 
   private func refuseTaken(_ path: String) throws(SystemError) {
-    guard try !fileSystem.exists(path) else {
+    guard try !fileSystem.isTaken(path) else {
       throw SystemError(call: "create", path: path, code: .exists)
     }
   }

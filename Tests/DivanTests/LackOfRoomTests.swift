@@ -1,0 +1,105 @@
+import DivanLog
+import DivanTesting
+import ProofKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Machines that have no room for another file, or for another descriptor.
+struct LackOfRoomTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private var disk: SimulatedFileSystem { bench.fileSystem }
+
+  private func expectNewest(_ database: Database) throws {
+    let oracle = bench.writer.oracle.withLock { $0 }
+    #expect(try oracle.identify(database) == oracle.versions.count - 1)
+  }
+
+  /// A file system without free inodes refused the lock's file, or the folder of temporaries, and what was
+  /// there could not even be read.
+  @Test(
+    arguments: [SimulatedDisk.Verb.lock, .makeDirectory],
+    [SystemError.Code.noSpace, .quotaExceeded])
+  func `where no file can be made, a store is opened and read`(
+    verb: SimulatedDisk.Verb, code: SystemError.Code
+  ) throws {
+    let database = try bench.open { $0.maintenance = .manual }
+    try bench.fill(database, 0..<4, size: 200)
+    try database.close()
+    try disk.removeDirectory("\(CrashBench.path)/tmp")
+    disk.fail(verb, with: code, isLasting: true)
+    let before = disk.names(in: CrashBench.path)
+    let full = try bench.open { $0.maintenance = .manual }
+    #expect(full.openingReport.notes.contains { $0.contains("full") })
+    #expect(full.openingReport.damage.isEmpty)
+    try expectNewest(full)
+    let error = #expect(throws: DatabaseError.self) { try full.write { _ in } }
+    #expect(error?.code == .readOnly)
+    #expect(error?.message.contains("the disk is full") == true)
+    try full.close()
+    #expect(disk.heldLockCount == 0)
+    #expect(disk.names(in: CrashBench.path) == before)
+    disk.stopFailing()
+    let later = try bench.open { $0.maintenance = .manual }
+    try expectNewest(later)
+    try bench.commit(later, [.put("new", size: 5)])
+    try expectNewest(later)
+  }
+
+  @Test func `where no file can be made, there is no new store`() throws {
+    disk.fail(.lock, with: .noSpace, isLasting: true)
+    let error = #expect(throws: DatabaseError.self) { try bench.open() }
+    #expect(error?.code == .diskFull)
+  }
+
+  /// A directory that could not be opened for its flush stopped the writer for good, and said that the outcome of
+  /// a commit was unknown of which nothing was written.
+  @Test(
+    arguments: [SystemError.Code.tooManyOpenFiles, .tooManyOpenFilesInSystem],
+    [SimulatedDisk.Completion.nothing, .everything])
+  func `a lack of descriptors fails one commit, and no later one`(
+    code: SystemError.Code, completion: SimulatedDisk.Completion
+  ) throws {
+    var failures = 0
+    for verb in [SimulatedDisk.Verb.flushDirectory, .create] {
+      for call in 1...8 {
+        let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+        let database = try bench.open {
+          $0.maintenance = .manual
+          $0.attachmentInlineLimit = 100
+        }
+        // Nothing that is not made can be left behind.
+        bench.fileSystem.fail(
+          verb, atCall: call, with: code, completion: verb == .create ? .nothing : completion)
+        var acknowledged: [String] = []
+        for number in 0..<4 {
+          do {
+            try database.write { transaction in
+              var document = Document(id: "doc-\(number)")
+              document.attachments["x"] = Document.Attachment(
+                contentType: "x/y", [UInt8](repeating: UInt8(number), count: 3000))
+              _ = try transaction.put(document)
+            }
+            acknowledged.append("doc-\(number)")
+          } catch let error as DatabaseError {
+            #expect(error.code == .resourceExhausted, "\(verb) \(call): \(error)")
+            failures += 1
+          }
+        }
+        #expect(acknowledged.count >= 3, "\(verb) \(call)")
+        for left in [
+          bench.fileSystem.restarted(.strict), bench.fileSystem.restarted(.everything),
+        ] {
+          let after = try CrashBench(left, bench.writer, life: 60).open { $0.maintenance = .manual }
+          #expect(after.openingReport.damage.isEmpty, "\(verb) \(call)")
+          #expect(try after.snapshot().count == acknowledged.count, "\(verb) \(call)")
+          for id in acknowledged { #expect(try after.snapshot().exists(id), "\(verb) \(call)") }
+          #expect(try after.check().isSound, "\(verb) \(call)")
+        }
+      }
+    }
+    #expect(failures > 4)
+  }
+}

@@ -1,0 +1,387 @@
+import DivanLog
+import Foundation
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// What belongs to others is left alone.
+///
+/// Whatever is opened, deleted or backed up, and whatever stands in the place of a store's files. Everything happens
+/// on the file system of the machine.
+struct StoreOwnershipTests {
+  private let directory: TemporaryDirectory
+  private let files = FileManager.default
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func path(_ name: String) -> String { "\(directory.path)/\(name)" }
+
+  private func write(_ text: String, to name: String) throws {
+    try files.createDirectory(
+      atPath: (path(name) as NSString).deletingLastPathComponent,
+      withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(filePath: path(name)))
+  }
+
+  /// Everything below a directory, with what is in it: links are not followed.
+  private func tree(_ name: String = "") throws -> [String] {
+    try files.subpathsOfDirectory(atPath: path(name)).sorted().map { entry in
+      let place = path(name) + "/" + entry
+      let attributes = try files.attributesOfItem(atPath: place)
+      switch attributes[.type] as? FileAttributeType {
+      case .typeSymbolicLink?:
+        return "\(entry) -> \(try files.destinationOfSymbolicLink(atPath: place))"
+      case .typeDirectory?: return entry + "/"
+      default:
+        return "\(entry): \((files.contents(atPath: place) ?? Data()).base64EncodedString())"
+      }
+    }
+  }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do {
+      try body()
+      return nil
+    } catch let error as DatabaseError {
+      #expect(error.hint != nil, "\(error)")
+      return error.code
+    } catch {
+      Issue.record("not an error of Divan: \(error)")
+      return nil
+    }
+  }
+
+  private func configuration() -> Configuration {
+    var configuration = Configuration()
+    configuration.setFilesSmallForTests()
+    configuration.maintenance = .manual
+    return configuration
+  }
+
+  /// A store that was closed, with a document and an attachment in a file of its own.
+  private func makeStore(_ name: String = "a.divan", closing: Bool = true) throws {
+    let database = try Database(at: path(name), configuration: configuration())
+    try database.write { transaction in
+      var document = Document(id: "film", ["title": "Metropolis"])
+      document.attachments["poster"] = Document.Attachment(
+        contentType: "x/y", [UInt8](repeating: 7, count: 200_000))
+      _ = try transaction.put(document)
+    }
+    try database.close()
+    guard !closing else { return }
+    // As a crash leaves it.
+    try files.removeItem(atPath: path(name) + "/HEAD")
+  }
+
+  private func expectWhole(_ name: String = "a.divan") throws {
+    let database = try Database(at: path(name), configuration: configuration())
+    #expect(try database.snapshot().get("film")?["title"] == "Metropolis")
+    #expect(try database.check().isSound)
+    try database.close()
+  }
+
+  // MARK: Directories of others
+
+  /// `Database(at: ".")` in a project emptied its folder `tmp`, and a deletion took a repository's `HEAD`.
+  @Test(arguments: [
+    ["tmp/work.txt", "main.swift"], ["tmp/HEAD"], ["HEAD", "objects/aa/bb", "config"],
+    ["LOCK", "tmp/x"], ["attachments/3f/x", "letter.txt"], ["RESERVE"], ["LOCK"],
+  ])
+  func `a directory of others is neither made a store nor deleted`(names: [String]) throws {
+    for name in names { try write("ref: \(name)\n", to: "project/" + name) }
+    let before = try tree()
+    for _ in 0..<2 {
+      #expect(code { _ = try Database(at: path("project")) } == .notAStore)
+      #expect(code { try Database.delete(at: path("project")) } == .notAStore)
+      #expect(!Database.exists(at: path("project")))
+      #expect(try tree() == before)
+    }
+  }
+
+  @Test func `what an earlier opening left in a directory of others does not make it a store`()
+    throws
+  {
+    try write("ref: refs/heads/main\n", to: "project/HEAD")
+    try write("process 4711", to: "project/LOCK")
+    try files.createDirectory(atPath: path("project/tmp"), withIntermediateDirectories: true)
+    let before = try tree()
+    #expect(code { _ = try Database(at: path("project")) } == .notAStore)
+    #expect(code { try Database.delete(at: path("project")) } == .notAStore)
+    #expect(try tree() == before)
+  }
+
+  @Test func `an empty directory becomes a store, and so does one in which a store was begun`()
+    throws
+  {
+    try files.createDirectory(atPath: path("a.divan"), withIntermediateDirectories: false)
+    try makeStore()
+    try expectWhole()
+    for (index, content) in ["", "process 12", "\0\0\0\0", "Divan store\n"].enumerated() {
+      try write(content, to: "b\(index)/LOCK")
+      try makeStore("b\(index)")
+      try expectWhole("b\(index)")
+      try write(content, to: "c\(index)/LOCK")
+      try write("half", to: "c\(index)/tmp/0000000001.segment")
+      try makeStore("c\(index)")
+      try expectWhole("c\(index)")
+      #expect(try tree("c\(index)/tmp").isEmpty)
+    }
+  }
+
+  @Test func `a store without its lock file is known by what its files begin with`() throws {
+    try makeStore()
+    try files.removeItem(atPath: path("a.divan/LOCK"))
+    #expect(Database.exists(at: path("a.divan")))
+    try expectWhole()
+    try files.removeItem(atPath: path("a.divan/LOCK"))
+    #expect(try Database.delete(at: path("a.divan")) == [])
+    #expect(try tree().isEmpty)
+  }
+
+  // MARK: What others put into a store
+
+  @Test func `what others put into a store is left by openings and deletions, and reported`() throws
+  {
+    try makeStore()
+    let foreign = [
+      "attachments/3f/letter.txt", "attachments/notes/x", "letter.txt", "tmp/folder/x",
+      "tmp/notes.txt",
+    ]
+    for name in foreign { try write("mine", to: "a.divan/" + name) }
+    try write("half", to: "a.divan/tmp/0000000009.segment")
+    try expectWhole()
+    #expect(!files.fileExists(atPath: path("a.divan/tmp/0000000009.segment")))
+    let database = try Database(at: path("a.divan"))
+    try database.write { _ = try $0.overwrite("more", with: [:]) }
+    try database.close()
+    let left = try Database.delete(at: path("a.divan"))
+    #expect(
+      left.sorted() == [
+        "attachments/3f/letter.txt", "attachments/notes", "letter.txt", "tmp/folder",
+        "tmp/notes.txt",
+      ])
+    let files = try tree("a.divan").filter { !$0.hasSuffix("/") }
+    #expect(files == foreign.map { "\($0): \(Data("mine".utf8).base64EncodedString())" })
+    #expect(code { try Database.delete(at: path("a.divan")) } == .notAStore)
+  }
+
+  @Test(arguments: ["tmp", "attachments", "attachments/xx"], [false, true])
+  func `a link in the place of a store's folder is not followed`(name: String, isClosed: Bool)
+    throws
+  {
+    try makeStore("other.divan")
+    try makeStore(closing: isClosed)
+    let folder = try #require(
+      files.contentsOfDirectory(atPath: path("other.divan/attachments")).first)
+    let name = name.replacing("xx", with: folder)
+    let target = name == "tmp" ? "work" : "other.divan/" + name
+    try write("mine", to: target + "/HEAD")
+    try files.removeItem(atPath: path("a.divan/" + name))
+    try makeSymbolicLink(at: path("a.divan/" + name), to: path(target))
+    let before = try tree()
+    #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
+    #expect(try tree() == before)
+    #expect(try Database.delete(at: path("a.divan")) == [name])
+    #expect(
+      try tree(target)
+        == before.filter { $0.hasPrefix(target + "/") && $0 != target + "/" }
+        .map { String($0.dropFirst(target.count + 1)) })
+    try expectWhole("other.divan")
+  }
+
+  @Test(arguments: ["symbolic", "dangling", "hard"])
+  func `a link in the place of the lock file is not written through`(kind: String) throws {
+    try makeStore()
+    try files.removeItem(atPath: path("a.divan/LOCK"))
+    if kind != "dangling" { try write("", to: "precious") }
+    if kind == "hard" {
+      try files.linkItem(atPath: path("precious"), toPath: path("a.divan/LOCK"))
+    } else {
+      try makeSymbolicLink(at: path("a.divan/LOCK"), to: path("precious"))
+    }
+    let before = try tree()
+    #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
+    #expect(code { try Database.delete(at: path("a.divan")) } == .notAStore)
+    #expect(try tree() == before)
+  }
+
+  @Test func `a link in the place of a segment is not read, and not followed by a deletion`() throws
+  {
+    try makeStore()
+    try files.moveItem(
+      atPath: path("a.divan/0000000001.segment"), toPath: path("precious"))
+    try makeSymbolicLink(at: path("a.divan/0000000001.segment"), to: path("precious"))
+    let before = try Data(contentsOf: URL(filePath: path("precious")))
+    #expect(code { _ = try Database(at: path("a.divan")) } != nil)
+    #expect(try Database.delete(at: path("a.divan")) == ["0000000001.segment"])
+    #expect(try Data(contentsOf: URL(filePath: path("precious"))) == before)
+  }
+
+  // MARK: Backups
+
+  @Test(arguments: [
+    "backup.divan", "backup.divan/", "a.divan", "a.divan/tmp/x", "a.divan/x", "other.divan/x",
+  ])
+  func `a backup is made neither onto what exists nor within a store`(name: String) throws {
+    try makeStore()
+    try makeStore("other.divan")
+    try write("mine", to: "backup.divan/letter.txt")
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    let before = try tree()
+    #expect(code { try database.backup(to: path(name)) } == .alreadyExists)
+    #expect(try tree() == before)
+    try database.close()
+  }
+
+  @Test func `a backup takes no name beside it that somebody else uses`() throws {
+    try makeStore()
+    let foreign = ["b.building", "b.0000000000000007.building", "b.0000000000000007.deleting"]
+    for name in foreign { try write("mine", to: name + "/tmp/HEAD") }
+    try files.createDirectory(atPath: path("target"), withIntermediateDirectories: false)
+    try makeSymbolicLink(at: path("b.0000000000000008.building"), to: path("target"))
+    let before = try tree().filter { !$0.hasPrefix("a.divan") }
+    var configuration = configuration()
+    configuration.random = { 7 }
+    let database = try Database(at: path("a.divan"), configuration: configuration)
+    try database.backup(to: path("b"))
+    try database.close()
+    try expectWhole("b")
+    try Database.delete(at: path("b"), configuration: configuration)
+    #expect(try tree().filter { !$0.hasPrefix("a.divan") } == before)
+  }
+
+  @Test func `what crashes left of backups and deletions goes with the next one`() throws {
+    try makeStore()
+    try makeStore("b.00000000000000aa.building")
+    try makeStore("b.00000000000000ab.deleting")
+    for name in ["b.00000000000000ac.building", "b.00000000000000ad.deleting"] {
+      try files.createDirectory(atPath: path(name), withIntermediateDirectories: false)
+    }
+    let used = try Database(at: path("b.00000000000000aa.building"))
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    try database.backup(to: path("b"))
+    #expect(
+      try files.contentsOfDirectory(atPath: directory.path).sorted() == [
+        "a.divan", "b", "b.00000000000000aa.building", "b.00000000000000ab.deleting",
+        "b.00000000000000ad.deleting",
+      ])
+    try used.close()
+    try Database.delete(at: path("b"))
+    try database.backup(to: path("b"))
+    #expect(try files.contentsOfDirectory(atPath: directory.path).sorted() == ["a.divan", "b"])
+    try database.close()
+  }
+
+  // MARK: A lock that is lost
+
+  /// A second process could open the store then, and commits that were acknowledged were lost.
+  @Test(arguments: ["removed", "replaced", "store deleted"], [Durability.full, .none])
+  func `a writer whose lock is gone stops, and acknowledges nothing`(
+    how: String, durability: Durability
+  ) throws {
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    try database.write { _ = try $0.overwrite("first", with: [:]) }
+    if how == "store deleted" {
+      try files.removeItem(atPath: path("a.divan"))
+    } else {
+      try files.removeItem(atPath: path("a.divan/LOCK"))
+      if how == "replaced" { try write("Divan store\n", to: "a.divan/LOCK") }
+    }
+    var codes: [DatabaseError.Code?] = []
+    for number in 0..<3 {
+      codes.append(
+        code {
+          try database.write(durability: durability) {
+            _ = try $0.overwrite("\(number)", with: [:])
+          }
+        })
+    }
+    #expect(codes == [.outcomeUnknown, .writerStopped, .writerStopped])
+    #expect(try database.snapshot().count == 1)
+    #expect(code { try database.close() } == .outcomeUnknown)
+    if how == "store deleted" {
+      #expect(try tree().isEmpty)
+    } else {
+      let again = try Database(at: path("a.divan"), configuration: configuration())
+      #expect(try again.snapshot().exists("first"))
+      #expect(try again.check().isSound)
+      try again.close()
+    }
+  }
+
+  // MARK: Paths
+
+  @Test func `a path is made absolute when it is given`() throws {
+    let files = POSIXFileSystem()
+    let working = try files.canonicalPath(".")
+    #expect(try files.absolutePath("a") == working + "/a")
+    #expect(try files.absolutePath("./a//b/.") == working + "/a/b")
+    #expect(try files.absolutePath(".") == working)
+    #expect(try files.absolutePath("/a/../b/") == "/a/../b")
+    try files.makeDirectory(directory.path + "/x")
+    #expect(try files.absolutePath(directory.path + "/x/..") == directory.path)
+    #expect(try files.absolutePath("/") == "/")
+    #expect(try files.absolutePath("") == "")
+    let name = "divan-relative-\(getpid()).divan"
+    defer { _ = try? Database.delete(at: name) }
+    let database = try Database(at: name)
+    #expect(database.path == working + "/" + name)
+    try database.close()
+  }
+
+  // MARK: Modes
+
+  private func mode(_ name: String) throws -> Int {
+    try #require(files.attributesOfItem(atPath: path(name))[.posixPermissions] as? Int)
+  }
+
+  @Test func `what is made is for its owner alone, unless the configuration says otherwise`() throws
+  {
+    try makeStore()
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    try database.backup(to: path("b.divan"))
+    try database.close()
+    for store in ["a.divan", "b.divan"] {
+      #expect(try mode(store) == 0o700)
+      for name in try files.subpathsOfDirectory(atPath: path(store)) {
+        let kind = try POSIXFileSystem().entry(path("\(store)/\(name)")).kind
+        #expect(try mode("\(store)/\(name)") == (kind == .directory ? 0o700 : 0o600), "\(name)")
+      }
+    }
+    let mask = umask(0)
+    umask(mask)
+    var shared = Configuration()
+    shared.isPrivate = false
+    let open = try Database(at: path("c.divan"), configuration: shared)
+    try open.write { _ = try $0.overwrite("a", with: [:]) }
+    try open.close()
+    #expect(try mode("c.divan") == 0o777 & ~Int(mask))
+    #expect(try mode("c.divan/HEAD") == 0o666 & ~Int(mask))
+  }
+
+  // MARK: What errors say
+
+  @Test func `errors say what, where, and what to do`() throws {
+    func error(_ body: () throws -> Void) throws -> DatabaseError {
+      try #require(#expect(throws: DatabaseError.self) { try body() })
+    }
+    let missing = try error { _ = try Database(at: path("no/where.divan")) }
+    #expect(missing.code == .notFound)
+    #expect(missing.message.contains("the directory around it does not exist"))
+    #expect(missing.hint?.contains(path("no")) == true)
+    #expect(missing.path == path("no/where.divan"))
+    try makeStore()
+    let database = try Database(at: path("a.divan"), configuration: configuration())
+    let taken = try error { try database.backup(to: path("a.divan")) }
+    #expect(taken.message.contains("the backup cannot be made: something stands at its path"))
+    let nowhere = try error { try database.backup(to: path("no/where.divan")) }
+    #expect(nowhere.message.contains("the directory around it does not exist"))
+    let within = try error { try database.backup(to: path("a.divan/tmp/x")) }
+    #expect(within.message.contains("within a store"))
+    try database.close()
+    let foreign = try error { _ = try Database(at: "/etc") }
+    #expect(foreign.code == .notAStore && foreign.message.contains("not the directory of a store"))
+  }
+}
