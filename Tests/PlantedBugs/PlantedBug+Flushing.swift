@@ -79,9 +79,9 @@ extension PlantedBug {
     PlantedBug(
       "commit-without-flush", rule: "promise 2", "a commit is acknowledged without a flush",
       in: Place.commits,
-      find: "outcome = .success(try tail.flush())",
+      find: "let commit = try tail.flush()",
       plant: """
-        outcome = .success(try PLANTED ? (tail.appendedCommit ?? .max) : tail.flush())
+        let commit = try PLANTED ? (tail.appendedCommit ?? .max) : tail.flush()
         """, killedBy: .crash("a new store")),
     PlantedBug(
       "delayed-flush-forgotten", rule: "promise 2", "a relaxed commit is never flushed",

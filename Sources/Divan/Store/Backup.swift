@@ -79,7 +79,9 @@ private struct StoreCopy {
 
   func run() throws(DatabaseError) {
     let fileSystem = view.store.directory.fileSystem
-    let deletion = StoreDeletion(fileSystem, nonce: view.store.configuration.random())
+    // Drawn from nothing: what is written follows from what was drawn before.
+    let deletion = StoreDeletion(
+      fileSystem, nonce: view.store.storeID.high &+ view.state.commit)
     let building: String
     let around: String?
     do throws(SystemError) {

@@ -82,11 +82,8 @@ extension StoreDirectory {
 
   private func isStore(_ files: Set<FileName>, _ foreign: [String]) throws(LogError) -> Bool {
     let lock = try lockFile()
-    switch lock {
-    case .marked: return true
-    case .foreign: return false
-    case .absent, .blank: break
-    }
+    if case .marked = lock { return true }
+    // A damaged `LOCK` keeps from no store that its other files show.
     for name in files.sorted() where name.hasPreamble {
       if try hasMagic(name) { return true }
     }
