@@ -34,6 +34,8 @@ struct StoreOwnershipTests {
       case .typeSymbolicLink?:
         return "\(entry) -> \(try files.destinationOfSymbolicLink(atPath: place))"
       case .typeDirectory?: return entry + "/"
+      // It would be waited for what is written into it.
+      case .typeUnknown?: return entry + " is no file"
       default:
         return "\(entry): \((files.contents(atPath: place) ?? Data()).base64EncodedString())"
       }
@@ -57,6 +59,12 @@ struct StoreOwnershipTests {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
     configuration.maintenance = .manual
+    return configuration
+  }
+
+  private func reading() -> Configuration {
+    var configuration = configuration()
+    configuration.isReadOnly = true
     return configuration
   }
 
@@ -94,6 +102,8 @@ struct StoreOwnershipTests {
     let before = try tree()
     for _ in 0..<2 {
       #expect(code { _ = try Database(at: path("project")) } == .notAStore)
+      #expect(
+        code { _ = try Database(at: path("project"), configuration: reading()) } == .notAStore)
       #expect(code { try Database.delete(at: path("project")) } == .notAStore)
       #expect(!Database.exists(at: path("project")))
       #expect(try tree() == before)
@@ -182,6 +192,11 @@ struct StoreOwnershipTests {
     try makeSymbolicLink(at: path("a.divan/" + name), to: path(target))
     let before = try tree()
     #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
+    // What there is can be read.
+    let reader = try Database(at: path("a.divan"), configuration: reading())
+    #expect(try reader.snapshot().get("film")?["title"] == "Metropolis")
+    #expect(reader.openingReport.damage.count == (name.contains("/") ? 0 : 1))
+    try reader.close()
     #expect(try tree() == before)
     #expect(try Database.delete(at: path("a.divan")) == [name])
     #expect(
@@ -191,19 +206,43 @@ struct StoreOwnershipTests {
     try expectWhole("other.divan")
   }
 
-  @Test(arguments: ["symbolic", "dangling", "hard"])
-  func `a link in the place of the lock file is not written through`(kind: String) throws {
+  @Test(arguments: ["symbolic", "dangling", "hard"], ["", "process 1", "a letter"])
+  func `a link in the place of the lock file is not written through`(kind: String, content: String)
+    throws
+  {
     try makeStore()
     try files.removeItem(atPath: path("a.divan/LOCK"))
-    if kind != "dangling" { try write("", to: "precious") }
-    if kind == "hard" {
-      try files.linkItem(atPath: path("precious"), toPath: path("a.divan/LOCK"))
-    } else {
-      try makeSymbolicLink(at: path("a.divan/LOCK"), to: path("precious"))
+    // Nothing else shows that it is a store, or will be one.
+    try files.createDirectory(atPath: path("new.divan"), withIntermediateDirectories: false)
+    for store in ["a.divan", "new.divan"] {
+      let target = "precious of \(store)"
+      if kind != "dangling" { try write(content, to: target) }
+      if kind == "hard" {
+        try files.linkItem(atPath: path(target), toPath: path(store + "/LOCK"))
+      } else {
+        try makeSymbolicLink(at: path(store + "/LOCK"), to: path(target))
+      }
     }
     let before = try tree()
-    #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
-    #expect(code { try Database.delete(at: path("a.divan")) } == .notAStore)
+    for store in ["a.divan", "new.divan"] {
+      #expect(code { _ = try Database(at: path(store)) } == .notAStore)
+      #expect(code { try Database.delete(at: path(store)) } == .notAStore)
+    }
+    #expect(try tree() == before)
+  }
+
+  @Test(arguments: ["directory", "pipe"])
+  func `what is no file in the place of the lock file is left alone`(kind: String) throws {
+    try makeStore()
+    try files.removeItem(atPath: path("a.divan/LOCK"))
+    if kind == "pipe" {
+      try #require(unsafe mkfifo(path("a.divan/LOCK"), 0o600) == 0)
+    } else {
+      try write("mine", to: "a.divan/LOCK/HEAD")
+    }
+    let before = try tree()
+    #expect(code { _ = try Database(at: path("a.divan")) } != nil)
+    #expect(code { try Database.delete(at: path("a.divan")) } != nil)
     #expect(try tree() == before)
   }
 
@@ -223,11 +262,16 @@ struct StoreOwnershipTests {
 
   @Test(arguments: [
     "backup.divan", "backup.divan/", "a.divan", "a.divan/tmp/x", "a.divan/x", "other.divan/x",
+    "other.divan/attachments/x", "alias/x", "alias/tmp/x", "dangling", "old.divan/x",
   ])
   func `a backup is made neither onto what exists nor within a store`(name: String) throws {
     try makeStore()
     try makeStore("other.divan")
     try write("mine", to: "backup.divan/letter.txt")
+    try makeSymbolicLink(at: path("alias"), to: path("a.divan"))
+    try makeSymbolicLink(at: path("dangling"), to: path("nowhere"))
+    try makeStore("old.divan")
+    try files.removeItem(atPath: path("old.divan/LOCK"))
     let database = try Database(at: path("a.divan"), configuration: configuration())
     let before = try tree()
     #expect(code { try database.backup(to: path(name)) } == .alreadyExists)
@@ -235,16 +279,33 @@ struct StoreOwnershipTests {
     try database.close()
   }
 
-  @Test func `a backup takes no name beside it that somebody else uses`() throws {
+  @Test(arguments: ["folder", "store", "link", "file"])
+  func `a backup takes no name beside it that somebody else uses`(other: String) throws {
     try makeStore()
-    let foreign = ["b.building", "b.0000000000000007.building", "b.0000000000000007.deleting"]
-    for name in foreign { try write("mine", to: name + "/tmp/HEAD") }
-    try files.createDirectory(atPath: path("target"), withIntermediateDirectories: false)
-    try makeSymbolicLink(at: path("b.0000000000000008.building"), to: path("target"))
-    let before = try tree().filter { !$0.hasPrefix("a.divan") }
     var configuration = configuration()
     configuration.random = { 7 }
     let database = try Database(at: path("a.divan"), configuration: configuration)
+    // The names that a backup and a deletion try first.
+    let first = try #require(UInt64(database.storeID.prefix(16), radix: 16))
+    let building = (0..<8).map { (number: UInt64) -> String in
+      let digits = String(first &+ number, radix: 16)
+      return "b." + String(repeating: "0", count: 16 - digits.count) + digits + ".building"
+    }
+    let foreign = [
+      "b.0000000000000007.deleting", building[0], building[1], building[3], building[4],
+    ]
+    for name in foreign { try write("mine", to: name + "/tmp/HEAD") }
+    try write("mine", to: "target/HEAD")
+    for name in [building[2], building[5]] {
+      try makeSymbolicLink(at: path(name), to: path("target"))
+    }
+    switch other {
+    case "store": try makeStore("b.building")
+    case "link": try makeSymbolicLink(at: path("b.building"), to: path("target"))
+    case "file": try write("mine", to: "b.building")
+    default: try write("mine", to: "b.building/tmp/HEAD")
+    }
+    let before = try tree().filter { !$0.hasPrefix("a.divan") }
     try database.backup(to: path("b"))
     try database.close()
     try expectWhole("b")
@@ -277,7 +338,9 @@ struct StoreOwnershipTests {
   // MARK: A lock that is lost
 
   /// A second process could open the store then, and commits that were acknowledged were lost.
-  @Test(arguments: ["removed", "replaced", "store deleted"], [Durability.full, .none])
+  @Test(
+    arguments: ["removed", "replaced", "store deleted"],
+    [Durability.full, .none, .relaxed(maxDelay: .seconds(60))])
   func `a writer whose lock is gone stops, and acknowledges nothing`(
     how: String, durability: Durability
   ) throws {

@@ -2,7 +2,7 @@ extension PlantedBug {
   /// All that are planted, in the order in which their places are looked for.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
-    + committing + bytes + indexes + revisions + secondaryIndexes + views
+    + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
 
   /// A simulated disk that never loses anything: with it the proofs are worth nothing.
   static let diskThatNeverLoses = PlantedBug(
@@ -60,6 +60,10 @@ enum Place {
   static let attachmentWriter = log + "AttachmentWriter.swift"
   static let foreignViews = store + "ForeignViews.swift"
   static let viewFrames = log + "ViewFile.swift"
+  static let ownership = log + "StoreDirectory+Ownership.swift"
+  static let deletion = store + "StoreDeletion.swift"
+  static let backup = store + "Backup.swift"
+  static let fileSystem = "Sources/DivanLog/File/POSIXFileSystem.swift"
   static let viewFile = viewing + "ViewFile.swift"
   static let viewIndex = viewing + "ViewIndex.swift"
   static let viewContents = viewing + "ViewContents.swift"

@@ -563,6 +563,39 @@ def segment_numbers(name):
     return None if match[2] and first >= last else (first, last)
 
 
+# §1
+
+
+PREAMBLED = re.compile(r"HEAD|[0-9]{10,}\.checkpoint|[0-9a-f]{32}\.view")
+TEMPORARY = re.compile(
+    PREAMBLED.pattern + r"|RESERVE|attachment-[1-9][0-9]*|[0-9]{10,}(?:-[0-9]{10,})?\.segment")
+
+
+def starts_with_magic(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except IsADirectoryError:
+        return False
+
+
+def is_store(path, names):
+    """Whether a directory without segments is shown to be a store."""
+    lock = None
+    if "LOCK" in names:
+        with open(os.path.join(path, "LOCK"), "rb") as file:
+            lock = file.read(1025)
+        if len(lock) <= 1024 and lock.startswith(b"Divan store\n"):
+            return True
+    if any(PREAMBLED.fullmatch(name) and starts_with_magic(os.path.join(path, name)) for name in names):
+        return True
+    if lock is None or not re.fullmatch(rb"\0{0,1024}|process [0-9]*", lock):
+        return False
+    if not set(names) <= {"LOCK", "RESERVE", "tmp"}:
+        return False
+    return "tmp" not in names or all(map(TEMPORARY.fullmatch, os.listdir(os.path.join(path, "tmp"))))
+
+
 class Log:
     """The segments of a store, and how the log ends."""
 
@@ -574,10 +607,10 @@ class Log:
         names = sorted(os.listdir(path))
         numbers = sorted(filter(None, map(segment_numbers, names)), key=lambda n: (n[0], -n[1]))
         if not numbers:
+            if not is_store(path, names):
+                raise Foreign("there is no store here")
             if "HEAD" in names or any(name.endswith(".checkpoint") for name in names):
                 raise Damage("the store has lost all of its segments")
-            if "LOCK" not in names:
-                raise Foreign("there is no store here")
         self.choose(numbers)
         self.head = self.read_head() if "HEAD" in names else None
 

@@ -134,9 +134,9 @@ private struct StoreCopy {
     var place = try fileSystem.canonicalPath(parentDirectory(of: path))
     let own = try fileSystem.canonicalPath(view.store.path)
     while true {
-      if place == own || StoreDirectory(place, on: fileSystem).isMarked {
-        return place
-      }
+      // What cannot be looked into is not known to be one.
+      let isStore = try? StoreDirectory(place, on: fileSystem).isStore()
+      if place == own || isStore == true { return place }
       guard place != "/" else { return nil }
       place = parentDirectory(of: place)
     }

@@ -229,7 +229,8 @@ extension StoreOpening {
     let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
 
     guard hasSegments else {
-      guard isWriter || files.contains(.lock) || files.contains(.head) else {
+      // A writer has looked before it took the lock.
+      guard try isWriter ? true : directory.isStore() else {
         throw .foreign(path: path, reason: "the directory holds no store")
       }
       guard head == nil, headProblem == nil, !hasCheckpoints else {
@@ -245,7 +246,20 @@ extension StoreOpening {
     }
     var log = try LogOpening(
       directory, configuration, files: files, head: head, lock: lock, report: report)
-    return try log.open()
+    var opened = try log.open()
+    if !isWriter { try noteMisplacedFolders(files, in: &opened.report) }
+    return opened
+  }
+
+  /// A writer refuses a store with something else in the place of its folders; a reader reads what there is.
+  private func noteMisplacedFolders(
+    _ files: Set<FileName>, in report: inout OpeningReport
+  ) throws(LogError) {
+    do throws(LogError) {
+      try directory.checkFolders(files)
+    } catch .foreignDirectory(let path, let reason) {
+      report.damage.append(DatabaseError(.damaged(Damage(path: path, offset: 0, reason: reason))))
+    }
   }
 
   private func opened(

@@ -33,9 +33,6 @@ extension StoreDirectory {
     case foreign
   }
 
-  /// Whether `LOCK` shows that the directory is a store: the cheapest look there is.
-  package var isMarked: Bool { (try? lockFile()) == .marked }
-
   private func lockFile() throws(LogError) -> LockFile {
     let path = path(of: .lock)
     let bytes: SharedBytes
@@ -45,6 +42,9 @@ extension StoreDirectory {
       return .absent
     } catch  where error.code == .fileTooLarge {
       return .foreign
+    } catch  where error.code == .isADirectory || error.code == .invalidArgument {
+      throw .foreignDirectory(
+        path: path, reason: "it stands where a store has a file of its own, and is no file")
     } catch {
       throw .system(error)
     }
@@ -74,7 +74,7 @@ extension StoreDirectory {
 
   /// Whether the directory is proven to be a store, or to be the beginning of one.
   ///
-  /// Looks at `LOCK`, and at the other files only if there is none, or nothing in it.
+  /// Looks at `LOCK`, and at the other files only if it does not say so.
   package func isStore() throws(LogError) -> Bool {
     let (files, foreign) = try listing()
     return try isStore(files, foreign)
@@ -110,23 +110,27 @@ extension StoreDirectory {
       throw .foreignDirectory(
         path: path, reason: "it holds other files, and none that shows that Divan made it")
     }
-    for name in [FileName.temporaries, .attachments] where files.contains(name) {
-      try checkIsFolder(path(of: name))
-    }
+    try checkFolders(files)
     guard files.contains(.attachments) else { return false }
-    let root = path(of: .attachments)
-    let folders = try attempt { () throws(SystemError) in try fileSystem.list(root) }
-    for folder in folders where AttachmentName.isFolder(folder) {
-      try checkIsFolder("\(root)/\(folder)")
+    for folder in try names(in: "\(FileName.attachments)") where AttachmentName.isFolder(folder) {
+      try checkIsFolder("\(FileName.attachments)/\(folder)")
     }
     return false
   }
 
-  private func checkIsFolder(_ path: String) throws(LogError) {
-    let kind = try attempt { () throws(SystemError) in try fileSystem.entry(path).kind }
+  /// Refuses what is no folder where a store has one; `files` are those that were listed.
+  package func checkFolders(_ files: Set<FileName>) throws(LogError) {
+    for name in [FileName.temporaries, .attachments] where files.contains(name) {
+      try checkIsFolder("\(name)")
+    }
+  }
+
+  private func checkIsFolder(_ place: String) throws(LogError) {
+    // What has gone since it was listed is made again.
+    guard let kind = try kind(of: place) else { return }
     guard kind == .directory else {
       throw .foreignDirectory(
-        path: path,
+        path: "\(path)/\(place)",
         reason: "it stands where a store has a folder of its own, and is a link or a file")
     }
   }
@@ -208,8 +212,15 @@ extension StoreDirectory {
     }
   }
 
+  /// What is in a folder below the directory; nothing if it has gone.
   private func names(in folder: String) throws(LogError) -> [String] {
-    try attempt { () throws(SystemError) in try fileSystem.list("\(path)/\(folder)") }
+    do throws(SystemError) {
+      return try fileSystem.list("\(path)/\(folder)")
+    } catch  where error.code == .notFound {
+      return []
+    } catch {
+      throw .system(error)
+    }
   }
 
   /// What stands at a place below the directory; nil if it has gone.

@@ -55,11 +55,21 @@ package struct OtherProgram: Sendable {
     return "error \(error.code) \(error)".replacing("\n", with: " ")
   }
 
+  /// Changes the working directory, if an option names another one.
+  private func changeDirectory(_ option: String) throws {
+    guard let directory = options[option] else { return }
+    guard FileManager.default.changeCurrentDirectoryPath(directory) else {
+      throw CrashOracle.Mismatch("no directory \(directory)")
+    }
+  }
+
   private func open() throws -> Database {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
     OtherProgram.say("opening")
+    try changeDirectory("from")
     let database = try Database(at: path, configuration: configuration)
+    try changeDirectory("to")
     OtherProgram.say("open")
     return database
   }

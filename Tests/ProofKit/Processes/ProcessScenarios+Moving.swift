@@ -59,6 +59,24 @@ extension ProcessScenarios {
     try bench.check(bench.path(), holds: [0: 5])
   }
 
+  /// Another process can open the store then, and reads what the first one was acknowledged.
+  static let unlocked = ProcessScenario(
+    name: "removing the lock of an open store and opening it again", times: 20
+  ) { bench in
+    let writer = try startWriter(bench)
+    try FileManager.default.removeItem(atPath: bench.path("store.divan/LOCK"))
+    let other = try bench.start(
+      "write", bench.path(), "threads=1", "compact", "durability=mixed")
+    try bench.expect(other.hasSaid(lines: 20), "it did not write: \(other.lines)")
+    try letGoOn(writer, bench)
+    _ = other.hasSaid(lines: other.lines.count + 20, within: 1)
+    other.kill()
+    try bench.expect(other.errors.isEmpty, "\(other.errors)")
+    try bench.expect(!writer.errors.isEmpty, "the first one went on without its lock")
+    let acknowledged = writer.acknowledged.merging(other.acknowledged) { max($0, $1) }
+    try bench.check(bench.path(), holds: acknowledged, isExact: false)
+  }
+
   static let copiedWhileStopped = ProcessScenario(
     name: "copying an open store that stands still", times: 20
   ) { bench in

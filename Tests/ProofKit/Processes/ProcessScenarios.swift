@@ -5,7 +5,7 @@ import Foundation
 enum ProcessScenarios {
   static let all = [
     racing, racingOnOld, following, samePath, inheriting, deleting, renamed, renamedAndReplaced,
-    removed, copiedWhileStopped, copiedLive, occupied,
+    removed, unlocked, copiedWhileStopped, copiedLive, occupied, elsewhere,
   ]
 
   // MARK: Who writes
@@ -110,6 +110,20 @@ enum ProcessScenarios {
     try database.close()
     try fileManager.removeItem(atPath: link)
     try Database.delete(at: path)
+  }
+
+  /// A program changes its working directory, and goes on with what it opened by a relative path.
+  static let elsewhere = ProcessScenario(name: "a relative path", times: 4) { bench in
+    try FileManager.default.createDirectory(
+      atPath: bench.path("other"), withIntermediateDirectories: false)
+    let writer = try bench.start(
+      "write", "store.divan", "from=\(bench.path("."))", "to=\(bench.path("other"))", "rounds=60",
+      "compact")
+    writer.waitUntilExit()
+    try bench.expect(writer.lines.contains("closed"), "\(writer.lines)")
+    try bench.check(bench.path(), holds: [0: 60])
+    let files = try FileManager.default.contentsOfDirectory(atPath: bench.path("other"))
+    try bench.expect(files.isEmpty, "\(files)")
   }
 
   static let inheriting = ProcessScenario(name: "a child outlives the writer", times: 10) { bench in

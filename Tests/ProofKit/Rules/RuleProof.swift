@@ -32,7 +32,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
 
   package static let all: [RuleCase] =
     order + merging + segments + opening + checkpoints + failures + frames
-    + promises + revisions + secondaryIndexes + views
+    + promises + revisions + secondaryIndexes + views + ownership
 }
 
 /// Throws unless something is so.
