@@ -55,7 +55,7 @@ extension Workload {
       let context = database.makeContext()
       let models = try documents.map { try fill(SampleModel(in: context, id: $0.id), from: $0) }
       let saving = try seconds { try context.saveModels(models) }
-      guard try database.read({ $0.count }) == documents.count else {
+      guard try database.read({ try $0.count }) == documents.count else {
         throw BenchmarkError("models are missing")
       }
       return saving / putting

@@ -94,6 +94,8 @@ extension LogDump {
   func openDatabase(_ options: Options) throws -> Database {
     var configuration = Configuration()
     configuration.isReadOnly = true
+    // What is damaged is said beside it.
+    configuration.damage = .readWhatIsThere
     configuration.reads = .buffered
     configuration.maintenance = .manual
     configuration.fileSystem = fileSystem

@@ -117,7 +117,7 @@ struct ConcurrencyTests {
           try await database.write { transaction in
             _ = try transaction.put(Document(id: "task-\(number)", ["n": .int(Int64(number))]))
           }
-          let count = try await database.read { $0.count }
+          let count = try await database.read { try $0.count }
           #expect(count > 0)
         }
       }

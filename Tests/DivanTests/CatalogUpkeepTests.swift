@@ -31,7 +31,7 @@ struct CatalogUpkeepTests {
       for (id, properties) in local {
         #expect(try snapshot.localDocument(id) == properties, comment)
       }
-      #expect(snapshot.count == documents.count, comment)
+      #expect(try snapshot.count == documents.count, comment)
       for (id, document) in documents {
         #expect(try snapshot.get(id)?["n"] == .int(document.number), comment)
         let expiry = try snapshot.expiry(of: id).map {
@@ -156,7 +156,7 @@ struct CatalogUpkeepTests {
       let expiry = try snapshot.expiry(of: "a")?.timeIntervalSince1970
       let states: [(Int?, Double?)] = [(nil, nil), (1, 10), (2, 20), (2, nil)]
       #expect(states.contains { $0.0 == n && $0.1 == expiry }, "\(n as Any), \(expiry as Any)")
-      #expect(snapshot.count == (expiry == nil ? 0 : 1))
+      #expect(try snapshot.count == (expiry == nil ? 0 : 1))
       #expect(try database.check().isSound)
     }
     #expect(trials.runCount > 20)

@@ -718,6 +718,57 @@ struct CatalogueTests {
     #expect(try context.explain(next).indexes == ["model:errand.done+due"])
   }
 
+  @Test func `a damaged store is opened`() throws {
+    let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    let path = directory.path
+    defer { try? FileManager.default.removeItem(at: directory) }
+    do {
+      let database = try Database(at: path)
+      for (id, text) in [("first", "tea"), ("second", "milk"), ("third", "sugar")] {
+        try database.write { _ = try $0.overwrite(id, with: ["text": .string(text)]) }
+      }
+      try database.close()
+    }
+    let file = directory.appending(path: "0000000001.segment")
+    var bytes = try Data(contentsOf: file)
+    let place = try #require(bytes.firstRange(of: Data("milk".utf8)))
+    bytes[place.lowerBound] ^= 1
+    try bytes.write(to: file)
+    var unknown: [String] = []
+    var texts: [String] = []
+
+    do {
+      let database = try Database(at: path)
+      _ = database
+      Issue.record("a damaged store was opened for writing")
+    } catch let error as DatabaseError where error.code == .damaged {
+      print(error)
+    }
+
+    var configuration = Configuration()
+    configuration.isReadOnly = true
+    let database = try Database(at: path, configuration: configuration)
+    let known = try database.snapshot()
+    for id in ["first", "second", "third"] {
+      do {
+        texts.append(try known.get(id)?["text"]?.stringValue ?? "none")
+      } catch let error as DatabaseError where error.code == .damaged {
+        unknown.append(id)
+      }
+    }
+    #expect(texts == ["sugar"] && unknown == ["first", "second"])
+    texts = []
+
+    configuration.damage = .readWhatIsThere
+    let left = try Database(at: path, configuration: configuration)
+    print(left.openingReport)
+    var documents = try left.snapshot().documents()
+    while let document = try documents.next() {
+      texts.append(document["text"]?.stringValue ?? "none")
+    }
+    #expect(texts == ["tea", "sugar"])
+  }
+
   // MARK: That they are the same
 
   private func lines(_ text: some StringProtocol) -> [String] {
@@ -739,6 +790,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 67)
+    #expect(count == 69)
   }
 }

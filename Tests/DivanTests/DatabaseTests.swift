@@ -28,7 +28,7 @@ struct DatabaseTests {
     let database = try Database(at: path, configuration: configuration)
     #expect(database.openingReport.ending == .closed)
     let snapshot = try database.snapshot()
-    #expect(snapshot.count == 1)
+    #expect(try snapshot.count == 1)
     #expect(try snapshot.get("a")?["year"] == 1928)
     #expect(try snapshot.get("b") == nil)
     #expect(try snapshot.revisions(of: "a").count == 2)

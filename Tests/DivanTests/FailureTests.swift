@@ -33,7 +33,7 @@ struct FailureTests {
     try database.close()
     let reopened = try bench.open()
     let snapshot = try reopened.snapshot()
-    #expect(snapshot.count == 1)
+    #expect(try snapshot.count == 1)
     #expect(try snapshot.get("film")?["title"] == "Metropolis")
   }
 

@@ -11,7 +11,7 @@ import Testing
     let snapshot = try collection.database.snapshot()
     let stored = try snapshot.get(Film.self, collection.films.compactMap(\.id))
     #expect(stored.count == collection.films.count && stored.count > 10_000)
-    #expect(snapshot.count == stored.count)
+    #expect(try snapshot.count == stored.count)
     for (film, other) in zip(collection.films, stored) where film != other {
       Issue.record("\(film) came back as \(String(describing: other))")
     }

@@ -170,6 +170,7 @@ struct ForgedKindsTests {
     try segment.write(to: directory)
     var configuration = Configuration.small(on: directory.fileSystem)
     configuration.maintenance = .manual
+    configuration.damage = .readWhatIsThere
     let database = try Database(at: directory.path, configuration: configuration)
     let damage = try #require(database.openingReport.damage.first)
     #expect(database.openingReport.damage.count == 1)

@@ -123,7 +123,7 @@ struct GoldenStoreTests {
   private func compare(_ database: Database, _ expected: [GoldenLine]) throws {
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
-    #expect(snapshot.count == expected.count { !$0.isDeleted })
+    #expect(try snapshot.count == expected.count { !$0.isDeleted })
     #expect(
       try snapshot.ids().collected().map { Array($0.utf8) }
         == expected.filter { !$0.isDeleted }.map { Array($0.id.utf8) })

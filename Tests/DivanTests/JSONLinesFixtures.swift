@@ -142,7 +142,7 @@ struct KeptContents: Equatable, CustomStringConvertible {
 
   init(_ database: Database) throws {
     let snapshot = try database.snapshot()
-    count = snapshot.count
+    count = try snapshot.count
     var changes = snapshot.changes()
     while let change = try changes.next() {
       let entry = try #require(try snapshot.view.entry(change.id))

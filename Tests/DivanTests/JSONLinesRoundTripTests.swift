@@ -69,7 +69,7 @@ struct JSONLinesRoundTripTests {
     let copy = try Database.inMemory()
     let report = try copy.importLines(text)
     let (before, after) = (try contents.database.snapshot(), try copy.snapshot())
-    #expect(report.storedCount == before.count && after.count == before.count)
+    #expect(try report.storedCount == before.count && after.count == before.count)
     var documents = before.documents()
     while let document = try documents.next() {
       let other = try #require(try after.get(document.id))
@@ -180,6 +180,6 @@ struct JSONLinesRoundTripTests {
     #expect(try snapshot.get("b")?.attachments["hi.txt"]?.content() == Data("hello".utf8))
     #expect(try snapshot.tombstone("c")?.revision?.generation == 1)
     #expect(try snapshot.localDocument("checkpoint") == ["seq": 5])
-    #expect(snapshot.count == 2)
+    #expect(try snapshot.count == 2)
   }
 }

@@ -35,7 +35,7 @@ struct LocalDocumentTests {
       try transaction.put(Document(id: "a", ["n": 2]))
     }
     let snapshot = try database.snapshot()
-    #expect(snapshot.count == 1 && snapshot.sequence == 1)
+    #expect(try snapshot.count == 1 && snapshot.sequence == 1)
     #expect(try snapshot.get("b") == nil)
     var changes = snapshot.changes()
     #expect(try changes.rest().map(\.id) == ["a"])

@@ -72,7 +72,7 @@ struct ModelContextTests {
     bad.ratio = .infinity
     #expect(code { try context.saveModels([good, bad]) } == .invalidValue)
     #expect(good.isNew && bad.isNew && context.unsavedModels.count == 2)
-    #expect(try database.read { $0.count } == 0)
+    #expect(try database.read { try $0.count } == 0)
     // One whose ID is taken, after one that was changed.
     try good.save()
     good.text = "x"

@@ -33,7 +33,7 @@ struct ModelScopeTests {
     }
     #expect(try database.read { try $0.get("t")?["text"] } == "y")
     #expect(try database.read { try $0.get("l")?["first"] } == "t")
-    #expect(try database.read { $0.count } == 3)
+    #expect(try database.read { try $0.count } == 3)
     #expect(try before.get("t")?["text"] == "x")
   }
 
@@ -58,7 +58,7 @@ struct ModelScopeTests {
       _ = Todo(in: transaction.models, id: "new")
     }
     #expect(try database.read { try $0.get("t")?["text"] } == "x")
-    #expect(try database.read { $0.count } == 1)
+    #expect(try database.read { try $0.count } == 1)
   }
 
   @Test func `models find what the transaction has made, in the order of IDs and by indexes`()

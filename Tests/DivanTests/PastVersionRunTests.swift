@@ -209,7 +209,7 @@ extension HistoryRun {
       let snapshot = try read()
       guard let version else {
         #expect(snapshot.sequence == 0, comment)
-        #expect(snapshot.count == 0, comment)
+        #expect(try snapshot.count == 0, comment)
         return
       }
       try version.check(snapshot, among: ids, except: plain.tainted(in: version), comment)

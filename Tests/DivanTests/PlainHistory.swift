@@ -74,7 +74,7 @@ struct PlainVersion: Equatable {
         try documents.rest().filter { !tainted.contains($0.id) }.map(\.json) == wanted.map(\.json),
         comment)
     }
-    if tainted.isEmpty { #expect(snapshot.count == live.count, comment) }
+    if tainted.isEmpty { #expect(try snapshot.count == live.count, comment) }
     let several = try snapshot.get(ids)
     for (index, id) in ids.enumerated() where !tainted.contains(id) {
       let line = lines.first { $0.id == id }

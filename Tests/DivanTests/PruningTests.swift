@@ -22,6 +22,7 @@ struct PruningTests {
     configuration.maintenance = .manual
     configuration.history = history
     configuration.reads = .buffered
+    configuration.damage = .readWhatIsThere
     configuration.now = { [clock] in clock.now }
     return try Database(at: "/s.divan", configuration: configuration)
   }

@@ -61,7 +61,7 @@ struct RevisionStoreTests {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a")?["n"] == "c")
       #expect(try snapshot.conflicts(of: "a").map { $0["n"] } == ["c", "b"])
-      #expect(snapshot.count == 1)
+      #expect(try snapshot.count == 1)
       #expect(try changes(snapshot).map(\.sequence) == [3])
       #expect(try changes(snapshot).map(\.document["n"]) == ["c"])
       #expect(try snapshot.revision(revision(2, "b"), of: "a")?["n"] == "b")
@@ -84,7 +84,7 @@ struct RevisionStoreTests {
     do {
       let snapshot = try database.snapshot()
       #expect(try snapshot.get("a") == nil)
-      #expect(snapshot.count == 0)
+      #expect(try snapshot.count == 0)
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [true, true])
     }
@@ -187,7 +187,7 @@ struct RevisionStoreTests {
     #expect(try database.write { try !$0.purge("a") })
     do {
       let snapshot = try database.snapshot()
-      #expect(snapshot.count == 0)
+      #expect(try snapshot.count == 0)
       let revision = try snapshot.revision(of: "a")
       let changes = try changes(snapshot)
       #expect(revision == nil)

@@ -36,12 +36,12 @@ extension PlantedBug {
       in: Place.replay,
       find: """
         var record = original
-        if isFromNothing {
+        if looksUp {
         """,
       plant: """
         var record = original
         if PLANTED { record.details?.expiry = nil }
-        if isFromNothing {
+        if looksUp {
         """, killedBy: .rules("an expiry and local documents")),
     PlantedBug(
       "local-dropped", rule: "5", "a merge drops local documents",

@@ -86,7 +86,7 @@ extension PlainStore {
     with snapshot: Snapshot, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
     let ids = liveIDs
-    #expect(snapshot.count == ids.count, sourceLocation: sourceLocation)
+    #expect(try snapshot.count == ids.count, sourceLocation: sourceLocation)
     var ascending = snapshot.ids()
     #expect(try ascending.rest() == ids, sourceLocation: sourceLocation)
     var descending = snapshot.ids(descending: true)

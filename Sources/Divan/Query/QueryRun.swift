@@ -130,7 +130,7 @@ extension QueryRun {
     var all = 0
     left = wanted ?? .max
     if filter == nil, case .everything = plan.access, view.past == nil {
-      all = Int(clamping: view.state.documentCount)
+      all = try view.documentCount()
     } else if filter == nil, query.limit == nil, case .index(let access) = plan.access,
       access.hasEachOnce
     {

@@ -18,8 +18,15 @@ extension Database {
   ///   - progress: told the share that was done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`, `damaged`, `diskFull`,
-  ///   `inputOutput`, `cancelled` or `closed`.
+  ///   `inputOutput`, `cancelled` or `closed`. A store that was found damaged when it was opened is not
+  ///   copied, whatever ``Configuration/damage`` says: the copy would look sound. Use `logdump salvage`.
   public func backup(to path: String, progress: ((Double) -> Bool)? = nil) throws {
+    if let damage = store.report.damage.first {
+      throw DatabaseError(
+        .damaged, "the store is damaged, and a backup of it would look sound: \(damage.message)",
+        hint: "Rescue what is sound with `logdump salvage`, which says what it leaves out",
+        path: damage.path, offset: damage.offset, underlying: damage)
+    }
     try copy(to: path, as: "the backup", progress)
   }
 

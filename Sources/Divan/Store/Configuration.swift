@@ -22,6 +22,31 @@ public enum ReadMode: Sendable, Equatable {
   case buffered
 }
 
+/// What is done about damage that opening a store finds.
+///
+/// Damage in what opening reads of the log leaves unknown what the damaged part said: it may have held
+/// documents that are nowhere else, and newer revisions and deletions of others. A document is known
+/// exactly if its newest record stands behind all damage, in a transaction that is whole.
+///
+/// Damage elsewhere concerns only the document that it is in. Reading that one throws
+/// ``DatabaseError/Code/damaged`` whatever is chosen here.
+public enum DamagePolicy: Sendable, Equatable {
+  /// Nothing that is uncertain is passed off as certain.
+  ///
+  /// Opening for writing throws ``DatabaseError/Code/damaged``. Opening with
+  /// ``Configuration/isReadOnly`` succeeds: documents that are known exactly are read, and what cannot
+  /// be known throws ``DatabaseError/Code/damaged``. That is every other document, whether it is found or
+  /// not, and all that speaks of several: counts, ranges, queries, views, changes, past versions.
+  case refuse
+  /// Everything is read that is there, as if nothing else had been.
+  ///
+  /// The store opens for reading only, even if writing was asked for. Every record is read whose
+  /// checksum holds, also those of a transaction of which another part is lost. Documents may be
+  /// missing, be older than they were, or have been deleted since; ``OpeningReport/damage`` says
+  /// where, and nothing else does.
+  case readWhatIsThere
+}
+
 /// How a database is opened and how it behaves.
 public struct Configuration: Sendable {
   /// How far a commit has got when `write` returns, unless the call says otherwise.
@@ -40,6 +65,9 @@ public struct Configuration: Sendable {
   /// Otherwise they get what the process's mask (`umask`) leaves of `0666` and `0777`, as for a store that a group
   /// shares. What is there already keeps its mode.
   public var isPrivate = true
+  /// What is done about damage that opening finds; nothing is passed off as certain, unless this says
+  /// otherwise.
+  public var damage = DamagePolicy.refuse
   /// The greatest size of one transaction in the log, in bytes; at most 1 GiB.
   public var transactionSizeLimit = 256 << 20
   /// How many revisions of a document's history are known by their IDs, the newest included: 1 to

@@ -162,8 +162,11 @@ public struct ChangeCursor {
 
 extension StoreView {
   /// The next entry of a scan.
+  ///
+  /// Throws if something between two entries may be missing, as after damage to the log.
   func step(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     guard !store.isClosed else { throw Store.closedError }
+    try requireWhole()
     while true {
       do throws(PageError) {
         return try scan.next()

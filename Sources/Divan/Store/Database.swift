@@ -29,8 +29,8 @@ public final class Database: Sendable {
   ///   - configuration: how it behaves.
   /// - Throws: ``DatabaseError`` with the codes `storeInUse`, `accessDenied`, `notAStore`,
   ///   `newerFormat`, `notFound`, `diskFull`, `readOnly`, `inputOutput`, `cancelled`, and `damaged`
-  ///   if nothing at all can be read. A store with damage in what was last written opens for reading
-  ///   only, and ``openingReport`` says so.
+  ///   if nothing at all can be read, or if something is damaged and the store was to be opened for
+  ///   writing: ``Configuration/damage``.
   public init(at path: String, configuration: Configuration = Configuration()) throws {
     let fileSystem = configuration.usedFileSystem
     let absolute = try absolutePath(path, on: fileSystem)

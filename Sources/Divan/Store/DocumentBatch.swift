@@ -61,6 +61,13 @@ extension DocumentBatch {
 }
 
 extension StoreView {
+  /// Throws unless it is known that a document is there.
+  private func requireKnown(
+    _ place: DocumentPlace, _ id: SharedBytes
+  ) throws(DatabaseError) {
+    try requireKnown(place == .unknown ? nil : place.locator, id.text)
+  }
+
   /// Where a document is; ``DocumentPlace/unknown`` if it is not in the index.
   fileprivate func place(of id: SharedBytes) throws(DatabaseError) -> DocumentPlace {
     guard past == nil else { return try entry(id)?.place ?? .unknown }
@@ -78,6 +85,7 @@ extension StoreView {
       }
     }
     if let problem { throw noEntry(problem) }
+    try requireKnown(place, id)
     return place
   }
 
@@ -99,6 +107,7 @@ extension StoreView {
       }
     }
     if let problem { throw noEntry(problem) }
+    if gap != nil { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
     guard past != nil else { return places }
     for (index, id) in ids.enumerated() { places[index] = try entry(id)?.place ?? .unknown }
     return places

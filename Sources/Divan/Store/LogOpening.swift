@@ -22,6 +22,10 @@ struct LogOpening {
   private var recovery: LogRecovery
   private var isClosed = false
   private var damage: [Damage]
+  /// Whether something shows that more was durable than the log has.
+  private var lacksEnd = false
+  /// Bytes of log behind the checkpoint.
+  private var replayedSize = 0
   private var writer: LogWriter?
   private var refusal: DatabaseError?
 
@@ -83,12 +87,15 @@ extension LogOpening {
       if recovery.damage != nil {
         // What stands behind damage is read as far as it can be.
         tail.end = try LogRecovery.readableEnd(of: last, size: size, from: positionInLast)
+        lacksEnd = try LogRecovery.isMoreProven(
+          than: tail.end, in: last, size: size, floors: floors)
       }
     } else if let floor = floors.first(where: { $0.commit > last.end.commit }) {
       recovery.damage = Damage(
         path: directory.path, offset: 0,
         reason: "\(floor.witness) shows that the log was durable through commit \(floor.commit), "
           + "but it ends with commit \(last.end.commit)")
+      lacksEnd = true
     }
     chain.segments[chain.segments.count - 1] = tail
     if let found = recovery.damage { damage.append(found) }
@@ -247,19 +254,14 @@ extension LogOpening {
 
   private mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
     let highestCheckpoint = checkpoint?.checkpoint.number ?? 0
-    var replay = Replay(
-      onto: checkpoint?.state ?? StoreState(nodeSize: configuration.nodeSize),
-      isFromNothing: checkpoint == nil)
-    var replayedSize = try run(&replay)
-    if let problem = replay.indexProblem {
-      if case .unreadable(_, let error) = problem { throw .system(error) }
-      report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
-      checkpoint = nil
-      replay = Replay(onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true)
-      replayedSize = try run(&replay)
-      // No page is below; but indexes ask documents, which the system may not read.
-      if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
+    var replay = try replayed(isSalvaging: false)
+    let isDamaged = !damage.isEmpty || !replay.damage.isEmpty
+    // What is refused need not be read.
+    if isDamaged, lock == nil || configuration.damage == .readWhatIsThere {
+      replay = try replayed(isSalvaging: true)
+      report.salvagedRecords = replay.salvagedCount
     }
+    let gap = isDamaged ? gap(&replay) : nil
     damage += replay.damage.filter { found in
       !damage.contains { $0.path == found.path && $0.offset == found.offset }
     }
@@ -288,8 +290,44 @@ extension LogOpening {
     writer?.resume(time: state.time)
     return OpenedStore(
       directory: directory, storeID: last.header.preamble.storeID, report: report, lock: lock,
-      writer: writer, refusal: refusal, state: state, checkpoint: checkpoint?.checkpoint,
+      writer: writer, refusal: refusal, gap: gap, state: state,
+      checkpoint: checkpoint?.checkpoint,
       highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
+  }
+
+  /// Replays the log onto the checkpoint; if a page of that proves bad, from nothing.
+  private mutating func replayed(isSalvaging: Bool) throws(LogError) -> Replay {
+    if let checkpoint {
+      var replay = Replay(
+        onto: checkpoint.state, isFromNothing: false, isSalvaging: isSalvaging)
+      replayedSize = try run(&replay)
+      guard let problem = replay.indexProblem else { return replay }
+      if case .unreadable(_, let error) = problem { throw .system(error) }
+      report.notes.append("A page of the checkpoint is damaged, and it was not used: \(problem)")
+      self.checkpoint = nil
+    }
+    var replay = Replay(
+      onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true,
+      isSalvaging: isSalvaging)
+    replayedSize = try run(&replay)
+    // No page is below; but indexes ask documents, which the system may not read.
+    if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
+    return replay
+  }
+
+  /// What the damage leaves unknown; nil if it is in nothing that was replayed.
+  private func gap(_ replay: inout Replay) -> LogGap? {
+    var highest: UInt64 = 0
+    for case .segment(let numbers) in files { highest = max(highest, numbers.upperBound) }
+    // A segment after the last one, whose header cannot be read, may hold anything.
+    if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }
+    // Damage to segments that the checkpoint covers concerns the documents in them, which the index knows.
+    let covered = Set(chain.segments[..<firstReplayed].map(\.file.path))
+    if !replay.hasGap, chain.damage.contains(where: { !covered.contains($0.path) }) {
+      replay.noteGap()
+    }
+    guard replay.hasGap, let first = damage.first ?? replay.damage.first else { return nil }
+    return LogGap(end: replay.gapEnd, damage: DatabaseError(first))
   }
 
   /// Deletes files that stand for nothing, so that no later opening takes them for something.
@@ -303,28 +341,36 @@ extension LogOpening {
     try directory.flush()
   }
 
+  /// The index of the first segment of which the checkpoint does not cover everything.
+  private var firstReplayed: Int {
+    guard let position = checkpoint?.checkpoint.position,
+      let first = chain.segments.firstIndex(where: {
+        $0.header.numbers.contains(position.segmentNumber)
+      })
+    else { return 0 }
+    // The checkpoint covers a merged segment as a whole.
+    let isCovered =
+      chain.segments[first].header.merge != nil && chain.segments[first].fileID == position.fileID
+    return isCovered ? first + 1 : first
+  }
+
   /// Replays what the checkpoint does not cover; returns how many bytes that were.
   private func run(_ replay: inout Replay) throws(LogError) -> Int {
     let position = checkpoint?.checkpoint.position
-    var first =
-      position.flatMap { position in
-        chain.segments.firstIndex { $0.header.numbers.contains(position.segmentNumber) }
-      } ?? 0
-    if let position, chain.segments[first].header.merge != nil,
-      chain.segments[first].fileID == position.fileID
-    {
-      // The checkpoint covers a merged segment as a whole.
-      first += 1
-    }
+    let first = firstReplayed
     for segment in chain.segments[..<first] { replay.state.segments.update(segment) }
     let total = max(1, chain.segments[first...].reduce(0) { $0 + Int(clamping: $1.end.offset) })
     var done = 0
     var replayed = 0
+    var expected = first == 0 ? 1 : chain.segments[first - 1].header.numbers.upperBound + 1
     for segment in chain.segments[first...] {
+      if segment.header.numbers.lowerBound != expected { replay.noteGap() }
+      expected = segment.header.numbers.upperBound + 1
       let start = position?.fileID == segment.fileID ? position?.end : nil
       let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size
       replayed += max(0, Int(clamping: segment.end.offset) - begin)
-      let goesOn = try replay.run(segment, from: start) { offset in
+      let limit = lacksEnd && segment.fileID == last.fileID ? try last.file.size() : nil
+      let goesOn = try replay.run(segment, from: start, limit: limit) { offset in
         configuration.openingProgress?(Double(done + offset) / Double(total)) ?? true
       }
       done += Int(clamping: segment.end.offset)

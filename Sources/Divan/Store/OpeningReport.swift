@@ -22,8 +22,13 @@ public struct OpeningReport: Sendable {
   public internal(set) var discardedBytes = 0
   /// What is damaged in what had to be read.
   ///
-  /// If anything is, the store is open for reading only.
+  /// If anything is, the store is open for reading only, and ``Configuration/damage`` says what can be
+  /// read of it.
   public internal(set) var damage: [DatabaseError] = []
+  /// How many records were found whole in transactions that are damaged.
+  ///
+  /// They are read only with ``DamagePolicy/readWhatIsThere``.
+  public internal(set) var salvagedRecords = 0
   /// Whatever else is worth knowing, in sentences.
   public internal(set) var notes: [String] = []
   /// How long opening took.
@@ -47,6 +52,9 @@ extension OpeningReport: CustomStringConvertible {
       text += " \(discardedBytes) bytes of an unfinished transaction were left out."
     }
     for error in damage { text += " Damage: \(error)." }
+    if salvagedRecords > 0 {
+      text += " \(salvagedRecords) records of damaged transactions are whole."
+    }
     for note in notes { text += " \(note)." }
     return printable(text)
   }

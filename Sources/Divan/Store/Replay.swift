@@ -9,6 +9,14 @@ struct Replay: ~Copyable {
   var state: StoreState
   /// Whether there is no checkpoint below.
   let isFromNothing: Bool
+  /// Whether the whole records of what is damaged are brought in, too.
+  let isSalvaging: Bool
+  /// Whether the log is damaged, so that what a document's last record is may not be known.
+  private(set) var hasGap = false
+  /// Where the log is whole again, behind all damage; nil if it is not.
+  private(set) var gapEnd: LogGap.Place?
+  /// How many records of damaged transactions were brought in.
+  private(set) var salvagedCount = 0
   private(set) var damage: [Damage] = []
   /// Why the index below cannot be used, if a page of it proved bad.
   private(set) var indexProblem: PageError?
@@ -19,9 +27,10 @@ struct Replay: ~Copyable {
   private let base: StoreState?
   private var scratch = ByteWriter(capacity: 128)
 
-  init(onto state: StoreState, isFromNothing: Bool) {
+  init(onto state: StoreState, isFromNothing: Bool, isSalvaging: Bool = false) {
     self.state = state
     self.isFromNothing = isFromNothing
+    self.isSalvaging = isSalvaging
     base = isFromNothing ? nil : state
   }
 }
@@ -31,16 +40,17 @@ extension Replay {
   ///
   /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress`, if any, is called now and then with
   /// the offset that was reached; when it returns false, or when ``indexProblem`` turns up, this stops
-  /// and returns false too.
+  /// and returns false too. What stands between the segment's end and `limit` is salvaged.
   mutating func run(
     _ segment: Segment, from start: LogEnd?, through lastCommit: UInt64 = .max,
-    progress: ((Int) -> Bool)? = nil
+    limit: Int? = nil, progress: ((Int) -> Bool)? = nil
   ) throws(LogError) -> Bool {
     state.segments.update(segment)
     if let merge = segment.header.merge {
       state.historyFloor = max(state.historyFloor, merge.releasedThrough)
     }
-    var scan = RecordScan(segment, from: start)
+    var scan = RecordScan(
+      segment, from: start, salvages: isSalvaging, limit: isSalvaging ? limit : nil)
     var countdown = 4096
     while true {
       switch try scan.next() {
@@ -56,10 +66,11 @@ extension Replay {
         state.commit = end.commit
         state.time = trailer.time
         state.lastSequence = max(state.lastSequence, trailer.lastSequence)
-        if !isFromNothing { state.documentCount = trailer.documentCount }
+        if !looksUp { state.documentCount = trailer.documentCount }
         commitCount += 1
       case .damage(let found):
         damage.append(found)
+        noteGap()
       case .end:
         state.commit = max(state.commit, segment.end.commit)
         state.lastSequence = max(state.lastSequence, segment.header.lastSequence)
@@ -68,11 +79,29 @@ extension Replay {
     }
   }
 
+  /// Notes that something of the log is missing here: what follows is whole until that is noted again.
+  mutating func noteGap() {
+    hasGap = true
+    gapEnd = nil
+  }
+
+  /// Whether the index is asked what a record takes the place of.
+  ///
+  /// What the record says of that, and what commits say of the number of documents, is so only if
+  /// everything before them was brought in.
+  private var looksUp: Bool { isFromNothing || isSalvaging }
+
   /// Brings in a record; returns false if the index below cannot be read.
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
+    if hasGap, gapEnd == nil, item.isOfWhole {
+      gapEnd = LogGap.Place(
+        segment: segment.header.numbers.lowerBound, offset: item.locator.offset)
+    }
+    if !item.isOfWhole { salvagedCount += 1 }
     do throws(ByteError) {
       try decode(item)
     } catch {
+      noteGap()
       damage.append(
         Damage(
           path: segment.file.path, offset: Int(clamping: item.locator.offset),
@@ -86,7 +115,7 @@ extension Replay {
     switch item.record.kind {
     case .document:
       let record = try DocumentRecord.decode(payload)
-      let old = isFromNothing ? present(record.idBytes) : nil
+      let old = looksUp ? present(record.idBytes) : nil
       if let old, old.sequence > record.sequence {
         throw ByteError(offset: 0, reason: "a document whose sequence numbers go back")
       }
@@ -100,15 +129,15 @@ extension Replay {
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
     case .local:
       var record = try LocalRecord.decode(payload)
-      if isFromNothing { record.superseded = present(CatalogKey.local(record.idBytes)) }
+      if looksUp { record.superseded = present(CatalogKey.local(record.idBytes)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .named:
       var record = try NamedRecord.decode(payload)
-      if isFromNothing { record.superseded = present(CatalogKey.named(record.name)) }
+      if looksUp { record.superseded = present(CatalogKey.named(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .index:
       var record = try IndexRecord.decode(payload)
-      if isFromNothing { record.superseded = present(CatalogKey.index(record.name)) }
+      if looksUp { record.superseded = present(CatalogKey.index(record.name)) }
       state.put(record, at: item.locator, scratch: &scratch)
     case .attachment:
       let digest = try AttachmentRecord.decode(payload).digest
@@ -151,7 +180,7 @@ extension Replay {
     _ original: DocumentRecord, over old: DocumentEntry?, _ item: RecordScan.Entry
   ) throws(PageError) {
     var record = original
-    if isFromNothing {
+    if looksUp {
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
       if let old, old.traits.contains(.mayHoldOlder), record.details?.mayHoldOlder != true {
         // A record that said that nothing is held besides may have been dropped by a merge.
@@ -187,7 +216,7 @@ extension Replay {
     _ original: PurgeRecord, _ locator: RecordLocator
   ) throws(PageError) {
     var record = original
-    if isFromNothing, record.sequence == nil {
+    if looksUp, record.sequence == nil {
       let old = present(record.idBytes)
       record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
@@ -199,15 +228,20 @@ extension Replay {
 
   /// What the index holds for a document.
   ///
-  /// Everything is in memory here, so nothing can fail.
-  private func present(_ id: SharedBytes) -> DocumentEntry? {
-    guard let value = id.withSpan({ (key) in try? state.documents.find(key) }) else { return nil }
-    return try? DocumentEntry.decode(value)
+  /// Without a checkpoint below, everything is in memory, and nothing can fail.
+  private mutating func present(_ id: SharedBytes) -> DocumentEntry? {
+    var value: SharedBytes?
+    apply { (replay) throws(PageError) in
+      value = try id.withSpan { (key) throws(PageError) in try replay.state.documents.find(key) }
+    }
+    return value.flatMap { try? DocumentEntry.decode($0) }
   }
 
   /// Where the catalog leads to.
-  private func present(_ key: [UInt8]) -> RecordLocator? {
-    (try? state.catalog.find(key.span)).flatMap { RecordLocator(indexed: $0) }
+  private mutating func present(_ key: [UInt8]) -> RecordLocator? {
+    var value: SharedBytes?
+    apply { (replay) throws(PageError) in value = try replay.state.catalog.find(key.span) }
+    return value.flatMap { RecordLocator(indexed: $0) }
   }
 
   /// When a document was to expire, as its newest record says.

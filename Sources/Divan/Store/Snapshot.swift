@@ -31,9 +31,13 @@ extension Snapshot {
   /// How many documents there are that are not deleted.
   ///
   /// Costs nothing; of a past version as much as ``ids(_:descending:)``.
+  /// - Throws: ``DatabaseError`` with the code `damaged` if some may be missing.
   public var count: Int {
-    guard let past = view.past else { return Int(clamping: view.state.documentCount) }
-    return (try? view.countDocuments()) ?? Int(clamping: past.documentCount)
+    get throws {
+      guard let past = view.past else { return try view.documentCount() }
+      try view.requireWhole()
+      return (try? view.countDocuments()) ?? Int(clamping: past.documentCount)
+    }
   }
 
   /// The document of this ID; nil if there is none or it is deleted.

@@ -13,6 +13,8 @@ final class Store: @unchecked Sendable {
   let attachments: AttachmentFiles
   let storeID: StoreID
   let report: OpeningReport
+  /// What damage leaves unknown, so that it must not be claimed; nil if nothing, or if what is there is wanted.
+  let gap: LogGap?
   /// Whether the index was made from the log alone, since no checkpoint could be used.
   let isRebuilt: Bool
   let turn = WriteTurn()
@@ -56,6 +58,7 @@ final class Store: @unchecked Sendable {
     attachments = AttachmentFiles(opened.directory, files)
     storeID = opened.storeID
     report = opened.report
+    gap = configuration.damage == .readWhatIsThere ? nil : opened.gap
     isRebuilt = opened.checkpoint == nil
     lock = opened.lock
     writer = opened.writer

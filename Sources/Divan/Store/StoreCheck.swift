@@ -28,7 +28,7 @@ extension Database {
   /// - Returns: what was found; damage is in there, and is not thrown.
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
-    var check = StoreCheck(try store.view(), progress)
+    var check = StoreCheck(try store.view().ignoringGap, progress)
     // What lies behind the damage that ended the log is not read again.
     check.report.problems = store.report.damage
     try check.checkLog()

@@ -9,6 +9,8 @@ struct OpenedStore {
   /// Nil if the store cannot be written to; ``refusal`` says why.
   var writer: LogWriter?
   var refusal: DatabaseError?
+  /// What damage leaves unknown; nil if nothing.
+  var gap: LogGap?
   var state: StoreState
   var checkpoint: Checkpoint?
   /// The highest number that a checkpoint has, whether it is used or not.
@@ -82,7 +84,9 @@ extension StoreOpening {
       } catch {
         throw DatabaseError(error)
       }
-      return try translating { () throws(LogError) in try read(lock: lock) }
+      let opened = try translating { () throws(LogError) in try read(lock: lock) }
+      if configuration.damage == .refuse { try refuseDamage(opened.report) }
+      return opened
     } catch {
       lock.release()
       throw error
@@ -182,6 +186,16 @@ extension StoreOpening {
         try fileSystem.flushDirectory(parentDirectory(of: path))
       }
     }
+  }
+
+  private func refuseDamage(_ report: OpeningReport) throws(DatabaseError) {
+    guard let first = report.damage.first else { return }
+    throw DatabaseError(
+      .damaged, "the store is damaged, and was not opened: \(first.message)",
+      hint:
+        "Rescue what is sound with `logdump salvage`, or restore a backup; open it with `isReadOnly`, or with "
+        + "`Configuration.damage` as `.readWhatIsThere`, to read what is left",
+      path: first.path ?? path, offset: first.offset, underlying: first)
   }
 
   // MARK: For reading

@@ -13,15 +13,18 @@ struct StoreView: Sendable {
   let past: Moment?
   /// What would close the store if nobody held it; nil where the store itself reads.
   private let database: Database?
+  /// Whether what is there is read as if nothing of a damaged log could be missing.
+  let ignoresGap: Bool
 
   init(
     _ version: StoreVersion, store: Store, unwritten: WriteTransaction? = nil, past: Moment? = nil,
-    database: Database? = nil
+    database: Database? = nil, ignoresGap: Bool = false
   ) {
     self.database = database
     self.version = version
     self.store = store
     self.past = past
+    self.ignoresGap = ignoresGap
     unsafe self.unwritten = unwritten
   }
 }
@@ -47,12 +50,19 @@ extension StoreView {
 
   /// The same version as it was at an earlier moment.
   func at(_ moment: Moment) -> StoreView {
-    StoreView(version, store: store, past: moment, database: database)
+    StoreView(version, store: store, past: moment, database: database, ignoresGap: ignoresGap)
   }
 
   /// The same view, which keeps a database open for as long as it lives.
   func keepingOpen(_ database: Database) -> StoreView {
-    unsafe StoreView(version, store: store, unwritten: unwritten, past: past, database: database)
+    unsafe StoreView(
+      version, store: store, unwritten: unwritten, past: past, database: database,
+      ignoresGap: ignoresGap)
+  }
+
+  /// The same version, of which all is read that is there.
+  var ignoringGap: StoreView {
+    StoreView(version, store: store, past: past, database: database, ignoresGap: true)
   }
 
   /// What the index knows of a document.
@@ -66,6 +76,7 @@ extension StoreView {
       }
     }
     if let problem { throw noEntry(problem) }
+    try requireKnown(newest?.locator, id)
     guard past != nil, let newest else { return newest }
     return try entry(before: newest, SharedBytes(utf8: id))
   }
@@ -84,6 +95,7 @@ extension StoreView {
       try id.withSpan { (key) throws(PageError) in try version.state.entry(key, &problem) }
     }
     if let problem { throw noEntry(problem) }
+    try requireKnown(newest?.locator, id.text)
     return newest
   }
 
@@ -118,6 +130,7 @@ extension StoreView {
     of id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
     guard entry.traits.contains(.mayHoldOlder) else { return [] }
+    try requireWhole()
     let sequences = try repairing { (version) throws(PageError) in
       try version.state.olderSequences(of: SharedBytes(utf8: id))
     }
@@ -136,8 +149,14 @@ extension StoreView {
     let value = try repairing { (version) throws(PageError) in
       try version.state[keyPath: tree].find(key.span)
     }
-    guard let value else { return nil }
-    return try decodeLocator(value)
+    let found = try value.map { (value) throws(DatabaseError) in try decodeLocator(value) }
+    if gap != nil {
+      // What is named by its content or its sequence number has no other record that counts more.
+      let isNamedByContent =
+        tree != \.catalog || key.first == CatalogKey.Kind.attachment.rawValue
+      if found == nil || !isNamedByContent { try requireKnown(found) }
+    }
+    return found
   }
 
   func decodeEntry(_ item: IndexEntry) throws(DatabaseError) -> DocumentEntry {

@@ -38,6 +38,7 @@ extension Snapshot {
     of view: MapReduceView, isCancelled: () -> Bool
   ) throws -> ViewContents {
     guard !self.view.store.isClosed else { throw Store.closedError }
+    try self.view.requireWhole()
     return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 

@@ -97,6 +97,17 @@ extension LogRecovery {
     }
   }
 
+  /// Whether something shows that more was durable than can be read up to `end`, which is where the last
+  /// whole transaction ends: then it is not known what came after it.
+  package static func isMoreProven(
+    than end: LogEnd, in segment: Segment, size: Int, floors: [Floor]
+  ) throws(LogError) -> Bool {
+    var recovery = LogRecovery(
+      end: end, proven: end, lastTrailer: nil, sequenceBound: 0, discarded: nil, damage: nil)
+    if end.offset < UInt64(size) { recovery.discarded = Int(end.offset)..<size }
+    return try recovery.findDamage(segment, size: size, floors: floors) != nil
+  }
+
   private static func read(
     _ segment: Segment, size: Int, from start: LogEnd?
   ) throws(LogError) -> LogRecovery {

@@ -6,6 +6,8 @@ package struct RecordScan {
     package let commit: UInt64
     /// Milliseconds since 1970, as the commit says.
     package let time: UInt64
+    /// Whether the transaction or the frame that the record stands in is whole.
+    package let isOfWhole: Bool
   }
 
   package enum Item {
@@ -25,6 +27,11 @@ package struct RecordScan {
   private var transaction: LoggedTransaction?
   private var mark: (commit: UInt64, time: UInt64) = (0, 0)
   private var hasDamage = false
+  /// Where reading ends, in bytes from the beginning of the file.
+  private let limit: Int
+  /// Whether the whole records of what is damaged are read, too.
+  private let salvages: Bool
+  private var salvage: RecordSalvage?
 
   private enum Source {
     case transactions(TransactionReader)
@@ -34,10 +41,15 @@ package struct RecordScan {
 
   /// Begins at the end of some transaction, or at the first frame if `start` is nil.
   ///
-  /// A merged segment is always read from its first frame.
-  package init(_ segment: Segment, from start: LogEnd? = nil) {
+  /// A merged segment is always read from its first frame. If damage is salvaged, its whole records are
+  /// read, as ``Entry/isOfWhole`` says of each, and so are those between the segment's end and `limit`.
+  package init(
+    _ segment: Segment, from start: LogEnd? = nil, salvages: Bool = false, limit: Int? = nil
+  ) {
     self.segment = segment
-    let limit = Int(clamping: segment.end.offset)
+    self.salvages = salvages
+    let limit = limit ?? Int(clamping: segment.end.offset)
+    self.limit = limit
     source =
       segment.header.merge == nil
       ? .transactions(TransactionReader(segment, from: start, limit: limit))
@@ -49,6 +61,7 @@ package struct RecordScan {
 extension RecordScan {
   package mutating func next() throws(LogError) -> Item {
     while true {
+      if let found = try nextSalvaged() { return found }
       do throws(ByteError) {
         while let (record, offset, size) = try records.next() {
           if record.kind == .commitMark, transaction == nil {
@@ -62,7 +75,7 @@ extension RecordScan {
               locator: RecordLocator(
                 fileID: segment.fileID, offset: UInt64(offset), size: UInt32(size)),
               commit: transaction?.commit ?? mark.commit,
-              time: transaction?.trailer.time ?? mark.time))
+              time: transaction?.trailer.time ?? mark.time, isOfWhole: true))
         }
       } catch {
         let offset = records.offset
@@ -81,6 +94,29 @@ extension RecordScan {
     }
   }
 
+  /// The next whole record of what is damaged; nil if there is none.
+  private mutating func nextSalvaged() throws(LogError) -> Item? {
+    while let item = try salvage?.next() {
+      if item.record.kind == .commitMark {
+        var reader = ByteReader(item.record.payload)
+        if let commit = try? reader.readVarint(), let time = try? reader.readVarint() {
+          mark = (commit, time)
+        }
+        continue
+      }
+      let isMerged = segment.header.merge != nil
+      return .record(
+        Entry(
+          record: item.record,
+          locator: RecordLocator(
+            fileID: segment.fileID, offset: UInt64(item.offset), size: UInt32(item.size)),
+          commit: isMerged ? mark.commit : item.commit, time: isMerged ? mark.time : 0,
+          isOfWhole: false))
+    }
+    salvage = nil
+    return nil
+  }
+
   /// Takes up the next payload; returns what there is to say instead, if there is.
   private mutating func advance() throws(LogError) -> Item? {
     switch source {
@@ -95,7 +131,13 @@ extension RecordScan {
         return nil
       case .broken(let offset, let reason):
         hasDamage = true
-        if try !reader.resume() { source = .nothing }
+        let start = Int(clamping: reader.end.offset)
+        let goesOn = try reader.resume()
+        if !goesOn { source = .nothing }
+        if salvages {
+          let end = goesOn ? Int(clamping: reader.end.offset) : limit
+          salvage = RecordSalvage(segment, start..<max(start, end))
+        }
         return .damage(Damage(path: segment.file.path, offset: offset, reason: reason))
       case .end:
         source = .nothing
@@ -118,7 +160,10 @@ extension RecordScan {
               path: segment.file.path, offset: offset, reason: "a frame of a kind not found here"))
         }
         return nil
-      case .badPayload(_, let offset):
+      case .badPayload(let header, let offset):
+        if salvages {
+          salvage = RecordSalvage(segment, offset..<offset + header.frameSize)
+        }
         return .damage(
           Damage(
             path: segment.file.path, offset: offset,

@@ -35,6 +35,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
     var configuration = Configuration()
     configuration.fileSystem = files
     configuration.isReadOnly = true
+    configuration.damage = .readWhatIsThere
     configuration.reads = reads
     configuration.maintenance = .manual
     let database: Database
@@ -140,6 +141,7 @@ struct StoreWriting {
   private func open() throws -> Database {
     var configuration = Configuration()
     configuration.fileSystem = disk
+    configuration.damage = .readWhatIsThere
     configuration.maintenance = .manual
     configuration.durability = .none
     configuration.reserveSize = 0

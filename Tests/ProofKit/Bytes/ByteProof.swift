@@ -81,6 +81,8 @@ package struct ByteProof: Proof {
       run.require("bytes of those damaged one by one", atLeast: 256 << 10)
       run.require("bytes of those flipped bit by bit", atLeast: 64 << 10)
     }
+    run.require("answers that were right", atLeast: run.budget == .test ? 500 : 100_000)
+    run.require("answers that were refused", atLeast: run.budget == .test ? 500 : 100_000)
     run.require("opened for writing, too", atLeast: run.budget == .test ? 10 : 10_000)
   }
 }

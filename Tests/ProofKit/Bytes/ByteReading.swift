@@ -32,6 +32,7 @@ extension ByteSubject {
     var configuration = Configuration()
     configuration.fileSystem = files
     configuration.isReadOnly = true
+    configuration.damage = .readWhatIsThere
     configuration.reads = isMapped ? .mapped : .buffered
     configuration.maintenance = .manual
     return try judge { try Database(at: ByteFiles.directory, configuration: configuration) }
@@ -66,7 +67,7 @@ extension ByteSubject {
     let all = try read { try changes.next()?.document }
     if damage.isEmpty, live.errorCount == 0, all.errorCount == 0 {
       let found = (live.documents, all.documents)
-      if snapshot.count == live.documents.count {
+      if try snapshot.count == live.documents.count {
         for (index, version) in versions.enumerated().reversed() where version.matches(found) {
           return index == versions.count - 1
             ? .identical

@@ -42,6 +42,7 @@ extension ByteTrial {
       let start = processorTime()
       let outcome = try subject.read(files, isMapped: number % 2 == 0)
       try judge(outcome, damage)
+      if outcome == .reported { try ask(files) }
       // Of the processor's time: a machine that is busy elsewhere says nothing of the store.
       let duration = processorTime() - start
       if duration > .seconds(1) { throw ByteLie("reading takes \(duration)") }
@@ -79,6 +80,19 @@ extension ByteTrial {
       }
       count("\(kind.rawValue), taken for a torn tail of a log that was not closed")
     }
+  }
+
+  /// Asks a damaged store what it knows; each answer is right, or says that it cannot be known.
+  private func ask(_ files: ByteFiles) throws {
+    // Of a log that was not closed, a second fault may look like a torn tail, and so may a cut.
+    let doubtCount =
+      subject.isClosed ? 0 : kind == .flips ? subject.unprovenCommits : subject.versionCount
+    let answers = try subject.ask(
+      files, isMapped: number % 2 == 0,
+      doubtCount: kind == .pairs && subject.isClosed ? subject.versionCount : doubtCount)
+    count("damaged stores that were asked for what is certain")
+    figures["answers that were right", default: 0] += answers.known
+    figures["answers that were refused", default: 0] += answers.unknown
   }
 
   /// Opens a damaged store for writing; what it does then changes nothing of what was found.

@@ -13,7 +13,7 @@ package struct GoldenDump: Sendable {
   /// Reads everything, past what is damaged.
   package init(_ database: Database) throws {
     let snapshot = try database.snapshot()
-    lines.append("~ \(snapshot.count) documents")
+    try attempt { ["~ \(try snapshot.count) documents"] }
     var ids: [String] = []
     // Not the snapshot's own number, which is higher where it is not known how many were in use.
     var last: UInt64 = 1

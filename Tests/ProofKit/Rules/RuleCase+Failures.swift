@@ -243,7 +243,8 @@ extension RuleCase {
         let snapshot = try opened.snapshot()
         try expect(try !snapshot.exists("inner"), "it is seen")
         try expect(try snapshot.exists("doc-1") && snapshot.exists("last"))
-        try expect(snapshot.count == 6, "\(snapshot.count) documents")
+        let count = try snapshot.count
+        try expect(count == 6, "\(count) documents")
         try expect(try snapshot.get("last")?.sequence == before + 2, "its numbers are taken")
         try expect(try opened.check().isSound, "not sound")
       }

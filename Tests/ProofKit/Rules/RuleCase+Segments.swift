@@ -42,8 +42,8 @@ extension RuleCase {
         }
         try expect(failed == 1, "\(failed) writes failed")
         let snapshot = try database.snapshot()
-        try expect(
-          snapshot.count == oracle.versions.last.map { $0.liveIDs.count + 3 }, "\(snapshot.count)")
+        let count = try snapshot.count
+        try expect(count == oracle.versions.last.map { $0.liveIDs.count + 3 }, "\(count)")
         try database.close()
         let reopened = try bench.openQuiet()
         try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")

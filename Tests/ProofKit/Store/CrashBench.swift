@@ -36,6 +36,8 @@ package final class CrashBench: Sendable {
       ($0.history, $0.revisionDepth)
     }
     configuration.now = { [clock] in clock.now }
+    // What is damaged is to be looked at, too; the report says what it is.
+    configuration.damage = .readWhatIsThere
     return configuration
   }
 

@@ -14,8 +14,8 @@ extension StoreModel {
     try compareFeed(snapshot, unknown)
     var live = documents.filter { !$0.value.winner.isDeleted && !unknown.contains($0.key) }
     if unknown.isEmpty {
-      try expect(
-        snapshot.count == live.count, "it counts \(snapshot.count) instead of \(live.count)")
+      let count = try snapshot.count
+      try expect(count == live.count, "it counts \(count) instead of \(live.count)")
     }
     var cursor = snapshot.documents()
     while let document = try cursor.next() {

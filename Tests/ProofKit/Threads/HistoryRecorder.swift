@@ -133,7 +133,7 @@ extension HistoryRecorder {
       while let document = try cursor.next() {
         found[document.id] = document["v"]?.stringValue ?? "no value"
       }
-      view.reads += [.everything(found), .count(snapshot.count)]
+      view.reads += [.everything(found), .count(try snapshot.count)]
     }
 
     func readChanges(since: UInt64) throws {

@@ -3,7 +3,13 @@ import DivanLog
 extension Database {
   /// The indexes that can be used, in the order of the bytes of their names.
   public func indexes() throws -> [DocumentIndex] {
-    try store.view().state.indexes.filter(\.isReady).map(\.index)
+    let view = try store.view()
+    try view.requireWhole()
+    if store.configuration.damage == .refuse, let damage = store.report.damage.first {
+      // It may be the record of an index.
+      throw LogGap(end: nil, damage: damage).error()
+    }
+    return view.state.indexes.filter(\.isReady).map(\.index)
   }
 
   /// Makes an index of the documents, unless it is there.

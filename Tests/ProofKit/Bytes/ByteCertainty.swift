@@ -1,0 +1,186 @@
+import Divan
+import DivanLog
+
+// What a damaged store says to a reader who did not ask for what is left: every answer is right, or it is an
+// error that says what is damaged.
+
+extension ByteSubject {
+  /// How many questions were answered, and how many were not.
+  struct Answers {
+    var known = 0
+    var unknown = 0
+  }
+
+  /// Opens files for reading only and asks everything.
+  ///
+  /// An answer must be right of one of the newest versions, `doubtCount` of which may be older than the
+  /// last one; throws if one is not.
+  func ask(_ files: ByteFiles, isMapped: Bool, doubtCount: Int) throws -> Answers {
+    var configuration = Configuration()
+    configuration.fileSystem = files
+    configuration.isReadOnly = true
+    configuration.reads = isMapped ? .mapped : .buffered
+    configuration.maintenance = .manual
+    var answers = Answers()
+    let database: Database
+    do {
+      database = try Database(at: ByteFiles.directory, configuration: configuration)
+    } catch let error as DatabaseError where error.path != nil {
+      answers.unknown += 1
+      return answers
+    }
+    guard dumps.isEmpty else {
+      let found = try GoldenDump(database)
+      let right = Set(dumps.suffix(1 + doubtCount).joined())
+      for line in found.lines where !right.contains(line) {
+        throw ByteLie("not so, and not said to be uncertain: \(line)")
+      }
+      return Answers(known: found.lines.count, unknown: found.errors.count)
+    }
+    var certainty = ByteCertainty(Array(versions.suffix(1 + doubtCount)), try database.snapshot())
+    var ids = Set(known.values.map(\.id))
+    ids.insert(Array("no such document".utf8))
+    try certainty.askOfAll(middle: ids.sorted { $0.lexicographicallyPrecedes($1) }[ids.count / 2])
+    for id in ids { try certainty.ask(of: id) }
+    return certainty.answers
+  }
+}
+
+/// Asks a snapshot, and compares what it says with what is right.
+private struct ByteCertainty {
+  let right: [ByteSubject.Version]
+  let snapshot: Snapshot
+  var answers = ByteSubject.Answers()
+
+  init(_ right: [ByteSubject.Version], _ snapshot: Snapshot) {
+    self.right = right
+    self.snapshot = snapshot
+  }
+
+  private mutating func ask<Answer>(
+    _ question: @autoclosure () -> String, _ answer: () throws -> Answer,
+    isRight: (Answer, ByteSubject.Version) -> Bool
+  ) throws {
+    do {
+      let answer = try answer()
+      guard right.contains(where: { isRight(answer, $0) }) else {
+        throw ByteLie("\(question()) has a wrong answer: \(answer)".prefix(300).description)
+      }
+      answers.known += 1
+    } catch let error as DatabaseError {
+      guard error.code == .damaged, error.path != nil else {
+        throw ByteLie("\(question()) fails without sense: \(error)")
+      }
+      answers.unknown += 1
+    }
+  }
+
+  mutating func askOfAll(middle: [UInt8]) throws {
+    let snapshot = snapshot
+    let middleID = String(decoding: middle, as: UTF8.self)
+    func isAll(_ documents: [Document], _ lines: [ByteSubject.Line]) -> Bool {
+      documents.count == lines.count && zip(lines, documents).allSatisfy { $0.matches($1) }
+    }
+    try ask("count", { try snapshot.count }) { $0 == $1.live.count }
+    try ask("documents") {
+      var cursor = snapshot.documents()
+      return try cursor.rest()
+    } isRight: {
+      isAll($0, $1.live)
+    }
+    try ask("documents descending") {
+      var cursor = snapshot.documents(descending: true)
+      return try cursor.rest()
+    } isRight: {
+      isAll($0, $1.live.reversed())
+    }
+    try ask("a range") {
+      var cursor = snapshot.documents(.from(middleID))
+      return try cursor.rest()
+    } isRight: { found, version in
+      isAll(found, version.live.filter { !$0.id.lexicographicallyPrecedes(middle) })
+    }
+    try ask("IDs") {
+      var cursor = snapshot.ids(.before(middleID))
+      return try cursor.rest()
+    } isRight: { found, version in
+      found.map { Array($0.utf8) }
+        == version.live.map(\.id).filter { $0.lexicographicallyPrecedes(middle) }
+    }
+    try ask("changes") {
+      var cursor = snapshot.changes()
+      return try cursor.rest().map(\.document)
+    } isRight: {
+      isAll($0, $1.changes)
+    }
+    let start = right.last?.changes.last.map { $0.sequence / 2 } ?? 0
+    try ask("changes since \(start)") {
+      var cursor = snapshot.changes(since: start)
+      return try cursor.rest().map(\.document)
+    } isRight: { found, version in
+      isAll(found, version.changes.filter { $0.sequence > start })
+    }
+    try ask("a query") {
+      try snapshot.find(Query<Document>())
+    } isRight: {
+      isAll(
+        $0.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }, $1.live)
+    }
+    try ask("the count of a query") {
+      try snapshot.count(Query<Document>())
+    } isRight: {
+      $0 == $1.live.count
+    }
+    let missing = Query<Document>().filter { $0["no such property"].isMissing }
+    try ask("the count of a filter") {
+      try snapshot.count(missing)
+    } isRight: {
+      $0 == $1.live.count
+    }
+    try ask("whether there is any") {
+      try snapshot.exists(missing)
+    } isRight: {
+      $0 == !$1.live.isEmpty
+    }
+    let view = MapReduceView("all", version: "1") { document, emit in
+      emit(.string(document.id))
+    }
+    try ask("a view") {
+      try snapshot.rowCount(of: view)
+    } isRight: {
+      $0 == $1.live.count
+    }
+  }
+
+  mutating func ask(of bytes: [UInt8]) throws {
+    let snapshot = snapshot
+    let id = String(decoding: bytes, as: UTF8.self)
+    func live(_ version: ByteSubject.Version) -> ByteSubject.Line? {
+      version.live.first { $0.id == bytes }
+    }
+    func change(_ version: ByteSubject.Version) -> ByteSubject.Line? {
+      version.changes.first { $0.id == bytes }
+    }
+    func isRight(_ document: Document?, _ line: ByteSubject.Line?) -> Bool {
+      guard let document, let line else { return document == nil && line == nil }
+      return line.matches(document)
+    }
+    try ask("get \(id)", { try snapshot.get(id) }) { isRight($0, live($1)) }
+    try ask("get [\(id)]", { try snapshot.get([id])[0] }) { isRight($0, live($1)) }
+    try ask("exists \(id)", { try snapshot.exists(id) }) { $0 == (live($1) != nil) }
+    try ask("tombstone \(id)", { try snapshot.tombstone(id) }) { found, version in
+      isRight(found, change(version).flatMap { $0.isDeleted ? $0 : nil })
+    }
+    try ask("revision of \(id)", { try snapshot.revision(of: id) }) { $0 == change($1)?.revision }
+    try ask("leaves of \(id)", { try snapshot.leaves(of: id) }) { found, version in
+      isRight(found.first, change(version)) && found.count <= 1
+    }
+    for revision in Set(right.compactMap { change($0)?.revision }) {
+      try ask("missing \(revision) of \(id)") {
+        try snapshot.missing(among: [id: [revision]]).isEmpty
+      } isRight: { isHere, version in
+        isHere == (change(version)?.revision == revision) || isHere
+      }
+    }
+  }
+}
