@@ -179,7 +179,7 @@ struct ExpiryTests {
     clock.advance(by: .seconds(2))
     let reader = try open(isReadOnly: true)
     #expect(throws: DatabaseError.self) { try reader.purgeExpiredDocuments() }
-    #expect(try reader.count == 2)
+    #expect(reader.count == 2)
     let database = try open(.background)
     #expect(try await isGone("a", from: database))
     #expect(try database.snapshot().count == 1)

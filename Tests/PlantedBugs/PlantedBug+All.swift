@@ -3,6 +3,7 @@ extension PlantedBug {
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
+    + damage
 
   /// A simulated disk that never loses anything: with it the proofs are worth nothing.
   static let diskThatNeverLoses = PlantedBug(
@@ -69,6 +70,11 @@ enum Place {
   static let viewContents = viewing + "ViewContents.swift"
   static let treePruning = document + "RevisionTree+Pruning.swift"
   static let view = store + "StoreView.swift"
+  static let cursors = store + "Cursors.swift"
+  static let gap = store + "LogGap.swift"
+  static let batch = store + "DocumentBatch.swift"
+  static let backup = store + "Backup.swift"
+  static let lostRecords = log + "LostRecords.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"
   static let indexMaking = store + "Indexes/Database+Indexes.swift"
   static let indexing = store + "Indexes/StoreState+Indexes.swift"

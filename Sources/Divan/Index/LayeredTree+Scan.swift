@@ -56,6 +56,8 @@ struct LayeredScan {
   private let descending: Bool
   /// Whether keys that are gone come, too, as entries with empty values.
   let keepsTombstones: Bool
+  /// Whether whoever walks was told that entries may be missing; nothing more is given then.
+  var isRefused = false
 
   private enum Front {
     case notFetched

@@ -129,13 +129,15 @@ extension StoreView {
 
   /// Whether any record that is held refers to an attachment.
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
-    try repairing { (version) throws(PageError) in
+    let isReferenced = try repairing { (version) throws(PageError) in
       for (sequence, id) in try version.state.attachmentReferences(digest)
       where try version.state.holds(sequence, of: id) {
         return true
       }
       return false
     }
+    if !isReferenced { try requireWhole() }
+    return isReferenced
   }
 }
 

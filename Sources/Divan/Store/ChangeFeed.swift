@@ -44,7 +44,9 @@ extension Database {
         .foreignPosition, "the position in the changes is one in another store",
         hint: "Follow the changes from the beginning", path: path)
     }
-    guard position.sequence <= (try snapshot().sequence) else {
+    let newest = try snapshot()
+    guard position.sequence <= newest.sequence else {
+      try newest.view.requireWhole()
       throw DatabaseError(
         .foreignPosition, "the position lies behind all changes that this store ever had",
         hint: "The store is an older copy: follow the changes from the beginning", path: path)
@@ -192,6 +194,8 @@ private struct FeedBatch: Sendable {
       } catch {
         position = cursor.position
         failure = error
+        // Of a damaged log no more can be told, however often that is asked.
+        if view.hasGap { end = view.state.lastSequence }
         return
       }
     }

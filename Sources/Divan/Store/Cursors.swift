@@ -163,10 +163,15 @@ public struct ChangeCursor {
 extension StoreView {
   /// The next entry of a scan.
   ///
-  /// Throws if something between two entries may be missing, as after damage to the log.
+  /// Throws if something between two entries may be missing, as after damage to the log; to whoever goes on after that,
+  /// the walk is at its end, so that passing over errors ends.
   func step(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     guard !store.isClosed else { throw Store.closedError }
-    try requireWhole()
+    if hasGap {
+      guard !scan.isRefused else { return nil }
+      scan.isRefused = true
+      try requireWhole()
+    }
     while true {
       do throws(PageError) {
         return try scan.next()

@@ -61,11 +61,13 @@ extension DocumentBatch {
 }
 
 extension StoreView {
-  /// Throws unless it is known that a document is there.
+  /// Throws unless it is known what a document is.
+  @inline(__always)
   private func requireKnown(
     _ place: DocumentPlace, _ id: SharedBytes
   ) throws(DatabaseError) {
-    try requireKnown(place == .unknown ? nil : place.locator, id.text)
+    try requireKnown(
+      place == .unknown ? nil : place.locator, isLive: !place.isDeleted, id.text)
   }
 
   /// Where a document is; ``DocumentPlace/unknown`` if it is not in the index.
@@ -107,7 +109,7 @@ extension StoreView {
       }
     }
     if let problem { throw noEntry(problem) }
-    if gap != nil { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
+    if hasGap { for (place, id) in zip(places, ids) { try requireKnown(place, id) } }
     guard past != nil else { return places }
     for (index, id) in ids.enumerated() { places[index] = try entry(id)?.place ?? .unknown }
     return places

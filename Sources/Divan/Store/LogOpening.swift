@@ -86,7 +86,8 @@ extension LogOpening {
       tail.end = recovery.end
       if recovery.damage != nil {
         // What stands behind damage is read as far as it can be.
-        tail.end = try LogRecovery.readableEnd(of: last, size: size, from: positionInLast)
+        tail.end = try LogRecovery.readableEnd(
+          of: last, size: size, from: positionInLast, floors: floors)
         lacksEnd = try LogRecovery.isMoreProven(
           than: tail.end, in: last, size: size, floors: floors)
       }
@@ -323,11 +324,12 @@ extension LogOpening {
     if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }
     // Damage to segments that the checkpoint covers concerns the documents in them, which the index knows.
     let covered = Set(chain.segments[..<firstReplayed].map(\.file.path))
-    if !replay.hasGap, chain.damage.contains(where: { !covered.contains($0.path) }) {
+    if !replay.hasDoubt, chain.damage.contains(where: { !covered.contains($0.path) }) {
       replay.noteGap()
     }
     guard replay.hasGap, let first = damage.first ?? replay.damage.first else { return nil }
-    return LogGap(end: replay.gapEnd, damage: DatabaseError(first))
+    return LogGap(
+      end: replay.gapEnd, doubtEnd: replay.doubtEnd, damage: DatabaseError(first))
   }
 
   /// Deletes files that stand for nothing, so that no later opening takes them for something.
@@ -363,8 +365,13 @@ extension LogOpening {
     var done = 0
     var replayed = 0
     var expected = first == 0 ? 1 : chain.segments[first - 1].header.numbers.upperBound + 1
+    var merged = first == 0 ? nil : chain.segments[first - 1].header.merge?.end
     for segment in chain.segments[first...] {
-      if segment.header.numbers.lowerBound != expected { replay.noteGap() }
+      let (numbers, predecessor) = (segment.header.numbers, segment.header.predecessor)
+      let follows =
+        merged.map { $0.commit == predecessor.commit && $0.chain == predecessor.chain } ?? true
+      if numbers.lowerBound != expected || !follows { replay.noteGap() }
+      merged = segment.header.merge?.end
       expected = segment.header.numbers.upperBound + 1
       let start = position?.fileID == segment.fileID ? position?.end : nil
       let begin = start.map { Int(clamping: $0.offset) } ?? SegmentHeader.size

@@ -15,6 +15,14 @@ struct Replay: ~Copyable {
   private(set) var hasGap = false
   /// Where the log is whole again, behind all damage; nil if it is not.
   private(set) var gapEnd: LogGap.Place?
+  /// Whether anything is missing that may not be a new document.
+  private(set) var hasDoubt = false
+  /// Where nothing is missing any more but new documents; nil if that is so nowhere.
+  private(set) var doubtEnd: LogGap.Place? = .start
+  /// What the transaction that is read did to the number of documents.
+  private var tally = DocumentTally()
+  /// How many documents there were after the transaction before; nil if that is not known for certain.
+  private var certainCount: UInt64?
   /// How many records of damaged transactions were brought in.
   private(set) var salvagedCount = 0
   private(set) var damage: [Damage] = []
@@ -32,6 +40,7 @@ struct Replay: ~Copyable {
     self.isFromNothing = isFromNothing
     self.isSalvaging = isSalvaging
     base = isFromNothing ? nil : state
+    certainCount = isFromNothing ? 0 : state.documentCount
   }
 }
 
@@ -47,6 +56,7 @@ extension Replay {
   ) throws(LogError) -> Bool {
     state.segments.update(segment)
     if let merge = segment.header.merge {
+      certainCount = nil
       state.historyFloor = max(state.historyFloor, merge.releasedThrough)
     }
     var scan = RecordScan(
@@ -67,10 +77,11 @@ extension Replay {
         state.time = trailer.time
         state.lastSequence = max(state.lastSequence, trailer.lastSequence)
         if !looksUp { state.documentCount = trailer.documentCount }
+        if isSalvaging { judgeLost(trailer) }
         commitCount += 1
       case .damage(let found):
         damage.append(found)
-        noteGap()
+        if scan.isOfOneRecord { noteLost() } else { noteGap() }
       case .end:
         state.commit = max(state.commit, segment.end.commit)
         state.lastSequence = max(state.lastSequence, segment.header.lastSequence)
@@ -83,6 +94,28 @@ extension Replay {
   mutating func noteGap() {
     hasGap = true
     gapEnd = nil
+    hasDoubt = true
+    doubtEnd = nil
+    certainCount = nil
+  }
+
+  /// Notes that one record is lost here, of a transaction that is known besides.
+  private mutating func noteLost() {
+    hasGap = true
+    gapEnd = nil
+    tally.lostCount += 1
+  }
+
+  /// Finds out at the end of a transaction whether all that is lost of it are records of new documents.
+  ///
+  /// That is so if each made the number of documents one greater: then what was there stays as it was.
+  private mutating func judgeLost(_ trailer: CommitTrailer) {
+    if tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {
+      hasDoubt = true
+      doubtEnd = gapEnd
+    }
+    tally = DocumentTally()
+    certainCount = trailer.documentCount
   }
 
   /// Whether the index is asked what a record takes the place of.
@@ -93,10 +126,12 @@ extension Replay {
 
   /// Brings in a record; returns false if the index below cannot be read.
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
-    if hasGap, gapEnd == nil, item.isOfWhole {
+    if hasGap, gapEnd == nil, item.isProven {
       gapEnd = LogGap.Place(
         segment: segment.header.numbers.lowerBound, offset: item.locator.offset)
+      doubtEnd = doubtEnd ?? gapEnd
     }
+    tally.foundCount += 1
     if !item.isOfWhole { salvagedCount += 1 }
     do throws(ByteError) {
       try decode(item)
@@ -125,6 +160,7 @@ extension Replay {
       apply { (replay) throws(PageError) in try replay.put(record, over: old, item) }
     case .purge:
       let record = try PurgeRecord.decode(payload)
+      tally.change = nil
       noteChange(of: record.idBytes)
       apply { (replay) throws(PageError) in try replay.purge(record, item.locator) }
     case .local:
@@ -188,6 +224,7 @@ extension Replay {
       }
       let wasLive = old.map { !$0.isDeleted } ?? false
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
+      tally.note(wasLive, isLive, isCertain: original.superseded?.sequence == old?.sequence)
       if wasLive, !isLive { state.documentCount -= 1 }
       if !wasLive, isLive { state.documentCount += 1 }
     } else {
@@ -251,6 +288,30 @@ extension Replay {
       let record = try? segment.record(bytes, at: entry.locator)
     else { return nil }
     return (try? DocumentRecord.decode(record.payload))?.details?.expiry
+  }
+}
+
+/// What the records of a transaction did to the number of documents that are not deleted.
+private struct DocumentTally {
+  var foundCount = 0
+  var lostCount = 0
+  /// By how much the records that were found changed it; nil if that is not known.
+  var change: Int? = 0
+
+  mutating func note(_ wasLive: Bool, _ isLive: Bool, isCertain: Bool) {
+    guard isCertain, let known = change else {
+      change = nil
+      return
+    }
+    change = known + (isLive ? 1 : 0) - (wasLive ? 1 : 0)
+  }
+
+  /// Whether each record that is lost was of a document that was not there, or was deleted, and then was there.
+  func areLostNew(_ countBefore: UInt64?, _ trailer: CommitTrailer) -> Bool {
+    guard let change, let countBefore, foundCount + lostCount == Int(trailer.recordCount) else {
+      return false
+    }
+    return Int(clamping: countBefore) + change + lostCount == Int(clamping: trailer.documentCount)
   }
 }
 

@@ -15,6 +15,7 @@ final class Store: @unchecked Sendable {
   let report: OpeningReport
   /// What damage leaves unknown, so that it must not be claimed; nil if nothing, or if what is there is wanted.
   let gap: LogGap?
+  let hasGap: Bool
   /// Whether the index was made from the log alone, since no checkpoint could be used.
   let isRebuilt: Bool
   let turn = WriteTurn()
@@ -59,6 +60,7 @@ final class Store: @unchecked Sendable {
     storeID = opened.storeID
     report = opened.report
     gap = configuration.damage == .readWhatIsThere ? nil : opened.gap
+    hasGap = gap != nil
     isRebuilt = opened.checkpoint == nil
     lock = opened.lock
     writer = opened.writer

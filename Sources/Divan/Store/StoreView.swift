@@ -76,7 +76,7 @@ extension StoreView {
       }
     }
     if let problem { throw noEntry(problem) }
-    try requireKnown(newest?.locator, id)
+    try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id)
     guard past != nil, let newest else { return newest }
     return try entry(before: newest, SharedBytes(utf8: id))
   }
@@ -95,7 +95,7 @@ extension StoreView {
       try id.withSpan { (key) throws(PageError) in try version.state.entry(key, &problem) }
     }
     if let problem { throw noEntry(problem) }
-    try requireKnown(newest?.locator, id.text)
+    try requireKnown(newest?.locator, isLive: newest?.isDeleted == false, id.text)
     return newest
   }
 
@@ -150,7 +150,7 @@ extension StoreView {
       try version.state[keyPath: tree].find(key.span)
     }
     let found = try value.map { (value) throws(DatabaseError) in try decodeLocator(value) }
-    if gap != nil {
+    if hasGap {
       // What is named by its content or its sequence number has no other record that counts more.
       let isNamedByContent =
         tree != \.catalog || key.first == CatalogKey.Kind.attachment.rawValue

@@ -62,6 +62,16 @@ package struct FrameReader {
 }
 
 extension FrameReader {
+  /// The payload of a frame that does not match its checksum, and where its damaged records stand; nil if anything else
+  /// of it may be damaged.
+  fileprivate func lostRecords(
+    of header: FrameHeader, at offset: Int
+  ) throws(LogError) -> (payload: SharedBytes, lost: [Range<Int>])? {
+    let payload = try segment.bytes(header.paddedSize, at: offset + FrameHeader.size)
+    guard let lost = LostRecords.find(in: payload, header) else { return nil }
+    return (payload.prefix(header.payloadSize), lost)
+  }
+
   /// Moves to the next place from `start` on where a frame header of this file stands, whatever
   /// came before it.
   ///
@@ -106,6 +116,8 @@ package struct LoggedTransaction: Sendable {
     package let offset: Int
     /// Records one after the other, the trailer taken off.
     package let records: SharedBytes
+    /// Where the damaged ones stand among them.
+    var lost: [Range<Int>] = []
   }
 
   package let commit: UInt64
@@ -113,6 +125,8 @@ package struct LoggedTransaction: Sendable {
   package let trailer: CommitTrailer
   /// The place just after it.
   package let end: LogEnd
+  /// Whether none of its records is damaged.
+  package let isWhole: Bool
 }
 
 /// Reads the whole transactions of a segment in order.
@@ -122,8 +136,14 @@ package struct TransactionReader {
   package private(set) var end: LogEnd
   /// Where the next transaction may begin after a broken one.
   private var resumption = 0
+  /// Whether transactions are read of which nothing is damaged but what some records say.
+  private let passesLost: Bool
 
-  package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
+  /// If `passesLost`, transactions are read, too, of which nothing is damaged but what some records say.
+  package init(
+    _ segment: Segment, from start: LogEnd? = nil, limit: Int, passesLost: Bool = false
+  ) {
+    self.passesLost = passesLost
     frames = FrameReader(segment, from: start, limit: limit)
     end =
       start
@@ -143,7 +163,15 @@ package struct TransactionReader {
     var parts: [LoggedTransaction.Part] = []
     while true {
       let start = frames.offset
-      switch try frames.next() {
+      var item = try frames.next()
+      var lost: [Range<Int>] = []
+      if passesLost, case .badPayload(let header, let offset) = item,
+        let found = try frames.lostRecords(of: header, at: offset)
+      {
+        item = .frame(header, offset: offset, payload: found.payload)
+        lost = found.lost
+      }
+      switch item {
       case .frame(let header, let offset, let payload):
         let isExpected =
           header.kind == .transaction && header.commit == end.commit + 1
@@ -156,7 +184,7 @@ package struct TransactionReader {
         let isLast = header.flags.contains(.last)
         let trailer = isLast ? CommitTrailer.decode(endOf: payload) : nil
         let records = payload.prefix(payload.count - (trailer == nil ? 0 : CommitTrailer.size))
-        parts.append(.init(offset: offset + FrameHeader.size, records: records))
+        parts.append(.init(offset: offset + FrameHeader.size, records: records, lost: lost))
         guard isLast else { continue }
         guard let trailer, Int(trailer.frameCount) == parts.count else {
           resumption = frames.offset
@@ -165,7 +193,9 @@ package struct TransactionReader {
         end = LogEnd(
           offset: UInt64(frames.offset), commit: header.commit, chain: frames.chain)
         return .transaction(
-          LoggedTransaction(commit: header.commit, parts: parts, trailer: trailer, end: end))
+          LoggedTransaction(
+            commit: header.commit, parts: parts, trailer: trailer, end: end,
+            isWhole: parts.allSatisfy(\.lost.isEmpty)))
       case .badPayload(_, let offset):
         resumption = frames.offset
         return .broken(offset: offset, reason: "a frame whose payload does not match its checksum")

@@ -83,18 +83,27 @@ extension LogRecovery {
 
   /// Where the last whole transaction ends, wherever damage stands before it: what comes after damage
   /// is read as far as it is sound.
+  ///
+  /// After it, transactions count of which only records are damaged, as far as something shows that they were durable.
   package static func readableEnd(
-    of segment: Segment, size: Int, from start: LogEnd?
+    of segment: Segment, size: Int, from start: LogEnd?, floors: [Floor] = []
   ) throws(LogError) -> LogEnd {
-    var reader = TransactionReader(segment, from: start, limit: size)
-    var end = reader.end
-    while true {
+    var reader = TransactionReader(segment, from: start, limit: size, passesLost: true)
+    var ends = [reader.end]
+    reading: while true {
       switch try reader.next() {
-      case .transaction(let transaction): end = transaction.end
-      case .broken: guard try reader.resume() else { return end }
-      case .end: return end
+      case .transaction(let transaction):
+        if transaction.isWhole { ends = [] }
+        ends.append(transaction.end)
+      case .broken: guard try reader.resume() else { break reading }
+      case .end: break reading
       }
     }
+    for end in ends.dropLast()
+    where try !isMoreProven(than: end, in: segment, size: size, floors: floors) {
+      return end
+    }
+    return ends[ends.count - 1]
   }
 
   /// Whether something shows that more was durable than can be read up to `end`, which is where the last

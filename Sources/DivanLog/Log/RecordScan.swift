@@ -8,6 +8,8 @@ package struct RecordScan {
     package let time: UInt64
     /// Whether the transaction or the frame that the record stands in is whole.
     package let isOfWhole: Bool
+    /// Whether it is, or nothing of it is damaged but what other records say.
+    package let isProven: Bool
   }
 
   package enum Item {
@@ -27,6 +29,8 @@ package struct RecordScan {
   private var transaction: LoggedTransaction?
   private var mark: (commit: UInt64, time: UInt64) = (0, 0)
   private var hasDamage = false
+  /// Whether the last damage is that of one record, and all else of its transaction is proven.
+  package private(set) var isOfOneRecord = false
   /// Where reading ends, in bytes from the beginning of the file.
   private let limit: Int
   /// Whether the whole records of what is damaged are read, too.
@@ -52,7 +56,7 @@ package struct RecordScan {
     self.limit = limit
     source =
       segment.header.merge == nil
-      ? .transactions(TransactionReader(segment, from: start, limit: limit))
+      ? .transactions(TransactionReader(segment, from: start, limit: limit, passesLost: salvages))
       : .merged(FrameReader(segment, limit: limit))
     records = RecordReader(.empty, at: 0)
   }
@@ -75,14 +79,23 @@ extension RecordScan {
               locator: RecordLocator(
                 fileID: segment.fileID, offset: UInt64(offset), size: UInt32(size)),
               commit: transaction?.commit ?? mark.commit,
-              time: transaction?.trailer.time ?? mark.time, isOfWhole: true))
+              time: transaction?.trailer.time ?? mark.time,
+              isOfWhole: transaction?.isWhole ?? true, isProven: true))
         }
       } catch {
+        isOfOneRecord = false
         let offset = records.offset
         records = RecordReader(.empty, at: 0)
         return .damage(Damage(path: segment.file.path, offset: offset, reason: error.reason))
       }
       if let part = parts.popFirst() {
+        if let lost = part.lost.first {
+          isOfOneRecord = true
+          return .damage(
+            Damage(
+              path: segment.file.path, offset: part.offset, size: lost.count,
+              reason: "a record that does not match its checksum"))
+        }
         records = RecordReader(part.records, at: part.offset)
         continue
       }
@@ -90,6 +103,7 @@ extension RecordScan {
         transaction = nil
         return .commit(done.end, done.trailer)
       }
+      isOfOneRecord = false
       if let item = try advance() { return item }
     }
   }
@@ -111,7 +125,7 @@ extension RecordScan {
           locator: RecordLocator(
             fileID: segment.fileID, offset: UInt64(item.offset), size: UInt32(item.size)),
           commit: isMerged ? mark.commit : item.commit, time: isMerged ? mark.time : 0,
-          isOfWhole: false))
+          isOfWhole: false, isProven: false))
     }
     salvage = nil
     return nil
@@ -127,7 +141,7 @@ extension RecordScan {
       switch try reader.next() {
       case .transaction(let next):
         transaction = next
-        parts = ArraySlice(next.parts)
+        parts = ArraySlice(next.isWhole ? next.parts : next.parts.flatMap(\.pieces))
         return nil
       case .broken(let offset, let reason):
         hasDamage = true

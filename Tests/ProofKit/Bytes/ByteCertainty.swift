@@ -5,10 +5,22 @@ import DivanLog
 // error that says what is damaged.
 
 extension ByteSubject {
-  /// How many questions were answered, and how many were not.
+  /// How many questions were answered, and how many were not, by what they are about.
   struct Answers {
-    var known = 0
-    var unknown = 0
+    enum Topic: String, CaseIterable {
+      case documents = "documents that are there"
+      case absent = "documents that are not there"
+      case several = "several documents"
+      case facts = "stores with more than properties"
+      case opening = "stores that do not open"
+    }
+
+    private(set) var counts: [Topic: (known: Int, unknown: Int)] = [:]
+
+    mutating func add(_ topic: Topic, known: Int = 0, unknown: Int = 0) {
+      counts[topic, default: (0, 0)].known += known
+      counts[topic, default: (0, 0)].unknown += unknown
+    }
   }
 
   /// Opens files for reading only and asks everything.
@@ -26,7 +38,7 @@ extension ByteSubject {
     do {
       database = try Database(at: ByteFiles.directory, configuration: configuration)
     } catch let error as DatabaseError where error.path != nil {
-      answers.unknown += 1
+      answers.add(.opening, unknown: 1)
       return answers
     }
     guard dumps.isEmpty else {
@@ -35,7 +47,8 @@ extension ByteSubject {
       for line in found.lines where !right.contains(line) {
         throw ByteLie("not so, and not said to be uncertain: \(line)")
       }
-      return Answers(known: found.lines.count, unknown: found.errors.count)
+      answers.add(.facts, known: found.lines.count, unknown: found.errors.count)
+      return answers
     }
     var certainty = ByteCertainty(Array(versions.suffix(1 + doubtCount)), try database.snapshot())
     var ids = Set(known.values.map(\.id))
@@ -58,7 +71,8 @@ private struct ByteCertainty {
   }
 
   private mutating func ask<Answer>(
-    _ question: @autoclosure () -> String, _ answer: () throws -> Answer,
+    _ question: @autoclosure () -> String, about topic: ByteSubject.Answers.Topic = .several,
+    _ answer: () throws -> Answer,
     isRight: (Answer, ByteSubject.Version) -> Bool
   ) throws {
     do {
@@ -66,12 +80,12 @@ private struct ByteCertainty {
       guard right.contains(where: { isRight(answer, $0) }) else {
         throw ByteLie("\(question()) has a wrong answer: \(answer)".prefix(300).description)
       }
-      answers.known += 1
+      answers.add(topic, known: 1)
     } catch let error as DatabaseError {
       guard error.code == .damaged, error.path != nil else {
         throw ByteLie("\(question()) fails without sense: \(error)")
       }
-      answers.unknown += 1
+      answers.add(topic, unknown: 1)
     }
   }
 
@@ -165,18 +179,20 @@ private struct ByteCertainty {
       guard let document, let line else { return document == nil && line == nil }
       return line.matches(document)
     }
-    try ask("get \(id)", { try snapshot.get(id) }) { isRight($0, live($1)) }
-    try ask("get [\(id)]", { try snapshot.get([id])[0] }) { isRight($0, live($1)) }
-    try ask("exists \(id)", { try snapshot.exists(id) }) { $0 == (live($1) != nil) }
-    try ask("tombstone \(id)", { try snapshot.tombstone(id) }) { found, version in
+    let topic: ByteSubject.Answers.Topic =
+      right.contains { live($0) != nil } ? .documents : .absent
+    try ask("get \(id)", about: topic, { try snapshot.get(id) }) { isRight($0, live($1)) }
+    try ask("get [\(id)]", about: topic, { try snapshot.get([id])[0] }) { isRight($0, live($1)) }
+    try ask("exists \(id)", about: topic, { try snapshot.exists(id) }) { $0 == (live($1) != nil) }
+    try ask("tombstone \(id)", about: topic, { try snapshot.tombstone(id) }) { found, version in
       isRight(found, change(version).flatMap { $0.isDeleted ? $0 : nil })
     }
-    try ask("revision of \(id)", { try snapshot.revision(of: id) }) { $0 == change($1)?.revision }
-    try ask("leaves of \(id)", { try snapshot.leaves(of: id) }) { found, version in
+    try ask("revision of \(id)", about: topic, { try snapshot.revision(of: id) }) { $0 == change($1)?.revision }
+    try ask("leaves of \(id)", about: topic, { try snapshot.leaves(of: id) }) { found, version in
       isRight(found.first, change(version)) && found.count <= 1
     }
     for revision in Set(right.compactMap { change($0)?.revision }) {
-      try ask("missing \(revision) of \(id)") {
+      try ask("missing \(revision) of \(id)", about: topic) {
         try snapshot.missing(among: [id: [revision]]).isEmpty
       } isRight: { isHere, version in
         isHere == (change(version)?.revision == revision) || isHere

@@ -82,6 +82,10 @@ package struct ByteProof: Proof {
       run.require("bytes of those flipped bit by bit", atLeast: 64 << 10)
     }
     run.require("answers that were right", atLeast: run.budget == .test ? 500 : 100_000)
+    // Most damage leaves most documents known.
+    run.require(
+      "asked about documents that are there, flipped bits: right",
+      atLeast: run.budget == .test ? 100 : 100_000)
     run.require("answers that were refused", atLeast: run.budget == .test ? 500 : 100_000)
     run.require("opened for writing, too", atLeast: run.budget == .test ? 10 : 10_000)
   }

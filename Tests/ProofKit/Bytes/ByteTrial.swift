@@ -91,8 +91,13 @@ extension ByteTrial {
       files, isMapped: number % 2 == 0,
       doubtCount: kind == .pairs && subject.isClosed ? subject.versionCount : doubtCount)
     count("damaged stores that were asked for what is certain")
-    figures["answers that were right", default: 0] += answers.known
-    figures["answers that were refused", default: 0] += answers.unknown
+    for (topic, counts) in answers.counts {
+      let about = "asked about \(topic.rawValue), \(kind.rawValue)"
+      figures["answers that were right", default: 0] += counts.known
+      figures["answers that were refused", default: 0] += counts.unknown
+      figures["\(about): right", default: 0] += counts.known
+      figures["\(about): refused", default: 0] += counts.unknown
+    }
   }
 
   /// Opens a damaged store for writing; what it does then changes nothing of what was found.

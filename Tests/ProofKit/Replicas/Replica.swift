@@ -152,7 +152,8 @@ final class Replica {
       world.ordered(expected[world.id]?.leaves ?? []).contains { !$0.isDeleted }
     }
     let snapshot = try database.snapshot()
-    try expect(snapshot.count == live.count, "the count is \(snapshot.count), not \(live.count)")
+    let count = try snapshot.count
+    try expect(count == live.count, "the count is \(count), not \(live.count)")
     for world in live {
       let number = world.ordered(expected[world.id]?.leaves ?? [])[0].number
       let found = try snapshot.find(

@@ -33,6 +33,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
   package static let all: [RuleCase] =
     order + merging + segments + opening + checkpoints + failures + frames
     + promises + revisions + secondaryIndexes + views + ownership
+    + damage
 }
 
 /// Throws unless something is so.

@@ -7,7 +7,7 @@ extension Database {
     try view.requireWhole()
     if store.configuration.damage == .refuse, let damage = store.report.damage.first {
       // It may be the record of an index.
-      throw LogGap(end: nil, damage: damage).error()
+      throw LogGap(end: nil, doubtEnd: nil, damage: damage).error()
     }
     return view.state.indexes.filter(\.isReady).map(\.index)
   }

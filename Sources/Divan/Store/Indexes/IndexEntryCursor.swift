@@ -79,6 +79,7 @@ extension IndexEntryCursor {
       return count
     }
     let view = view
+    try view.requireWhole()
     var count = EntryCount()
     // Once a page is repaired, it goes on where it was.
     try view.repairing { (_) throws(PageError) in

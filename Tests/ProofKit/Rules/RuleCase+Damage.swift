@@ -1,0 +1,213 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// Promise 5: where something may be missing, absence is not claimed.
+extension RuleCase {
+  static let damage: [RuleCase] = [
+    RuleCase(name: "damage: of 300 documents in one transaction, a flipped byte costs one") {
+      let bench = try DamageBench.filled(300)
+      try bench.damage("150 of 300")
+      let snapshot = try bench.openForReading().snapshot()
+      for number in 0..<300 where number != 150 {
+        let found = try snapshot.get("document \(number).")?["text"]
+        try expect(found == .string("\(number) of 300"), "document \(number): \(found as Any)")
+      }
+      try expectUnknown("the damaged one") { try snapshot.get("document 150.") }
+      try expectUnknown("whether it exists") { try snapshot.exists("document 150.") }
+      try expectUnknown("one that was not stored") { try snapshot.get("none") }
+      try expectUnknown("several") { try snapshot.get(["document 1.", "none"]) }
+      try expectUnknown("a query by ID") {
+        try snapshot.count(
+          Query<Document>().filter { $0.id == "document 1." || $0.id == "none" })
+      }
+      try expectUnknown("the count") { try snapshot.count }
+      try expectUnknown("the count of a query") { try snapshot.count(Query<Document>()) }
+      try expectUnknown("a local document") { try snapshot.localDocument("none") }
+      try expectUnknown("a view") {
+        try snapshot.rowCount(
+          of: MapReduceView("all", version: "1") { document, emit in emit(.string(document.id)) })
+      }
+    },
+    RuleCase(name: "damage: a walk over what may lack something is refused") {
+      let bench = try DamageBench.filled(40)
+      try bench.damage("20 of 40")
+      let snapshot = try bench.openForReading().snapshot()
+      try expectUnknown("IDs") {
+        var cursor = snapshot.ids(.prefix("document 1"))
+        return try cursor.rest()
+      }
+      try expectUnknown("documents") {
+        var cursor = snapshot.documents(descending: true)
+        return try cursor.rest()
+      }
+      try expectUnknown("changes") {
+        var cursor = snapshot.changes(since: 3)
+        return try cursor.rest()
+      }
+      try expectUnknown("an index") { try snapshot.count(by: "by number") }
+      try expectUnknown("IDs of an index") {
+        var cursor = try snapshot.ids(by: "by number")
+        return try cursor.rest()
+      }
+    },
+    RuleCase(name: "damage: a lost change may be one of whatever stands before it") {
+      let bench = try DamageBench.filled(6)
+      do {
+        let database = try bench.bench.openQuiet()
+        try database.write { transaction in
+          for number in 1..<4 {
+            _ = try transaction.overwrite(
+              "document \(number).", with: ["text": .string("changed \(number)")])
+          }
+        }
+        try database.close()
+      }
+      try bench.damage("changed 2")
+      let snapshot = try bench.openForReading().snapshot()
+      let found = try snapshot.get("document 3.")?["text"]
+      try expect(found == "changed 3", "document 3: \(found as Any)")
+      for number in [0, 1, 2, 5] {
+        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+      }
+    },
+    RuleCase(name: "damage: a deleted document may be there again where a new one is lost") {
+      let bench = try DamageBench.filled(3)
+      do {
+        let database = try bench.bench.openQuiet()
+        try database.write { _ = try $0.delete(id: "document 1.") }
+        try database.write { _ = try $0.overwrite("document 1.", with: ["text": "revived"]) }
+        try database.close()
+      }
+      try bench.damage("revived")
+      let snapshot = try bench.openForReading().snapshot()
+      try expect(try snapshot.get("document 2.") != nil, "document 2 is not there")
+      try expectUnknown("the deleted one") { try snapshot.get("document 1.") }
+    },
+    RuleCase(name: "damage: a trailer that is damaged besides proves nothing") {
+      let bench = try DamageBench.filled(6)
+      do {
+        let database = try bench.bench.openQuiet()
+        try database.write { transaction in
+          for number in 1..<4 {
+            _ = try transaction.overwrite(
+              "document \(number).", with: ["text": .string("changed \(number)")])
+          }
+        }
+        try database.close()
+      }
+      try bench.damage("changed 2")
+      // The number of documents, which is six, ends the log: as if the lost record were of a new one.
+      let (name, _) = try bench.endOfLog()
+      let path = bench.bench.path(of: name)
+      let bytes = try bench.bench.fileSystem.contents(of: path, limit: 1 << 20).array
+      let place = try require(bytes.lastIndex { $0 != 0 }, "log")
+      try expect(bytes[place] == 6, "\(bytes[place]) documents")
+      try bench.bench.fileSystem.corrupt(path, atOffset: place, mask: 6 ^ 7)
+      let snapshot = try bench.openForReading().snapshot()
+      for number in 0..<6 {
+        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+      }
+    },
+    RuleCase(name: "damage: a damaged store is neither written to nor copied") {
+      let bench = try DamageBench.filled(9)
+      try bench.damage("5 of 9")
+      try expectUnknown("opening for writing") {
+        try bench.bench.openQuiet { $0.damage = .refuse }
+      }
+      for policy in [DamagePolicy.refuse, .readWhatIsThere] {
+        let database = try bench.bench.openQuiet {
+          $0.isReadOnly = true
+          $0.damage = policy
+        }
+        try expectUnknown("a backup") { try database.backup(to: "/copy.divan") }
+        let isThere = try bench.bench.fileSystem.exists("/copy.divan")
+        try expect(!isThere, "a copy is there")
+      }
+      let left = try bench.bench.openQuiet { $0.damage = .readWhatIsThere }
+      let count = try left.snapshot().count
+      try expect(count == 8, "\(count) documents are left")
+      try expectRefused(left)
+    },
+    RuleCase(name: "damage: where the end of the log is missing, nothing is known") {
+      let bench = try DamageBench.filled(5)
+      do {
+        let database = try bench.bench.openQuiet()
+        try database.write { _ = try $0.overwrite("last", with: ["n": 1]) }
+        try database.close()
+      }
+      let (name, end) = try bench.endOfLog()
+      try bench.bench.fileSystem.truncate(bench.bench.path(of: name), toSize: end - 8)
+      let snapshot = try bench.openForReading().snapshot()
+      for number in 0..<5 {
+        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+      }
+      try expectUnknown("the last one") { try snapshot.get("last") }
+    },
+  ]
+}
+
+/// A store whose log no checkpoint covers, and which is damaged in it.
+private struct DamageBench {
+  let bench: CrashBench
+
+  /// An index, and one transaction of so many documents, in a store that was closed.
+  static func filled(_ count: Int) throws -> DamageBench {
+    let bench = CrashBench.fresh()
+    let database = try bench.openQuiet()
+    try database.addIndex(DocumentIndex("by number", path: ["n"]))
+    try database.write { transaction in
+      for number in 0..<count {
+        _ = try transaction.overwrite(
+          "document \(number).",
+          with: ["text": .string("\(number) of \(count)"), "n": .int(Int64(number))])
+      }
+    }
+    try database.close()
+    return DamageBench(bench: bench)
+  }
+
+  private var segments: [String] {
+    get throws {
+      try bench.fileSystem.list(CrashBench.path).filter { $0.hasSuffix(".segment") }.sorted()
+    }
+  }
+
+  /// Flips a bit of a text in the log.
+  func damage(_ text: String) throws {
+    for name in try segments {
+      let path = bench.path(of: name)
+      let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+      let wanted = Array(text.utf8)
+      guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: wanted) }) else {
+        continue
+      }
+      return try bench.fileSystem.corrupt(path, atOffset: place, mask: 1)
+    }
+    throw CrashOracle.Mismatch("\(text) is nowhere in the log")
+  }
+
+  /// The last segment, and where its last transaction ends.
+  func endOfLog() throws -> (name: String, end: Int) {
+    let name = try require(try segments.last, "segment")
+    return (name, try bench.fileSystem.status(bench.path(of: name)).size)
+  }
+
+  func openForReading() throws -> Database {
+    try bench.openQuiet {
+      $0.isReadOnly = true
+      $0.damage = .refuse
+    }
+  }
+}
+
+/// Throws unless something is said to be damaged, with the file.
+private func expectUnknown<R>(_ what: String, _ body: () throws -> R) throws {
+  do {
+    let answer = try body()
+    throw CrashOracle.Mismatch("\(what) is claimed to be \(answer)")
+  } catch let error as DatabaseError {
+    try expect(error.code == .damaged && error.path != nil, "\(what): \(error)")
+  }
+}
