@@ -71,7 +71,7 @@ struct PastVersionTests {
     let fourth = try database.snapshot(at: 4)
     #expect(try fourth.get("a")?["n"] == 2)
     #expect(try fourth.tombstone("b") != nil)
-    #expect(fourth.count == 1)
+    #expect(try fourth.count == 1)
     var changes = fourth.changes(since: 2)
     #expect(try changes.rest().map(\.id) == ["a", "b"])
     #expect(try database.snapshot(at: 0).count == 0)

@@ -187,7 +187,11 @@ private struct ByteCertainty {
     try ask("tombstone \(id)", about: topic, { try snapshot.tombstone(id) }) { found, version in
       isRight(found, change(version).flatMap { $0.isDeleted ? $0 : nil })
     }
-    try ask("revision of \(id)", about: topic, { try snapshot.revision(of: id) }) { $0 == change($1)?.revision }
+    try ask("revision of \(id)", about: topic) {
+      try snapshot.revision(of: id)
+    } isRight: {
+      $0 == change($1)?.revision
+    }
     try ask("leaves of \(id)", about: topic, { try snapshot.leaves(of: id) }) { found, version in
       isRight(found.first, change(version)) && found.count <= 1
     }

@@ -291,7 +291,7 @@ extension RuleCase {
       let ends = try bench.segmentEnds(of: "0000000001.segment")
       for number in 0..<4 {
         let left = bench.restarted(.processEnd, life: 9)
-        // In the document's record, which is the last but one.
+        // In the document's record, and not in what stands behind it.
         try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - 160, mask: 1)
         let opened = try left.openQuiet()
         // The last commit cannot be told from one that was torn.
