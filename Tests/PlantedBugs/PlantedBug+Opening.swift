@@ -223,7 +223,8 @@ extension PlantedBug {
             frameCount: 0, recordCount: 0, lastSequence: 0, sequenceBound: 0, flushedThrough: 0, time: 0,
             documentCount: 0)
           return .transaction(
-            LoggedTransaction(commit: header.commit, parts: parts, trailer: none, end: end))
+            LoggedTransaction(
+              commit: header.commit, parts: parts, trailer: none, end: end, isWhole: true))
         }
         guard isLast else { continue }
         """, killedBy: .rules("promise 1: a transaction of several")),

@@ -26,7 +26,8 @@ public enum ReadMode: Sendable, Equatable {
 ///
 /// Damage in what opening reads of the log leaves unknown what the damaged part said: it may have held
 /// documents that are nowhere else, and newer revisions and deletions of others. A document is known
-/// exactly if its newest record stands behind all damage, in a transaction that is whole.
+/// exactly if its newest record stands behind all damage; and if it is not deleted, also if all that is
+/// lost behind its record are new documents, as checksums and the number of documents prove.
 ///
 /// Damage elsewhere concerns only the document that it is in. Reading that one throws
 /// ``DatabaseError/Code/damaged`` whatever is chosen here.

@@ -27,7 +27,7 @@ public struct OpeningReport: Sendable {
   public internal(set) var damage: [DatabaseError] = []
   /// How many records were found whole in transactions that are damaged.
   ///
-  /// They are read only with ``DamagePolicy/readWhatIsThere``.
+  /// With ``DamagePolicy/refuse`` those are read that are known exactly, and with ``DamagePolicy/readWhatIsThere`` all.
   public internal(set) var salvagedRecords = 0
   /// Whatever else is worth knowing, in sentences.
   public internal(set) var notes: [String] = []

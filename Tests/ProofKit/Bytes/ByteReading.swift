@@ -107,7 +107,7 @@ extension ByteSubject {
     }
     // Where the log is damaged, what is said of several records may be a mixture of versions.
     for line in found.lines where !knownFacts.contains(line) {
-      guard !isWhole, line.hasPrefix("~") || isOfAnotherVersion(line) else {
+      guard !isWhole, line.hasPrefix("~") || isOfAnotherVersion(line) || isOfWithin(line) else {
         throw ByteLie("never so: \(line)")
       }
     }
@@ -136,6 +136,19 @@ extension ByteSubject {
       (fact.hasPrefix("leaf \(words[1]) of \(words[0]): ")
         || fact.hasPrefix("revision \(words[1]) of \(words[0]): ")) && fact.hasSuffix(words[2])
     }
+  }
+
+  /// Whether a line says of a document what no version says, since its transaction went on: the rest of that is lost.
+  ///
+  /// No version has the sequence number, and its record's checksum holds.
+  private func isOfWithin(_ line: String) -> Bool {
+    let words = line.split(separator: " ", maxSplits: 2)
+    guard words.count == 3, ["revision", "leaf"].contains(words[0]), let number = UInt64(words[1])
+    else { return false }
+    return number > 0
+      && !knownFacts.contains {
+        $0.hasPrefix("revision \(number) of ") || $0.hasPrefix("leaf \(number) of ")
+      }
   }
 
   private func summary(_ documents: [Document]) -> String {
