@@ -73,7 +73,6 @@ enum Place {
   static let cursors = store + "Cursors.swift"
   static let gap = store + "LogGap.swift"
   static let batch = store + "DocumentBatch.swift"
-  static let backup = store + "Backup.swift"
   static let lostRecords = log + "LostRecords.swift"
   static let revisions = store + "WriteTransaction+Revisions.swift"
   static let indexMaking = store + "Indexes/Database+Indexes.swift"
