@@ -51,6 +51,7 @@ struct PythonReaderTests {
       for number in 0..<5 {
         try database.write(durability: change == "cut" ? Durability.none : .full) {
           _ = try $0.put(Document(id: "\(number)", ["n": .int(Int64(number))]))
+          _ = try $0.put(Document(id: "\(number) as well", ["n": .int(Int64(number))]))
         }
       }
       if change == "closed and cut" { try database.close() }

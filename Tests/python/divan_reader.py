@@ -193,9 +193,9 @@ class Segment:
 
 
 class Frame:
-    """A frame that stands at its place; `payload` is None if it is damaged."""
+    """A frame that stands at its place; `payload` is None if it is damaged, or cut off where it may be."""
 
-    def __init__(self, segment, offset, limit):
+    def __init__(self, segment, offset, limit, may_be_cut=False):
         data = segment.data
         header = data[offset : offset + FRAME_HEADER_SIZE]
         if limit - offset < FRAME_HEADER_SIZE or len(header) < FRAME_HEADER_SIZE:
@@ -217,15 +217,17 @@ class Frame:
         padded = (size + 7) & ~7
         self.offset = offset
         self.payload_offset = offset + FRAME_HEADER_SIZE
+        self.size = size
         self.end = self.payload_offset + padded
-        if self.end > limit or self.end > len(data):
+        is_cut = self.end > limit or self.end > len(data)
+        if is_cut and not may_be_cut:
             raise Damage("the frame is cut off")
-        payload = data[self.payload_offset : self.end]
-        self.payload = payload[:size] if crc32c(payload) == payload_crc else None
+        payload = data[self.payload_offset : min(self.end, limit)]
+        self.payload = payload[:size] if not is_cut and crc32c(payload) == payload_crc else None
         self.next_chain = crc32c(header)
 
 
-def find_frame(segment, start, limit):
+def find_frame(segment, start, limit, may_be_cut=False):
     """The next frame at or after `start`, whatever its chain, or None."""
     offset = (start + 7) & ~7
     while True:
@@ -234,7 +236,7 @@ def find_frame(segment, start, limit):
             return None
         if offset % 8 == 0:
             try:
-                return Frame(segment, offset, limit)
+                return Frame(segment, offset, limit, may_be_cut)
             except Damage:
                 pass
         offset += 1
@@ -300,6 +302,44 @@ def records(payload):
         if crc32c(body, continuing=size) != checksum:
             raise Damage("a record with a wrong checksum")
         yield body[0], body[1:]
+
+
+# §8, after damage
+
+
+def whole_records(payload):
+    """The kinds and contents of the records in a damaged payload whose checksums are right."""
+    # A damaged size may say anything, so the bytes that are checksummed in vain are bounded.
+    offset, budget = 0, 4 * len(payload) + 4096
+    while offset < len(payload) and budget > 0:
+        reader = Reader(payload, offset)
+        size = 0
+        try:
+            size = reader.varint()
+            if size < 5 or size > RECORD_LIMIT:
+                raise Damage("a record of an impossible size")
+            checksum = reader.integer(4)
+            body = reader.take(size - 4)
+            if crc32c(body, continuing=size) != checksum:
+                raise Damage("a record with a wrong checksum")
+            yield body[0], body[1:]
+            offset = reader.offset
+        except Damage:
+            budget -= 1 + (size if size <= len(payload) - offset else 0)
+            offset += 1
+
+
+def salvage(segment, start, limit):
+    """The whole records of the frames between two places, a row for each frame."""
+    while frame := find_frame(segment, start, limit, may_be_cut=True):
+        start = frame.offset + 8
+        if frame.type not in (TRANSACTION, MERGED):
+            continue
+        payload = segment.data[frame.payload_offset : min(frame.payload_offset + frame.size, limit)]
+        if frame.type == TRANSACTION and frame.flags & LAST and len(payload) == frame.size:
+            payload = payload[: max(0, len(payload) - TRAILER_SIZE)]
+        yield whole_records(payload)
+        start = max(start, min(frame.end, limit))
 
 
 # §9
@@ -655,17 +695,17 @@ class Log:
         except (Damage, Foreign):
             return None
 
-    def payloads(self):
-        """The payloads of everything that counts, in order."""
+    def record_rows(self):
+        """The records of everything that counts, and what is left of the rest, in order: a row for each payload."""
         for segment, successor in zip(self.segments, self.segments[1:] + [None]):
             if segment.is_merged:
-                yield from self.merged_payloads(segment, successor)
+                yield from self.merged_rows(segment, successor)
             elif successor:
-                yield from self.old_payloads(segment, successor.predecessor)
+                yield from self.rows_through(segment, successor.predecessor)
             else:
-                yield from self.last_payloads(segment)
+                yield from self.last_rows(segment)
 
-    def merged_payloads(self, segment, successor):
+    def merged_rows(self, segment, successor):
         end = segment.merged_end
         if successor and (successor.predecessor.commit, successor.predecessor.chain) != (
             end.commit,
@@ -688,15 +728,13 @@ class Log:
             offset, chain = frame.end, frame.next_chain
             if frame.payload is None:
                 self.damage.append(f"{segment.path} at byte {frame.offset}: a damaged frame")
+                yield from salvage(segment, frame.offset, frame.end)
             elif frame.type == FOOTER:
                 return
             else:
-                yield frame.payload
+                yield records(frame.payload)
 
-    def old_payloads(self, segment, end):
-        yield from self.transactions(segment, end)
-
-    def transactions(self, segment, end):
+    def rows_through(self, segment, end):
         """Reads up to a known end, going on behind damage."""
         place = Place(BLOCK_SIZE, segment.predecessor.commit, segment.preamble.chain)
         while place.offset < end.offset:
@@ -704,12 +742,13 @@ class Log:
                 transaction = read_transaction(segment, place, end.offset)
             except Damage as error:
                 self.damage.append(f"{segment.path} at byte {place.offset}: {error}")
-                place = self.resume(segment, place, end.offset)
+                start, place = place.offset, self.resume(segment, place, end.offset)
+                yield from salvage(segment, start, place.offset if place else end.offset)
                 if not place:
                     return
                 continue
             place = transaction.end
-            yield from transaction.payloads
+            yield from map(records, transaction.payloads)
         if place != end:
             self.damage.append(f"{segment.path} ends otherwise than its successor says")
 
@@ -723,7 +762,7 @@ class Log:
                 return Place(frame.offset, frame.commit - 1, frame.chain)
             start = frame.offset + 8
 
-    def last_payloads(self, segment):
+    def last_rows(self, segment):
         """The tail rule."""
         size = len(segment.data)
         place = Place(BLOCK_SIZE, segment.predecessor.commit, segment.preamble.chain)
@@ -733,21 +772,28 @@ class Log:
             except Damage:
                 break
             place = transaction.end
-            yield from transaction.payloads
-        if self.was_longer(segment, place):
-            self.damage.append(f"{segment.path} at byte {place.offset}: more was durable once")
-            # What can be read behind it.
-            after = self.resume(segment, place, size)
-            while after:
-                try:
-                    transaction = read_transaction(segment, after, size)
-                except Damage:
-                    after = self.resume(segment, after, size)
-                    continue
-                yield from transaction.payloads
-                after = transaction.end if transaction.end.offset < size else None
-        else:
+            yield from map(records, transaction.payloads)
+        if not self.was_longer(segment, place):
             self.torn_bytes = size - place.offset
+            return
+        self.damage.append(f"{segment.path} at byte {place.offset}: more was durable once")
+        # What can be read behind it.
+        end = place
+        while True:
+            start, place = place.offset, self.resume(segment, place, size)
+            if place:
+                yield from salvage(segment, start, place.offset)
+            elif self.was_longer(segment, end):
+                yield from salvage(segment, start, size)
+            while place:
+                try:
+                    transaction = read_transaction(segment, place, size)
+                except Damage:
+                    break
+                end = place = transaction.end
+                yield from map(records, transaction.payloads)
+            if not place or place.offset >= size:
+                return
 
     def head_shows_more(self, number, commit):
         if not self.head:
@@ -784,9 +830,9 @@ class Log:
         found = {}
         # Records besides the newest ones, by ID and sequence number.
         held = {}
-        for payload in self.payloads():
+        for row in self.record_rows():
             try:
-                for kind, content in records(payload):
+                for kind, content in row:
                     if kind == DOCUMENT:
                         document = Document(content)
                         key = document.id.encode()

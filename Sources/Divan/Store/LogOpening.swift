@@ -263,9 +263,7 @@ extension LogOpening {
       report.salvagedRecords = replay.salvagedCount
     }
     let gap = isDamaged ? gap(&replay) : nil
-    damage += replay.damage.filter { found in
-      !damage.contains { $0.path == found.path && $0.offset == found.offset }
-    }
+    noteDamage(replay.damage)
     if writer != nil {
       if let first = replay.damage.first {
         refuse(because: first)
@@ -314,6 +312,21 @@ extension LogOpening {
     // No page is below; but indexes ask documents, which the system may not read.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     return replay
+  }
+
+  /// Adds what replaying found to the damage, each place once.
+  ///
+  /// Where the end of the log is there, what recovery says of a stretch is said more exactly by the damage in it.
+  private mutating func noteDamage(_ found: [Damage]) {
+    if let coarse = recovery.damage, let size = coarse.size, !lacksEnd {
+      let stretch = coarse.offset..<max(coarse.offset, coarse.offset + size)
+      if found.contains(where: { $0.path == coarse.path && stretch.contains($0.offset) }) {
+        damage.removeAll { $0.path == coarse.path && $0.offset == coarse.offset }
+      }
+    }
+    damage += found.filter { found in
+      !damage.contains { $0.path == found.path && $0.offset == found.offset }
+    }
   }
 
   /// What the damage leaves unknown; nil if it is in nothing that was replayed.
