@@ -69,6 +69,7 @@ enum Place {
   static let viewIndex = viewing + "ViewIndex.swift"
   static let viewContents = viewing + "ViewContents.swift"
   static let treePruning = document + "RevisionTree+Pruning.swift"
+  static let treeInsertion = document + "RevisionTree+Insertion.swift"
   static let view = store + "StoreView.swift"
   static let cursors = store + "Cursors.swift"
   static let gap = store + "LogGap.swift"

@@ -20,17 +20,40 @@ extension PlantedBug {
       plant: "&& (!PLANTED && leaves.contains { tree.nodes[$0].sequence == current.sequence }",
       killedBy: .crash("conflicts, made and ended")),
     PlantedBug(
+      "old-winner-stored", rule: "2", "the revision that won before is stored again, leaf or not",
+      in: Place.revisionEdit,
+      find: "let leaf = arrived ?? tree.leaves[0]",
+      plant:
+        "let leaf = (PLANTED ? tree.index(of: current.revision) : arrived) ?? tree.leaves[0]",
+      killedBy: .replicas),
+    PlantedBug(
+      "winner-stored", rule: "2", "a leaf does not get its history when that comes later",
+      in: Place.revisionEdit,
+      find: "let arrived = tree.leafIndex(of: edit.revision)",
+      plant: "let arrived = PLANTED ? nil : tree.leafIndex(of: edit.revision)",
+      killedBy: .replicas),
+    PlantedBug(
+      "inner-revision-stored", rule: "2", "a revision that has successors is stored as a leaf",
+      in: Place.treeInsertion, find: "if isLeaf(place) { return true }",
+      plant: "if PLANTED || isLeaf(place) { return true }", killedBy: .replicas),
+    PlantedBug(
+      "chain-of-another", rule: "2", "a record takes the history of another revision",
+      in: Place.revisionEdit,
+      find: "tree.history(of: own).dropFirst().map(\\.revision.digest))",
+      plant: "tree.history(of: PLANTED ? 0 : own).dropFirst().map(\\.revision.digest))",
+      killedBy: .replicas),
+    PlantedBug(
       "line-pruned-too-far", rule: "2", "a document's history is cut one revision too short",
       in: Place.revisionEdit,
       find: "digests += record.ancestors.digests.prefix(depth - 2)",
       plant: "digests += record.ancestors.digests.prefix(PLANTED ? max(0, depth - 3) : depth - 2)",
-      killedBy: .crash("long branches, pruned")),
+      killedBy: .crash("long branches, pruned and joined")),
     PlantedBug(
       "branches-not-pruned", rule: "2", "what is far from every leaf is not forgotten",
       in: Place.treePruning,
       find: "for index in nodes.indices where stepsToLeaf[index] < depth {",
       plant: "for index in nodes.indices where PLANTED || stepsToLeaf[index] < depth {",
-      killedBy: .crash("long branches, pruned")),
+      killedBy: .crash("long branches, pruned and joined")),
     PlantedBug(
       "expiry-not-replayed", rule: "2", "an expiry is forgotten when the log is replayed",
       in: Place.replay,

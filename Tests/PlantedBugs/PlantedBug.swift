@@ -82,5 +82,8 @@ struct Killer: Hashable, Sendable {
     Killer(arguments: ["test", "crash", "--only", only])
   }
 
+  /// Stores that exchange revisions whose histories were cut.
+  static let replicas = Killer(arguments: ["test", "replicas", "--only", "world"])
+
   var description: String { "\(arguments[1]) '\(arguments[3])'" }
 }

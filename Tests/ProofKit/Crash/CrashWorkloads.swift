@@ -262,13 +262,21 @@ extension CrashWorkload {
     "indexes, made, followed and taken away",
     ["make an index, and write on", "make an index, merge, take it away and make another"])
   package static let longBranches = CrashWorkload(
-    name: "long branches, pruned", prepare: { try CrashSession($0).lengthen() },
+    name: "long branches, pruned and joined",
+    prepare: { bench in
+      let session = CrashSession(bench)
+      try session.lengthen()
+      try session.commit(.put("doc-3", size: 5))
+    },
     work: { bench in
       let session = CrashSession(bench)
       try session.lengthen(durability: .none)
+      try session.commit(.insertAhead("rich-1", size: 15), .insertAhead("doc-3", size: 4))
       try session.bench.checkpoint(session.database())
-      try session.commit(.purgeLeaf("rich-1", 1), .resolve("rich-3"), .delete("doc-1"))
+      try session.commit(
+        .join("doc-3"), .purgeLeaf("rich-1", 1), .resolve("rich-3"), .delete("doc-1"))
       try session.lengthen()
+      try session.commit(.join("rich-1"))
       try session.bench.merge(session.database())
       try session.close()
       try session.commit(.put("doc-1", size: 50), .deleteAll("rich-1"), .branch("doc-2", size: 7))

@@ -155,7 +155,9 @@ extension StoreChange {
     // So few that much happens to each.
     let id = RandomOperation.id(below(12))
     self =
-      switch below(24) {
+      switch below(28) {
+      case 24..<26: .insertAhead(id, size: below(200))
+      case 26..<28: .join(id)
       case 0..<4: .branch(id, size: below(200))
       case 4..<7: .insert(id, size: below(200), isOnto: below(2) == 0, isDeleted: below(4) == 0)
       case 7: .resolve(id)
@@ -224,7 +226,8 @@ extension StoreChange {
     case .put(let number, let size) where size > 0: [[.put(number, size: size / 8)]]
     case .update(let number): [[.put(number, size: 0)]]
     case .nested(let changes, let throwing): throwing ? [[], changes] : [changes]
-    case .branch(let number, _), .insert(let number, _, _, _), .attach(let number, _, _, _):
+    case .branch(let number, _), .insert(let number, _, _, _), .insertAhead(let number, _),
+      .attach(let number, _, _, _):
       [[.put(number, size: 0)], []]
     default: []
     }

@@ -19,6 +19,11 @@ package indirect enum StoreChange: Sendable {
   case grow(String, size: Int)
   /// Stores a revision that was made elsewhere: upon the winner, or upon what is not known here.
   case insert(String, size: Int, isOnto: Bool, isDeleted: Bool)
+  /// Stores a revision from elsewhere that was made from the winner in three steps, with a history that
+  /// does not reach back to it: so it becomes a tree of its own.
+  case insertAhead(String, size: Int)
+  /// Stores the same revision again, with the whole history: trees are joined.
+  case join(String)
   /// Ends all branches of a document but the winning one.
   case resolve(String)
   case purge(String)
@@ -83,6 +88,9 @@ extension StoreModel {
       try insert(
         Document(id: id, properties(number, size)), isOnto: isOnto, isDeleted: isDeleted,
         transaction, draw)
+    case .insertAhead(let id, let size):
+      try insertAhead(Document(id: id, properties(number, size)), transaction, draw)
+    case .join(let id): try join(Document(id: id, properties(number, 3)), transaction)
     case .resolve(let id): try resolve(id, transaction)
     case .purge(let id):
       let isThere = documents[id] != nil
@@ -181,6 +189,42 @@ extension StoreModel {
     entry.sequence = transaction.lastSequence
     entry.isDeleted = isDeleted
     try add(entry, to: id, inPlaceOf: old, after: Array(history.dropFirst()))
+  }
+
+  private mutating func insertAhead(
+    _ document: Document, _ transaction: WriteTransaction, _ draw: () -> UInt64
+  ) throws {
+    guard let winner = documents[document.id]?.winner.revision else { return }
+    let name = String(draw(), radix: 36)
+    let later = try (1...3).reversed().map { (step: UInt64) throws in
+      let revision = RevisionID(generation: winner.generation + step, digest: "\(name)-\(step)")
+      guard let revision else { throw CrashOracle.Mismatch("\(name) is no digest") }
+      return revision
+    }
+    try insert(document, Array(later.prefix(2)), transaction)
+    setGap(later + [winner], of: document.id)
+  }
+
+  private mutating func join(_ document: Document, _ transaction: WriteTransaction) throws {
+    guard let gap = documents[document.id]?.gap, !gap.isEmpty else { return }
+    // What was purged meanwhile comes again as something new.
+    try insert(document, gap, transaction)
+    setGap([], of: document.id)
+  }
+
+  private mutating func insert(
+    _ document: Document, _ history: [RevisionID], _ transaction: WriteTransaction
+  ) throws {
+    let isNew = try transaction.insert(document, history: history, origin: "elsewhere")
+    var entry = Entry(document)
+    entry.revision = history[0]
+    entry.sequence = transaction.lastSequence
+    let done = insert(entry, to: document.id, history)
+    try expect(
+      isNew == done.isNew, "\(history) of \(document.id) is \(done.isNew ? "" : "not ")new")
+    try expect(
+      lastSequence == transaction.lastSequence,
+      "inserting \(history) of \(document.id) is \(done.isChange ? "a" : "no") change")
   }
 
   private mutating func resolve(_ id: String, _ transaction: WriteTransaction) throws {

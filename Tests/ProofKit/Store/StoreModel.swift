@@ -41,8 +41,11 @@ package struct StoreModel: Equatable, Sendable {
     package fileprivate(set) var firstSurePast = 0
     /// Whether there never was a second leaf.
     package fileprivate(set) var isChain = true
-    /// The parents of revisions, as far as both are known by their IDs.
-    private var parents: [RevisionID: RevisionID] = [:]
+    /// The revisions that are known by their IDs.
+    private var tree = PlainHistories()
+    /// The whole history of a revision that came without its nearest ancestors, from that revision to one
+    /// that was known here: see ``StoreChange/insertAhead(_:size:)``.
+    fileprivate(set) var gap: [RevisionID] = []
     /// Whether revisions were forgotten because they are far from every leaf.
     package private(set) var isPruned = false
 
@@ -132,41 +135,52 @@ extension StoreModel.Lineage {
     if leaves.count > 1 { isChain = false }
     newest = entry.sequence
     sort()
-    var child = entry.revision
-    for ancestor in ancestors {
-      if let child { parents[child] = ancestor }
-      child = ancestor
-    }
-    prune(toDepth: depth)
+    if let revision = entry.revision { take([revision] + ancestors, depth: depth) }
   }
 
-  private mutating func prune(toDepth depth: Int) {
-    // Usually there are not so many.
-    guard parents.count >= depth else { return }
-    let kept = Set(
-      leaves.compactMap(\.revision).flatMap { revisions(leadingTo: $0).prefix(depth) })
-    let countBefore = parents.count
-    parents = parents.filter { kept.contains($0.key) && kept.contains($0.value) }
-    if parents.count < countBefore { isPruned = true }
+  /// Takes in a revision with its history, which may join what was apart; returns whether it became a
+  /// leaf, and whether anything changed.
+  fileprivate mutating func insert(
+    _ entry: StoreModel.Entry, _ history: [RevisionID], depth: Int
+  ) -> (isNew: Bool, isChange: Bool) {
+    let before = tree
+    take(history, depth: depth)
+    guard tree != before else { return (false, false) }
+    let isNew = tree.leaves.contains(history[0]) && !before.leaves.contains(history[0])
+    past += leaves.filter { $0.revision.map { !tree.leaves.contains($0) } ?? false }
+    leaves.removeAll { $0.revision.map { !tree.leaves.contains($0) } ?? false }
+    if isNew {
+      leaves.append(entry)
+    } else {
+      sort()
+      // Of a revision that is known only the history is news: it is stored again with that.
+      let index = leaves.firstIndex { $0.revision == history[0] } ?? 0
+      leaves[index].sequence = entry.sequence
+    }
+    if leaves.count > 1 { isChain = false }
+    newest = entry.sequence
+    sort()
+    return (isNew, true)
+  }
+
+  private mutating func take(_ history: [RevisionID], depth: Int) {
+    let all = tree.known.union(history)
+    tree.insert(history, depth: depth)
+    if tree.known != all { isPruned = true }
   }
 
   /// The revision and those before it, newest first, as far as they are known.
   package func revisions(leadingTo revision: RevisionID) -> [RevisionID] {
-    Array(sequence(first: revision) { parents[$0] })
+    tree.history(of: revision)
   }
 
   /// Whether a revision is known by its ID.
-  package func knows(_ revision: RevisionID) -> Bool {
-    leaves.contains { $0.revision == revision } || parents.values.contains(revision)
-  }
+  package func knows(_ revision: RevisionID) -> Bool { tree.known.contains(revision) }
 
   /// Forgets a leaf, and what came before it alone.
   fileprivate mutating func remove(_ leaf: RevisionID) {
     leaves.removeAll { $0.revision == leaf }
-    var revision = leaf
-    while let parent = parents.removeValue(forKey: revision), !parents.values.contains(parent) {
-      revision = parent
-    }
+    tree.remove(leaf: leaf)
   }
 
   fileprivate mutating func sort() {
@@ -192,6 +206,18 @@ extension StoreModel {
       entry, inPlaceOf: old, after: ancestors ?? (old.map { [$0] } ?? []), depth: revisionDepth)
     lastSequence = entry.sequence
   }
+
+  /// Notes a revision that came with its history, which may have been known.
+  mutating func insert(
+    _ entry: Entry, to id: String, _ history: [RevisionID]
+  ) -> (isNew: Bool, isChange: Bool) {
+    let done = documents[id, default: Lineage()].insert(entry, history, depth: revisionDepth)
+    if done.isChange { lastSequence = max(lastSequence, entry.sequence) }
+    return done
+  }
+
+  /// Remembers the history of a revision that came without it.
+  mutating func setGap(_ gap: [RevisionID], of id: String) { documents[id]?.gap = gap }
 
   /// Notes that a document is gone.
   mutating func purge(_ id: String, through sequence: UInt64) {
