@@ -89,8 +89,8 @@ extension StoreModel {
         Document(id: id, properties(number, size)), isOnto: isOnto, isDeleted: isDeleted,
         transaction, draw)
     case .insertAhead(let id, let size):
-      try insertAhead(Document(id: id, properties(number, size)), transaction, draw)
-    case .join(let id): try join(Document(id: id, properties(number, 3)), transaction)
+      try insertAhead(id, number: number, size: size, transaction, draw)
+    case .join(let id): try join(id, transaction)
     case .resolve(let id): try resolve(id, transaction)
     case .purge(let id):
       let isThere = documents[id] != nil
@@ -192,24 +192,24 @@ extension StoreModel {
   }
 
   private mutating func insertAhead(
-    _ document: Document, _ transaction: WriteTransaction, _ draw: () -> UInt64
+    _ id: String, number: Int64, size: Int, _ transaction: WriteTransaction, _ draw: () -> UInt64
   ) throws {
-    guard let winner = documents[document.id]?.winner.revision else { return }
+    guard let winner = documents[id]?.winner.revision else { return }
     let name = String(draw(), radix: 36)
     let later = try (1...3).reversed().map { (step: UInt64) throws in
       let revision = RevisionID(generation: winner.generation + step, digest: "\(name)-\(step)")
       guard let revision else { throw CrashOracle.Mismatch("\(name) is no digest") }
       return revision
     }
-    try insert(document, Array(later.prefix(2)), transaction)
-    setGap(later + [winner], of: document.id)
+    try insert(Document(id: id, properties(number, size)), Array(later.prefix(2)), transaction)
+    setGap(Gap(history: later + [winner], number: number, size: size), of: id)
   }
 
-  private mutating func join(_ document: Document, _ transaction: WriteTransaction) throws {
-    guard let gap = documents[document.id]?.gap, !gap.isEmpty else { return }
-    // What was purged meanwhile comes again as something new.
-    try insert(document, gap, transaction)
-    setGap([], of: document.id)
+  private mutating func join(_ id: String, _ transaction: WriteTransaction) throws {
+    guard let gap = documents[id]?.gap else { return }
+    // A revision always has the same content. One that was purged or pruned since is new again.
+    try insert(Document(id: id, properties(gap.number, gap.size)), gap.history, transaction)
+    setGap(nil, of: id)
   }
 
   private mutating func insert(

@@ -43,14 +43,21 @@ package struct StoreModel: Equatable, Sendable {
     package fileprivate(set) var isChain = true
     /// The revisions that are known by their IDs.
     private var tree = PlainHistories()
-    /// The whole history of a revision that came without its nearest ancestors, from that revision to one
-    /// that was known here: see ``StoreChange/insertAhead(_:size:)``.
-    fileprivate(set) var gap: [RevisionID] = []
+    /// The revision that was inserted last without its nearest ancestors.
+    fileprivate(set) var gap: Gap?
     /// Whether revisions were forgotten because they are far from every leaf.
     package private(set) var isPruned = false
 
     package var winner: Entry { leaves[0] }
     package var hasConflicts: Bool { leaves.count { !$0.isDeleted } > 1 }
+  }
+
+  /// A revision that was inserted without its nearest ancestors: see ``StoreChange/insertAhead(_:size:)``.
+  struct Gap: Equatable, Sendable {
+    /// From the revision to one that was known when it was inserted.
+    var history: [RevisionID]
+    var number: Int64
+    var size: Int
   }
 
   /// A version that was named.
@@ -216,8 +223,8 @@ extension StoreModel {
     return done
   }
 
-  /// Remembers the history of a revision that came without it.
-  mutating func setGap(_ gap: [RevisionID], of id: String) { documents[id]?.gap = gap }
+  /// Remembers the history and content of a revision that was inserted without that history.
+  mutating func setGap(_ gap: Gap?, of id: String) { documents[id]?.gap = gap }
 
   /// Notes that a document is gone.
   mutating func purge(_ id: String, through sequence: UInt64) {
