@@ -30,6 +30,12 @@ extension PlantedBug {
         "lastSequence: isClosed || PLANTED ? used : max(used, bound), sequenceBound: bound, time: 0,",
       killedBy: .rules("rule 3: after an unclean end")),
     PlantedBug(
+      "file-id-taken-twice", rule: "3", "a segment whose making failed gives its number back",
+      in: Place.writer,
+      find: "let fileID = takeFileID()",
+      plant: "let fileID = PLANTED ? nextFileID : takeFileID()",
+      killedBy: .rules("a segment whose making failed")),
+    PlantedBug(
       "head-without-bound", rule: "3", "HEAD does not carry the bound",
       in: Place.writer,
       find: "lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))",

@@ -128,7 +128,7 @@ extension LogWriter {
   /// Goes on at a time that is not before the last commit's.
   package func resume(time: UInt64) { lastTime = max(lastTime, time) }
 
-  /// A number for a segment that is to be made by somebody else.
+  /// A number for a segment, which no other one gets, even if making it fails: the file may be there nevertheless.
   package func takeFileID() -> UInt64 {
     defer { nextFileID += 1 }
     return nextFileID
@@ -218,11 +218,12 @@ extension LogWriter {
   /// Makes the next segment under its name, whole or not at all, and names it in `HEAD`.
   package func begin(after predecessor: LogEnd, relogging relog: Relog?) throws(LogError) {
     let number = last.number + 1
+    let fileID = takeFileID()
     let name = FileName.segment(number...number)
     let header = SegmentHeader(
       preamble: FilePreamble(
         kind: .segment, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
-      fileID: nextFileID, numbers: number...number, generation: 0, predecessor: predecessor,
+      fileID: fileID, numbers: number...number, generation: 0, predecessor: predecessor,
       lastSequence: lastSequence,
       sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
       flushedSize: UInt64(SegmentHeader.size) + (relog?.size ?? 0), merge: nil)
@@ -250,7 +251,6 @@ extension LogWriter {
       }
       throw error
     }
-    nextFileID += 1
     last = (number, header.preamble.salt, end)
     let segmentFile = SegmentFile(
       name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file)

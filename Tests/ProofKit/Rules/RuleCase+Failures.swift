@@ -220,6 +220,29 @@ extension RuleCase {
         _ = try bench.oracle.identify(opened)
       }
     },
+    RuleCase(name: "a segment whose making failed shares its number with no other") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openQuiet()
+      for _ in 0..<2 { try bench.fill(database, 0..<8, size: 900) }
+      let disk = bench.fileSystem
+      let segments = disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
+      disk.fail(.rename, with: .inputOutput, completion: .everything)
+      try expectCode(.inputOutput) {
+        for number in 0..<8 { try bench.commit(database, [.put("x-\(number)", size: 900)]) }
+      }
+      let found = disk.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
+      try expect(found.count == segments.count + 1, "the segment was not made: \(found)")
+      // The merge takes the next number.
+      try database.compact()
+      let version = try bench.oracle.identify(database)
+      try database.close()
+      for loss in [SimulatedDisk.Loss.processEnd, .strict] {
+        let opened = try bench.restarted(loss, life: 90).openQuiet()
+        if let damage = opened.openingReport.damage.first { throw damage }
+        try expect(try bench.oracle.identify(opened) == version, "another version")
+        try expect(try opened.check().isSound, "not sound")
+      }
+    },
     RuleCase(name: "what a nested change did is taken back with it") {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
