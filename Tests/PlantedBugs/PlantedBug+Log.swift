@@ -30,12 +30,6 @@ extension PlantedBug {
         "lastSequence: isClosed || PLANTED ? used : max(used, bound), sequenceBound: bound, time: 0,",
       killedBy: .rules("rule 3: after an unclean end")),
     PlantedBug(
-      "file-id-taken-twice", rule: "3", "a segment whose making failed gives its number back",
-      in: Place.writer,
-      find: "let fileID = takeFileID()",
-      plant: "let fileID = PLANTED ? nextFileID : takeFileID()",
-      killedBy: .rules("a segment whose making failed")),
-    PlantedBug(
       "head-without-bound", rule: "3", "HEAD does not carry the bound",
       in: Place.writer,
       find: "lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))",
@@ -311,16 +305,12 @@ extension PlantedBug {
         salt: PLANTED ? begun.inputs[0].header.preamble.salt : configuration.random(),
         """, killedBy: .rules("no two files of a store")),
     PlantedBug(
-      "file-id-used-again", rule: "promise 5", "the next segment has the number of this one",
+      "file-id-given-back", rule: "promise 5",
+      "a segment whose making failed gives its number back",
       in: Place.writer,
-      find: """
-        nextFileID += 1
-        last = (number, header.preamble.salt, end)
-        """,
-      plant: """
-        if !PLANTED { nextFileID += 1 }
-        last = (number, header.preamble.salt, end)
-        """, killedBy: .rules("no two files of a store")),
+      find: "let fileID = takeFileID()",
+      plant: "let fileID = PLANTED ? nextFileID : takeFileID()",
+      killedBy: .rules("a segment whose making failed")),
     PlantedBug(
       "merge-file-id-used-again", rule: "promise 5",
       "a merged segment has the number of the next one",

@@ -107,7 +107,9 @@ extension ByteSubject {
     }
     // Where the log is damaged, what is said of several records may be a mixture of versions.
     for line in found.lines where !knownFacts.contains(line) {
-      guard !isWhole, line.hasPrefix("~") || isOfAnotherVersion(line) || isOfWithin(line) else {
+      guard !isWhole,
+        line.hasPrefix("~") || isOfAnotherVersion(line) || isOfWithin(line) || isKnownLeaf(line)
+      else {
         throw ByteLie("never so: \(line)")
       }
     }
@@ -149,6 +151,17 @@ extension ByteSubject {
       && !knownFacts.contains {
         $0.hasPrefix("revision \(number) of ") || $0.hasPrefix("leaf \(number) of ")
       }
+  }
+
+  /// Whether a line says of a leaf that it is a revision of the winner's history, or the other way round: which of them
+  /// wins, and has successors, depends on what is lost.
+  private func isKnownLeaf(_ line: String) -> Bool {
+    for (one, other) in [("leaf", "revision"), ("revision", "leaf")] {
+      for start in ["", "attached to "] where line.hasPrefix("\(start)\(one) ") {
+        return knownFacts.contains("\(start)\(other)" + line.dropFirst(start.count + one.count))
+      }
+    }
+    return false
   }
 
   private func summary(_ documents: [Document]) -> String {
