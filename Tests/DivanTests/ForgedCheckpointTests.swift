@@ -63,6 +63,9 @@ struct ForgedCheckpointTests {
     #expect(refusal(encoded { $0.time = counterLimit + 1 }) != nil)
     #expect(refusal(encoded { $0.members[0].usage.dead = counterLimit }) != nil)
     #expect(refusal(encoded { $0.members = [] }) != nil)
+    // A writer gave the next number to the segment in which it logged again what was in doubt, and a
+    // position there hid all of it, which a reader found.
+    #expect(refusal(encoded { $0.position.fileID += 1 }) != nil)
     let run = checkpoint.trees[0][0]
     for count in [Int.max, 4096 * (Int(run.summary.root) + 2)] {
       let summary = RunSummary(

@@ -163,7 +163,10 @@ extension Checkpoint {
     }
     guard numbers.allSatisfy({ $0 <= counterLimit }), runsFit,
       members.allSatisfy({ $0.usage.dead <= $0.usage.total }),
-      members.contains(where: { $0.segment.numbers.contains(position.segmentNumber) })
+      // Another file would be read from the position on, if it had this number.
+      members.contains(where: {
+        $0.segment.numbers.contains(position.segmentNumber) && $0.segment.fileID == position.fileID
+      })
     else { throw ByteError(offset: size, reason: "numbers that cannot be") }
   }
 }
