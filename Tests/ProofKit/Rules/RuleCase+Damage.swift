@@ -131,19 +131,23 @@ extension RuleCase {
       try expectRefused(left)
     },
     RuleCase(name: "damage: where the end of the log is missing, nothing is known") {
-      let bench = try DamageBench.filled(5)
-      do {
-        let database = try bench.bench.openQuiet()
-        try database.write { _ = try $0.overwrite("last", with: ["n": 1]) }
-        try database.close()
+      // Within the last transaction; and where it begins, so that what is left is whole.
+      for isWithin in [true, false] {
+        let bench = try DamageBench.filled(5)
+        do {
+          let database = try bench.bench.openQuiet()
+          try database.write { _ = try $0.overwrite("last", with: ["n": 1]) }
+          try database.close()
+        }
+        let (name, end) = try bench.endOfLog()
+        try bench.bench.fileSystem.truncate(
+          bench.bench.path(of: name), toSize: isWithin ? end - 8 : SegmentHeader.size)
+        let snapshot = try bench.openForReading().snapshot()
+        for number in 0..<5 {
+          try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
+        }
+        try expectUnknown("the last one") { try snapshot.get("last") }
       }
-      let (name, end) = try bench.endOfLog()
-      try bench.bench.fileSystem.truncate(bench.bench.path(of: name), toSize: end - 8)
-      let snapshot = try bench.openForReading().snapshot()
-      for number in 0..<5 {
-        try expectUnknown("document \(number)") { try snapshot.get("document \(number).") }
-      }
-      try expectUnknown("the last one") { try snapshot.get("last") }
     },
   ]
 }

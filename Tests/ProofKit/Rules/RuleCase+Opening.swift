@@ -289,21 +289,34 @@ extension RuleCase {
       try bench.fill(database, 0..<4, size: 200)
       let path = bench.path(of: "0000000001.segment")
       let ends = try bench.segmentEnds(of: "0000000001.segment")
-      for number in 0..<4 {
-        let left = bench.restarted(.processEnd, life: 9)
-        // In the document's record, and not in what stands behind it.
-        try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - 160, mask: 1)
-        let opened = try left.openQuiet()
-        // The last commit cannot be told from one that was torn.
-        try expect(
-          opened.openingReport.damage.isEmpty == (number == 3),
-          "commit \(number + 1): \(opened.openingReport.damage)")
-        guard number < 3 else { continue }
-        try expectRefused(opened)
-        let snapshot = try opened.snapshot()
-        for other in 0..<4 {
-          let document = try snapshot.get("doc-\(other)")
-          try expect((document == nil) == (other == number), "doc-\(other) with \(number) damaged")
+      // In the document's record; and in the commit's trailer, without which its records are not proven.
+      for (distance, isOfRecord) in [(160, true), (20, false)] {
+        for number in 0..<4 {
+          let left = bench.restarted(.processEnd, life: 9)
+          try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - distance, mask: 1)
+          let opened = try left.openQuiet()
+          // The last commit cannot be told from one that was torn.
+          try expect(
+            opened.openingReport.damage.isEmpty == (number == 3),
+            "commit \(number + 1): \(opened.openingReport.damage)")
+          guard number < 3 else { continue }
+          try expectRefused(opened)
+          let snapshot = try opened.snapshot()
+          for other in 0..<4 {
+            let document = try snapshot.get("doc-\(other)")
+            try expect(
+              (document == nil) == (other == number && isOfRecord),
+              "doc-\(other) with \(number) damaged")
+          }
+          // What comes after the damage is known for certain, and not only found.
+          var configuration = left.configuration()
+          configuration.damage = Configuration().damage
+          configuration.isReadOnly = true
+          let certain = try Database(at: CrashBench.path, configuration: configuration).snapshot()
+          for other in number + 1..<4 {
+            try expect(try certain.exists("doc-\(other)"), "doc-\(other) is not known")
+          }
+          try expectCode(.damaged) { _ = try certain.get("doc-\(number)") }
         }
       }
     },
