@@ -54,6 +54,10 @@ extension PlantedBug {
           Place.fileSystem,
           find: "let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK",
           plant: "let flags = O_RDWR | O_CREAT | (PLANTED ? 0 : O_NOFOLLOW) | O_NONBLOCK"),
+        // What was locked is not what the name leads to, so a second look would go on for ever.
+        Edit(
+          Place.fileSystem,
+          find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),
       ], killedBy: .rules("ownership: a link in the place of LOCK")),
     PlantedBug(
       "hard-linked-lock-written", rule: "ownership", "LOCK may be another file's second name",
