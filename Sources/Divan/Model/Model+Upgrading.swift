@@ -12,7 +12,7 @@ extension Model {
       upgradedFrom = stored
     } catch {
       takeBackChanges()
-      core?.noteClean(self)
+      if !isUnsaved { core?.noteClean(self) }
       if let error = error as? DatabaseError {
         report(error)
       } else {

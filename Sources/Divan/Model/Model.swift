@@ -38,6 +38,8 @@ nonisolated open class Model {
   final var documentID = ""
   final var state = State.new
   final var isChanged = false
+  /// Whether the model said that it needs to be saved, whatever its properties are: see ``markNeedsSave()``.
+  final var mark = Mark.none
   /// Whether the context is to forget the model when it goes.
   final var isKnown = false
   /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
@@ -80,6 +82,14 @@ nonisolated open class Model {
     case new
     case stored
     case deleted
+  }
+
+  enum Mark {
+    case none
+    /// ``willSave(_:)`` is to be called.
+    case set
+    /// ``willSave(_:)`` was called; the mark goes when that has led to something.
+    case asked
   }
 
   /// Makes a new model that is in no context: see ``ModelContext/insert(_:)``.
@@ -182,12 +192,13 @@ nonisolated open class Model {
 
   /// Called before the model is saved, before anything is checked or written.
   ///
-  /// It may change properties, which are saved too. Other models that it changes or makes are saved with
+  /// It may change properties, which are saved too. State of the model's own becomes properties here:
+  /// ``markNeedsSave()`` has the model called when only that has changed. Other models that it changes or makes are saved with
   /// this one by ``ModelContext/saveAllModels()``, and stay unsaved otherwise. Nothing can be saved from
   /// here.
   ///
   /// - Parameter changedProperties: the names of the properties that were changed, in the order of their
-  ///   declaration; empty for a new model of which nothing was set.
+  ///   declaration; empty for a new model of which nothing was set, and for one that is only marked.
   open func willSave(_ changedProperties: [String]) {}
 
   /// Called when the model was saved and is clean: its transaction was committed or, in a context of a transaction, has it.
@@ -255,7 +266,8 @@ extension Model {
     return state == .deleted
   }
 
-  /// Whether saving would store something: the model is new, or properties were changed.
+  /// Whether saving has something to do: the model is new, properties were changed, or ``markNeedsSave()`` was
+  /// called.
   public final var needsSave: Bool {
     noteAccess(ModelObservation.statePath)
     return isUnsaved
@@ -263,17 +275,38 @@ extension Model {
 
   /// How long ago the model took over what its document was changed to elsewhere, or learned that it was
   /// deleted there; nil if it never did.
+  ///
+  /// ``markExternallyChanged()`` lets it begin again. Who observes it is told each time it does.
   public final var timeSinceExternallyChanged: Duration? {
-    lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }
+    noteAccess(ModelObservation.externalChangePath)
+    return lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }
   }
 
+  /// Lets ``timeSinceExternallyChanged`` begin at zero, as if the document had just been changed elsewhere.
+  ///
+  /// ```swift
+  /// // The user is led to this one: it lights up like one that has just arrived.
+  /// todo.markExternallyChanged()
+  /// ```
+  ///
+  /// Nothing else of the model changes, and nothing is to be saved.
+  public final func markExternallyChanged() { noteExternalChange() }
+
   /// Notes that the model took something over now.
-  final func noteExternalChange() { lastExternalChange = Self.firstMoment.duration(to: .now) }
+  final func noteExternalChange() {
+    announcing(ModelObservation.externalChangePath) {
+      lastExternalChange = Self.firstMoment.duration(to: .now)
+    }
+  }
 
   /// Some moment before all that are noted.
   private static let firstMoment = ContinuousClock.now
 
-  final var isUnsaved: Bool { state == .new || state == .stored && isChanged }
+  /// Whether saving has something to do.
+  final var isUnsaved: Bool { hasChanges || state == .stored && mark != .none }
+
+  /// Whether saving stores something.
+  final var hasChanges: Bool { state == .new || state == .stored && isChanged }
 
   /// The names of the properties that were changed and not saved yet, in the order of declaration; then the
   /// keys of those that ``setValue(_:for:)`` changed and the class does not declare.
@@ -328,10 +361,39 @@ extension Model {
     }
   }
 
+  /// Has the model saved though no property was assigned: by the next ``save()``, by
+  /// ``ModelContext/saveAllModels()``, by contexts that save by themselves, and by closing.
+  ///
+  /// ```swift
+  /// final class Drawing: Model {
+  ///   @Persisted var strokes: Data
+  ///   private let canvas = Canvas()
+  ///
+  ///   func draw(_ stroke: Stroke) {
+  ///     canvas.add(stroke)
+  ///     markNeedsSave()
+  ///   }
+  ///   override func willSave(_ changedProperties: [String]) { strokes = canvas.encoded }
+  /// }
+  /// ```
+  ///
+  /// So a model may keep state of its own in whatever form, and write it into properties only when it is saved, in
+  /// ``willSave(_:)``. If no property is changed after that, nothing is validated and stored, ``didSave()`` is not called,
+  /// and the model needs no saving any more. If saving throws the model stays marked. A mark that is set after
+  /// `willSave` of the model was called, by other models' hooks, is for the next time. ``revert()`` takes it away. A
+  /// deleted model is not saved, whether it is marked or not.
+  public final func markNeedsSave() {
+    if isRefused { core?.noteMended(self) }
+    guard mark != .set else { return }
+    announcing(ModelObservation.statePath) { mark = .set }
+    if isUnsaved { core?.noteUnsaved(self) }
+  }
+
   /// Takes back what was changed and not saved.
   ///
   /// A new model gets the values that its class declares or, if it was made of a document, what that has.
   public final func revert() {
+    if mark != .none { announcing(ModelObservation.statePath) { mark = .none } }
     takeBackChanges()
     if state != .new { core?.noteClean(self) } else if isRefused { core?.noteMended(self) }
     upgradeIfOutdated()

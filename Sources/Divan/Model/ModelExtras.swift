@@ -96,7 +96,7 @@ extension Model {
       return
     }
     announcing(ModelObservation.statePath) { isChanged = false }
-    if state == .stored { core?.noteClean(self) }
+    if state == .stored, !isUnsaved { core?.noteClean(self) }
   }
 }
 

@@ -47,7 +47,7 @@ extension ModelContextCore {
     model.core = self
     if !isObservable { model.stopObservation() }
     register(model)
-    if model.state == .new || model.isChanged { noteUnsaved(model) }
+    if model.state == .new || model.isChanged || model.mark != .none { noteUnsaved(model) }
   }
 
   /// Has a model refer to models that are in no context by their IDs; returns those of them that come into this one.

@@ -22,6 +22,10 @@ enum ModelObservation {
   static let undeclaredPath: Path = \Subject[-3]
   /// Which models refer to the model.
   static let inversePath: Path = \Subject[-4]
+  /// When the model was changed elsewhere.
+  static let externalChangePath: Path = \Subject[-5]
+  /// Which revision of its document the model's context has.
+  static let documentPath: Path = \Subject[-6]
 
   /// All that stands for no declared property.
   static var otherPaths: [Path] { [statePath, attachmentsPath, undeclaredPath] }

@@ -186,6 +186,7 @@ extension ModelContextCore {
       return
     }
     if hasOtherClass(body, than: model) { return detach(model, &taken) }
+    model.noteOtherDocument()
     let keepsConflicts = model.isChanged && !settlesConflicts
     if keepsConflicts {
       outdated.insert(DocumentKey(model.id))
@@ -202,7 +203,7 @@ extension ModelContextCore {
     model.rebase(on: body)
     if isInTransaction { reversals.noteReading(of: model) }
     if !model.isKnown { register(model) }
-    if wasDeleted, model.isChanged { noteUnsaved(model) }
+    if wasDeleted, model.isUnsaved { noteUnsaved(model) }
     model.upgradeIfOutdated()
     noteExternalChange(of: model, &taken)
   }

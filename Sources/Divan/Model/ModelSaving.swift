@@ -22,15 +22,25 @@ extension ModelContextCore {
         hint: "Save in `didSave`, or let `saveAllModels` save what `willSave` changes")
     }
     try source.requireWritable()
-    let chosen = try prepare(Array(models), isEverything: isEverything)
-    guard !chosen.isEmpty else { return }
-    addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
-    try store(chosen)
+    let asked = try prepare(Array(models), isEverything: isEverything)
+    let chosen = asked.filter(\.hasChanges)
+    if !chosen.isEmpty {
+      addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
+      try store(chosen)
+    }
+    // Those first of which there was nothing to store: what `didSave` marks is for the next time.
+    for model in asked where model.mark == .asked && !model.hasChanges { noteUnchanged(model) }
     for model in chosen { model.didSave() }
   }
 
+  /// Makes a model clean that was marked, and had nothing to store.
+  private func noteUnchanged(_ model: Model) {
+    model.announcing(ModelObservation.statePath) { model.mark = .none }
+    if model.state == .stored { noteClean(model) }
+  }
+
   /// Lets the models change themselves that are to be saved, and say what is wrong; returns those that
-  /// have something to save.
+  /// have something to save, and those that were only marked.
   private func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
     isSaving = true
     defer { isSaving = false }
@@ -43,12 +53,15 @@ extension ModelContextCore {
         try requireSavable(model)
         if model.isUnsaved { chosen.append(model) }
       }
-      for model in chosen[first...] { model.willSave(model.changedNames) }
+      for model in chosen[first...] {
+        model.willSave(model.changedNames)
+        if model.mark == .set { model.mark = .asked }
+      }
       next = isEverything ? unsaved.all.filter { !seen.contains(ObjectIdentifier($0)) } : []
     }
     chosen.removeAll { !$0.isUnsaved }
     var failures: [InvalidModelsError.Failure] = []
-    for model in chosen {
+    for model in chosen where model.hasChanges {
       var validation = ModelValidation(model)
       model.validate(&validation)
       failures += validation.failures
@@ -106,6 +119,7 @@ extension ModelContextCore {
     if saved.contains(where: \.isMerged) { announceInverses() }
     addMissingIndexes()
     advance(ownChanges: saved.count, merged: saved.filter(\.isMerged).map(\.model))
+    for result in saved { result.model.noteOtherDocument() }
   }
 
   /// Makes a model clean that was saved.
@@ -123,6 +137,7 @@ extension ModelContextCore {
     ) {
       model.state = .stored
       model.isChanged = false
+      if model.mark == .asked { model.mark = .none }
       model.upgradedFrom = nil
       model.extras = nil
     }
@@ -137,5 +152,7 @@ extension ModelContextCore {
     }
     if !model.isKnown { register(model) }
     noteClean(model)
+    // Marked again since `willSave` was called.
+    if model.isUnsaved { noteUnsaved(model) }
   }
 }
