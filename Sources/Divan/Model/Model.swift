@@ -177,6 +177,8 @@ nonisolated open class Model {
 
   /// The properties of the tombstone that stays when the model's document is deleted; none, unless this is
   /// overridden.
+  ///
+  /// They are asked for after ``willDelete()``.
   open var tombstoneProperties: Value.Object { [:] }
 
   /// Called once on every model that has come into a context: on a new one when it was made there or
@@ -200,6 +202,28 @@ nonisolated open class Model {
   /// - Parameter changedProperties: the names of the properties that were changed, in the order of their
   ///   declaration; empty for a new model of which nothing was set, and for one that is only marked.
   open func willSave(_ changedProperties: [String]) {}
+
+  /// Called before the model's document is deleted, before anything is checked or written: by ``delete()``, by
+  /// ``ModelContext/delete(_:)``, and by the ``DeleteRule``s of whatever takes this model along.
+  ///
+  /// ```swift
+  /// override func willDelete() {
+  ///   lastTitle = title            // `tombstoneProperties` leaves it in the database
+  ///   for each in followers { each.leader = nil }
+  /// }
+  /// override var tombstoneProperties: Value.Object { ["title": .string(lastTitle)] }
+  /// ```
+  ///
+  /// It may remember what ``tombstoneProperties`` says next, and change, make and delete other models. The rules
+  /// of deletion are followed as references are after that, so that it may take out what would keep the model
+  /// from being deleted. What it deletes goes in the same transaction; what it changes stays unsaved, until it is
+  /// saved by ``ModelContext/saveAllModels()`` or otherwise. Nothing can be saved from here.
+  ///
+  /// Each model is called once for each deletion. If the deletion fails then, nothing is deleted, what the hooks
+  /// changed stays changed, and the next attempt calls them again. Like ``willSave(_:)`` it does not throw: what
+  /// may keep a model from being deleted is ``DeleteRule/deny``. It is not called for a model that was never
+  /// saved, nor where documents are deleted otherwise: by transactions, by undoing, or elsewhere.
+  open func willDelete() {}
 
   /// Called when the model was saved and is clean: its transaction was committed or, in a context of a transaction, has it.
   open func didSave() {}
@@ -276,7 +300,7 @@ extension Model {
   /// How long ago the model took over what its document was changed to elsewhere, or learned that it was
   /// deleted there; nil if it never did.
   ///
-  /// ``markExternallyChanged()`` lets it begin again. Who observes it is told each time it does.
+  /// ``markExternallyChanged()`` lets it begin again. Observers of it hear each time it does.
   public final var timeSinceExternallyChanged: Duration? {
     noteAccess(ModelObservation.externalChangePath)
     return lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }

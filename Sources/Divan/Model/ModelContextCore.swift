@@ -20,6 +20,9 @@ final class ModelContextCore {
   var isObservable = true
   /// Whether models are told that they are about to be saved.
   var isSaving = false
+  /// Whether models are told that they are about to be deleted, and what they delete then.
+  var isPreparingDeletion = false
+  var alsoDeleted: [Model] = []
   private(set) weak var handle: ModelContext?
   /// Whether `handle` lives.
   var isOpen = true

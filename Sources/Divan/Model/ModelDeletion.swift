@@ -7,10 +7,33 @@ extension ModelContextCore {
   ///
   /// They go together: none of them keeps another one from being deleted.
   func delete(_ models: [Model]) throws {
-    var deletion = ModelDeletion(self)
-    for model in models { try deletion.add(model) }
+    // From a hook of a model that is about to be deleted: these go with it.
+    guard !isPreparingDeletion else {
+      alsoDeleted += models
+      return
+    }
+    let deletion = try prepareDeletion(of: models)
     try deletion.requireAllowed()
     try commit(deletion)
+  }
+
+  /// Tells models that they are about to be deleted; returns what goes after they have done what they do then.
+  private func prepareDeletion(of models: [Model]) throws -> ModelDeletion {
+    isPreparingDeletion = true
+    defer {
+      isPreparingDeletion = false
+      alsoDeleted = []
+    }
+    var told: Set<Model> = []
+    while true {
+      // From the beginning each time, since the hooks may have changed what refers to what.
+      var deletion = ModelDeletion(self)
+      for model in models + alsoDeleted { try deletion.add(model) }
+      let next = deletion.models.filter { $0.state == .stored && told.insert($0).inserted }
+      guard !next.isEmpty else { return deletion }
+      try source.requireWritable()
+      for model in next where model.state == .stored { model.willDelete() }
+    }
   }
 
   /// Throws if a rule reaches into another context, where nothing can be done in the same transaction.

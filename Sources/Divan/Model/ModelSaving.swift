@@ -21,6 +21,11 @@ extension ModelContextCore {
         .nestedWrite, "a hook of a model that is being saved saves",
         hint: "Save in `didSave`, or let `saveAllModels` save what `willSave` changes")
     }
+    guard !isPreparingDeletion else {
+      throw DatabaseError(
+        .nestedWrite, "a hook of a model that is being deleted saves",
+        hint: "Save what `willDelete` changes when the model is deleted")
+    }
     try source.requireWritable()
     let asked = try prepare(Array(models), isEverything: isEverything)
     let chosen = asked.filter(\.hasChanges)

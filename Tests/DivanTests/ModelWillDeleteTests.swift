@@ -1,0 +1,251 @@
+import Testing
+
+@testable import Divan
+
+/// What models do before they are deleted.
+struct ModelWillDeleteTests {
+  private class Node: Model {
+    @Persisted var name: String
+    @Persisted var count: Int
+    @Persisted(onDelete: .cascade) var parts: [Node]
+    @Persisted(onDelete: .deny) var keeper: Node?
+    var notes: [String] = []
+    var whenDeleted: (Node) throws -> Void = { _ in }
+    var error: (any Error)?
+    private var last: String?
+
+    override func willDelete() {
+      notes.append("will delete \(id)")
+      last = name
+      do { try whenDeleted(self) } catch { self.error = error }
+    }
+    override func willSave(_ changedProperties: [String]) { notes.append("will save") }
+    override var tombstoneProperties: Value.Object {
+      last.map { ["last": .string($0)] } ?? [:]
+    }
+  }
+
+  private let database: Database
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    context = database.makeContext()
+  }
+
+  private func node(_ id: String) throws -> Node {
+    let node = Node(in: context, id: id)
+    node.name = "name of \(id)"
+    try node.save()
+    node.notes = []
+    return node
+  }
+
+  private func exists(_ id: String) throws -> Bool { try database.snapshot().exists(id) }
+
+  @Test func `a model is told before it is deleted, and may leave properties in the tombstone`()
+    throws
+  {
+    let a = try node("a")
+    a.whenDeleted = { [database] a in
+      #expect(!a.isDeleted)
+      let isThere = try database.snapshot().exists("a")
+      #expect(isThere)
+    }
+    try a.delete()
+    #expect(a.notes == ["will delete a"] && a.error == nil && a.isDeleted)
+    #expect(try database.snapshot().tombstone("a")?.properties == ["last": "name of a"])
+    try a.delete()
+    #expect(a.notes == ["will delete a"])
+  }
+
+  @Test func `a model that was never saved, and one without its model, are deleted untold`() throws
+  {
+    let new = Node(in: context, id: "new")
+    try new.delete()
+    #expect(new.notes == [] && new.isDeleted)
+    let a = try node("a")
+    try database.remove("a")
+    try context.refresh()
+    #expect(a.notes == [] && a.isDeleted)
+  }
+
+  @Test func `models that go with another one by its rules are told, each once`() throws {
+    let (a, b, c) = (try node("a"), try node("b"), try node("c"))
+    a.parts = [b, c]
+    b.parts = [c, a]
+    try context.saveAllModels()
+    let new = Node(in: context, id: "new")
+    c.parts = [new]
+    for each in [a, b, c] { each.notes = [] }
+    try a.delete()
+    #expect(a.notes == ["will delete a"] && b.notes == ["will delete b"])
+    #expect(c.notes == ["will delete c"] && new.notes == [] && new.isDeleted)
+    #expect(try database.snapshot().count == 0)
+  }
+
+  @Test func `all that a query means are told before any of them is deleted`() throws {
+    let nodes = try ["a", "b", "c"].map { try node($0) }
+    for each in nodes {
+      each.whenDeleted = { _ in #expect(nodes.allSatisfy { !$0.isDeleted }) }
+    }
+    #expect(try context.delete(Query<Node>()) == 3)
+    #expect(nodes.allSatisfy { $0.isDeleted && $0.notes.count == 1 })
+  }
+
+  @Test func `what a model takes out before it is deleted does not go, nor keep it`() throws {
+    let (a, b, c) = (try node("a"), try node("b"), try node("c"))
+    a.parts = [b]
+    a.keeper = c
+    try context.saveAllModels()
+    #expect(code { try a.delete() } == .stillReferenced)
+    #expect(try exists("a") && !a.isDeleted)
+    a.whenDeleted = { a in
+      a.parts = []
+      a.keeper = nil
+    }
+    try a.delete()
+    #expect(a.isDeleted && !b.isDeleted && !c.isDeleted)
+    #expect(try !exists("a") && exists("b") && exists("c"))
+    // It was told each time that it was tried, and those that would have gone, too.
+    #expect(a.notes.filter { $0 == "will delete a" }.count == 2)
+    #expect(b.notes.contains("will delete b"))
+  }
+
+  @Test func `what a model adds before it is deleted goes with it, and is told`() throws {
+    let (a, b) = (try node("a"), try node("b"))
+    a.whenDeleted = { $0.parts = [b] }
+    try a.delete()
+    #expect(b.isDeleted && b.notes == ["will delete b"])
+    #expect(try !exists("a") && !exists("b"))
+  }
+
+  @Test func `what a model deletes before it is deleted goes in the same transaction`() throws {
+    context.undoLimit = 1
+    let (a, b) = (try node("a"), try node("b"))
+    let sequence = try database.snapshot().sequence
+    a.whenDeleted = { a in
+      try b.delete()
+      // Itself, too: that is nothing new.
+      try a.delete()
+      #expect(!b.isDeleted)
+    }
+    try a.delete()
+    #expect(a.error == nil && a.isDeleted && b.isDeleted)
+    #expect(a.notes == ["will delete a"] && b.notes == ["will delete b"])
+    #expect(try database.snapshot().sequence > sequence)
+    try context.undo()
+    #expect(try exists("a") && exists("b"))
+    #expect(!a.isDeleted && !b.isDeleted)
+  }
+
+  @Test func `what a hook wants to delete and a rule denies keeps all of it`() throws {
+    let (a, b, c) = (try node("a"), try node("b"), try node("c"))
+    b.keeper = c
+    try b.save()
+    a.whenDeleted = { _ in try b.delete() }
+    #expect(code { try a.delete() } == .stillReferenced)
+    #expect(a.error == nil && !a.isDeleted && !b.isDeleted)
+    // That is over: nothing is left of it.
+    a.whenDeleted = { _ in }
+    try a.delete()
+    #expect(a.isDeleted && !b.isDeleted)
+    #expect(try exists("b"))
+  }
+
+  @Test func `what a model changes in others is unsaved, and is saved with all`() throws {
+    let (a, b) = (try node("a"), try node("b"))
+    a.whenDeleted = { _ in b.count -= 1 }
+    try a.delete()
+    #expect(context.unsavedModels == [b])
+    try context.saveAllModels()
+    #expect(try database.snapshot().get("b")?["count"] == -1)
+  }
+
+  @Test func `whoever saves before it is deleted gets an error, and the deletion goes on`() throws {
+    let (a, b) = (try node("a"), try node("b"))
+    a.whenDeleted = { _ in
+      b.count = 1
+      try b.save()
+    }
+    try a.delete()
+    #expect((a.error as? DatabaseError)?.code == .nestedWrite && a.isDeleted)
+    #expect(context.unsavedModels == [b])
+    try b.save()
+    #expect(try database.snapshot().get("b")?["count"] == 1)
+  }
+
+  @Test func `a deletion that fails tells again when it is tried again`() throws {
+    let a = try node("a")
+    try database.put("a", #"{"name": "other"}"#)
+    #expect(code { try a.delete() } == .conflict)
+    #expect(!a.isDeleted && a.notes == ["will delete a"])
+    try context.refresh()
+    try a.delete()
+    #expect(a.isDeleted && a.notes == ["will delete a", "will delete a"])
+  }
+
+  @Test func `a model that moves on before it is deleted, and is gone, is not deleted again`()
+    throws
+  {
+    let a = try node("a")
+    a.whenDeleted = { [database, context] _ in
+      try database.remove("a")
+      try context.refresh()
+    }
+    let sequence = try database.snapshot().sequence
+    try a.delete()
+    #expect(a.error == nil && a.isDeleted)
+    #expect(try database.snapshot().sequence == sequence + 1)
+  }
+
+  @Test func `where nothing can be deleted nothing is told`() throws {
+    _ = try node("a")
+    try database.snapshot().models { context in
+      let a = try #require(try context.model(Node.self, "a"))
+      #expect(code { try a.delete() } == .readOnly)
+      #expect(a.notes == [])
+    }
+  }
+
+  @Test func `a model that another one deletes before it is saved is told`() throws {
+    let (a, b) = (try node("a"), try node("b"))
+    a.count = 1
+    final class Deleting: Model {
+      @Persisted var text: String
+      var other: Model?
+      override func willSave(_ changedProperties: [String]) { try? other?.delete() }
+    }
+    let deleting = Deleting(in: context, id: "d")
+    deleting.other = b
+    try context.saveAllModels()
+    #expect(b.isDeleted && b.notes == ["will delete b"])
+    #expect(try exists("d") && !exists("b"))
+  }
+
+  @Test
+  func `in a transaction what a hook did is taken back with the deletion, as far as it is stored`()
+    throws
+  {
+    struct Stop: Error {}
+    let (a, b) = (try node("a"), try node("b"))
+    _ = (a, b)
+    try database.write { transaction in
+      let context = transaction.models
+      let (a, b) = (
+        try #require(try context.model(Node.self, "a")),
+        try #require(try context.model(Node.self, "b"))
+      )
+      a.whenDeleted = { _ in try b.delete() }
+      #expect(throws: Stop.self) {
+        try transaction.nested {
+          try a.delete()
+          #expect(a.isDeleted && b.isDeleted)
+          throw Stop()
+        }
+      }
+      #expect(!a.isDeleted && !b.isDeleted)
+    }
+    #expect(try exists("a") && exists("b"))
+  }
+}
