@@ -42,7 +42,8 @@ extension Snapshot {
     return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 
-  fileprivate func rows(
+  /// The same; making them ends with an error if it is cancelled.
+  func rows(
     of view: MapReduceView, _ query: ViewQuery, isCancelled: () -> Bool
   ) throws -> ViewRows {
     try query.validate(for: view)

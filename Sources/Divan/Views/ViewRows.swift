@@ -28,9 +28,9 @@ public struct ViewRow: Sendable, Hashable {
 public struct ViewRows: Sendable {
   /// The snapshot whose documents were mapped.
   public let snapshot: Snapshot
-  private let content: Content
+  let content: Content
 
-  private enum Content {
+  enum Content {
     case rows([ViewContents.Row])
     case reduced([ViewRow])
   }

@@ -18,7 +18,7 @@ public struct LiveResult<Row: Sendable>: Sendable {
   /// The sequence number of the last change that is in this result.
   public let sequence: UInt64
 
-  init(_ step: LiveStep.Result, _ show: @escaping @Sendable (LiveRow) -> Row) {
+  init(_ step: LiveStep, _ show: @escaping @Sendable (LiveRow) -> Row) {
     rows = step.rows
     window = step.window
     changes = step.difference

@@ -98,14 +98,14 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
 
   /// Reads results.
   public struct Iterator: AsyncIteratorProtocol {
-    private let updates: LiveUpdates
+    private let show: @Sendable (LiveRow) -> Row
     private let follower: LiveFollower
-    /// What the database had when it was looked at last: ``Snapshot/changesAndPurges``.
-    private var seen: UInt64?
+    private var versions: FollowedVersions
 
     fileprivate init(_ updates: LiveUpdates) {
-      self.updates = updates
+      show = updates.show
       follower = LiveFollower(LiveRows(updates.query, load: updates.load))
+      versions = FollowedVersions(updates.database)
     }
   }
 }
@@ -117,38 +117,21 @@ extension LiveUpdates.Iterator {
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> LiveResult<Row>? {
-    while !Task.isCancelled {
-      let (store, follower) = (updates.database.store, follower)
-      if let seen { await store.commits.changesAndPurges.wait(beyond: seen) }
-      let step = try await Database.run { isCancelled in
-        follower.step(to: try store.view(), isCancelled)
-      }
-      if Task.isCancelled { break }
-      seen = step.seen
-      switch step.outcome {
-      case .failure(let error): throw error
-      case .success(let result?): return LiveResult(result, updates.show)
-      case .success(nil): break
-      }
+    let follower = follower
+    let step = try await versions.next(isolation: actor) { view, isCancelled in
+      try follower.step(to: view, isCancelled)
     }
-    return nil
+    return step.map { LiveResult($0, show) }
   }
 }
 
-/// What one look at the database gave.
+/// What one look at the database gave that was new.
 struct LiveStep: Sendable {
-  /// What the database had: ``Snapshot/changesAndPurges``.
-  let seen: UInt64
-  /// A result if there is a new one.
-  let outcome: Swift.Result<Result?, any Error>
-
-  struct Result: Sendable {
-    let rows: RankedList<LiveRow>
-    let window: Range<Int>
-    let difference: ListDifference
-    let isFirst: Bool
-    let sequence: UInt64
-  }
+  let rows: RankedList<LiveRow>
+  let window: Range<Int>
+  let difference: ListDifference
+  let isFirst: Bool
+  let sequence: UInt64
 }
 
 /// The rows of a query, brought from one version to the next on whatever thread.
@@ -162,19 +145,15 @@ private final class LiveFollower: Sendable {
 
   init(_ rows: LiveRows) { state = Guarded(State(rows: rows)) }
 
-  func step(to view: StoreView, _ isCancelled: @escaping () -> Bool) -> LiveStep {
-    state.withLock { state in
-      LiveStep(
-        seen: view.state.changesAndPurges,
-        outcome: Swift.Result {
-          let difference = try state.rows.advance(to: view, isCancelled: isCancelled)
-          let isFirst = !state.hasGivenResult
-          guard isFirst || !difference.isEmpty else { return nil }
-          state.hasGivenResult = true
-          return LiveStep.Result(
-            rows: state.rows.list, window: state.rows.window, difference: difference,
-            isFirst: isFirst, sequence: view.state.lastSequence)
-        })
+  func step(to view: StoreView, _ isCancelled: @escaping () -> Bool) throws -> LiveStep? {
+    try state.withLock { state in
+      let difference = try state.rows.advance(to: view, isCancelled: isCancelled)
+      let isFirst = !state.hasGivenResult
+      guard isFirst || !difference.isEmpty else { return nil }
+      state.hasGivenResult = true
+      return LiveStep(
+        rows: state.rows.list, window: state.rows.window, difference: difference,
+        isFirst: isFirst, sequence: view.state.lastSequence)
     }
   }
 }

@@ -1,0 +1,293 @@
+import DivanTesting
+import Foundation
+import ProofKit
+import TestSupport
+import Testing
+
+@testable import Divan
+
+/// Following views as sequences of answers.
+@Suite(.timeLimit(.minutes(20)))
+struct LiveViewTests {
+  private let database: Database
+  private let byYear = MapReduceView("by year", version: "1", reduction: .count) { film, emit in
+    emit(film["year"], film["title"])
+  }
+
+  init() throws { database = try Database.inMemory() }
+
+  private func put(_ id: String, _ year: Value?, _ title: Value = "x") throws {
+    try database.write { transaction in
+      var film: Value.Object = ["title": title]
+      film["year"] = year
+      _ = try transaction.overwrite(id, with: film)
+    }
+  }
+
+  private func show(_ rows: ViewRows?) -> [String]? {
+    rows?.map { "\($0.sourceID ?? "-") \($0.key.json) \($0.value.json)" }
+  }
+
+  private static func last(_ updates: LiveView) async throws -> Int {
+    var count = 0
+    for try await _ in updates { count += 1 }
+    return count
+  }
+
+  @Test func `the first answer comes at once, and others when it has changed`() async throws {
+    try put("a", 1927)
+    try put("b", 1931)
+    let twenties = ViewQuery.from(1920, upTo: 1930).unreduced()
+    var answers = database.updates(of: byYear, twenties).makeAsyncIterator()
+    let first = try #require(try await answers.next())
+    #expect(show(first) == [#"a 1927 "x""#])
+    // None of these concerns the query.
+    try put("b", 1932)
+    try put("c", nil)
+    try await database.write { try $0.putLocal("local", [:]) }
+    // Nor does another revision with the same row.
+    try put("a", 1927)
+    try put("d", 1922, "y")
+    let second = try #require(try await answers.next())
+    #expect(show(second) == [#"d 1922 "y""#, #"a 1927 "x""#])
+    #expect(second.snapshot.sequence == (try database.snapshot().sequence))
+    // Another value, another key, and a row that goes.
+    try put("a", 1927, "z")
+    #expect(show(try await answers.next()) == [#"d 1922 "y""#, #"a 1927 "z""#])
+    try put("a", 1921, "z")
+    #expect(show(try await answers.next()) == [#"a 1921 "z""#, #"d 1922 "y""#])
+    try await database.write { _ = try $0.delete(id: "d") }
+    #expect(show(try await answers.next()) == [#"a 1921 "z""#])
+    // An answer that is held stays what it was.
+    #expect(show(first) == [#"a 1927 "x""#])
+    #expect(try first.documents().first??["title"] == "x")
+  }
+
+  @Test func `numbers that are equal in the order of keys are not the same`() async throws {
+    try put("a", 1927)
+    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    #expect(show(try await answers.next()) == [#"a 1927 "x""#])
+    try put("a", 1927.0)
+    #expect(show(try await answers.next()) == [#"a 1927.0 "x""#])
+  }
+
+  @Test func `an answer that is as it was is not given, also when it was another meanwhile`()
+    async throws
+  {
+    try put("a", 1927)
+    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    _ = try await answers.next()
+    try put("b", 1931)
+    try await database.write { _ = try $0.delete(id: "b") }
+    let view = byYear
+    let database = database
+    let task = Task { () -> [String] in
+      var answers = database.updates(of: view, .all.unreduced()).makeAsyncIterator()
+      _ = try await answers.next()
+      return try await answers.next()?.map(\.key.json) ?? []
+    }
+    while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
+    try put("a", 1927)
+    try put("x", nil)
+    try put("c", 1933)
+    #expect(try await task.value == ["1927", "1933"])
+    #expect(show(try await answers.next()) == [#"a 1927 "x""#, #"c 1933 "x""#])
+  }
+
+  @Test func `what rows are reduced to is followed, with groups and without`() async throws {
+    var count = database.updates(of: byYear).makeAsyncIterator()
+    var perYear = database.updates(of: byYear, .all.grouped()).makeAsyncIterator()
+    #expect(try await count.next()?.value == nil)
+    #expect(show(try await perYear.next()) == [])
+    try put("a", 1927)
+    try put("b", 1927)
+    #expect(try await count.next()?.value == 2)
+    #expect(show(try await perYear.next()) == ["- 1927 2"])
+    // Another title, the same count; then another year.
+    try put("b", 1927, "y")
+    try put("b", 1931)
+    #expect(show(try await perYear.next()) == ["- 1927 1", "- 1931 1"])
+    try put("c", 1931)
+    #expect(try await count.next()?.value == 3)
+  }
+
+  @Test func `limits, directions and lists of keys are followed`() async throws {
+    for year in 1920..<1930 { try put("f\(year)", .int(Int64(year))) }
+    let last = ViewQuery.all.unreduced().reversed().limit(2)
+    var answers = database.updates(of: byYear, last).makeAsyncIterator()
+    #expect(try await answers.next()?.map(\.key) == [1929, 1928])
+    try put("f1920", 1950)
+    #expect(try await answers.next()?.map(\.key) == [1950, 1929])
+    var listed = database.updates(of: byYear, .keys([1950, 1921]).unreduced()).makeAsyncIterator()
+    #expect(try await listed.next()?.map(\.sourceID) == ["f1920", "f1921"])
+    try await database.write { _ = try $0.delete(id: "f1920") }
+    #expect(try await listed.next()?.map(\.sourceID) == ["f1921"])
+  }
+
+  @Test func `whoever is slow gets one answer for all that was missed`() async throws {
+    try put("a", 1)
+    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    let first = try #require(try await answers.next())
+    for number in 2..<100 { try put("n\(number)", .int(Int64(number))) }
+    let second = try #require(try await answers.next())
+    #expect(second.count == 99)
+    let changes = ListDifference(
+      from: Array(first), to: Array(second), id: { $0.sourceID }, isEqual: ==)
+    #expect(changes.insertions.count == 98 && changes.deletions.isEmpty)
+    let (database, view) = (database, byYear)
+    let task = Task { try await Self.last(database.updates(of: view)) }
+    while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
+    // There was nothing more, or this would not wait.
+    task.cancel()
+    #expect(try await task.value == 1)
+  }
+
+  @Test func `purges and expiries show, and what they leave behind`() async throws {
+    for (id, year) in [("a", 1), ("b", 2), ("c", 3)] { try put(id, .int(Int64(year))) }
+    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    #expect(try await answers.next()?.count == 3)
+    try await database.write { _ = try $0.purge("b") }
+    #expect(try await answers.next()?.map(\.sourceID) == ["a", "c"])
+  }
+
+  @Test func `the winning revision of a conflict is what is shown`() async throws {
+    try put("a", 1, "base")
+    let base = try #require(try database.snapshot().get("a"))
+    var answers = database.updates(of: byYear, .all.unreduced()).makeAsyncIterator()
+    _ = try await answers.next()
+    for text in ["x", "y"] {
+      var branch = base
+      branch["title"] = .string(text)
+      let stored = branch
+      try await database.write { _ = try $0.put(stored, allowingConflict: true) }
+    }
+    let winner = try #require(try database.snapshot().get("a")?["title"])
+    #expect(try await answers.next()?.map(\.value) == [winner])
+  }
+
+  @Test func `a map function that fails is an error that passes`() async throws {
+    struct Stop: Error {}
+    let view = MapReduceView("strict", version: "1") { document, emit in
+      if document["title"] == "bad" { throw Stop() }
+      emit(document["year"])
+    }
+    try put("a", 1)
+    var answers = database.updates(of: view).makeAsyncIterator()
+    #expect(try await answers.next()?.count == 1)
+    try put("b", 2, "bad")
+    await #expect {
+      _ = try await answers.next()
+    } throws: {
+      ($0 as? DatabaseError)?.code == .viewFailed && ($0 as? DatabaseError)?.documentID == "b"
+    }
+    try put("b", 2)
+    #expect(try await answers.next()?.map(\.sourceID) == ["a", "b"])
+  }
+
+  @Test func `a query that cannot be answered is refused`() async throws {
+    let plain = MapReduceView("plain", version: "1") { document, emit in emit(document["year"]) }
+    var answers = database.updates(of: plain, .all.grouped()).makeAsyncIterator()
+    await #expect {
+      _ = try await answers.next()
+    } throws: {
+      ($0 as? DatabaseError)?.code == .invalidQuery
+    }
+  }
+
+  @Test func `whoever waits ends when the task is cancelled`() async throws {
+    let (database, view) = (database, byYear)
+    let tasks = (0..<5).map { _ in Task { try await Self.last(database.updates(of: view)) } }
+    while database.store.commits.changesAndPurges.waiterCount < 5 { await Task.yield() }
+    for task in tasks { task.cancel() }
+    for task in tasks { #expect(try await task.value == 1) }
+    #expect(database.store.commits.changesAndPurges.waiterCount == 0)
+  }
+
+  @Test func `whoever waits is told when the database is closed`() async throws {
+    let (database, view) = (database, byYear)
+    let task = Task { try await Self.last(database.updates(of: view)) }
+    while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
+    try database.close()
+    await #expect {
+      _ = try await task.value
+    } throws: {
+      ($0 as? DatabaseError)?.code == .closed
+    }
+  }
+
+  @Test func `a task that is cancelled while documents are mapped ends without an error`()
+    async throws
+  {
+    let database = database
+    try await database.write { transaction in
+      for number in 0..<64 { try transaction.put(Document(id: "n\(number)", ["year": 1])) }
+    }
+    let (calls, mayGoOn) = (Recorder<Int>(), Recorder<Bool>())
+    let slow = MapReduceView("slow", version: "1") { document, emit in
+      calls.append(1)
+      while mayGoOn.all.isEmpty { Thread.sleep(forTimeInterval: 0.001) }
+      emit(document["year"])
+    }
+    let task = Task { () -> Bool in
+      var answers = database.updates(of: slow).makeAsyncIterator()
+      return try await answers.next() == nil
+    }
+    while calls.all.isEmpty { await Task.yield() }
+    task.cancel()
+    mayGoOn.append(true)
+    #expect(try await task.value)
+    #expect(calls.all.count < 64)
+  }
+
+  @Test func `a database stays open while its views are followed, until the tasks are cancelled`()
+    async throws
+  {
+    weak var held: Store?
+    var tasks: [Task<Int, any Error>] = []
+    let view = byYear
+    do {
+      let database = try Database.inMemory()
+      held = database.store
+      let updates = database.updates(of: view)
+      tasks = (0..<2).map { _ in Task { try await Self.last(updates) } }
+      while database.store.commits.changesAndPurges.waiterCount < 2 { await Task.yield() }
+    }
+    #expect(held != nil)
+    for task in tasks {
+      task.cancel()
+      _ = try await task.value
+    }
+    tasks = []
+    for _ in 0..<60_000 where held != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(held == nil)
+  }
+
+  @Test(arguments: 1...3)
+  func `nothing is missed while others write`(seed: UInt64) async throws {
+    let (database, view) = (database, byYear)
+    let query = ViewQuery.from(0, upTo: 20).unreduced().limit(9)
+    let follower = Task {
+      var last: [ViewRow]?
+      for try await rows in database.updates(of: view, query) {
+        let new = Array(rows)
+        #expect(new != last, "seed \(seed)")
+        let expected = Array(try rows.snapshot.rows(of: view, query))
+        #expect(new == expected, "seed \(seed)")
+        last = new
+        if try rows.snapshot.get("end") != nil { break }
+      }
+      return last ?? []
+    }
+    var random = SeededGenerator(seed: seed)
+    for _ in 0..<200 {
+      try put(
+        "n\(Int.random(in: 0..<30, using: &random))", .int(Int64.random(in: 0..<30, using: &random))
+      )
+      await Task.yield()
+    }
+    try put("end", 0)
+    let last = try await follower.value
+    let newest = Array(try await database.rows(of: view, query))
+    #expect(last == newest, "seed \(seed)")
+  }
+}
