@@ -101,7 +101,7 @@ struct ModelCoder: ~Copyable {
     return try merge(model.extras?.undeclared ?? [:], into: document) {
       (object) throws(DatabaseError) in
       for property in model.modelClass.properties where property.isDirty(in: model) {
-        object[property.key] = try ModelCoder.value(of: property, in: model)
+        object[property.key] = try ModelCoder.value(of: property, in: model, over: document)
       }
       let (version, versionKey) = (model.modelClass.version, model.modelClass.versionKey)
       // Only what was upgraded, or is new, is of the class's version: what an earlier program or a later one has
@@ -130,14 +130,21 @@ struct ModelCoder: ~Copyable {
   }
 
   /// What is to be stored for a property; nil if nothing is.
+  ///
+  /// What the property's type does not know of the document that is written over stays.
   static func value(
-    of property: any ModelProperty, in model: Model
+    of property: any ModelProperty, in model: Model, over document: EncodedValue? = nil
   ) throws(DatabaseError) -> Value? {
     guard !property.isAbsent(in: model) else { return nil }
     var encoder = ValueEncoder()
     encoder.begin(isNested: true)
     try encode(property, of: model, into: &encoder)
-    return try EncodedValue(encoder.bytes).decode()
+    let new = try EncodedValue(encoder.bytes).decode()
+    guard let document else { return new }
+    let range = try property.keyBytes.withSpan { (key) throws(DatabaseError) in
+      try document.propertyRange(key)
+    }
+    return range.map { property.adding(unknownIn: document.bytes, $0, to: new) } ?? new
   }
 
   private static func encode(

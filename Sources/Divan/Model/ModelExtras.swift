@@ -33,7 +33,7 @@ extension Model {
     noteAccess(declared.map { $0.observationPath(in: self) } ?? ModelObservation.undeclaredPath)
     if let property = declared {
       guard body != nil, !property.isDirty(in: self) else {
-        return try ModelCoder.value(of: property, in: self)
+        return try ModelCoder.value(of: property, in: self, over: body)
       }
     } else if isUnsaved, modelClass.hasOwn(key) {
       return try ModelCoder.properties(of: self).property(key)?.decode()

@@ -83,6 +83,8 @@ protocol ModelProperty: AnyObject, Sendable {
   ///
   /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
+  /// What is to be stored, with what the property's type does not know of the objects in what is stored in a range.
+  func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value
   /// Keeps nothing but the IDs of the models that the property refers to; returns those that it kept themselves, since its own
   /// was in no context.
   func takeTargets(of model: Model) -> [Model]
@@ -106,6 +108,7 @@ protocol ModelProperty: AnyObject, Sendable {
 }
 
 extension ModelProperty {
+  func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value { new }
   func takeTargets(of model: Model) -> [Model] { [] }
   func forgetTargets(of model: Model) {}
   var target: Model.Type? { nil }

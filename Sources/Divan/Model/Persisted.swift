@@ -29,6 +29,17 @@
 /// ``ModelContext/mismatchHandler`` is told, and the document keeps what it has until the property is
 /// assigned. ``Model/load()``, and every loading in a strict context, throws for that.
 ///
+/// Where a document has properties within a value that its type does not know, such as what another program put into an
+/// address, they stay when the property is changed, as long as an object of the new value stands in the place of the old one. Known is
+/// what the type decodes or encodes by its keys, also if it happens to be nil: that goes when it becomes nil. A dictionary knows
+/// all of its entries. Of arrays these elements take the place of old ones:
+/// - if all of them have an `id` of their own, before and after, those with the same one;
+/// - else those that are equal as far as their type knows them, wherever they stand, unless fewer of them are left than there were
+///   and it is not certain which;
+/// - and where both arrays have as many elements and none has moved, those at the same index. Elements of a set have none.
+///
+/// Other elements begin without what the type does not know.
+///
 /// Invariants, once the model it is in was made:
 /// - `_index` is its number in the model's class.
 /// - While `_flags` has ``PropertyFlags/unloaded``, the document has the value, if it has any.

@@ -9,6 +9,10 @@ protocol StoredForm: SendableMetatype {
   static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
   /// Adds a value.
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
+  /// The stored form of a value, with what is unknown to the type in what fills `range`, and which the value replaces.
+  static func adding(
+    unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
+  ) -> Divan.Value
   /// Whether a value is left out of the document, unless another is declared.
   static func isAbsent(_ value: Value) -> Bool
   /// Whether both have the same stored form.
@@ -38,6 +42,10 @@ enum OwnForm<Value: StorableValue>: StoredForm {
     }
   }
 
+  static func adding(
+    unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
+  ) -> Divan.Value { new }
+
   static func isAbsent(_ value: Value) -> Bool { value.isAbsent }
   static func areSame(_ a: Value, _ b: Value) -> Bool { Value.areSame(a, b) }
   static func normalized(_ value: Value) -> Value { Value._normalized(value) }
@@ -63,10 +71,12 @@ enum CodedForm<Value: Codable>: StoredForm {
     }
   }
 
-  private static func decode(_ bytes: SharedBytes, _ range: Range<Int>) throws -> Value {
+  private static func decode(
+    _ bytes: SharedBytes, _ range: Range<Int>, noting keys: KnownKeys? = nil
+  ) throws -> Value {
     // A null is no value of any type but the one that holds whatever there is.
     if bytes.isNull(range), Value.self != Divan.Value.self { throw Misfit.null }
-    let session = DecodingSession(userInfo: [:], id: nil, revision: nil)
+    let session = DecodingSession(userInfo: [:], id: nil, revision: nil, keys: keys)
     guard let own = bytes.slice(range.lowerBound, range.count) else { throw Misfit.damaged }
     let part = DecodingPart(session, own)
     guard let place = part.whole(holdsMarks: false) else { throw Misfit.damaged }
@@ -94,6 +104,19 @@ enum CodedForm<Value: Codable>: StoredForm {
     }
   }
 
+  static func adding(
+    unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
+  ) -> Divan.Value {
+    guard new.holdsObject, let stored = bytes.slice(range.lowerBound, range.count) else {
+      return new
+    }
+    let keys = KnownKeys()
+    guard let old = try? decode(bytes, range, noting: keys), keys.hasUnknown,
+      let encoded = try? EncodedValue(storedForm(old)).decode()
+    else { return new }
+    return UnknownProperties(of: stored, keys, encoded: encoded).added(to: new)
+  }
+
   static func isAbsent(_ value: Value) -> Bool { (value as? any MayBeNil)?.isNil ?? false }
 
   static func areSame(_ a: Value, _ b: Value) -> Bool {
@@ -116,6 +139,17 @@ enum CodedForm<Value: Codable>: StoredForm {
   static var isNormalizing: Bool { false }
   static var nilValue: Value? { (Value.self as? any MayBeNil.Type)?.makeNil(as: Value.self) }
   static var isReadAfterSaving: Bool { DirectType(Value.self) == nil }
+}
+
+extension Value {
+  /// Whether it is an object, or an array with one in it.
+  fileprivate var holdsObject: Bool {
+    switch self {
+    case .object: true
+    case .array(let elements): elements.contains(where: \.holdsObject)
+    default: false
+    }
+  }
 }
 
 /// An optional of whatever type.

@@ -153,4 +153,8 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
     let value = model.withValue(at: place.offset, of: V.self) { $0 }
     try Form.write(value, to: &encoder)
   }
+
+  func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value {
+    Form.adding(unknownIn: bytes, range, to: new)
+  }
 }

@@ -72,7 +72,9 @@ extension DecodingPart {
       guard let uuid = UUID(uuidString: try string(range)) else { throw .form }
       return identical(uuid, as: type)
     case .decimal: return identical(try decimal(range), as: type)
-    case .value: return identical(try value(range), as: type)
+    case .value:
+      session.keys?.noteWhole(at: offset + range.lowerBound)
+      return identical(try value(range), as: type)
     case .strings:
       return identical(
         try array(range) { (range) throws(Misfit) in try string(range) }, as: type)

@@ -6,11 +6,17 @@ final class DecodingSession {
   /// The document, for marked properties.
   let id: String?
   let revision: RevisionID?
+  /// What is noted of the keys that types know; nil if that is not wanted.
+  let keys: KnownKeys?
   /// How many calls of `init(from:)` may be going on within each other: three for each level of
   /// nesting, since wrappers need not add one.
   static let callLimit = UInt16(3 * DocumentLimits.depth)
 
-  init(userInfo: [CodingUserInfoKey: any Sendable], id: String?, revision: RevisionID?) {
+  init(
+    userInfo: [CodingUserInfoKey: any Sendable], id: String?, revision: RevisionID?,
+    keys: KnownKeys? = nil
+  ) {
+    self.keys = keys
     self.userInfo = userInfo
     self.id = id
     self.revision = revision
@@ -24,6 +30,8 @@ final class DecodingSession {
 final class DecodingPart {
   let session: DecodingSession
   let bytes: SharedBytes
+  /// Where the bytes begin within those of the outermost part.
+  let offset: Int
   private let basePath: [any CodingKey]
   private var path: [any CodingKey] = []
 
@@ -40,9 +48,12 @@ final class DecodingPart {
     var range: Range<Int> { Int(start)..<Int(end) }
   }
 
-  init(_ session: DecodingSession, _ bytes: SharedBytes, path: [any CodingKey] = []) {
+  init(
+    _ session: DecodingSession, _ bytes: SharedBytes, path: [any CodingKey] = [], offset: Int = 0
+  ) {
     self.session = session
     self.bytes = bytes
+    self.offset = offset
     basePath = path
   }
 
@@ -103,6 +114,7 @@ extension DecodingPart {
     guard place.callDepth <= DecodingSession.callLimit else {
       throw fail(.tooDeep, type, place.pathDepth)
     }
+    if let keys = session.keys, isUnordered(type) { keys.noteUnordered(at: start(of: place)) }
     let value = try T(from: PlaceDecoder(part: self, place: place))
     try checkKeys(of: value, place)
     return value
@@ -158,8 +170,12 @@ extension DecodingPart {
     _ range: Range<Int>?, _ path: [any CodingKey]
   ) -> DecodingPart {
     let own = range.flatMap { bytes.slice($0.lowerBound, $0.count) }
-    return DecodingPart(session, own ?? DecodingPart.null, path: path)
+    return DecodingPart(
+      session, own ?? DecodingPart.null, path: path, offset: offset + (range?.lowerBound ?? 0))
   }
+
+  /// Where a place begins within the bytes of the outermost part.
+  func start(of place: Place) -> Int { offset + Int(place.start) }
 
   private static let null = SharedBytes(copying: [ValueFormat.Tag.null])
 }

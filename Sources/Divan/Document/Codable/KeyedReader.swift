@@ -215,6 +215,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
   }
 
   func superDecoder() throws -> any Decoder {
+    part.session.keys?.noteKnown(SuperKey.name, at: part.start(of: place))
     let found: Range<Int>?
     do throws(Misfit) {
       found = try object.find(SuperKey.name, in: part.bytes)

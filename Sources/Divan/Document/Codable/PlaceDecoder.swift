@@ -1,3 +1,5 @@
+import DivanLog
+
 /// Reads one value, whatever it is: what `init(from:)` gets, and the container for single values.
 struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   let part: DecodingPart
@@ -23,6 +25,11 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
     do throws(Misfit) {
       let container = try part.container(place.range, isObject: true)
       let object = try ObjectReader(container, in: part.bytes)
+      if let keys = part.session.keys {
+        keys.note(object.names(in: part.bytes), at: part.start(of: place)) { name in
+          Key(stringValue: name).map { haveSameUTF8($0.stringValue, name) } ?? false
+        }
+      }
       return KeyedDecodingContainer(KeyedReader<Key>(part: part, place: place, object: object))
     } catch {
       throw part.fail(error, [String: Any].self, place.pathDepth)

@@ -18,6 +18,9 @@ func inStableOrder<T: Encodable>(_ value: T, _ session: EncodingSession) -> (any
   return try? unordered.inStableOrder(session)
 }
 
+/// Whether values of a type are such collections.
+func isUnordered(_ type: Any.Type) -> Bool { type is any UnorderedCollection.Type }
+
 extension Set: UnorderedCollection where Element: Encodable {
   func inStableOrder(_ session: EncodingSession) throws -> (any Encodable)? {
     try map { (bytes: try storedForm($0, session), element: $0) }
