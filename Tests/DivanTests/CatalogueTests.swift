@@ -338,6 +338,24 @@ struct CatalogueTests {
     }
   }
 
+  final class Sketch: Model {
+    @Persisted var points: [Double]
+    var line: [(x: Double, y: Double)] = [] { didSet { markNeedsSave() } }
+
+    override func willSave(_ changedProperties: [String]) {
+      points = line.flatMap { [$0.x, $0.y] }
+    }
+  }
+
+  @Test func `state that is no property is written when a model is saved`() throws {
+    let context = try open().makeContext()
+    let sketch = Sketch(in: context)
+    sketch.line.append((x: 1, y: 2))
+    try sketch.save()
+    let points = try sketch.document?["points"]
+    #expect(points == [1.0, 2.0])
+  }
+
   @MainActor final class Library {
     let context: ModelContext
     init(_ database: Database) {
@@ -541,6 +559,25 @@ struct CatalogueTests {
     let difference = ListDifference(from: before, to: after)
     print(difference.deletions, difference.insertions, difference.moves, difference.updates)
     #expect(difference.deletions == [0] && difference.insertions == [1])
+  }
+
+  @Test func `the rows of a view are followed`() async throws {
+    let database = try open()
+    var bars: [String] = []
+    let byYear = MapReduceView("films by year", version: "1", reduction: .count) { film, emit in
+      emit(film["year"], film["title"])
+    }
+    let writer = Task {
+      for year in [1922, 1927, 1931] as [Value] {
+        try await database.write { _ = try $0.put(Document(["year": year])) }
+      }
+    }
+    for try await years in database.updates(of: byYear, .all.grouped()) {
+      bars = years.map { "\($0.key.json) \($0.value.json)" }
+      if years.count == 3 { break }
+    }
+    try await writer.value
+    #expect(bars == ["1922 1", "1927 1", "1931 1"])
   }
 
   @Test func `models, values and documents are asked for`() throws {
@@ -790,6 +827,6 @@ struct CatalogueTests {
         count += 1
       }
     }
-    #expect(count == 69)
+    #expect(count == 72)
   }
 }
