@@ -591,7 +591,9 @@ struct DocumentIndexTests {
     let database = try store.open()
     try database.addIndex(store.byYear)
     let wide = DocumentIndex("by year", paths: (0..<9).map { ["property \($0)"] })
-    let error = #expect(throws: DatabaseError.self) { try database.addDeclaredIndex(wide) }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addDeclaredIndex(wide, of: .none)
+    }
     #expect(error?.code == .invalidIndex)
     #expect(try database.indexes() == [store.byYear])
   }

@@ -88,6 +88,9 @@ struct PartialIndexTests {
         (.greater(constant), .test(path, .order(.greater, constant))),
         (.greaterOrEqual(constant), .test(path, .order(.greaterOrEqual, constant))),
         (.isPresent, .not(.test(path, .equal(.null)))),
+        (.isIn([constant]), .test(path, .oneOf([constant]))),
+        (.isIn([constant, "b", 2]), .test(path, .oneOf(["b", constant, 2.0]))),
+        (.isIn([.null, constant]), .test(path, .oneOf([constant, .null]))),
       ]
       if let text = constant.stringValue {
         pairs.append((.hasPrefix(text), .test(path, .text(.beginning, text, []))))
@@ -139,6 +142,21 @@ struct PartialIndexTests {
       (DocumentIndex("a", on: path, where: [.hasPrefix("p", large.stringValue ?? "")]), "bytes"),
       (DocumentIndex("a", on: path, where: [.less("p", .double(.infinity))]), "cannot be stored"),
       (DocumentIndex("a", on: path, where: [.equal("p", [.double(.nan)])]), "cannot be stored"),
+      (DocumentIndex("a", on: path, where: [.isIn("p", [])]), "1 to 256 values"),
+      (
+        DocumentIndex("a", on: path, where: [.isIn("p", (0...256).map { .int($0) })]),
+        "1 to 256 values, and the one for \"p\" has 257"
+      ),
+      (DocumentIndex("a", on: path, where: [.isIn("p", ["a", large])]), "at most 1000 bytes"),
+      (
+        DocumentIndex(
+          "a", on: path,
+          where: [
+            .isIn("p", (0..<20).map { .string("\($0)" + String(repeating: "x", count: 900)) })
+          ]),
+        "at most 16000 bytes"
+      ),
+      (DocumentIndex("a", on: path, where: [.isIn("p", [.double(.nan)])]), "cannot be stored"),
     ] as [(DocumentIndex, String)] {
       let error = #expect(throws: DatabaseError.self) { try database.addIndex(index) }
       #expect(error?.code == .invalidIndex, "\(reason)")
@@ -176,6 +194,7 @@ struct PartialIndexTests {
     let tests: [IndexCondition.Test] = [
       .equal(.null), .equal(1), .equal(1.0), .equal(["a": ["b"]]), .isPresent, .less(-1),
       .lessOrEqual(.unsigned(.max)), .greater("a"), .greaterOrEqual(true), .hasPrefix(""),
+      .isIn([.null, "a", 1]), .isIn((0..<256).map { .string("a class of a long name \($0)") }),
     ]
     for index in [
       DocumentIndex("n", on: ["a"], ["b", "c"], ["d"], isUnique: true, eachElement: true),
@@ -212,11 +231,51 @@ struct PartialIndexTests {
     let conditions: [IndexCondition] = [
       .equal("done", false), .isPresent("made", "city"), .less("n", 1), .lessOrEqual("n", 1),
       .greater("n", 1), .greaterOrEqual("n", 1), .hasPrefix("name", "A"),
+      .isIn("type", ["film", "series"]),
     ]
     #expect(
       conditions.map(\.description) == [
         "done = false", "made.city is there", "n < 1", "n ≤ 1", "n > 1", "n ≥ 1",
-        #"name begins with "A""#,
+        #"name begins with "A""#, #"type in ["film","series"]"#,
       ])
+  }
+
+  @Test func `the same values are the same condition, in whatever order they are named`() {
+    let values: [Value] = ["b", .null, 2, "a", true, [1]]
+    let condition = IndexCondition.isIn("p", values)
+    for _ in 0..<20 {
+      let other = IndexCondition.isIn("p", (values + values.prefix(3)).shuffled())
+      #expect(other == condition && other.hashValue == condition.hashValue)
+    }
+    #expect(condition.test == .isIn([.null, true, 2, "a", "b", [1]]))
+    #expect(IndexCondition.isIn("p", [1, 1.0]) == IndexCondition.isIn("p", [1.0, 1]))
+    #expect(condition != .isIn("p", Array(values.dropLast())))
+    #expect(IndexCondition.isIn("p", ["a"]) != .equal("p", "a"))
+  }
+
+  @Test func `a condition on a set is implied by what says as much, and by no more`() {
+    let path = QueryPath().appending(.key("p"))
+    let condition = IndexCondition.isIn("p", ["a", "b", 1])
+    func implies(_ test: FilterTest) -> Bool {
+      FilterExpression.test(path, test).implies(condition)
+    }
+    for test in [.equal("a"), .equal(1.0), .oneOf(["b", "a"]), .oneOf([])] as [FilterTest] {
+      #expect(implies(test), "\(test)")
+    }
+    for test in [
+      .equal("c"), .equal(.null), .oneOf(["a", "c"]), .order(.less, "b"),
+      .text(.beginning, "a", []), .isMissing,
+    ] as [FilterTest] {
+      #expect(!implies(test), "\(test)")
+    }
+    let or = FilterExpression.or([.test(path, .equal("a")), .test(path, .equal(1))])
+    #expect(or.implies(condition))
+    #expect(!FilterExpression.not(.test(path, .equal("a"))).implies(condition))
+    func isSame(_ test: FilterTest) -> Bool {
+      FilterExpression.test(path, test).isSame(as: condition)
+    }
+    #expect(isSame(.oneOf(["a", 1.0, "b"])) && isSame(.oneOf([1, "a", "b"])))
+    #expect(!isSame(.oneOf(["a", "b"])) && !isSame(.oneOf(["a", "a", 1])) && !isSame(.equal("a")))
+    #expect(FilterExpression.test(path, .equal("a")).isSame(as: .isIn("p", ["a"])))
   }
 }

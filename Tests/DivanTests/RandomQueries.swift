@@ -74,6 +74,7 @@ struct RandomQueries {
     DocumentIndex("n of a", on: "n", where: [.hasPrefix("t", "a")]),
     DocumentIndex(
       "n of none", on: ["n"], ["t"], where: [IndexCondition(path: ["o", "q"], .equal(.null))]),
+    DocumentIndex("n of several", on: ["n"], ["a"], where: [.isIn("t", ["ab", "b", .null])]),
     DocumentIndex("tags of two", on: "tags", eachElement: true, where: [.equal("t", "ab")]),
   ]
 

@@ -22,7 +22,9 @@ struct PythonReaderTests {
       var configuration = Configuration.small(on: POSIXFileSystem())
       configuration.durability = .none
       let database = try Database(at: path, configuration: configuration)
-      let conditions: [IndexCondition] = [.isPresent("a"), .less("b", ["c": 1.5])]
+      let conditions: [IndexCondition] = [
+        .isPresent("a"), .less("b", ["c": 1.5]), .isIn("b", [.null, "é", 1, ["c": 1]]),
+      ]
       try database.addIndex(DocumentIndex("i", on: ["a"], ["b", "c"], where: conditions))
       for number in 0..<40 {
         try database.write { transaction in

@@ -480,14 +480,15 @@ def read_path(reader):
 def read_condition(reader):
     """A path, the number of a test, and the value that it compares with."""
     path, test = read_path(reader), reader.byte()
-    if test > 6:
+    if test > 7:
         raise Damage("an unknown condition of an index")
     if test == 1:
         return path, test, None
-    body = reader.take(read_count(reader, 1, 1000))
+    body = reader.take(read_count(reader, 1, 16000 if test == 7 else 1000))
     of_value = Reader(body)
     value = read_value(of_value, len(body), is_outermost=True)
-    if of_value.offset != len(body) or test == 6 and not isinstance(value, str):
+    is_possible = {6: lambda: isinstance(value, str), 7: lambda: isinstance(value, list) and 1 <= len(value) <= 256}
+    if of_value.offset != len(body) or not is_possible.get(test, lambda: True)():
         raise Damage("a condition of an index with what is no value")
     return path, test, value
 

@@ -2,7 +2,7 @@ import DivanLog
 
 /// What an index has of a property: `@Persisted(index: .unique) var name = ""`.
 ///
-/// The index has the documents of the class only, so that a query for the class uses it; see
+/// The index has the documents of the class and of its subclasses only, so that a query for the class uses it; see
 /// ``Database/addIndexes(for:progress:)``.
 public struct PropertyIndex<Value>: Sendable {
   @usableFromInline let _kind: PropertyIndexKind
@@ -10,7 +10,7 @@ public struct PropertyIndex<Value>: Sendable {
   /// The value, an array as a whole.
   public static var value: PropertyIndex { PropertyIndex(_kind: .value) }
 
-  /// The value, which no two models of the class may have, other than nil.
+  /// The value, which no two models of the class and its subclasses may have, other than nil.
   ///
   /// Saving a second one throws ``DatabaseError/Code/notUnique``, nothing is saved, and the models stay unsaved.
   public static var unique: PropertyIndex { PropertyIndex(_kind: .unique) }
@@ -46,7 +46,8 @@ public struct ModelIndex: Sendable {
   ///   - properties: what models are ordered by, the one that decides first: ``Persisted`` properties, or what stands
   ///     within them.
   ///   - name: what it is called after the class; nil for the keys of the properties, joined by `+`.
-  ///   - isUnique: whether no two models may have the same values in all properties, unless one is nil.
+  ///   - isUnique: whether no two models of the class and its subclasses may have the same values in all properties, unless
+  ///     one is nil.
   ///   - eachElement: whether each element of an array is an entry, if the first property is one.
   ///   - condition: what models must fulfil to be in the index: comparisons with constants, that a property is not nil, and
   ///     beginnings of texts, joined with `&&`.
@@ -73,6 +74,8 @@ public struct ModelIndex: Sendable {
 }
 
 /// The indexes that a class of models declares, or why one of them cannot be made.
+///
+/// They have the documents of the class alone; ``DeclaredIndexes`` knows its subclasses.
 struct ModelIndexes: Sendable {
   private(set) var indexes: [DocumentIndex] = []
   private(set) var refusal: DatabaseError?
@@ -209,14 +212,23 @@ extension Database {
   /// missing then, and tells its ``ModelContext/errorHandler`` if it cannot: with ``DatabaseError/Code/invalidModelClass``
   /// if another class has declared another index of that name since the database was opened, which stays.
   ///
-  /// If a class declares a ``Model/documentType``, its indexes have the documents of that type only, are called `model:`, the
-  /// type, a dot and the keys of the properties, and what is unique is so among these. If it declares none, they have all
-  /// documents with these properties, and their names have no type. A subclass inherits what its superclass declares, and
-  /// with a type of its own has indexes of its own, so that a value may be unique among each. Indexes for inverses are called `reference:`
-  /// and the key of the property that refers.
+  /// If a class declares a ``Model/documentType``, its indexes have the documents of that type and of its subclasses' types
+  /// only, are called `model:`, the type, a dot and the keys of the properties, and what is unique is so among these. If it
+  /// declares none, they have all documents with these properties, and their names have no type. Indexes for inverses are
+  /// called `reference:` and the key of the property that refers.
   ///
-  /// An index that a class declares in another way than before is removed and made anew. One that is not declared any more
-  /// stays, until ``removeIndex(named:)``.
+  /// A subclass inherits what its superclass declares. With a type of its own it has indexes of its own, which have less than
+  /// those of the superclass; and those of its superclasses that declare a type are made with its own. So
+  /// `addIndexes(for: Film.self, Series.self)` makes those of `Show`, in the order of which
+  /// all shows are sorted, and unique values of `Show` are unique among films and series together. Subclasses are known when
+  /// they are named here, when a context saves that has them in its ``ModelRegistry``, or when one of their models is saved.
+  /// An index that does not have the documents of a subclass that becomes known is made again with them; name all classes
+  /// here, so that this happens at once. Types that an existing index has and that no known class declares stay in it.
+  /// Subclasses with another ``Model/documentTypeKey`` are not among the documents of the superclass's indexes.
+  ///
+  /// An index that a class declares in another way than before is removed and made again. If two documents have the same
+  /// value where none may, the earlier one is put back. One that is not declared any more stays, until
+  /// ``removeIndex(named:)``.
   ///
   /// - Parameters:
   ///   - types: classes of models.
@@ -228,32 +240,43 @@ extension Database {
   public func addIndexes(
     for types: Model.Type..., progress: ((Double) -> Bool)? = nil
   ) throws {
-    var wanted: [DocumentIndex] = []
+    var wanted: [(index: DocumentIndex, of: ModelClass)] = []
     for type in types {
-      let known = ModelClass.of(type)
-      let declared = known.indexes
-      if let refusal = declared.refusal { throw refusal }
-      wanted += declared.indexes + known.inverses.map(\.index)
+      for known in ModelClass.of(type).andIndexedSuperclasses {
+        let declared = known.indexes
+        if let refusal = declared.refusal { throw refusal }
+        wanted += (declared.indexes + known.inverses.map(\.index)).map { ($0, known) }
+      }
     }
-    try ModelIndexes.requireOneMeaning(of: wanted)
-    for index in wanted { try index.validate(path) }
-    for index in wanted { DeclaredIndexes.of(store).set(index) }
-    for (number, index) in wanted.enumerated() {
-      try addDeclaredIndex(index) { share in
+    try ModelIndexes.requireOneMeaning(of: wanted.map(\.index))
+    for (index, _) in wanted { try index.validate(path) }
+    let declared = DeclaredIndexes.of(store)
+    declared.know(types)
+    for (index, _) in wanted { declared.set(index) }
+    for (number, (index, known)) in wanted.enumerated() {
+      try addDeclaredIndex(index, of: known) { share in
         progress?((Double(number) + share) / Double(wanted.count)) ?? true
       }
     }
   }
 
-  /// Makes an index that a class declares, in place of another one of that name.
+  /// Makes an index that a class declares, with the documents of its known subclasses, in place of another one of that name.
   func addDeclaredIndex(
-    _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
+    _ own: DocumentIndex, of known: ModelClass, progress: ((Double) -> Bool)? = nil
   ) throws {
+    let existing = try indexes()
+    let index = DeclaredIndexes.of(store).index(own, of: known, amid: existing)
     // Before the other one goes.
     try index.validate(path)
-    let other = try indexes().first { haveSameUTF8($0.name, index.name) }
+    let other = existing.first { haveSameUTF8($0.name, index.name) }
     if let other, other != index { try removeIndex(named: index.name) }
-    try addIndex(index, progress: progress)
+    do {
+      try addIndex(index, progress: progress)
+    } catch let error as DatabaseError where error.code == .notUnique {
+      // What was unique stays so. If that fails too, the next save that looks for the index makes it.
+      if let other, other != index { try? addIndex(other) }
+      throw error
+    }
   }
 }
 
@@ -263,23 +286,34 @@ extension ModelContextCore {
   /// What cannot be made is told, and keeps nothing from being saved. An index that another class has declared stays.
   func addDeclaredIndexes(of classes: some Sequence<ModelClass>) {
     guard case .database(let database) = source else { return }
-    for known in classes {
-      guard indexedClasses.insert(ObjectIdentifier(known)).inserted else { continue }
-      let declared = known.indexes
-      if let refusal = declared.refusal { handle?.errorHandler?(refusal) }
-      for index in declared.indexes {
-        do {
-          try DeclaredIndexes.of(database.store).add(index)
-          if try !requireSnapshot().hasIndex(index) { try database.addDeclaredIndex(index) }
-        } catch let error as DatabaseError where error.code == .nestedWrite {
-          // Nothing can be saved now either, which is told at once.
-          indexedClasses.remove(ObjectIdentifier(known))
-          return
-        } catch let error as DatabaseError where error.code == .alreadyExists {
-          // Somebody else is making it; the next save looks again.
-          indexedClasses.remove(ObjectIdentifier(known))
-        } catch {
-          handle?.errorHandler?(error)
+    var new: [ModelClass] = []
+    for known in classes where indexedClasses.insert(ObjectIdentifier(known)).inserted {
+      new.append(known)
+    }
+    if new.isEmpty { return }
+    let declared = DeclaredIndexes.of(database.store)
+    declared.know((registry?.types ?? []) + new.map(\.type))
+    var seen: Set<ObjectIdentifier> = []
+    for saved in new {
+      for known in saved.andIndexedSuperclasses
+      where seen.insert(ObjectIdentifier(known)).inserted {
+        if let refusal = known.indexes.refusal { handle?.errorHandler?(refusal) }
+        for own in known.indexes.indexes {
+          do {
+            try declared.add(own)
+            let snapshot = try requireSnapshot()
+            let index = declared.index(own, of: known, amid: snapshot.readyIndexes)
+            if !snapshot.hasIndex(index) { try database.addDeclaredIndex(own, of: known) }
+          } catch let error as DatabaseError where error.code == .nestedWrite {
+            // Nothing can be saved now either, which is told at once.
+            indexedClasses.subtract(new.map { ObjectIdentifier($0) })
+            return
+          } catch let error as DatabaseError where error.code == .alreadyExists {
+            // It is being made elsewhere; the next save looks again.
+            indexedClasses.remove(ObjectIdentifier(saved))
+          } catch {
+            handle?.errorHandler?(error)
+          }
         }
       }
     }

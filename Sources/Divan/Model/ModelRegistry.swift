@@ -50,6 +50,9 @@ public struct ModelRegistry: Sendable {
     if !typeKeys.contains(where: { haveSameUTF8($0, key) }) { typeKeys.append(key) }
   }
 
+  /// The classes that are registered.
+  var types: [Model.Type] { classes.entries.map(\.value) }
+
   /// The class of the documents that have this type.
   public subscript(type: String) -> Model.Type? { classes[type] ?? chooser?(type) }
 

@@ -68,6 +68,10 @@ extension FilterTest {
       (.order(.greaterOrEqual, let a), .greaterOrEqual(let b)):
       areSame(a, b)
     case (.text(.beginning, let a, []), .hasPrefix(let b)): haveSameUTF8(a, b)
+    case (.equal(let a), .isIn(let b)): b.count == 1 && areSame(a, b[0])
+    case (.oneOf(let a), .isIn(let b)):
+      a == b
+        || a.count == b.count && Set(a.map(IndexedValue.whole)) == Set(b.map(IndexedValue.whole))
     default: false
     }
   }
@@ -81,7 +85,7 @@ extension IndexCondition.Test {
     case .lessOrEqual(let value): (.lessOrEqual, value)
     case .greater(let value): (.greater, value)
     case .greaterOrEqual(let value): (.greaterOrEqual, value)
-    case .equal, .isPresent, .hasPrefix: nil
+    case .equal, .isPresent, .hasPrefix, .isIn: nil
     }
   }
 

@@ -39,9 +39,24 @@ extension DocumentIndex {
       } catch {
         throw refuse("the condition on \(path.debugDescription) cannot be stored: \(error.message)")
       }
-      guard stored.count <= IndexRecord.conditionSizeLimit else {
+      if case .isIn(let values) = condition.test {
+        guard (1...IndexRecord.conditionValueLimit).contains(values.count) else {
+          throw refuse(
+            "a condition asks for one of 1 to \(IndexRecord.conditionValueLimit) values, and the one for "
+              + "\(path.debugDescription) has \(values.count)")
+        }
+        for value in values {
+          guard try ValueCoding.encode(value).count <= IndexRecord.conditionSizeLimit else {
+            throw refuse(
+              "each value in a condition has at most \(IndexRecord.conditionSizeLimit) bytes, and one for "
+                + "\(path.debugDescription) has more")
+          }
+        }
+      }
+      let limit = IndexRecord.sizeLimit(ofConditionNumbered: condition.test.number)
+      guard stored.count <= limit else {
         throw refuse(
-          "the value in a condition has at most \(IndexRecord.conditionSizeLimit) bytes, and the one for "
+          "the value in a condition has at most \(limit) bytes, and the one for "
             + "\(path.debugDescription) has \(stored.count)")
       }
     }

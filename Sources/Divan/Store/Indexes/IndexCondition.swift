@@ -10,6 +10,9 @@ import DivanLog
 /// A condition means what the same comparison in a query means: one of order is false for null, for what is missing and
 /// for another type; to be equal to null is to be null or missing. It is stored with the index, so it compares with a
 /// value, and not with what the clock says.
+///
+/// Invariant: the values of ``Test/isIn(_:)`` are in the order of indexed values, and no two of them are equal, so that
+/// two conditions with the same values are the same however they were written.
 public struct IndexCondition: Sendable, Hashable {
   /// What is asked of a property.
   public enum Test: Sendable {
@@ -27,6 +30,8 @@ public struct IndexCondition: Sendable, Hashable {
     case greaterOrEqual(Value)
     /// It is a text that begins with this one, byte by byte of their UTF-8.
     case hasPrefix(String)
+    /// It is one of these values, each as in ``equal(_:)``; their order makes no difference.
+    case isIn([Value])
   }
 
   /// The way to the property: its name, or the names of the objects around it before that.
@@ -39,10 +44,10 @@ public struct IndexCondition: Sendable, Hashable {
   /// - Parameters:
   ///   - path: 1 to 16 names.
   ///   - test: what is asked; a value in it has at most 1,000 bytes in its stored form, and no numbers that are not
-  ///     finite.
+  ///     finite. Of ``Test/isIn(_:)`` there are 1 to 256 values, which have at most 16,000 bytes together.
   public init(path: [String], _ test: Test) {
     self.path = path
-    self.test = test
+    self.test = test.inOrder
   }
 
   /// A property is a value; null stands for what is missing, too.
@@ -80,6 +85,15 @@ public struct IndexCondition: Sendable, Hashable {
     IndexCondition(path: [name], .hasPrefix(prefix))
   }
 
+  /// A property is one of several values; null stands for what is missing, too.
+  ///
+  /// ```swift
+  /// DocumentIndex("works by year", on: "year", where: [.isIn("type", ["film", "series"])])
+  /// ```
+  public static func isIn(_ name: String, _ values: [Value]) -> IndexCondition {
+    IndexCondition(path: [name], .isIn(values))
+  }
+
   /// Whether both ask the same of the same property; names are told apart by their bytes, as in documents.
   public static func == (a: IndexCondition, b: IndexCondition) -> Bool {
     haveSameNames(a.path, b.path) && a.test == b.test
@@ -110,6 +124,7 @@ extension IndexCondition.Test: Hashable {
     case .greater: 4
     case .greaterOrEqual: 5
     case .hasPrefix: 6
+    case .isIn: 7
     }
   }
 
@@ -121,7 +136,25 @@ extension IndexCondition.Test: Hashable {
       .greaterOrEqual(let value):
       value
     case .hasPrefix(let text): .string(text)
+    case .isIn(let values): .array(values)
     }
+  }
+
+  /// The same with values in their order, and each of them once.
+  fileprivate var inOrder: Self {
+    guard case .isIn(let values) = self, values.count > 1 else { return self }
+    let keyed = values.map { (key: IndexedValue.whole($0), value: $0) }.sorted { a, b in
+      if a.key != b.key { return a.key.lexicographicallyPrecedes(b.key) }
+      // The same number may be written in two ways; which of them stays must not depend on the order.
+      return Self.storedBytes(a.value).lexicographicallyPrecedes(Self.storedBytes(b.value))
+    }
+    var distinct = keyed.prefix(1)
+    for next in keyed.dropFirst() where next.key != distinct.last?.key { distinct.append(next) }
+    return .isIn(distinct.map(\.value))
+  }
+
+  private static func storedBytes(_ value: Value) -> [UInt8] {
+    (try? ValueCoding.encode(value).array) ?? []
   }
 
   /// The test of a number, which compares with a value; nil if there is none.
@@ -134,6 +167,9 @@ extension IndexCondition.Test: Hashable {
     case (4, let value?): self = .greater(value)
     case (5, let value?): self = .greaterOrEqual(value)
     case (6, .string(let text)?): self = .hasPrefix(text)
+    case (7, .array(let values)?)
+    where !values.isEmpty && values.count <= IndexRecord.conditionValueLimit:
+      self = .isIn(values)
     default: return nil
     }
   }
@@ -166,6 +202,18 @@ extension IndexCondition.Test {
     case .greater(let other): order(value, other) == 1
     case .greaterOrEqual(let other): order(value, other).map { $0 >= 0 } ?? false
     case .hasPrefix(let prefix): value.stringValue?.utf8.starts(with: prefix.utf8) ?? false
+    case .isIn(let values): isOne(value, of: values)
+    }
+  }
+
+  private func isOne(_ value: Value, of values: [Value]) -> Bool {
+    if values.contains(value) { return true }
+    switch value {
+    case .null, .bool, .string: return false
+    // Numbers may be equal that are written in two ways, also within these.
+    case .int, .unsigned, .double, .array, .object:
+      let whole = IndexedValue.whole(value)
+      return values.contains { IndexedValue.whole($0) == whole }
     }
   }
 
@@ -197,6 +245,7 @@ extension IndexCondition.Test: CustomStringConvertible {
     case .greater(let value): "> \(value.json)"
     case .greaterOrEqual(let value): "≥ \(value.json)"
     case .hasPrefix(let text): "begins with \(Value.string(text).json)"
+    case .isIn(let values): "in \(Value.array(values).json)"
     }
   }
 }

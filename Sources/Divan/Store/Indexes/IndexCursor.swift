@@ -63,6 +63,11 @@ extension Snapshot {
     view.past == nil && view.state.indexes.contains { $0.index == index && $0.isReady }
   }
 
+  /// The indexes of this version that can be used.
+  var readyIndexes: [DocumentIndex] {
+    view.past == nil ? view.state.indexes.filter(\.isReady).map(\.index) : []
+  }
+
   /// Calls `body` with each value of its first property that an index of this version would have, and the document's
   /// ID.
   ///

@@ -20,6 +20,14 @@ struct IndexRecord: Sendable, Equatable {
   /// The greatest number of conditions, and the greatest size in bytes of the stored form of a value in one.
   static let conditionLimit = 16
   static let conditionSizeLimit = 1000
+  /// The greatest number of values in a condition that asks for one of several, and the greatest size of all of them.
+  static let conditionValueLimit = 256
+  static let conditionSetSizeLimit = 16_000
+
+  /// How much the value of a condition may take.
+  static func sizeLimit(ofConditionNumbered number: UInt8) -> Int {
+    number == IndexCondition.Test.isIn([]).number ? conditionSetSizeLimit : conditionSizeLimit
+  }
 
   private struct Flags: OptionSet {
     let rawValue: UInt8
@@ -164,7 +172,7 @@ extension IndexRecord {
     var value: Value?
     if number != IndexCondition.Test.isPresent.number {
       let stored = EncodedValue(
-        try reader.readBytes(try reader.readCount(limit: conditionSizeLimit)))
+        try reader.readBytes(try reader.readCount(limit: sizeLimit(ofConditionNumbered: number))))
       do throws(DatabaseError) {
         try stored.validate()
         value = try stored.decode()

@@ -1,0 +1,318 @@
+import DivanTesting
+import Foundation
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// Indexes of classes that have subclasses: one has the order of all, and is unique among all.
+struct ModelHierarchyIndexTests {
+  class Work: Model {
+    @Persisted(index: .unique) var code: String?
+    @Persisted(index: .value) var year: Int?
+    @Persisted var title: String
+    override class var documentType: String? { "work" }
+    override class var indexes: [ModelIndex] {
+      [ModelIndex(of: Work.self, on: { $0.title }, { $0.year }, where: { $0.year != nil })]
+    }
+  }
+
+  class Film: Work {
+    @Persisted(index: .value) var minutes: Int?
+    override class var documentType: String? { "film" }
+  }
+
+  final class Short: Film {
+    override class var documentType: String? { "short" }
+  }
+
+  final class Series: Work {
+    override class var documentType: String? { "series" }
+  }
+
+  /// Of no type of its own.
+  final class Play: Work {}
+
+  final class Place: Model {
+    @Persisted(index: .unique) var code: String?
+    override class var documentType: String? { "place" }
+  }
+
+  private let database: Database
+  private let registry: ModelRegistry
+  private let context: ModelContext
+
+  init() throws {
+    database = try Database.inMemory()
+    registry = try ModelRegistry(
+      Work.self, Film.self, Short.self, Series.self, Place.self)
+    context = database.makeContext(registry)
+  }
+
+  private func index(_ name: String) throws -> DocumentIndex? {
+    try database.indexes().first { $0.name == name }
+  }
+
+  private func types(_ name: String) throws -> IndexCondition? { try index(name)?.conditions.first }
+
+  private static let all: IndexCondition = .isIn("type", ["film", "series", "short", "work"])
+
+  private func all<M: Model>(_ type: M.Type) throws -> [M] {
+    var models = try context.models(type)
+    return try models.rest()
+  }
+
+  /// Works of all classes, by turns, and documents that are none.
+  private func fill(_ count: Int, in context: ModelContext) throws {
+    let classes: [Work.Type] = [Work.self, Film.self, Short.self, Series.self]
+    for number in 0..<count {
+      let type = classes[number % 4]
+      let work = type.init()
+      try context.insert(work)
+      work.title = "Work \(number)"
+      work.code = number % 5 == 0 ? nil : "c\(number)"
+      work.year = number % 7 == 0 ? nil : 1900 + number * 13 % 120
+      (work as? Film)?.minutes = number % 11
+    }
+    try context.saveAllModels()
+    try database.write { transaction in
+      for number in 0..<count {
+        try transaction.put(
+          Document(id: "other-\(number)", ["type": "place", "year": .int(Int64(1850 + number))]))
+      }
+    }
+  }
+
+  // MARK: One order for all
+
+  @Test func `a class with subclasses is sorted by one index, and few rows are read`() throws {
+    try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
+    try fill(800, in: context)
+    #expect(try types("model:work.year") == Self.all)
+    let newest = Query<Work>().sort(\.year, descending: true).limit(10)
+    let explanation = try context.explain(newest)
+    #expect(explanation.indexes == ["model:work.year"], "\(explanation)")
+    #expect(explanation.order == "as in the index" && explanation.documentsRead == 0)
+    let years = try context.find(newest).map { $0.year ?? 0 }
+    let allYears = try all(Work.self).compactMap(\.year)
+    #expect(years == Array(allYears.sorted(by: >).prefix(10)))
+    let oldest = Query<Work>().filter { $0.year != nil }.sort(\.year).limit(10)
+    let ascending = try context.explain(oldest)
+    #expect(ascending.indexes == ["model:work.year"], "\(ascending)")
+    #expect(ascending.order == "as in the index" && ascending.documentsRead < 30)
+    #expect(try context.find(oldest).map { $0.year ?? 0 } == Array(allYears.sorted().prefix(10)))
+  }
+
+  @Test func `a filter and a limit need no more rows of several classes than of one`() throws {
+    try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
+    try fill(800, in: context)
+    let some = Query<Work>().filter { $0.year > 1950 && $0.title.hasSuffix("1") }
+      .sort(\.year).limit(5)
+    let explanation = try context.explain(some)
+    #expect(explanation.indexes == ["model:work.year"], "\(explanation)")
+    #expect(explanation.order == "as in the index" && explanation.documentsRead < 200)
+    let one = try context.explain(Query<Work>().filter { $0.year == 1950 })
+    #expect(one.indexes == ["model:work.year"] && one.documentsRead == 0, "\(one)")
+  }
+
+  @Test func `a subclass is asked by its own index, and by that of its superclass without one`()
+    throws
+  {
+    try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
+    try fill(400, in: context)
+    #expect(try types("model:film.year") == .isIn("type", ["film", "short"]))
+    #expect(try types("model:film.minutes") == .isIn("type", ["film", "short"]))
+    #expect(try types("model:series.year") == .equal("type", "series"))
+    #expect(try index("model:work.minutes") == nil)
+    let long = Query<Film>().filter { $0.minutes > 8 }
+    let explanation = try context.explain(long)
+    #expect(explanation.indexes == ["model:film.minutes"] && explanation.documentsRead == 0)
+    let films = try all(Film.self)
+    #expect(
+      try context.count(long) == films.count { ($0.minutes ?? 0) > 8 } && explanation.results > 0)
+    try database.removeIndex(named: "model:series.year")
+    let series = Query<Series>().filter { $0.year > 1990 }
+    let lent = try database.makeContext(registry).explain(series)
+    #expect(lent.indexes == ["model:work.year"], "\(lent)")
+    #expect(
+      lent.results
+        == (try all(Series.self).count { ($0.year ?? 0) > 1990 }))
+  }
+
+  @Test func `what is found with the indexes of a hierarchy is what is found without`() throws {
+    try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
+    try fill(300, in: context)
+    let plain = try Database.inMemory()
+    var all = try database.snapshot().documents()
+    while let document = try all.next() {
+      try plain.write { _ = try $0.put(Document(id: document.id, document.properties)) }
+    }
+    func agree<M: Work>(_ type: M.Type) throws {
+      let queries: [Query<M>] = [
+        Query<M>(), Query<M>().filter { $0.year == 1950 },
+        Query<M>().filter { $0.year > 1940 && $0.year <= 1999 },
+        Query<M>().filter { $0.code == "c33" || $0.year < 1910 },
+        Query<M>().filter { $0.title == "Work 8" && $0.year != nil },
+        Query<M>().filter { $0.year == nil }, Query<M>().filter { !($0.year > 1950) },
+      ]
+      for (number, query) in queries.enumerated() {
+        for query in [
+          query, query.sort(\.year), query.sort(\.year, descending: true),
+          query.sort(\.title, byBytes: true).sort(\.year),
+        ] {
+          for query in [query, query.limit(7), query.offset(3).limit(20)] {
+            let expected = try plain.makeContext(registry).ids(query)
+            #expect(try database.makeContext(registry).ids(query) == expected, "\(type) \(number)")
+            // Without a registry a query means the class alone.
+            let alone = try plain.snapshot().ids(query)
+            #expect(try database.snapshot().ids(query) == alone, "\(type) \(number) alone")
+          }
+        }
+      }
+    }
+    try agree(Work.self)
+    try agree(Film.self)
+    try agree(Short.self)
+    try agree(Series.self)
+  }
+
+  // MARK: Unique among all
+
+  @Test func `what is unique in a class is unique among its subclasses`() throws {
+    let film = Film(in: context)
+    film.code = "x"
+    try context.saveAllModels()
+    // Neither the class itself was named, nor was one of its models saved.
+    #expect(try types("model:work.code") == Self.all)
+    for type in [Work.self, Series.self, Short.self, Film.self] as [Work.Type] {
+      let second = type.init()
+      try context.insert(second)
+      second.code = "x"
+      let error = #expect(throws: DatabaseError.self) { try second.save() }
+      #expect(error?.code == .notUnique, "\(type)")
+      second.code = "\(type)"
+      try second.save()
+    }
+    // What is no work may have it.
+    let place = Place(in: context)
+    place.code = "x"
+    try context.saveAllModels()
+    #expect(try types("model:place.code") == .equal("type", "place"))
+  }
+
+  @Test func `a context without a registry keeps values unique among the classes that it saves`()
+    throws
+  {
+    let context = database.makeContext()
+    let film = Film(in: context)
+    film.code = "x"
+    try film.save()
+    #expect(try types("model:work.code") == .isIn("type", ["film", "work"]))
+    let series = Series(in: context)
+    series.code = "x"
+    #expect(throws: DatabaseError.self) { try series.save() }
+    #expect(try types("model:work.code") == .isIn("type", ["film", "series", "work"]))
+  }
+
+  @Test func `two classes with one value keep the earlier index in place`()
+    throws
+  {
+    try database.addIndexes(for: Work.self)
+    let own = try index("model:work.code")
+    #expect(own?.conditions == [.equal("type", "work")])
+    try database.write { transaction in
+      try transaction.put(Document(id: "a", ["type": "work", "code": "x"]))
+      try transaction.put(Document(id: "b", ["type": "series", "code": "x"]))
+    }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.addIndexes(for: Work.self, Series.self)
+    }
+    #expect(error?.code == .notUnique)
+    #expect(error?.message.contains("\"a\"") == true && error?.message.contains("\"b\"") == true)
+    #expect(try index("model:work.code") == own)
+    #expect(throws: DatabaseError.self) {
+      try database.write { try $0.put(Document(id: "c", ["type": "work", "code": "x"])) }
+    }
+    try database.write { try $0.delete(id: "b") }
+    try database.addIndexes(for: Work.self, Series.self)
+    #expect(try types("model:work.code") == .isIn("type", ["series", "work"]))
+  }
+
+  // MARK: Which subclasses there are
+
+  @Test func `an index is made again with a subclass that becomes known`() throws {
+    try database.addIndexes(for: Work.self)
+    #expect(try types("model:work.year") == .equal("type", "work"))
+    let work = Work(in: context, id: "w")
+    work.year = 1927
+    try work.save()
+    // The registry has all.
+    #expect(try types("model:work.year") == Self.all)
+    #expect(try database.snapshot().ids(by: "model:work.year").collected() == ["w"])
+    #expect(try index("model:film.year") == nil)
+    #expect(try database.check().isSound)
+  }
+
+  @Test func `types that were known before stay, so that a start makes no index again`() throws {
+    let system = SimulatedFileSystem()
+    var configuration = Configuration()
+    configuration.fileSystem = system
+    // The commit that made each index.
+    func numbers(_ database: Database) throws -> [String: UInt64] {
+      let kept = try database.store.view().state.indexes
+      return Dictionary(uniqueKeysWithValues: kept.map { ($0.index.name, $0.number) })
+    }
+    var database = try Database(at: "/works", configuration: configuration)
+    try database.addIndexes(for: Work.self, Film.self, Series.self)
+    let (before, made) = (try database.indexes(), try numbers(database))
+    try database.close()
+    database = try Database(at: "/works", configuration: configuration)
+    try database.addIndexes(for: Work.self)
+    try database.addIndexes(for: Film.self, Series.self)
+    let context = database.makeContext(try ModelRegistry(Work.self, Film.self, Series.self))
+    let film = Film(in: context)
+    try film.save()
+    #expect(try database.indexes() == before)
+    #expect(try numbers(database) == made && made.count > 6)
+  }
+
+  class Moved: Model {
+    @Persisted(index: .value) var year: Int?
+    override class var documentType: String? { "film" }
+  }
+
+  @Test func `a class that is no subclass any more leaves the index`() throws {
+    try database.write {
+      _ = try $0.put(Document(id: "f", ["type": "film", "year": 1]))
+    }
+    try database.addIndex(
+      DocumentIndex("model:work.year", on: "year", where: [.isIn("type", ["film", "work", "old"])]))
+    try database.addIndexes(for: Work.self)
+    #expect(try types("model:work.year") == .isIn("type", ["film", "old", "work"]))
+    try database.addIndexes(for: Moved.self, Work.self)
+    #expect(try types("model:work.year") == .isIn("type", ["old", "work"]))
+    #expect(try database.snapshot().ids(by: "model:work.year").collected() == [])
+  }
+
+  @Test func `a subclass without a type of its own is in the index of its superclass`() throws {
+    try database.addIndexes(for: Play.self)
+    #expect(try types("model:work.year") == .equal("type", "work"))
+    let play = Play(in: database.makeContext())
+    play.code = "x"
+    try play.save()
+    let work = Work(in: database.makeContext())
+    work.code = "x"
+    #expect(throws: DatabaseError.self) { try work.save() }
+  }
+
+  final class Elsewhere: Work {
+    override class var documentType: String? { "elsewhere" }
+    override class var documentTypeKey: String { "kind" }
+  }
+
+  @Test func `a subclass with another key for its type is not in the index`() throws {
+    try database.addIndexes(for: Work.self, Elsewhere.self)
+    #expect(try types("model:work.year") == .equal("type", "work"))
+    #expect(try types("model:elsewhere.year") == .equal("kind", "elsewhere"))
+  }
+}
