@@ -29,7 +29,7 @@ struct CatalogueTests {
     try database.close()
   }
 
-  struct Recipe: Codable {
+  struct Recipe: DocumentCodable {
     @DocumentID var id: String?
     @DocumentRevision var revision: RevisionID?
     var name: String

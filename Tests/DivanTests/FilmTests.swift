@@ -44,8 +44,10 @@ import Testing
     }
     #expect(counts == decades)
 
-    try collection.database.addIndex(DocumentIndex("year", on: "year"))
-    try collection.database.addIndex(DocumentIndex("cast", on: "cast", eachElement: true))
+    let isFilm = [IndexCondition.equal("type", "Film")]
+    try collection.database.addIndex(DocumentIndex("year", on: "year", where: isFilm))
+    try collection.database.addIndex(
+      DocumentIndex("cast", on: "cast", eachElement: true, where: isFilm))
     let snapshot = try collection.database.snapshot()
     try ask(snapshot)
     #expect(try snapshot.explain(western).indexes == ["year"])
@@ -58,7 +60,7 @@ import Testing
   }
 
   /// A film as the collection has it.
-  struct Film: Codable, Hashable, Sendable {
+  struct Film: DocumentCodable, Hashable, Sendable {
     @DocumentID var id: String?
     var title: String
     var year: Int

@@ -121,23 +121,31 @@ struct LiveUpdateTests {
     #expect(next.changes.insertions == [1] && next.changes.updates.isEmpty)
   }
 
-  private struct Chore: Codable, Sendable, Equatable {
+  private struct Chore: DocumentCodable, Sendable, Equatable {
     var n: Int
     var done: Bool
+    static let documentType = "chore"
   }
 
   @Test func `values are decoded, and one that cannot be is an error that passes`() async throws {
-    try put("a", 1)
+    func put(_ id: String, _ n: Value) async throws {
+      try await database.write {
+        _ = try $0.overwrite(id, with: ["type": "chore", "n": n, "done": false])
+      }
+    }
+    try await put("a", 1)
+    // No chore, and no trouble.
+    try self.put("other", 5)
     let query = Query<Chore>().filter { $0.done == false }
     var results = database.updates(of: query).makeAsyncIterator()
     #expect(try await results.next().map { Array($0) } == [Chore(n: 1, done: false)])
-    try await database.write { _ = try $0.overwrite("b", with: ["n": "none", "done": false]) }
+    try await put("b", "none")
     await #expect {
       _ = try await results.next()
     } throws: {
       ($0 as? DatabaseError)?.code == .mismatchedType
     }
-    try put("b", 2)
+    try await put("b", 2)
     let next = try #require(try await results.next())
     #expect(next.map(\.n) == [1, 2] && next.changes.insertions == [1] && !next.isFirst)
   }

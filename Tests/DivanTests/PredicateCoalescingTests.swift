@@ -5,7 +5,7 @@ import Testing
 
 /// `??` in predicates, with constants of all kinds.
 @Suite struct `Predicates with what stands for nil` {
-  struct Note: Codable {
+  struct Note: DocumentCodable {
     @DocumentID var id: String?
     var tags: [String]?
     var title: String?
@@ -28,7 +28,9 @@ import Testing
     ]
     for index in notes.indices { notes[index].id = "\(index)" }
     _ = try database.write { [notes] in try $0.put(contentsOf: notes) }
-    try database.write { _ = try $0.put(Document(id: "7", ["title": .null, "stars": .null])) }
+    try database.write {
+      _ = try $0.put(Document(id: "7", ["type": "Note", "title": .null, "stars": .null]))
+    }
     var plain = Note()
     plain.id = "7"
     notes.append(plain)

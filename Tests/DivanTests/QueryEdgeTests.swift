@@ -105,7 +105,7 @@ struct QueryEdgeTests {
   /// Of this one whole numbers are tried.
   enum Rank: Int, Codable { case low = 1, high }
 
-  struct Guest: Codable {
+  struct Guest: DocumentCodable {
     var name: String
     var rank: Rank
     var other: Rank
@@ -114,7 +114,7 @@ struct QueryEdgeTests {
     var shown: String { nickname ?? name }
   }
 
-  struct Host: Codable {
+  struct Host: DocumentCodable {
     var name: String
     var mood: Mood
   }
@@ -147,7 +147,7 @@ struct QueryEdgeTests {
 
   // MARK: Predicates
 
-  struct Note: Codable {
+  struct Note: DocumentCodable {
     @DocumentID var id: String?
     var tags: [String]?
     var title: String?

@@ -173,7 +173,7 @@ struct QueryTests {
 
   // MARK: Codable types
 
-  struct Recipe: Codable {
+  struct Recipe: DocumentCodable {
     @DocumentID var id: String?
     var name: String
     var minutes: Int
@@ -235,7 +235,7 @@ struct QueryTests {
   }
 
   /// A type that may hold values of its own, and has an ID that is its own, too.
-  struct Remark: Codable {
+  struct Remark: DocumentCodable {
     var id: String
     var replies: [Remark] = []
     var parent: [String: Remark]?

@@ -111,8 +111,10 @@ nonisolated open class Model {
   ///
   /// - Parameters:
   ///   - context: where the model belongs, and where it is saved.
-  ///   - id: the ID of its document; a new one is made if this is nil. If there is a document of this
-  ///     ID already, saving throws ``DatabaseError/Code/conflict``.
+  ///   - id: the ID of its document; a new one is made if this is nil. Nothing is read: the model is new, with declared
+  ///     values, even if there is a document of this ID, and then saving it throws ``DatabaseError/Code/conflict`` and changes
+  ///     nothing. ``ModelContext/insert(_:id:)`` says so at once, and ``ModelContext/model(_:_:)`` finds the model of what
+  ///     is stored.
   public convenience init(in context: ModelContext, id: String? = nil) {
     self.init()
     documentID = id ?? ""

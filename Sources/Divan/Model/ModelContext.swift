@@ -110,6 +110,31 @@ extension ModelContext {
     if isCopy { try core.catchUp(model) }
   }
 
+  /// Makes a new model whose document has this ID, unless there is one.
+  ///
+  /// ```swift
+  /// let film = try context.model(Film.self, id) ?? context.insert(Film.self, id: id)
+  /// ```
+  ///
+  /// ``Model/init(in:id:)`` does not look, so that an ID that is taken shows only when the model is saved. This costs one
+  /// search for the ID. A document of the ID that is stored later, before the model is saved, still is a
+  /// ``DatabaseError/Code/conflict`` then.
+  ///
+  /// - Throws: ``DatabaseError`` with the code `alreadyExists` if there is a document of this ID, in what the context reads
+  ///   or in the newest version, or a model of it in the context, saved or not; and whatever reading throws. Then no model
+  ///   is made.
+  public func insert<M: Model>(_ type: M.Type, id: String) throws -> M {
+    guard try !core.isTaken(id) else {
+      throw DatabaseError(
+        .alreadyExists, "there is a document of this ID, or a model of it in the context",
+        hint: "Ask the context for the model of the ID, or choose another one", documentID: id)
+    }
+    let model = type.init()
+    model.documentID = id
+    core.insert(model)
+    return model
+  }
+
   /// Makes a new model of a document that is not stored yet.
   ///
   /// Everything in the document is kept as it is, but for properties that are then changed. With a

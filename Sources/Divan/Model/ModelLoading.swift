@@ -90,6 +90,15 @@ extension ModelContextCore {
     return ModelKind.includes(body, type, registry)
   }
 
+  /// Whether there is a model of an ID here, or a document that saving a new model would meet.
+  func isTaken(_ id: String) throws -> Bool {
+    if let known = known(id), known.state != .deleted { return true }
+    if try requireSnapshot().exists(id) { return true }
+    guard case .database(let database) = source else { return false }
+    // It may have been stored after what the context reads.
+    return try database.snapshot().exists(id)
+  }
+
   /// The model of an ID; nil if there is no such document and no new model.
   func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
     let known = known(id)

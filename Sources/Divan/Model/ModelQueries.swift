@@ -7,7 +7,7 @@ extension Query where Subject: Model {
   ///
   /// Of a class that declares a ``Model/documentType``, those documents only that have it as their `type`. In a context
   /// with a ``ModelRegistry`` models of subclasses are among them, too.
-  public init() { core.kind = ModelKind.withoutRegistry(Subject.self) }
+  public init() { self.init(kind: ModelKind.withoutRegistry(Subject.self)) }
 
   /// In the order of a property: see ``sort(descending:byBytes:_:)``.
   public func sort<PropertyValue: QueryOrdered>(

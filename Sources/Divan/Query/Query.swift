@@ -7,7 +7,7 @@ import DivanLog
 /// let todos = try context.find(query)
 /// ```
 ///
-/// The subject is a class of models, a `Codable` type, or ``Document`` for documents as they are, whose properties are
+/// The subject is a class of models, a ``DocumentCodable`` type, or ``Document`` for documents as they are, whose properties are
 /// named: `Query<Document>().filter { $0["year"] > 1920 }`. A query is a value, which can be kept, sent anywhere, and asked
 /// of any ``Snapshot``, ``WriteTransaction`` or ``ModelContext``.
 ///
@@ -16,8 +16,31 @@ import DivanLog
 public struct Query<Subject>: Sendable {
   var core = QueryCore()
 
-  /// Makes a query for everything.
-  public init() {}
+  /// Makes a query for all documents of a kind.
+  init(kind: FilterExpression) { core.kind = kind }
+}
+
+extension Query where Subject == Document {
+  /// Makes a query for all documents.
+  public init() { self.init(kind: .all) }
+}
+
+extension Query where Subject: DocumentCodable {
+  /// Makes a query for all values of the type: the documents that have its ``DocumentCodable/documentType`` as their `type`.
+  public init() {
+    let path = QueryPath(steps: [.key(DocumentType.key)])
+    self.init(kind: .test(path, .equal(.string(Subject.documentType))))
+  }
+}
+
+extension Query where Subject: Codable {
+  /// Not there: documents of a type that is only `Codable` cannot be told from others.
+  @available(
+    *, unavailable,
+    message:
+      "documents of this type cannot be told from others: make it DocumentCodable, or ask a Query<Document>"
+  )
+  public init() { self.init(kind: .nothing) }
 }
 
 /// A query without the type of what it is about.
@@ -133,7 +156,7 @@ extension Query where Subject == Document {
   }
 }
 
-extension Query where Subject: Codable {
+extension Query where Subject: DocumentCodable {
   /// In the order of a property: see ``sort(descending:byBytes:_:)``.
   public func sort<PropertyValue: QueryOrdered>(
     _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false

@@ -44,8 +44,8 @@ extension QuerySource {
 
   /// The values of a type that the documents of a query are, in its order.
   ///
-  /// - Throws: also what decoding throws, of a document that is none of this type.
-  public func find<T: Codable>(_ query: Query<T>) throws -> [T] {
+  /// - Throws: also what decoding throws, of a document that says that it is of this type and does not fit it.
+  public func find<T: DocumentCodable>(_ query: Query<T>) throws -> [T] {
     try documents(of: query).map { try $0.decode(T.self) }
   }
 
@@ -55,7 +55,9 @@ extension QuerySource {
   }
 
   /// The first value that a query means; nil if there is none.
-  public func first<T: Codable>(_ query: Query<T>) throws -> T? { try find(query.onlyFirst).first }
+  public func first<T: DocumentCodable>(_ query: Query<T>) throws -> T? {
+    try find(query.onlyFirst).first
+  }
 
   /// The IDs of the documents that a query means, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {

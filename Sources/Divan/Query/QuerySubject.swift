@@ -25,7 +25,7 @@ extension QuerySubject where Subject == Document {
   }
 }
 
-extension QuerySubject where Subject: Codable {
+extension QuerySubject where Subject: DocumentCodable {
   /// A property of the type that documents are read as.
   public subscript<PropertyValue>(
     dynamicMember path: KeyPath<Subject, PropertyValue>

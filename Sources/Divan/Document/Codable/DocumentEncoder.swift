@@ -22,6 +22,8 @@
 /// `Decimal`, `UUID` and `URL` are texts. ``Value`` is whatever it holds. A `Set`, and a `Dictionary` whose keys are
 /// no names, is an array in an order that is the same in every process.
 ///
+/// The documents of a ``DocumentCodable`` type have its document type under `type`.
+///
 /// The stored form is written as the value encodes itself, without JSON text or a tree of values between.
 public struct DocumentEncoder {
   /// What types can ask of the encoder while they encode themselves.
@@ -66,7 +68,9 @@ extension DocumentEncoder {
           hint: "Only structures, classes, enumerations with payloads and dictionaries with texts "
             + "as keys can be documents.")
       }
-      return EncodedProperties(properties: EncodedValue(properties), session)
+      let encoded = EncodedProperties(properties: EncodedValue(properties), session)
+      guard let documentType = DocumentType.of(value) else { return encoded }
+      return try encoded.having(documentType: documentType, of: T.self)
     } catch {
       // What a call met that cannot throw came first.
       throw DatabaseError.encoding(T.self, session.failure ?? error)

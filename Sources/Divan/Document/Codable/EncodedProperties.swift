@@ -46,7 +46,7 @@ struct EncodedProperties {
   /// Whether the type has a property of this name, whether or not it wrote one.
   ///
   /// The types of coding keys know the names that they stand for.
-  private func isKnown(_ name: String) -> Bool {
+  func isKnown(_ name: String) -> Bool {
     for key in [session.id?.key, session.revision?.key] {
       if let key, haveSameUTF8(key, name) { return false }
     }
@@ -67,11 +67,22 @@ struct EncodedProperties {
       guard let name = property.key.text else { throw EncodedValue.damage(at: nil) }
       if !isKnown(name) { kept.append(property) }
     }
-    if kept.isEmpty { return properties }
+    return kept.isEmpty ? properties : try joining(new + kept)
+  }
+
+  /// The same with a property more, which the value has not.
+  func adding(_ name: String, _ value: Value) throws(DatabaseError) -> EncodedProperties {
+    guard let own = properties.properties else { throw EncodedValue.damage(at: nil) }
+    let added = StoredProperty(key: SharedBytes(utf8: name), value: try ValueCoding.encode(value))
+    return EncodedProperties(properties: try joining(own + [added]), session)
+  }
+
+  /// An object of properties, which may come in any order.
+  private func joining(_ properties: [StoredProperty]) throws(DatabaseError) -> EncodedValue {
     var encoder = ValueEncoder()
     encoder.begin(isNested: false)
     encoder.beginObject()
-    for property in new + kept {
+    for property in properties {
       property.key.withSpan { encoder.addKey($0, source: 0) }
       property.value.withSpan { encoder.add(stored: $0) }
     }

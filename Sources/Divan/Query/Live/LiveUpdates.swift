@@ -38,8 +38,9 @@ extension Database {
   ///
   /// A value is decoded when its document comes or changes.
   ///
-  /// - Throws: while it is read, also what decoding throws, of a document that is none of this type.
-  public func updates<T: Codable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
+  /// - Throws: while it is read, also what decoding throws, of a document that says that it is of this type and does not fit
+  ///   it.
+  public func updates<T: DocumentCodable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
     LiveUpdates(self, query.core) { document in try document.decode(T.self) }
   }
 }

@@ -1,0 +1,227 @@
+import Divan
+import Foundation
+import ProofKit
+import Testing
+
+/// Codable types whose documents say what they are.
+struct DocumentCodableTests {
+  struct Recipe: DocumentCodable, Equatable {
+    @DocumentID var id: String?
+    @DocumentRevision var revision: RevisionID?
+    var name: String
+    var minutes: Int?
+
+    static func == (a: Recipe, b: Recipe) -> Bool { a.name == b.name && a.minutes == b.minutes }
+  }
+
+  struct Film: DocumentCodable {
+    var name: String
+    static let documentType = "film"
+  }
+
+  struct Plain: Codable {
+    var name: String
+  }
+
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  private func type(_ id: String) throws -> Value? { try database.snapshot().get(id)?["type"] }
+
+  @Test func `a query asks the documents of the type only, and no other makes it throw`() throws {
+    try database.write { transaction in
+      try transaction.put(Recipe(name: "Soup", minutes: 20), id: "r")
+      try transaction.put(Film(name: "M"), id: "f")
+      try transaction.put(Plain(name: "P"), id: "p")
+      try transaction.put(Document(id: "d", ["name": 7]))
+      try transaction.put(Document(id: "e", ["type": 7, "name": "no text for a type"]))
+    }
+    let snapshot = try database.snapshot()
+    #expect(try snapshot.find(Query<Recipe>()) == [Recipe(name: "Soup", minutes: 20)])
+    #expect(try snapshot.find(Query<Film>()).map(\.name) == ["M"])
+    #expect(try snapshot.ids(Query<Film>().filter { $0.name == "Soup" }) == [])
+    #expect(try snapshot.count(Query<Recipe>()) == 1)
+    #expect(try snapshot.first(Query<Film>().sort(\.name, descending: true))?.name == "M")
+    #expect(try database.write { try $0.delete(Query<Film>()) } == 1)
+    #expect(try database.snapshot().ids(Query<Document>()) == ["d", "e", "p", "r"])
+    // One that says that it is of the type, and is not, is an error that names it.
+    try database.write { _ = try $0.put(Document(id: "x", ["type": "Recipe", "name": 7])) }
+    let error = #expect(throws: DatabaseError.self) {
+      try database.snapshot().find(Query<Recipe>())
+    }
+    #expect(error?.documentID == "x" && error?.propertyPath == "name")
+  }
+
+  @Test func `every way to make a document of a value stores its type`() throws {
+    var soup = Recipe(name: "Soup")
+    soup.id = "a"
+    try database.write { transaction in
+      try transaction.put(&soup)
+      try transaction.put(contentsOf: [Film(name: "M")])
+      try transaction.put(Film(name: "M"), id: "b")
+    }
+    #expect(soup.revision?.generation == 1)
+    #expect(try type("a") == "Recipe" && type("b") == "film")
+    #expect(try database.snapshot().count(Query<Film>()) == 2)
+    #expect(try DocumentEncoder().encode(Film(name: "M"), id: "c")["type"] == "film")
+    var document = Document(id: "d", ["left": true])
+    try document.encode(Film(name: "M"))
+    #expect(document["type"] == "film" && document["left"] == true)
+    // Again, with what other programs put beside.
+    try database.write { _ = try $0.update("a") { $0["stars"] = 5 } }
+    soup = try #require(try database.snapshot().get(Recipe.self, "a"))
+    soup.minutes = 5
+    try database.write { try $0.put(&soup) }
+    let stored = try #require(try database.snapshot().get("a"))
+    #expect(stored.properties == ["type": "Recipe", "name": "Soup", "minutes": 5, "stars": 5])
+    // A type that is only Codable says nothing, and takes nothing away.
+    try database.write { transaction in
+      try transaction.put(Plain(name: "P"), id: "p")
+      try transaction.put(Plain(name: "P"), id: "b")
+    }
+    #expect(try type("p") == nil && type("b") == "film")
+  }
+
+  @Test func `documents that were put before are found once they have the type`() throws {
+    try database.write { _ = try $0.put(Document(id: "old", ["name": "Stew"])) }
+    #expect(try database.snapshot().count(Query<Recipe>()) == 0)
+    let old = try #require(try database.snapshot().get(Recipe.self, "old"))
+    try database.write { _ = try $0.put(old) }
+    #expect(try database.snapshot().find(Query<Recipe>()).map(\.name) == ["Stew"])
+  }
+
+  @Test func `an index with the type as its condition answers a query for the type`() throws {
+    try database.addIndex(
+      DocumentIndex("recipes", on: "minutes", where: [.equal("type", "Recipe")]))
+    try database.write { transaction in
+      for number in 0..<50 {
+        try transaction.put(Recipe(name: "\(number)", minutes: number))
+        try transaction.put(Film(name: "\(number)"))
+      }
+    }
+    let found = try database.snapshot().explain(Query<Recipe>().filter { $0.minutes == 7 })
+    #expect(found.indexes == ["recipes"] && found.documentsRead == 0 && found.results == 1)
+  }
+
+  // MARK: Types that have a property `type` themselves
+
+  struct Own: DocumentCodable {
+    var type: String?
+    static let documentType = "own"
+  }
+
+  struct Renamed: DocumentCodable {
+    var type: String
+    enum CodingKeys: String, CodingKey { case type = "kind" }
+  }
+
+  struct Numbered: DocumentCodable {
+    var type: Int
+  }
+
+  @Test func `a property that is coded as the type must be the type`() throws {
+    func refused(_ body: (WriteTransaction) throws -> Void) throws {
+      let error = #expect(throws: DatabaseError.self) { try database.write { try body($0) } }
+      #expect(error?.code == .invalidValue && error?.propertyPath == "type")
+      #expect(error?.message.contains("\"type\"") == true && error?.hint != nil)
+    }
+    try refused { try $0.put(Own(type: "other"), id: "a") }
+    // Written as nothing, it would be read as the type.
+    try refused { try $0.put(Own(), id: "a") }
+    try refused { try $0.put(Numbered(type: 1), id: "a") }
+    try refused { try $0.put(contentsOf: [Own(type: "own"), Own(type: "other")]) }
+    #expect(try database.snapshot().count == 0)
+    try database.write { transaction in
+      try transaction.put(Own(type: "own"), id: "a")
+      try transaction.put(Renamed(type: "x"), id: "b")
+    }
+    #expect(try database.snapshot().find(Query<Own>()).map(\.type) == ["own"])
+    #expect(try database.snapshot().find(Query<Renamed>()).map(\.type) == ["x"])
+    #expect(try database.snapshot().get("b")?.properties == ["type": "Renamed", "kind": "x"])
+  }
+
+  class Animal: DocumentCodable {
+    var name = "a"
+  }
+
+  final class Dog: Animal {}
+
+  @Test func `an object has the type of its own class`() throws {
+    let animal: Animal = Dog()
+    let document = try DocumentEncoder().encode(animal, id: "d")
+    #expect(document["type"] == "Dog")
+    #expect(try DocumentEncoder().encode(Animal(), id: "a")["type"] == "Animal")
+    try database.write { _ = try $0.put(document) }
+    #expect(try database.snapshot().ids(Query<Dog>()) == ["d"])
+    #expect(try database.snapshot().ids(Query<Animal>()) == [])
+  }
+}
+
+/// Making a model with an ID that may be taken.
+struct ModelInsertionTests {
+  final class Note: Model {
+    @Persisted var text = "new"
+    override class var documentType: String? { "note" }
+  }
+
+  private let database: Database
+
+  init() throws { database = try Database.inMemory() }
+
+  @Test func `an ID that is taken is told when the model is made`() throws {
+    let context = database.makeContext()
+    let note = try context.insert(Note.self, id: "a")
+    #expect(note.id == "a" && context.unsavedModels == [note] && note.text == "new")
+    #expect(try context.model(Note.self, "a") === note)
+    func refused(_ id: String, _ context: ModelContext) {
+      let unsaved = context.unsavedModels
+      let error = #expect(throws: DatabaseError.self) { try context.insert(Note.self, id: id) }
+      #expect(error?.code == .alreadyExists && error?.documentID == id)
+      #expect(context.unsavedModels == unsaved)
+    }
+    // Unsaved, saved, of another context, and of no class.
+    refused("a", context)
+    try note.save()
+    refused("a", context)
+    refused("a", database.makeContext())
+    try database.write { _ = try $0.put(Document(id: "b", ["type": "other"])) }
+    refused("b", context)
+    try note.delete()
+    let again = try context.insert(Note.self, id: "a")
+    again.text = "again"
+    try again.save()
+    #expect(try database.snapshot().get("a")?["text"] == "again")
+  }
+
+  @Test func `a transaction's context sees what the transaction has stored`() throws {
+    try database.write { transaction in
+      _ = try transaction.put(Document(id: "a", ["type": "note"]))
+      let error = #expect(throws: DatabaseError.self) {
+        try transaction.models.insert(Note.self, id: "a")
+      }
+      #expect(error?.code == .alreadyExists)
+      let note = try transaction.models.insert(Note.self, id: "b")
+      note.text = "b"
+      try note.save()
+    }
+    #expect(try database.snapshot().get("b")?["text"] == "b")
+  }
+
+  @Test func `what is stored between making and saving is a conflict, and stays as it is`() throws {
+    let context = database.makeContext()
+    let inserted = try context.insert(Note.self, id: "a")
+    // The initializer does not look.
+    let made = Note(in: context, id: "b")
+    try database.write { transaction in
+      for id in ["a", "b"] {
+        _ = try transaction.put(Document(id: id, ["type": "note", "text": "stored"]))
+      }
+    }
+    for note in [inserted, made] {
+      let error = #expect(throws: DatabaseError.self) { try note.save() }
+      #expect(error?.code == .conflict)
+      #expect(try database.snapshot().get(note.id)?["text"] == "stored")
+    }
+  }
+}
