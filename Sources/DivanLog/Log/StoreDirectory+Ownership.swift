@@ -35,20 +35,24 @@ extension StoreDirectory {
 
   private func lockFile() throws(LogError) -> LockFile {
     let path = path(of: .lock)
-    let bytes: SharedBytes
+    let text: [UInt8]
+    var isOpen = false
     do throws(SystemError) {
-      bytes = try fileSystem.contents(of: path, limit: FileLockOutcome.noteSizeLimit, .readingOwn)
-    } catch  where error.code == .notFound {
+      let file = try fileSystem.open(path, .readingOwn)
+      isOpen = true
+      let size = try file.size()
+      // Only its size says that it is another's: what cannot be read says nothing of that.
+      guard size <= FileLockOutcome.noteSizeLimit else { return .foreign }
+      text = try file.read(size, at: 0).array
+      try file.close()
+    } catch  where error.code == .notFound && !isOpen {
       return .absent
-    } catch  where error.code == .fileTooLarge {
-      return .foreign
     } catch  where error.code == .isADirectory || error.code == .invalidArgument {
       throw .foreignDirectory(
         path: path, reason: "it stands where a store has a file of its own, and is no file")
     } catch {
       throw .system(error)
     }
-    let text = bytes.array
     if text.starts(with: StoreDirectory.lockMarker.utf8) { return .marked }
     if text.allSatisfy({ $0 == 0 }) { return .blank }
     // What earlier builds wrote proves nothing by itself, and is worth nothing either.
@@ -60,12 +64,14 @@ extension StoreDirectory {
 
   /// Whether a file begins as every file of a store does that has a preamble.
   private func hasMagic(_ name: FileName) throws(LogError) -> Bool {
+    var isOpen = false
     do throws(SystemError) {
       let file = try fileSystem.open(path(of: name), .readingOwn)
+      isOpen = true
       let bytes = try file.read(FilePreamble.magic.count, at: 0)
       try file.close()
       return bytes.array == FilePreamble.magic
-    } catch  where error.code == .notFound || error.code == .isADirectory {
+    } catch  where error.code == .notFound && !isOpen || error.code == .isADirectory {
       return false
     } catch {
       throw .system(error)

@@ -155,9 +155,7 @@ extension StoreChange {
     // So few that much happens to each.
     let id = RandomOperation.id(below(12))
     self =
-      switch below(28) {
-      case 24..<26: .insertAhead(id, size: below(200))
-      case 26..<28: .join(id)
+      switch below(24) {
       case 0..<4: .branch(id, size: below(200))
       case 4..<7: .insert(id, size: below(200), isOnto: below(2) == 0, isDeleted: below(4) == 0)
       case 7: .resolve(id)
