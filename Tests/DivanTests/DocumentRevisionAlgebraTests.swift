@@ -176,6 +176,24 @@ struct DocumentRevisionAlgebraTests {
     }
   }
 
+  /// The last history ends in a revision with successors, and all that is new of it is cut off again.
+  ///
+  /// It was called a change, because its body was still there when that was decided.
+  @Test func `a history of which a cut leaves nothing is no change`() throws {
+    var tree = RevisionTree()
+    let histories: [(start: UInt64, ids: [String])] = [
+      (1, ["d0"]), (2, ["d1", "d1"]), (4, ["d1"]), (2, ["d1"]), (4, ["d0", "d1", "d0", "d0"]),
+      (2, ["d1", "d0"]), (3, ["d1", "d1", "d0"]), (3, ["d0", "d1"]),
+      (5, ["d1", "d0", "d1", "d1", "d1"]), (4, ["d0", "d1", "d1", "d1"]),
+    ]
+    for (index, history) in histories.enumerated() {
+      let before = tree
+      let form = RevisionPathForm(start: history.start, ids: history.ids)
+      let insertion = try tree.insert(form, sequence: UInt64(index + 1), depth: 3)
+      #expect(insertion.hasChangedTree == (tree != before), "\(history)")
+    }
+  }
+
   /// Removes leaf after leaf, and compares with leaving out its history.
   private func checkRemovals(
     of tree: RevisionTree, _ random: inout SeededRandom, _ story: String

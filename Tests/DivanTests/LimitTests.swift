@@ -113,11 +113,12 @@ struct LimitTests {
           usage: .init(total: 9, dead: 1))
       ], trees: [])
     let changes: [(inout Checkpoint, UInt64) -> Void] = [
-      { $0.position.segmentNumber = $1 }, { $0.position.fileID = $1 },
+      { $0.position.segmentNumber = $1 },
+      // The position is in a file that the checkpoint lists.
+      { ($0.position.fileID, $0.members[0].segment.fileID) = ($1, $1) },
       { $0.position.end.offset = $1 }, { $0.position.end.commit = $1 }, { $0.time = $1 },
       { $0.lastSequence = $1 }, { $0.documentCount = $1 }, { $0.highestFileID = $1 },
-      { $0.members[0].segment.numbers = 1...$1 }, { $0.members[0].segment.fileID = $1 },
-      { $0.members[0].usage.total = $1 },
+      { $0.members[0].segment.numbers = 1...$1 }, { $0.members[0].usage.total = $1 },
     ]
     func isRead(_ checkpoint: Checkpoint) -> Bool {
       var writer = ByteWriter()

@@ -178,10 +178,11 @@ extension RevisionTree {
     let before = self
     var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
     if cut(toDepth: depth, joins: joins > (met == nil ? 1 : 0)) {
-      insertion.hasChangedTree = self != before
       if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
         insertion.isNewRevision = keepsBody(of: newest)
       }
+      // Only now: a body that came with an inner revision is gone again.
+      insertion.hasChangedTree = self != before
       insertion.released = sequencesReleased(since: before)
     }
     return insertion
