@@ -285,6 +285,33 @@ struct ForgedCheckpointTests {
     #expect(ids.count == 40)
   }
 
+  /// Replaying a damaged log counted below zero, and trapped.
+  ///
+  /// Found by the fuzzer `checkpoint`.
+  @Test func `more documents may be deleted than a checkpoint counts, even where the log is damaged`()
+    throws
+  {
+    let database = try store(3)
+    database.tamper { $0.documentCount = 0 }
+    try database.writeCheckpoint()
+    try database.write { _ = try $0.delete(id: "doc-1000") }
+    try database.write { _ = try $0.overwrite("lost", with: ["text": "a byte of this is flipped"]) }
+    try database.write { _ = try $0.delete(id: "doc-1001") }
+    try database.close()
+    let segment = directory.path(of: .segment(1...1))
+    let bytes = try disk.contents(of: segment, limit: 1 << 20).array
+    let text = Array("a byte of this".utf8)
+    let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+    try disk.corrupt(segment, atOffset: offset, mask: 1)
+    let opened = try bench.open {
+      $0.isReadOnly = true
+      $0.damage = .readWhatIsThere
+    }
+    #expect(opened.openingReport.damage.count == 1)
+    var ids = try opened.snapshot().ids()
+    #expect(try ids.rest() == ["doc-1002"])
+  }
+
   @Test func `pages may have let go of earlier revisions that the log still has`() throws {
     let database = try bench.open {
       $0.maintenance = .manual

@@ -225,8 +225,7 @@ extension Replay {
       let wasLive = old.map { !$0.isDeleted } ?? false
       let isLive = !DocumentEntry(record, at: item.locator).isDeleted
       tally.note(wasLive, isLive, isCertain: original.superseded?.sequence == old?.sequence)
-      if wasLive, !isLive { state.documentCount -= 1 }
-      if !wasLive, isLive { state.documentCount += 1 }
+      state.countDocument(wasLive: wasLive, isLive: isLive)
     } else {
       try findSuperseded(&record)
     }
@@ -258,7 +257,7 @@ extension Replay {
       record.superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }
       record.supersededExpiry = old.flatMap { expiry(of: $0) }
       record.mayHoldOlder = record.mayHoldOlder || old?.traits.contains(.mayHoldOlder) == true
-      if let old, !old.isDeleted { state.documentCount -= 1 }
+      state.countDocument(wasLive: old?.isDeleted == false, isLive: false)
     }
     try state.purge(record, at: locator)
   }

@@ -308,15 +308,7 @@ extension WriteTransaction {
       state.mayHaveUnreferenced = true
       noteReleased(current, keeping: record.details?.attachments ?? [])
     }
-    let wasLive = current.map { !$0.isDeleted } ?? false
-    if wasLive != !entry.isDeleted {
-      // A count from a file is believed, but never so far as to trap.
-      if wasLive {
-        state.documentCount -= min(1, state.documentCount)
-      } else {
-        state.documentCount += 1
-      }
-    }
+    state.countDocument(wasLive: current?.isDeleted == false, isLive: !entry.isDeleted)
     if let indexed { make(indexed) }
   }
 

@@ -74,6 +74,15 @@ final class StoreVersion: Sendable {
 }
 
 extension StoreState {
+  /// Counts one document more, or one less, when a record takes the place of another.
+  ///
+  /// The count of a file is believed, but never so far as to trap: a forged checkpoint can hold more documents than
+  /// it counts. ``Database/check(progress:)`` compares the two.
+  mutating func countDocument(wasLive: Bool, isLive: Bool) {
+    if isLive, !wasLive { documentCount += 1 }
+    if wasLive, !isLive, documentCount > 0 { documentCount -= 1 }
+  }
+
   /// How many merges this version has seen.
   var mergeCount: Int { documents.mergeCount }
 

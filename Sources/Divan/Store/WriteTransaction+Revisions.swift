@@ -92,7 +92,7 @@ extension WriteTransaction {
         idBytes: SharedBytes(utf8: id),
         superseded: .init(sequence: current.sequence, locator: current.locator),
         supersededExpiry: expiry, mayHoldOlder: current.traits.contains(.mayHoldOlder)), id)
-    if !current.isDeleted { state.documentCount -= min(1, state.documentCount) }
+    state.countDocument(wasLive: !current.isDeleted, isLive: false)
     return true
   }
 
