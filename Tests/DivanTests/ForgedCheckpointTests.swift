@@ -288,7 +288,7 @@ struct ForgedCheckpointTests {
   /// Replaying a damaged log counted below zero, and trapped.
   ///
   /// Found by the fuzzer `checkpoint`.
-  @Test func `more documents may be deleted than a checkpoint counts, even where the log is damaged`()
+  @Test func `more documents may be deleted than a checkpoint counts, with a damaged log`()
     throws
   {
     let database = try store(3)
