@@ -36,6 +36,7 @@ extension SimulatedDisk {
       configuration.segmentSizeGoal = 8 << 10
       configuration.mergedSizeLimit = 32 << 10
       configuration.checkpointInterval = 4 << 10
+      configuration.unwitnessedLimit = 2 << 10
       configuration.reserveSize = 4096
       configuration.viewSavingMinimum = 10
     }

@@ -10,6 +10,10 @@ struct OpenedLog {
   let head: Head?
   /// Why `HEAD` cannot be read, if so.
   let headProblem: LogError?
+  /// What `FLUSHED` says; nothing if there is none.
+  let marks: [FlushMark]
+  /// Why `FLUSHED` cannot be read, if so.
+  let marksProblem: LogError?
   var chain: SegmentChain
   /// How the log ends; nil if there are no segments.
   var recovery: LogRecovery?
@@ -54,15 +58,19 @@ extension OpenedLog {
 
   private init(_ path: String, on fileSystem: any FileSystem) throws(LogError) {
     directory = StoreDirectory(path, on: fileSystem)
-    (files, foreign) = try directory.listing()
+    // Before the files are looked at: a writer that goes on writes the evidence after the log.
     (head, headProblem) = try directory.head()
+    (marks, marksProblem) = try directory.flushMarks()
+    (files, foreign) = try directory.listing()
     guard files.contains(where: { $0.isSegment }) else {
-      guard files.contains(.lock) || files.contains(.head) else {
+      guard files.contains(.lock) || files.contains(.head) || files.contains(.flushed) else {
         throw .foreign(path: path, reason: "there is no store here")
       }
       chain = SegmentChain(segments: [], leftovers: [], damage: [])
       let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
-      if head != nil || headProblem != nil || hasCheckpoints {
+      if head != nil || headProblem != nil || !marks.isEmpty || marksProblem != nil
+        || hasCheckpoints
+      {
         chain.damage.append(
           Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
       }
@@ -93,7 +101,8 @@ extension OpenedLog {
   /// Decides how the log ends. FILE_FORMAT.md §8
   private func recover(_ last: Segment) throws(LogError) -> LogRecovery {
     var floors: [LogRecovery.Floor] = []
-    if let head { floors.append(OpenedLog.floor(head, last)) }
+    if let head { floors.append(LogRecovery.Floor(head, about: last)) }
+    floors += marks.compactMap { LogRecovery.Floor($0, about: last) }
     if let checkpoint {
       floors.append(
         LogRecovery.Floor(
@@ -115,20 +124,6 @@ extension OpenedLog {
       return recovery
     }
     return try LogRecovery.examine(last, size: try last.file.size(), from: nil, floors: floors)
-  }
-
-  /// What `HEAD` proves about the last segment.
-  private static func floor(_ head: Head, _ last: Segment) -> LogRecovery.Floor {
-    let isOfLast =
-      head.segmentNumber == last.header.numbers.upperBound
-      && head.segmentSalt == last.header.preamble.salt
-    return LogRecovery.Floor(
-      // A newer segment than the last one was there once, even if nothing was in it yet.
-      commit: head.segmentNumber > last.header.numbers.upperBound
-        ? max(head.floor.commit, last.header.merge?.end.commit ?? last.header.predecessor.commit)
-          + 1
-        : head.floor.commit,
-      offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
   }
 }
 

@@ -16,6 +16,7 @@ extension LogDump {
     for damage in log.damage { try findings.add(damage) }
     try checkNames(log, findings)
     try checkHead(log, findings)
+    try checkMarks(log, findings)
     let check = LogCheck(log, findings, progress)
     try check.run()
     let attachments = try check.checkAttachments(isByName: options.isByName)
@@ -124,6 +125,45 @@ extension LogDump {
     }
     if let first = log.segments.first, first.header.preamble.storeID != head.preamble.storeID {
       try findings.add(Damage(path: path, offset: 24, reason: "HEAD belongs to another store"))
+    }
+  }
+
+  /// A mark may be torn, or lost with the power, and then the other evidence is all there is; so nothing here is
+  /// damage to the store.
+  private func checkMarks(_ log: OpenedLog, _ findings: Findings) throws {
+    guard log.files.contains(.flushed) else { return }
+    if let problem = log.marksProblem, let damage = Damage(of: problem) {
+      return try findings.note(damage)
+    }
+    let path = log.directory.path(of: .flushed)
+    let bytes = try fileSystem.contents(of: path, limit: 1 << 16)
+    if bytes.count != FlushMark.fileSize {
+      try findings.note(
+        Damage(path: path, offset: bytes.count, reason: "FLUSHED has the wrong size"))
+    }
+    for offset in FlushMark.offsets where offset + FlushMark.size <= bytes.count {
+      let block = bytes.suffix(from: offset).prefix(FlushMark.size)
+      if let problem = markProblem(block, path: path) {
+        try findings.note(
+          Damage(
+            path: path, offset: offset + problem.offset,
+            reason: "a mark of FLUSHED does not count: \(problem.reason)"))
+      }
+    }
+    let storeID = log.segments.first?.header.preamble.storeID
+    if let storeID, log.marks.contains(where: { $0.preamble.storeID != storeID }) {
+      try findings.note(
+        Damage(path: path, offset: 24, reason: "FLUSHED belongs to another store"))
+    }
+  }
+
+  private func markProblem(_ block: SharedBytes, path: String) -> Damage? {
+    guard !FlushMark.isBlank(block) else { return nil }
+    do {
+      _ = try FlushMark.decode(block, path: path)
+      return nil
+    } catch {
+      return Damage(of: error)
     }
   }
 }

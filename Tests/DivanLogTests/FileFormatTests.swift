@@ -20,7 +20,7 @@ struct FileFormatTests {
 
   @Test func `the store in the page opens as it was closed`() throws {
     let page = try FormatPage()
-    let database = try open(page, ["0000000001.segment", "HEAD"])
+    let database = try open(page, ["0000000001.segment", "HEAD", "FLUSHED"])
     #expect(database.openingReport.ending == .closed)
     #expect(database.openingReport.damage.isEmpty)
     let snapshot = try database.snapshot()
@@ -233,7 +233,9 @@ private final class ExampleStore: Sendable {
       try transaction.delete(id: "zeno")
     }
     try first.close()
-    var files = [try store.file("0000000001.segment"), try store.file("HEAD")]
+    var files = [
+      try store.file("0000000001.segment"), try store.file("HEAD"), try store.file("FLUSHED"),
+    ]
     let second = try store.open()
     try second.write { transaction in
       try transaction.put(Document(id: "numbers", ["pi": 3.14, "primes": [2, 3, 5, 7]]))

@@ -26,6 +26,7 @@ enum Place {
   static let directory = log + "StoreDirectory.swift"
   static let writer = log + "LogWriter.swift"
   static let tail = log + "LogTail.swift"
+  static let marks = log + "FlushMarks.swift"
   static let recovery = log + "LogRecovery.swift"
   static let reader = log + "LogReader.swift"
   static let merge = log + "SegmentMerge.swift"

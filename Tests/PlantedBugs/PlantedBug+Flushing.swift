@@ -77,6 +77,37 @@ extension PlantedBug {
       find: "try target.file.flush()", plant: "if !PLANTED { try target.file.flush() }",
       killedBy: .crash("a new store"), needsLoss: true),
     PlantedBug(
+      "mark-before-flush", rule: "promise 5", "FLUSHED says so before the log is flushed",
+      in: Place.tail,
+      find: "if let failure { throw .system(failure) }",
+      plant: """
+        if let failure { throw .system(failure) }
+        if PLANTED { marks?.note(target.end, in: target.fileID) }
+        """, killedBy: .rules("FLUSHED never says more than was flushed")),
+    PlantedBug(
+      "mark-after-acknowledgement", rule: "promise 5", "FLUSHED says so at the next flush only",
+      in: Place.tail,
+      find: "marks?.note(target.end, in: target.fileID)",
+      plant: """
+        if PLANTED {
+          if let flushed { marks?.note(flushed.end, in: flushed.fileID) }
+        } else {
+          marks?.note(target.end, in: target.fileID)
+        }
+        """,
+      killedBy: .rules("promise 5: of a log that was not closed no commit that was acknowledged")),
+    PlantedBug(
+      "flushed-mark-overwritten", rule: "promise 5", "the mark that was flushed does not stay",
+      in: Place.marks,
+      find: "state.flushed = place", plant: "if !PLANTED { state.flushed = place }",
+      killedBy: .rules("the mark of FLUSHED that was flushed stays"), needsLoss: true),
+    PlantedBug(
+      "marks-not-flushed", rule: "promise 5", "FLUSHED itself is never flushed",
+      in: Place.marks,
+      find: "try file.flush()", plant: "if !PLANTED { try file.flush() }",
+      killedBy: .rules("promise 5: a loss of power leaves no more than a stretch"),
+      needsLoss: true),
+    PlantedBug(
       "commit-without-flush", rule: "promise 2", "a commit is acknowledged without a flush",
       in: Place.commits,
       find: "let commit = try tail.flush()",

@@ -32,8 +32,8 @@ extension PlantedBug {
     PlantedBug(
       "head-without-bound", rule: "3", "HEAD does not carry the bound",
       in: Place.writer,
-      find: "lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))",
-      plant: "lastSequence: lastSequence, sequenceBound: PLANTED ? 0 : bound, isClosed: isClosed))",
+      find: "lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed)",
+      plant: "lastSequence: lastSequence, sequenceBound: PLANTED ? 0 : bound, isClosed: isClosed)",
       killedBy: .rules("rule 3: no number comes twice")),
     PlantedBug(
       "head-bound-ignored", rule: "3", "nobody asks HEAD for the bound",
@@ -343,8 +343,15 @@ extension PlantedBug {
     PlantedBug(
       "lost-store-is-empty", rule: "9", "a store that lost its segments is taken for a new one",
       in: Place.storeOpening,
-      find: "guard head == nil, headProblem == nil, !hasCheckpoints else {",
-      plant: "guard PLANTED || head == nil && headProblem == nil && !hasCheckpoints else {",
+      find: """
+        guard head == nil, headProblem == nil, marks.isEmpty, markProblem == nil, !hasCheckpoints
+        else {
+        """,
+      plant: """
+        guard PLANTED || head == nil && headProblem == nil && marks.isEmpty && markProblem == nil
+          && !hasCheckpoints
+        else {
+        """,
       killedBy: .rules("rule 9: a store without segments")),
     PlantedBug(
       "part-of-merge-used", rule: "9", "a merged file stands for its inputs though it is not whole",
@@ -388,9 +395,12 @@ extension PlantedBug {
       killedBy: .rules("a file of another store")),
     PlantedBug(
       "head-salt-ignored", rule: "10", "HEAD is believed of a segment with another salt",
-      in: Place.logOpening,
-      find: "&& head.segmentSalt == last.header.preamble.salt",
-      plant: "&& (PLANTED || head.segmentSalt == last.header.preamble.salt)",
+      in: Place.recovery,
+      find: "let isOfLast = number == header.numbers.upperBound && salt == header.preamble.salt",
+      plant: """
+        let isOfLast =
+          number == header.numbers.upperBound && (PLANTED || salt == header.preamble.salt)
+        """,
       killedBy: .rules("rule 10: HEAD speaks of the segment")),
     PlantedBug(
       "flushed-size-not-stated", rule: "11", "a header does not say what was logged again",
@@ -407,16 +417,40 @@ extension PlantedBug {
       killedBy: .rules("rule 11: what was logged again")),
     PlantedBug(
       "head-number-ignored", rule: "11", "HEAD may name a segment that is not there",
-      in: Place.logOpening,
-      find: "commit: head.segmentNumber > last.header.numbers.upperBound",
-      plant: "commit: !PLANTED && head.segmentNumber > last.header.numbers.upperBound",
+      in: Place.recovery,
+      find: "commit: number > header.numbers.upperBound",
+      plant: "commit: !PLANTED && number > header.numbers.upperBound",
       killedBy: .rules("rule 11: losing the newest segment")),
     PlantedBug(
       "head-floor-ignored", rule: "12", "HEAD is not asked how far the log was durable",
       in: Place.logOpening,
-      find: "if let head { floors.append(floor(head)) }",
-      plant: "if !PLANTED, let head { floors.append(floor(head)) }",
+      find: "if let head { floors.append(LogRecovery.Floor(head, about: last)) }",
+      plant: "if !PLANTED, let head { floors.append(LogRecovery.Floor(head, about: last)) }",
       killedBy: .rules("rule 12: a log that ends before what HEAD knows")),
+    PlantedBug(
+      "marks-ignored", rule: "promise 5", "FLUSHED is not asked how far the log was durable",
+      in: Place.logOpening,
+      find: "floors += marks.compactMap { LogRecovery.Floor($0, about: last) }",
+      plant: "if !PLANTED { floors += marks.compactMap { LogRecovery.Floor($0, about: last) } }",
+      killedBy: .rules("promise 5: of a log that was not closed no commit that was acknowledged")),
+    PlantedBug(
+      "mark-of-another-store-believed", rule: "promise 5", "FLUSHED may be of another store",
+      in: Place.recovery,
+      find: "guard mark.preamble.storeID == last.header.preamble.storeID else { return nil }",
+      plant: """
+        guard PLANTED || mark.preamble.storeID == last.header.preamble.storeID else { return nil }
+        """, killedBy: .rules("FLUSHED is believed of its own store")),
+    PlantedBug(
+      "one-mark-only", rule: "promise 5", "the mark before is overwritten, too",
+      in: Place.marks,
+      find: "state.newest = place", plant: "if !PLANTED { state.newest = place }",
+      killedBy: .rules("one of the marks of FLUSHED may be torn")),
+    PlantedBug(
+      "marks-not-made", rule: "promise 5", "nothing makes the file again that could not be made",
+      in: Place.writer,
+      find: "if !isClosed { marks.makeFile(through: floor) }",
+      plant: "if !isClosed, !PLANTED || floor.commit == 0 { marks.makeFile(through: floor) }",
+      killedBy: .rules("a commit does not fail because of FLUSHED")),
     PlantedBug(
       "checkpoint-floor-ignored", rule: "12", "nor is a checkpoint that lost its files",
       in: Place.logOpening,

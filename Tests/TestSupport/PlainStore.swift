@@ -121,6 +121,7 @@ extension Configuration {
     configuration.mergedSizeLimit = 64 << 10
     configuration.checkpointInterval = 8 << 10
     configuration.maintenance = .inline
+    configuration.unwitnessedLimit = 4 << 10
     configuration.reserveSize = 4096
     return configuration
   }

@@ -18,6 +18,8 @@ import sys
 MAGIC = bytes.fromhex("89444956 0D0A1A0A")
 BLOCK_SIZE = 4096
 HEAD_SIZE = 256
+MARK_SIZE = 256
+MARK_OFFSETS = (0, 4096, 8192)
 FRAME_HEADER_SIZE = 32
 FRAME_MAGIC = b"vFRM"
 PAYLOAD_LIMIT = 33_554_432
@@ -607,7 +609,7 @@ def segment_numbers(name):
 # §1
 
 
-PREAMBLED = re.compile(r"HEAD|[0-9]{10,}\.checkpoint|[0-9a-f]{32}\.view")
+PREAMBLED = re.compile(r"HEAD|FLUSHED|[0-9]{10,}\.checkpoint|[0-9a-f]{32}\.view")
 TEMPORARY = re.compile(
     PREAMBLED.pattern + r"|RESERVE|attachment-[1-9][0-9]*|[0-9]{10,}(?:-[0-9]{10,})?\.segment")
 
@@ -650,10 +652,15 @@ class Log:
         if not numbers:
             if not is_store(path, names):
                 raise Foreign("there is no store here")
-            if "HEAD" in names or any(name.endswith(".checkpoint") for name in names):
+            # A file of zeros, or of no bytes, says nothing.
+            says_flushed = "FLUSHED" in names and any(map(any, self.mark_blocks()))
+            if "HEAD" in names or says_flushed or any(name.endswith(".checkpoint") for name in names):
                 raise Damage("the store has lost all of its segments")
-        self.choose(numbers)
+        # The evidence before the log, since a writer that goes on writes it after the log.
         self.head = self.read_head() if "HEAD" in names else None
+        self.marks = self.read_marks() if "FLUSHED" in names else []
+        self.choose(numbers)
+        self.marks = [mark for mark in self.marks if mark.store_id == self.store_id()]
 
     def file_path(self, first, last):
         name = f"{first:010}" if first == last else f"{first:010}-{last:010}"
@@ -696,6 +703,33 @@ class Log:
         except (Damage, Foreign):
             return None
 
+    def store_id(self):
+        return self.segments[0].preamble.store_id if self.segments else None
+
+    def mark_blocks(self):
+        with open(os.path.join(self.path, "FLUSHED"), "rb") as file:
+            data = file.read(MARK_OFFSETS[-1] + MARK_SIZE)
+        return [data[offset : offset + MARK_SIZE] for offset in MARK_OFFSETS]
+
+    def read_marks(self):
+        marks = []
+        for block in self.mark_blocks():
+            try:
+                preamble = Preamble(block, MARK_SIZE, kind=5)
+                check_counters(struct.unpack_from("<Q", block, 64)[0], *struct.unpack_from("<QQ", block, 80))
+                marks.append(preamble)
+            except (Damage, Foreign):
+                continue
+        return marks
+
+    def evidence(self):
+        """What HEAD and FLUSHED say: a segment's number and salt, and a place in it."""
+        if self.head:
+            yield (*struct.unpack_from("<QQ", self.head, 64), Place.read(self.head, 80))
+        for mark in self.marks:
+            (number,) = struct.unpack_from("<Q", mark.block, 64)
+            yield (number, mark.salt, Place.read(mark.block, 80))
+
     def record_rows(self):
         """The records of everything that counts, and what is left of the rest, in order: a row for each payload."""
         for segment, successor in zip(self.segments, self.segments[1:] + [None]):
@@ -713,8 +747,8 @@ class Log:
             end.chain,
         ):
             self.damage.append(f"{segment.path}: its successor follows another commit")
-        if not successor and self.head_shows_more(segment.last, end.commit):
-            self.damage.append(f"{segment.path}: HEAD shows a longer log")
+        if not successor and self.evidence_shows_more(segment.last, end.commit):
+            self.damage.append(f"{segment.path}: HEAD or FLUSHED shows a longer log")
         offset, chain, limit = BLOCK_SIZE, segment.preamble.chain, segment.file_size
         while True:
             try:
@@ -796,20 +830,17 @@ class Log:
             if not place or place.offset >= size:
                 return
 
-    def head_shows_more(self, number, commit):
-        if not self.head:
-            return False
-        (head_number,) = struct.unpack_from("<Q", self.head, 64)
-        return head_number > number or Place.read(self.head, 80).commit > commit
+    def evidence_shows_more(self, number, commit):
+        return any(
+            evident_number > number or place.commit > commit for evident_number, _, place in self.evidence()
+        )
 
     def was_longer(self, segment, end):
-        if segment.flushed_size > end.offset or self.head_shows_more(segment.last, end.commit):
+        if segment.flushed_size > end.offset or self.evidence_shows_more(segment.last, end.commit):
             return True
-        if self.head:
-            (number, salt) = struct.unpack_from("<QQ", self.head, 64)
-            if (number, salt) == (segment.last, segment.preamble.salt):
-                if Place.read(self.head, 80).offset > end.offset:
-                    return True
+        for number, salt, place in self.evidence():
+            if (number, salt) == (segment.last, segment.preamble.salt) and place.offset > end.offset:
+                return True
         size = len(segment.data)
         budget, start = 4 * size, end.offset
         while budget > 0:

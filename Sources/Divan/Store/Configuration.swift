@@ -124,6 +124,8 @@ public struct Configuration: Sendable {
   package var nodeSize = BTree.defaultPageSize
   /// How many sequence numbers are reserved ahead, so that not every commit needs to do it.
   package var sequenceReserve: UInt64 = 1 << 16
+  /// `FLUSHED` is flushed once this many bytes of log were since it or `HEAD` was.
+  package var unwitnessedLimit = 1 << 20
   /// The size of the file that is released when the disk is full.
   package var reserveSize = 1 << 20
   /// Attachments up to this many bytes stand in the log; larger ones get files of their own.

@@ -9,6 +9,7 @@ struct LogOpening {
   private let configuration: Configuration
   private let files: Set<FileName>
   private let head: Head?
+  private let marks: [FlushMark]
   /// Held by a writer; nil for an opening that only reads.
   private let lock: (any FileLock)?
   private var report: OpeningReport
@@ -31,12 +32,13 @@ struct LogOpening {
 
   init(
     _ directory: StoreDirectory, _ configuration: Configuration, files: Set<FileName>, head: Head?,
-    lock: (any FileLock)?, report: OpeningReport
+    marks: [FlushMark], lock: (any FileLock)?, report: OpeningReport
   ) throws(LogError) {
     self.directory = directory
     self.configuration = configuration
     self.files = files
     self.head = head
+    self.marks = marks
     self.lock = lock
     self.report = report
     var evidence: [Checkpoint.Evidence] = []
@@ -114,7 +116,8 @@ extension LogOpening {
   /// What shows, besides the log itself, how far it was durable.
   private var floors: [LogRecovery.Floor] {
     var floors: [LogRecovery.Floor] = []
-    if let head { floors.append(floor(head)) }
+    if let head { floors.append(LogRecovery.Floor(head, about: last)) }
+    floors += marks.compactMap { LogRecovery.Floor($0, about: last) }
     if let position = checkpoint?.checkpoint.position {
       floors.append(
         LogRecovery.Floor(
@@ -125,19 +128,6 @@ extension LogOpening {
     let storeID = last.header.preamble.storeID
     floors += evidence.filter { $0.storeID == storeID }.map(\.floor)
     return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
-  }
-
-  private func floor(_ head: Head) -> LogRecovery.Floor {
-    let isOfLast =
-      head.segmentNumber == last.header.numbers.upperBound
-      && head.segmentSalt == last.header.preamble.salt
-    return LogRecovery.Floor(
-      // A newer segment than the last one was there once, even if nothing was in it yet.
-      commit: head.segmentNumber > last.header.numbers.upperBound
-        ? max(head.floor.commit, last.header.merge?.end.commit ?? last.header.predecessor.commit)
-          + 1
-        : head.floor.commit,
-      offset: isOfLast ? head.floor.offset : 0, witness: "HEAD")
   }
 
   // MARK: Where does writing go on?
@@ -415,7 +405,8 @@ extension LogWriter {
       settings: Settings(
         segmentSizeGoal: configuration.segmentSizeGoal,
         isMapped: configuration.reads == .mapped,
-        sequenceReserve: configuration.sequenceReserve, now: configuration.now,
+        sequenceReserve: configuration.sequenceReserve,
+        unwitnessedLimit: configuration.unwitnessedLimit, now: configuration.now,
         random: configuration.random),
       continuing: start)
   }

@@ -239,6 +239,11 @@ extension StoreOpening {
     report.notes += foreign.map { "\($0) is no file of a store, and was left alone" }
     let (head, headProblem) = try directory.head()
     if let headProblem { report.notes.append("HEAD cannot be read: \(DatabaseError(headProblem))") }
+    // Before the segments are looked at: a writer goes on writing both, and the mark after the log.
+    let (marks, markProblem) = try directory.flushMarks()
+    if let markProblem {
+      report.notes.append("FLUSHED cannot be read: \(DatabaseError(markProblem))")
+    }
     let hasSegments = files.contains { if case .segment = $0 { true } else { false } }
     let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
 
@@ -247,7 +252,8 @@ extension StoreOpening {
       guard try isWriter ? true : directory.isStore() else {
         throw .foreign(path: path, reason: "the directory holds no store")
       }
-      guard head == nil, headProblem == nil, !hasCheckpoints else {
+      guard head == nil, headProblem == nil, marks.isEmpty, markProblem == nil, !hasCheckpoints
+      else {
         throw .damaged(
           Damage(path: path, offset: 0, reason: "the store has lost all of its segments"))
       }
@@ -259,7 +265,8 @@ extension StoreOpening {
         lock: lock, report: report, checkpoint: nil)
     }
     var log = try LogOpening(
-      directory, configuration, files: files, head: head, lock: lock, report: report)
+      directory, configuration, files: files, head: head, marks: marks, lock: lock,
+      report: report)
     var opened = try log.open()
     if !isWriter { try noteMisplacedFolders(files, in: &opened.report) }
     return opened

@@ -2,6 +2,7 @@
 package enum FileName: Hashable, Sendable {
   case lock
   case head
+  case flushed
   case reserve
   case temporaries
   case attachments
@@ -21,6 +22,7 @@ extension FileName: CustomStringConvertible {
     switch self {
     case .lock: "LOCK"
     case .head: "HEAD"
+    case .flushed: "FLUSHED"
     case .reserve: "RESERVE"
     case .temporaries: "tmp"
     case .attachments: "attachments"
@@ -38,6 +40,7 @@ extension FileName: CustomStringConvertible {
     switch name {
     case "LOCK": self = .lock
     case "HEAD": self = .head
+    case "FLUSHED": self = .flushed
     case "RESERVE": self = .reserve
     case "tmp": self = .temporaries
     case "attachments": self = .attachments

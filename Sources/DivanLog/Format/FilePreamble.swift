@@ -22,6 +22,7 @@ package struct FilePreamble: Equatable, Sendable {
     case checkpoint = 2
     case head = 3
     case view = 4
+    case flushed = 5
   }
 
   package var kind: Kind

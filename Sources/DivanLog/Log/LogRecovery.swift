@@ -41,6 +41,36 @@ package struct LogRecovery: Sendable {
       self.witness = witness
     }
 
+    /// What a note of a place in a segment proves about the last segment, on which it may be, or on an
+    /// older or a newer one.
+    package init(
+      through end: LogEnd, ofSegment number: UInt64, salt: UInt64, about last: Segment,
+      witness: String
+    ) {
+      let header = last.header
+      let isOfLast = number == header.numbers.upperBound && salt == header.preamble.salt
+      self.init(
+        // A newer segment than the last one was there once, even if nothing was in it yet.
+        commit: number > header.numbers.upperBound
+          ? max(end.commit, header.merge?.end.commit ?? header.predecessor.commit) + 1
+          : end.commit,
+        offset: isOfLast ? end.offset : 0, witness: witness)
+    }
+
+    package init(_ head: Head, about last: Segment) {
+      self.init(
+        through: head.floor, ofSegment: head.segmentNumber, salt: head.segmentSalt, about: last,
+        witness: "HEAD")
+    }
+
+    /// Nil for a mark of another store.
+    package init?(_ mark: FlushMark, about last: Segment) {
+      guard mark.preamble.storeID == last.header.preamble.storeID else { return nil }
+      self.init(
+        through: mark.end, ofSegment: mark.segmentNumber, salt: mark.preamble.salt, about: last,
+        witness: "FLUSHED")
+    }
+
     /// What a merged segment proves: the commit was durable in whose favour the merge may have left
     /// out what came before it; nil for a segment that is not merged.
     package init?(ofMerge header: SegmentHeader) {

@@ -27,8 +27,11 @@ package final class LogTail: Sendable {
   }
 
   private let state: Guarded<State>
+  /// Where it is written how far the log was flushed; nil if nowhere.
+  private let marks: FlushMarks?
 
-  package init(sequenceBound: UInt64) {
+  package init(sequenceBound: UInt64, marks: FlushMarks? = nil) {
+    self.marks = marks
     state = Guarded(State(sequenceBound: sequenceBound, highestBound: sequenceBound))
   }
 }
@@ -101,6 +104,8 @@ extension LogTail {
       poison(error)
       throw .system(error)
     }
+    // Before anyone can see that it is durable.
+    marks?.note(target.end, in: target.fileID)
     state.withLock {
       // Somebody else may have flushed more meanwhile, or begun the next segment.
       let isBehind = $0.flushed.map { $0.end.commit >= target.end.commit } == true

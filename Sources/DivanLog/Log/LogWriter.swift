@@ -14,17 +14,21 @@ package final class LogWriter {
     package var isMapped: Bool
     /// How many sequence numbers are reserved ahead.
     package var sequenceReserve: UInt64
+    /// At most about so many bytes of log are durable of which no durable evidence stands outside the segment.
+    package var unwitnessedLimit: Int
     /// Milliseconds since 1970.
     package var now: @Sendable () -> UInt64
     package var random: @Sendable () -> UInt64
 
     package init(
       segmentSizeGoal: Int, isMapped: Bool, sequenceReserve: UInt64,
+      unwitnessedLimit: Int = 1 << 20,
       now: @escaping @Sendable () -> UInt64, random: @escaping @Sendable () -> UInt64
     ) {
       self.segmentSizeGoal = segmentSizeGoal
       self.isMapped = isMapped
       self.sequenceReserve = sequenceReserve
+      self.unwitnessedLimit = unwitnessedLimit
       self.now = now
       self.random = random
     }
@@ -76,6 +80,7 @@ package final class LogWriter {
   private let settings: Settings
   private let storeID: StoreID
   package let tail: LogTail
+  private let marks: FlushMarks
   /// The segment that is appended to; its `end` is the end of the log.
   ///
   /// Nil until the first commit.
@@ -101,7 +106,8 @@ package final class LogWriter {
     self.directory = directory
     self.storeID = storeID
     self.settings = settings
-    tail = LogTail(sequenceBound: start.sequenceBound)
+    marks = FlushMarks(in: directory, limit: settings.unwitnessedLimit)
+    tail = LogTail(sequenceBound: start.sequenceBound, marks: marks)
     last = (start.segmentNumber, start.segmentSalt, start.end)
     nextFileID = start.nextFileID
     lastSequence = start.lastSequence
@@ -256,6 +262,7 @@ extension LogWriter {
       name: name, path: directory.path(of: name), header: header, headerChain: chain, file: file)
     active = Segment(file: segmentFile, mapped: .empty, end: end)
     isEnded = false
+    marks.begin(header, at: end)
     tail.noteFlushed(
       LogTail.Point(
         file: file, fileID: header.fileID, end: end, sequenceBound: header.sequenceBound))
@@ -318,12 +325,14 @@ extension LogWriter {
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
     let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
     let bound = max(tail.highestBound, sequenceBound)
-    try directory.replaceHead(
-      Head(
-        preamble: FilePreamble(
-          kind: .head, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
-        segmentNumber: last.number, segmentSalt: last.salt, floor: floor,
-        lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed))
+    let head = Head(
+      preamble: FilePreamble(
+        kind: .head, storeID: storeID, salt: settings.random(), createdAt: settings.now()),
+      segmentNumber: last.number, segmentSalt: last.salt, floor: floor,
+      lastSequence: lastSequence, sequenceBound: bound, isClosed: isClosed)
+    if !isClosed { marks.makeFile(through: floor) }
+    try directory.replaceHead(head)
+    marks.noteHead(head)
     tail.raiseSequenceBound(to: bound)
     isHeadBehind = false
     isHeadClosed = isClosed

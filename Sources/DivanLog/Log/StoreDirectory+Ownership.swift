@@ -146,7 +146,7 @@ extension StoreDirectory {
   /// Whether a file in `tmp` has a name that a store gives there.
   package static func isTemporary(_ name: String) -> Bool {
     switch FileName(name) {
-    case .head, .reserve, .segment, .checkpoint, .view: return true
+    case .head, .flushed, .reserve, .segment, .checkpoint, .view: return true
     case .lock, .temporaries, .attachments: return false
     case nil: break
     }
@@ -245,7 +245,7 @@ extension FileName {
   /// Whether files of this name begin with a preamble. FILE_FORMAT.md §2
   fileprivate var hasPreamble: Bool {
     switch self {
-    case .head, .segment, .checkpoint, .view: true
+    case .head, .flushed, .segment, .checkpoint, .view: true
     case .lock, .reserve, .temporaries, .attachments: false
     }
   }

@@ -42,13 +42,24 @@ extension StoreDirectory {
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
+    let file = try place(name) { (file) throws(LogError) in
+      try write(file)
+      try attempt { () throws(SystemError) in try file.flush() }
+      try beforeRename()
+    }
+    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
+    return file
+  }
+
+  /// Makes a file as ``install(_:beforeRename:write:)`` does, but flushes neither it nor the directory.
+  func place(
+    _ name: FileName, write: (any OpenFile) throws(LogError) -> Void
+  ) throws(LogError) -> any OpenFile {
     let temporary = temporaryPath(of: name)
     try checkPlace()
     let file = try create(temporary)
     do throws(LogError) {
       try write(file)
-      try attempt { () throws(SystemError) in try file.flush() }
-      try beforeRename()
       try checkPlace()
       try attempt { () throws(SystemError) in
         try fileSystem.rename(temporary, to: path(of: name))
@@ -59,7 +70,6 @@ extension StoreDirectory {
       if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }
       throw error
     }
-    try attempt { () throws(SystemError) in try fileSystem.flushDirectory(path) }
     return file
   }
 
@@ -130,6 +140,46 @@ extension StoreDirectory {
     } catch {
       return (nil, error)
     }
+  }
+
+  /// What `FLUSHED` says; nothing if there is none, or nothing is in it yet.
+  ///
+  /// Its damage is the loss of evidence only, so it is returned and not thrown. Marks may be torn, as long as one is not.
+  package func flushMarks() throws(LogError) -> (marks: [FlushMark], problem: LogError?) {
+    let path = path(of: .flushed)
+    var problem: LogError?
+    // Where all look torn, they may have been read while they were written.
+    for _ in 0..<8 {
+      problem = nil
+      let bytes: SharedBytes
+      do throws(SystemError) {
+        bytes = try fileSystem.contents(of: path, limit: 1 << 16, .readingOwn)
+      } catch  where error.code == .notFound {
+        return ([], nil)
+      } catch  where error.code == .fileTooLarge {
+        return (
+          [], .damaged(Damage(path: path, offset: 0, reason: "FLUSHED has the wrong size"))
+        )
+      } catch {
+        throw .system(error)
+      }
+      var marks: [FlushMark] = []
+      for offset in FlushMark.offsets where offset < bytes.count {
+        let rest = bytes.suffix(from: offset)
+        let block = rest.prefix(min(rest.count, FlushMark.size))
+        guard !FlushMark.isBlank(block) else { continue }
+        do throws(LogError) {
+          marks.append(try FlushMark.decode(block, path: path))
+        } catch .newerFormat(let path, let version) {
+          throw .newerFormat(path: path, version: version)
+        } catch {
+          problem = error
+        }
+      }
+      if !marks.isEmpty { return (marks, nil) }
+      if problem == nil { break }
+    }
+    return ([], problem)
   }
 
   /// Removes a file; that it is not there is as good.

@@ -1,7 +1,7 @@
 import Divan
 import DivanLog
 
-/// Reads `HEAD`, the headers of files, frames and trailers, and names.
+/// Reads `HEAD`, a mark of `FLUSHED`, the headers of files, frames and trailers, and names.
 enum FuzzHeaders {
   static func read(_ input: [UInt8]) throws {
     let bytes = SharedBytes(copying: input)
@@ -11,6 +11,13 @@ enum FuzzHeaders {
       for number in [head.segmentNumber, head.floor.offset, head.floor.commit, head.lastSequence] {
         try expect(number <= counterLimit, "a number beyond all limits")
       }
+    }
+    if let mark = try decoded({ () throws(LogError) in
+      try FlushMark.decode(bytes, path: "FLUSHED")
+    }) {
+      try expect(
+        (try? FlushMark.decode(mark.encode(), path: "FLUSHED")) == mark,
+        "a mark of FLUSHED is written differently")
     }
     if let header = try decoded({ () throws(LogError) in
       try SegmentHeader.decode(bytes, path: "segment")

@@ -33,7 +33,7 @@ package enum PackedStore {
     }
   }
 
-  private static let others = ["RESERVE", "LOCK", "notes.txt"]
+  private static let others = ["RESERVE", "LOCK", "notes.txt", "FLUSHED"]
 
   private static func name(_ head: [UInt8]) -> String {
     let first = max(1, Int(head[1]))

@@ -68,7 +68,8 @@ extension ByteDamageKind {
     switch self {
     case .flips: flips(subject, name, original, extent, body)
     case .cuts:
-      for size in stride(from: 0, to: original.count, by: extent.step(of: subject)) {
+      for size in stride(from: 0, to: original.count, by: extent.step(of: subject))
+      where ByteDamageKind.isTried(size, of: name) {
         body(ByteDamage("\(name) cut to \(size)", name, Array(original.prefix(size))))
       }
     case .sectors: sectors(name, original, extent, seed, body)
@@ -82,6 +83,11 @@ extension ByteDamageKind {
     }
   }
 
+  /// Whether a place is not just one more in the space between the marks of `FLUSHED`, which is read by no one.
+  private static func isTried(_ offset: Int, of name: String) -> Bool {
+    name != "FLUSHED" || offset % 4096 < FlushMark.size || offset % 256 == 0
+  }
+
   private func flips(
     _ subject: ByteSubject, _ name: String, _ original: [UInt8], _ extent: Extent,
     _ body: (ByteDamage) -> Void
@@ -90,7 +96,8 @@ extension ByteDamageKind {
       extent.isEveryBitOfAll || extent.isEveryBitOfSmall && subject.isForEveryBit
     var bytes = original
     let step = extent.step(of: subject)
-    for offset in stride(from: 0, to: original.count, by: step) {
+    for offset in stride(from: 0, to: original.count, by: step)
+    where ByteDamageKind.isTried(offset, of: name) {
       for bit in isEveryBit ? 0..<8 : offset / step % 8..<offset / step % 8 + 1 {
         bytes[offset] ^= 1 << bit
         body(ByteDamage("\(name) bit \(bit) of byte \(offset)", name, bytes))

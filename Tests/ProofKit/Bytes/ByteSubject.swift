@@ -9,7 +9,7 @@ package struct ByteSubject: Sendable {
   package let files: [String: SharedBytes]
   /// Whether every bit of it is flipped, and not one of each byte.
   package let isForEveryBit: Bool
-  /// How many of the newest commits nothing proves that they were durable; 0 if it was closed.
+  /// How many of the newest commits nothing proves that they were durable.
   let unprovenCommits: Int
   /// What it held after each commit.
   let versions: [Version]
@@ -49,8 +49,9 @@ extension ByteSubject {
     knownFacts = Set(store.dumps.joined())
     isForEveryBit =
       store.dumps.isEmpty
-      && store.files.values.reduce(0) { $0 + $1.count } < ByteSubject.everyBitLimit
-    unprovenCommits = store.isClosed ? 0 : store.name == "weak" ? 3 : 1
+      && ByteSubject.size(of: store.files.mapValues(\.count)) < ByteSubject.everyBitLimit
+    // `FLUSHED` proves what was acknowledged as durable; these were not.
+    unprovenCommits = store.name == "weak" ? 3 : 0
     var known: [UInt64: Line] = [:]
     versions = try store.versions.map { lines in
       let all = try lines.map { line in
@@ -83,8 +84,12 @@ extension ByteSubject {
   /// How many versions it had, that of an empty store included.
   var versionCount: Int { dumps.isEmpty ? versions.count : dumps.count }
 
-  /// Bytes of all files.
-  package var size: Int { files.values.reduce(0) { $0 + $1.count } }
+  /// Bytes of all files but `FLUSHED`, of which most is the space between its marks.
+  package var size: Int { ByteSubject.size(of: files.mapValues(\.count)) }
+
+  private static func size(of files: [String: Int]) -> Int {
+    files.reduce(0) { $0 + ($1.key == "FLUSHED" ? 0 : $1.value) }
+  }
 }
 
 extension ByteSubject.Line {

@@ -7,11 +7,13 @@ enum CrashSites {
   static let expected = text.split(separator: "\n").map(String.init)
 
   private static let text = """
+    backup: create tmp/FLUSHED
     backup: create tmp/HEAD
     backup: create tmp/RESERVE
     backup: create tmp/attachment
     backup: create tmp/checkpoint
     backup: create tmp/segment
+    backup: flush tmp/FLUSHED
     backup: flush tmp/HEAD
     backup: flush tmp/RESERVE
     backup: flush tmp/attachment
@@ -25,11 +27,13 @@ enum CrashSites {
     backup: makeDirectory store
     backup: makeDirectory tmp
     backup: rename store
+    backup: rename tmp/FLUSHED
     backup: rename tmp/HEAD
     backup: rename tmp/RESERVE
     backup: rename tmp/attachment
     backup: rename tmp/checkpoint
     backup: rename tmp/segment
+    backup: write tmp/FLUSHED
     backup: write tmp/HEAD
     backup: write tmp/RESERVE
     backup: write tmp/attachment
@@ -37,6 +41,7 @@ enum CrashSites {
     backup: write tmp/segment
     checkpoint: create tmp/HEAD
     checkpoint: create tmp/checkpoint
+    checkpoint: flush tmp/FLUSHED
     checkpoint: flush tmp/HEAD
     checkpoint: flush tmp/checkpoint
     checkpoint: flush tmp/segment
@@ -44,10 +49,12 @@ enum CrashSites {
     checkpoint: remove checkpoint
     checkpoint: rename tmp/HEAD
     checkpoint: rename tmp/checkpoint
+    checkpoint: write tmp/FLUSHED
     checkpoint: write tmp/HEAD
     checkpoint: write tmp/checkpoint
     close: create tmp/HEAD
     close: create tmp/view
+    close: flush tmp/FLUSHED
     close: flush tmp/HEAD
     close: flush tmp/checkpoint
     close: flush tmp/segment
@@ -58,15 +65,18 @@ enum CrashSites {
     close: rename tmp/HEAD
     close: rename tmp/checkpoint
     close: rename tmp/view
+    close: write tmp/FLUSHED
     close: write tmp/HEAD
     close: write tmp/checkpoint
     close: write tmp/view
+    commit: create tmp/FLUSHED
     commit: create tmp/HEAD
     commit: create tmp/RESERVE
     commit: create tmp/attachment
     commit: create tmp/checkpoint
     commit: create tmp/merged
     commit: create tmp/segment
+    commit: flush tmp/FLUSHED
     commit: flush tmp/HEAD
     commit: flush tmp/RESERVE
     commit: flush tmp/attachment
@@ -81,23 +91,27 @@ enum CrashSites {
     commit: remove merged
     commit: remove segment
     commit: remove tmp/segment
+    commit: rename tmp/FLUSHED
     commit: rename tmp/HEAD
     commit: rename tmp/RESERVE
     commit: rename tmp/attachment
     commit: rename tmp/checkpoint
     commit: rename tmp/merged
     commit: rename tmp/segment
+    commit: write tmp/FLUSHED
     commit: write tmp/HEAD
     commit: write tmp/RESERVE
     commit: write tmp/attachment
     commit: write tmp/checkpoint
     commit: write tmp/merged
     commit: write tmp/segment
+    compact: create tmp/FLUSHED
     compact: create tmp/HEAD
     compact: create tmp/RESERVE
     compact: create tmp/checkpoint
     compact: create tmp/merged
     compact: create tmp/segment
+    compact: flush tmp/FLUSHED
     compact: flush tmp/HEAD
     compact: flush tmp/RESERVE
     compact: flush tmp/checkpoint
@@ -109,35 +123,45 @@ enum CrashSites {
     compact: remove checkpoint
     compact: remove merged
     compact: remove segment
+    compact: rename tmp/FLUSHED
     compact: rename tmp/HEAD
     compact: rename tmp/RESERVE
     compact: rename tmp/checkpoint
     compact: rename tmp/merged
     compact: rename tmp/segment
+    compact: write tmp/FLUSHED
     compact: write tmp/HEAD
     compact: write tmp/RESERVE
     compact: write tmp/checkpoint
     compact: write tmp/merged
     compact: write tmp/segment
+    flush: flush tmp/FLUSHED
     flush: flush tmp/segment
+    flush: write tmp/FLUSHED
+    index: create tmp/FLUSHED
     index: create tmp/HEAD
     index: create tmp/checkpoint
     index: create tmp/segment
+    index: flush tmp/FLUSHED
     index: flush tmp/HEAD
     index: flush tmp/checkpoint
     index: flush tmp/segment
     index: flushDirectory store
     index: remove checkpoint
+    index: rename tmp/FLUSHED
     index: rename tmp/HEAD
     index: rename tmp/checkpoint
     index: rename tmp/segment
+    index: write tmp/FLUSHED
     index: write tmp/HEAD
     index: write tmp/checkpoint
     index: write tmp/segment
+    merge: create tmp/FLUSHED
     merge: create tmp/HEAD
     merge: create tmp/checkpoint
     merge: create tmp/merged
     merge: create tmp/segment
+    merge: flush tmp/FLUSHED
     merge: flush tmp/HEAD
     merge: flush tmp/checkpoint
     merge: flush tmp/merged
@@ -146,17 +170,21 @@ enum CrashSites {
     merge: remove checkpoint
     merge: remove merged
     merge: remove segment
+    merge: rename tmp/FLUSHED
     merge: rename tmp/HEAD
     merge: rename tmp/checkpoint
     merge: rename tmp/merged
     merge: rename tmp/segment
+    merge: write tmp/FLUSHED
     merge: write tmp/HEAD
     merge: write tmp/checkpoint
     merge: write tmp/merged
     merge: write tmp/segment
+    open: create tmp/FLUSHED
     open: create tmp/HEAD
     open: create tmp/RESERVE
     open: create tmp/segment
+    open: flush tmp/FLUSHED
     open: flush tmp/HEAD
     open: flush tmp/RESERVE
     open: flush tmp/segment
@@ -177,23 +205,29 @@ enum CrashSites {
     open: remove tmp/merged
     open: remove tmp/segment
     open: remove tmp/view
+    open: rename tmp/FLUSHED
     open: rename tmp/HEAD
     open: rename tmp/RESERVE
     open: rename tmp/segment
+    open: write tmp/FLUSHED
     open: write tmp/HEAD
     open: write tmp/RESERVE
     open: write tmp/segment
     other: create tmp/HEAD
+    other: flush tmp/FLUSHED
     other: flush tmp/HEAD
     other: flush tmp/segment
     other: flushDirectory store
     other: rename tmp/HEAD
+    other: write tmp/FLUSHED
     other: write tmp/HEAD
+    restore: create tmp/FLUSHED
     restore: create tmp/HEAD
     restore: create tmp/RESERVE
     restore: create tmp/attachment
     restore: create tmp/checkpoint
     restore: create tmp/segment
+    restore: flush tmp/FLUSHED
     restore: flush tmp/HEAD
     restore: flush tmp/RESERVE
     restore: flush tmp/attachment
@@ -207,21 +241,25 @@ enum CrashSites {
     restore: makeDirectory store
     restore: makeDirectory tmp
     restore: rename store
+    restore: rename tmp/FLUSHED
     restore: rename tmp/HEAD
     restore: rename tmp/RESERVE
     restore: rename tmp/attachment
     restore: rename tmp/checkpoint
     restore: rename tmp/segment
+    restore: write tmp/FLUSHED
     restore: write tmp/HEAD
     restore: write tmp/RESERVE
     restore: write tmp/attachment
     restore: write tmp/checkpoint
     restore: write tmp/segment
     view: create tmp/view
+    view: flush tmp/FLUSHED
     view: flush tmp/segment
     view: flush tmp/view
     view: flushDirectory store
     view: rename tmp/view
+    view: write tmp/FLUSHED
     view: write tmp/view
     """
 }

@@ -105,7 +105,7 @@ extension FileName {
   /// Whether it is worth copying.
   fileprivate var isCopied: Bool {
     switch self {
-    case .segment, .checkpoint, .head: true
+    case .segment, .checkpoint, .head, .flushed: true
     default: false
     }
   }

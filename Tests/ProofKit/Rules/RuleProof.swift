@@ -31,7 +31,7 @@ package struct RuleCase: Sendable, CustomStringConvertible {
   package var description: String { name }
 
   package static let all: [RuleCase] =
-    order + merging + segments + opening + checkpoints + failures + frames
+    order + merging + segments + evidence + opening + checkpoints + failures + frames
     + promises + revisions + secondaryIndexes + views + ownership
     + damage
 }

@@ -14,6 +14,7 @@ package struct CallSite: Hashable, Sendable, Codable {
   package enum File: String, CaseIterable, Sendable, Codable {
     case lock = "LOCK"
     case head = "HEAD"
+    case flushed = "FLUSHED"
     case reserve = "RESERVE"
     case segment, merged, checkpoint, view
     case storeDirectory = "store"
@@ -64,6 +65,7 @@ extension CallSite.File {
     switch FileName(name) {
     case .lock: self = .lock
     case .head: self = .head
+    case .flushed: self = .flushed
     case .reserve: self = .reserve
     case .temporaries: self = .temporaries
     case .segment(let numbers): self = numbers.count == 1 ? .segment : .merged

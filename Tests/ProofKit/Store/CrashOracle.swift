@@ -218,6 +218,7 @@ extension Configuration {
     configuration.mergedSizeLimit = 32 << 10
     configuration.checkpointInterval = 4 << 10
     configuration.maintenance = .inline
+    configuration.unwitnessedLimit = 2 << 10
     configuration.reserveSize = 4096
     configuration.attachmentInlineLimit = Configuration.proofInlineLimit
     configuration.viewSavingMinimum = 2

@@ -1,0 +1,287 @@
+import DivanLog
+import DivanTesting
+
+import Divan
+
+/// What `FLUSHED` proves of a log that was not closed, and what it never says.
+extension RuleCase {
+  static let evidence: [RuleCase] = [
+    RuleCase(
+      name: "promise 5: of a log that was not closed no commit that was acknowledged is lost "
+        + "without a word"
+    ) {
+      let bench = CrashBench.fresh()
+      var database = try bench.openSessionOfEvidence()
+      try bench.fill(database, 0..<30, size: 150)
+      // Nothing was said of these.
+      try bench.fill(database, 30..<33, size: 150, durability: .none)
+      try bench.tryDamage(after: [.processEnd], canLose: { bench, _ in bench.oracle.returned - 30 })
+      // What was in doubt is logged again, and goes on in the next segment.
+      bench.lose(.processEnd)
+      database = try bench.openSessionOfEvidence()
+      try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+      try bench.fill(database, 0..<9, size: 100)
+      try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+    },
+    RuleCase(
+      name: "promise 5: a loss of power leaves no more than a stretch of the log without a witness"
+    ) {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      for round in 0..<3 {
+        try bench.fill(database, 0..<(11 + round), size: 150)
+        try bench.tryDamage(after: SimulatedDisk.Loss.several(seed: UInt64(round))) { bench, end in
+          // As many commits as end in the stretch.
+          let ends = try bench.segmentEnds(of: "0000000001.segment")
+          return ends.count { $0.offset + CrashBench.stretchOfEvidence > end }
+        }
+      }
+    },
+    RuleCase(name: "FLUSHED never says more than was flushed") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      try bench.commit(database, [.put("a", size: 10)])
+      try bench.interrupting({
+        try bench.fill(database, 0..<4, size: 700)
+        try bench.fill(database, 4..<6, size: 700, durability: .none)
+        try database.flush()
+      }) { call in
+        for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
+          let left = bench.restarted(loss, life: 500 + call)
+          let opened = try left.openQuiet { $0.isReadOnly = true }
+          if let damage = opened.openingReport.damage.first {
+            throw CrashOracle.Mismatch("\(loss): \(damage)")
+          }
+          _ = try bench.oracle.identify(opened)
+        }
+      }
+    },
+    RuleCase(name: "FLUSHED is believed of its own store, and of no less than it says") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      try bench.fill(database, 0..<5)
+      try bench.expectNewest(try bench.openedWithMarks { _ in })
+      try bench.expectNewest(
+        try bench.openedWithMarks {
+          $0.end.commit -= min(2, $0.end.commit)
+          $0.end.offset -= 500
+        })
+      // Of a segment of the same number that is another one, only the commit counts.
+      try bench.expectNewest(
+        try bench.openedWithMarks {
+          $0.preamble.salt ^= 1
+          $0.end.offset += 500
+        })
+      try bench.expectNewest(
+        try bench.openedWithMarks {
+          $0.preamble.storeID = StoreID(high: 1, low: 2)
+          $0.end.commit += 9
+        })
+      for change: (inout FlushMark) -> Void in [
+        { $0.end.commit += 1 }, { $0.end.offset += 8 }, { $0.segmentNumber += 1 },
+      ] {
+        let damage = try bench.openedWithMarks(changed: change).openingReport.damage
+        try expect("\(damage)".contains("FLUSHED shows"), "\(damage)")
+      }
+    },
+    RuleCase(name: "one of the marks of FLUSHED may be torn, and all of it may be gone") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      try bench.fill(database, 0..<6, size: 100)
+      let marks = try bench.directory.flushMarks().marks
+      try expect(marks.map(\.end.commit).sorted().suffix(2) == [5, 6], "\(marks)")
+      let newest = try bench.markOffset(ofCommit: 6)
+      for (index, offset) in FlushMark.offsets.enumerated() {
+        for place in [0, 40, 64, 81, 90, 200, 252] {
+          let found = try bench.foundWithSpoiledMarks(after: 4) { disk, path in
+            try disk.corrupt(path, atOffset: offset + place, mask: 1)
+          }
+          try expect(found.isReported && found.notes.isEmpty, "byte \(place) of mark \(index)")
+        }
+      }
+      // The one before it is all that is left, and says one commit less.
+      try expect(
+        try !bench.foundWithSpoiledMarks(after: 5) { try $0.corrupt($1, atOffset: newest, mask: 1) }
+          .isReported)
+      try expect(try bench.foundWithSpoiledMarks(after: 5) { _, _ in }.isReported)
+      // Without it the store opens as one did that never had it.
+      let blank = [UInt8](repeating: 0, count: FlushMark.fileSize)
+      for spoil: (SimulatedFileSystem, String) throws -> Void in [
+        { try $0.vanish($1) }, { try $0.truncate($1, toSize: 0) },
+        { try $0.overwrite($1, atOffset: 0, with: blank) },
+      ] {
+        let found = try bench.foundWithSpoiledMarks(after: 5, spoil)
+        try expect(!found.isReported && found.notes.isEmpty, "\(found)")
+      }
+      for spoil: (SimulatedFileSystem, String) throws -> Void in [
+        { try $0.truncate($1, toSize: 100) },
+        { disk, path in
+          for offset in FlushMark.offsets { try disk.corrupt(path, atOffset: offset + 70, mask: 8) }
+        },
+      ] {
+        let found = try bench.foundWithSpoiledMarks(after: 5, spoil)
+        try expect(
+          !found.isReported && found.notes.contains { $0.contains("FLUSHED cannot be read") },
+          "\(found)")
+      }
+    },
+    RuleCase(name: "the mark of FLUSHED that was flushed stays, whatever is torn") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      var flushed: UInt64 = 0
+      for number in 0..<24 {
+        try bench.commit(database, [.put("doc-\(number)", size: 100)])
+        let durable = try bench.restarted(.strict, life: 90).directory.flushMarks().marks
+        flushed = max(flushed, durable.map(\.end.commit).max() ?? 0)
+        let left = bench.restarted(.processEnd, life: 90)
+        // What was written and not flushed is torn, all of it.
+        for mark in try left.directory.flushMarks().marks where mark.end.commit > flushed {
+          let offset = try left.markOffset(ofCommit: mark.end.commit)
+          try left.fileSystem.corrupt(left.path(of: "FLUSHED"), atOffset: offset + 90, mask: 1)
+        }
+        let marks = try left.directory.flushMarks().marks
+        try expect(
+          marks.contains { $0.end.commit == flushed },
+          "\(marks.map(\.end.commit)), and \(flushed) was flushed")
+      }
+      try expect(flushed > 15, "commit \(flushed) was flushed")
+    },
+    RuleCase(name: "a commit does not fail because of FLUSHED, which is written again") {
+      for behavior in SimulatedDisk.FailedFlush.tried {
+        let bench = CrashBench.fresh()
+        let database = try bench.openSessionOfEvidence()
+        try bench.fill(database, 0..<4, size: 100)
+        // The second write and the second flush of a commit are those of the mark.
+        bench.fileSystem.fail(.write, atCall: 2, with: .inputOutput)
+        try bench.commit(database, [.put("a", size: 1)])
+        let marks = try bench.directory.flushMarks().marks
+        try expect(marks.map(\.end.commit).max() == 4, "\(marks)")
+        try bench.commit(database, [.put("a", size: 2)])
+        try expect(try bench.directory.flushMarks().marks.map(\.end.commit).max() == 6)
+        bench.fileSystem.failFlush(atCall: 2, behavior)
+        try bench.fill(database, 0..<4, size: 1500)
+        bench.fileSystem.stopFailing()
+        try bench.commit(database, [.put("a", size: 3)])
+        try bench.expectNewest(try bench.restarted(.strict, life: 90).openQuiet())
+        try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
+      }
+      // Where it cannot be made at all, the next replacing of HEAD makes it.
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      // The first is the segment, which is there before it.
+      bench.fileSystem.fail(.create, atCall: 2, with: .noSpace, completion: .nothing)
+      try bench.commit(database, [.put("a", size: 1)])
+      try expect(!bench.fileSystem.names(in: CrashBench.path).contains("FLUSHED"), "it is there")
+      try database.writeCheckpoint()
+      try bench.commit(database, [.put("a", size: 2)])
+      try expect(try bench.directory.flushMarks().marks.map(\.end.commit).max() == 2)
+      try bench.expectNewest(try bench.restarted(.processEnd, life: 90).openQuiet())
+    },
+    RuleCase(name: "a store that lost all but FLUSHED is damaged, and one that is read leaves it") {
+      let bench = CrashBench.fresh()
+      let database = try bench.openSessionOfEvidence()
+      try bench.fill(database, 0..<3)
+      let left = bench.restarted(.processEnd, life: 90)
+      let before = try left.fileSystem.contents(of: left.path(of: "FLUSHED"), limit: 1 << 16).array
+      let reader = try left.openQuiet { $0.isReadOnly = true }
+      try bench.expectNewest(reader)
+      let after = try left.fileSystem.contents(of: left.path(of: "FLUSHED"), limit: 1 << 16).array
+      try expect(before == after && before.count == FlushMark.fileSize, "it was written")
+      try left.vanish { $0 != "FLUSHED" && $0 != "tmp" }
+      try expectDamaged { _ = try left.open() }
+    },
+  ]
+}
+
+extension CrashBench {
+  /// At most so many bytes of the log are durable without a witness of it.
+  fileprivate static let stretchOfEvidence: UInt64 = 1 << 10
+
+  /// Opens what the end of the process leaves, with each mark of `FLUSHED` changed.
+  fileprivate func openedWithMarks(changed: (inout FlushMark) -> Void) throws -> Database {
+    let left = restarted(.processEnd, life: 90)
+    let marks = try left.directory.flushMarks().marks
+    try expect(marks.count == 3 && marks.map(\.end.commit).max() == 5, "\(marks)")
+    for (offset, mark) in zip(FlushMark.offsets, marks) {
+      var mark = mark
+      changed(&mark)
+      try left.fileSystem.overwrite(
+        left.path(of: "FLUSHED"), atOffset: offset, with: mark.encode().array)
+    }
+    return try left.openQuiet { $0.isReadOnly = true }
+  }
+
+  /// What is found once the process ended, the log was cut behind a commit, and `FLUSHED` was spoiled.
+  fileprivate func foundWithSpoiledMarks(
+    after commit: Int, _ spoil: (SimulatedFileSystem, String) throws -> Void
+  ) throws -> (isReported: Bool, notes: [String]) {
+    let left = restarted(.processEnd, life: 90)
+    let name = "0000000001.segment"
+    let end = try segmentEnds(of: name)[commit - 1]
+    try left.fileSystem.truncate(left.path(of: name), toSize: Int(end.offset))
+    try spoil(left.fileSystem, left.path(of: "FLUSHED"))
+    let report = try left.openQuiet().openingReport
+    return (!report.damage.isEmpty, report.notes)
+  }
+
+  /// Where the mark stands that names a commit.
+  fileprivate func markOffset(ofCommit commit: UInt64) throws -> Int {
+    let bytes = try fileSystem.contents(of: path(of: "FLUSHED"), limit: 1 << 16)
+    let offset = FlushMark.offsets.first {
+      let block = bytes.suffix(from: $0).prefix(FlushMark.size)
+      return (try? FlushMark.decode(block, path: "FLUSHED"))?.end.commit == commit
+    }
+    return try require(offset, "mark of commit \(commit)")
+  }
+
+  /// Opens the store with all of a session in one segment, and nothing going on by itself.
+  fileprivate func openSessionOfEvidence() throws -> Database {
+    try openQuiet {
+      $0.segmentSizeGoal = 1 << 20
+      $0.unwitnessedLimit = Int(CrashBench.stretchOfEvidence)
+    }
+  }
+
+  /// Cuts and zeroes the last segment at each multiple of 512 bytes, as it is after some losses.
+  ///
+  /// Either damage is reported, or no more of the newest commits are gone than `canLose` says, which is told
+  /// where the log ended.
+  fileprivate func tryDamage(
+    after losses: [SimulatedDisk.Loss], canLose: (CrashBench, UInt64) throws -> Int
+  ) throws {
+    let oracle = oracle
+    let name = try require(segmentNames.last, "segment")
+    for loss in losses {
+      let left = restarted(loss, life: 90)
+      let size = try left.fileSystem.status(left.path(of: name)).size
+      let end = try segmentEnds(of: name).last?.offset ?? UInt64(SegmentHeader.size)
+      let lowest = oracle.versions.count - 1 - (try canLose(self, end))
+      for offset in stride(from: 0, to: size, by: 512) {
+        for damage in ["cut", "zeros", "a sector of zeros"] {
+          let hurt = left.restarted(.everything, life: 190)
+          let path = hurt.path(of: name)
+          let count = damage == "zeros" ? size - offset : min(512, size - offset)
+          if damage == "cut" {
+            try hurt.fileSystem.truncate(path, toSize: offset)
+          } else {
+            try hurt.fileSystem.overwrite(
+              path, atOffset: offset, with: [UInt8](repeating: 0, count: count))
+          }
+          do {
+            let opened = try hurt.openQuiet { $0.isReadOnly = true }
+            guard opened.openingReport.damage.isEmpty else { continue }
+            var free = oracle
+            free.secured = 0
+            let found = try free.identify(opened)
+            try expect(
+              found >= lowest,
+              "\(loss), \(damage) at \(offset) of \(size): version \(found) without a word, "
+                + "of \(oracle.versions.count - 1)")
+          } catch let error as DatabaseError {
+            try expect(error.code == .damaged, "\(damage) at \(offset): \(error)")
+          }
+        }
+      }
+    }
+  }
+}
