@@ -90,6 +90,7 @@ enum CrashSites {
     commit: remove checkpoint
     commit: remove merged
     commit: remove segment
+    commit: remove tmp/FLUSHED
     commit: remove tmp/segment
     commit: rename tmp/FLUSHED
     commit: rename tmp/HEAD
@@ -184,7 +185,6 @@ enum CrashSites {
     open: create tmp/HEAD
     open: create tmp/RESERVE
     open: create tmp/segment
-    open: flush tmp/FLUSHED
     open: flush tmp/HEAD
     open: flush tmp/RESERVE
     open: flush tmp/segment
@@ -198,6 +198,7 @@ enum CrashSites {
     open: remove checkpoint
     open: remove merged
     open: remove segment
+    open: remove tmp/FLUSHED
     open: remove tmp/HEAD
     open: remove tmp/RESERVE
     open: remove tmp/attachment
