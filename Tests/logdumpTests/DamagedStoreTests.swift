@@ -74,7 +74,9 @@ struct DamagedStoreTests {
     try second.writeCheckpoint()
     try second.close()
     #expect(store.dump("verify").status == .sound)
-    try store.fileSystem.remove("\(store.path)/0000000002.segment")
+    for name in ["0000000002.segment", "FLUSHED"] {
+      try store.fileSystem.remove("\(store.path)/\(name)")
+    }
     try store.replace("HEAD", with: olderHead)
     let evidence = "checkpoint 1 shows that the log was durable through commit 2"
     for command in ["info", "verify", "export"] {

@@ -37,7 +37,7 @@ struct LogDumpTests {
         .filter { !$0.hasPrefix("LOCK ") }  // which holds the number of this process
         == [
           "File Size What", "0000000001.segment 4536 used,", "0000000002.segment 4232 used,",
-          "HEAD 256", "tmp", "Total of 5",
+          "HEAD 256", "FLUSHED 8448", "tmp", "Total of 6",
         ])
     #expect(store.dump("ls").output.contains("file 2, generation 0, salt b54cda58fbbee87e"))
   }

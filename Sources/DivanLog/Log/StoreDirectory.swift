@@ -176,7 +176,10 @@ extension StoreDirectory {
           problem = error
         }
       }
-      if !marks.isEmpty { return (marks, nil) }
+      if !marks.isEmpty {
+        // What says most comes first, since it is what a message names.
+        return (marks.sorted { $0.end.commit > $1.end.commit }, nil)
+      }
       if problem == nil { break }
     }
     return ([], problem)
