@@ -53,6 +53,7 @@ enum CrashSites {
     checkpoint: write tmp/HEAD
     checkpoint: write tmp/checkpoint
     close: create tmp/HEAD
+    close: create tmp/checkpoint
     close: create tmp/view
     close: flush tmp/FLUSHED
     close: flush tmp/HEAD
@@ -157,7 +158,6 @@ enum CrashSites {
     index: write tmp/HEAD
     index: write tmp/checkpoint
     index: write tmp/segment
-    merge: create tmp/FLUSHED
     merge: create tmp/HEAD
     merge: create tmp/checkpoint
     merge: create tmp/merged
@@ -171,7 +171,6 @@ enum CrashSites {
     merge: remove checkpoint
     merge: remove merged
     merge: remove segment
-    merge: rename tmp/FLUSHED
     merge: rename tmp/HEAD
     merge: rename tmp/checkpoint
     merge: rename tmp/merged
@@ -215,7 +214,6 @@ enum CrashSites {
     open: write tmp/RESERVE
     open: write tmp/segment
     other: create tmp/HEAD
-    other: flush tmp/FLUSHED
     other: flush tmp/HEAD
     other: flush tmp/segment
     other: flushDirectory store
@@ -255,7 +253,6 @@ enum CrashSites {
     restore: write tmp/checkpoint
     restore: write tmp/segment
     view: create tmp/view
-    view: flush tmp/FLUSHED
     view: flush tmp/segment
     view: flush tmp/view
     view: flushDirectory store
