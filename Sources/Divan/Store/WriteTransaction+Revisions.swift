@@ -99,6 +99,9 @@ extension WriteTransaction {
   /// Takes a leaf away as if it had never been, with those of its ancestors that nothing else was made
   /// from; the document itself, if it has no other.
   ///
+  /// An earlier version that showed the leaf shows what is still held of the document in its place: another
+  /// leaf, or an earlier revision.
+  ///
   /// - Returns: whether there was such a leaf.
   /// - Throws: ``DatabaseError/Code/conflict`` if something was made from that revision.
   @discardableResult

@@ -155,7 +155,7 @@ extension StoreChange {
     // So few that much happens to each.
     let id = RandomOperation.id(below(12))
     self =
-      switch below(24) {
+      switch below(28) {
       case 0..<4: .branch(id, size: below(200))
       case 4..<7: .insert(id, size: below(200), isOnto: below(2) == 0, isDeleted: below(4) == 0)
       case 7: .resolve(id)
@@ -169,7 +169,9 @@ extension StoreChange {
       case 17..<19: .detach(id)
       case 19..<21: .expire(id, seconds: below(4) == 0 ? nil : UInt64(below(120)))
       case 21..<23: .putLocal("local-\(below(5))", size: below(300))
-      default: .removeLocal("local-\(below(5))")
+      case 23: .removeLocal("local-\(below(5))")
+      case 24..<26: .insertAhead(id, size: below(200))
+      default: .join(id)
       }
   }
 }

@@ -143,8 +143,11 @@ extension StoreModel {
   private mutating func branch(
     _ id: String, _ properties: Value.Object, _ transaction: WriteTransaction
   ) throws {
+    // A join may have cut off what was superseded last.
     guard let document = documents[id],
-      let parent = document.past.suffix(from: document.firstSurePast).last
+      let parent = document.past.suffix(from: document.firstSurePast).last(where: {
+        $0.revision.map(document.knows) == true
+      })
     else { return }
     let branch = Document(
       id: id, revision: parent.revision,

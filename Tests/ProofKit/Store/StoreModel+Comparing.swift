@@ -261,7 +261,12 @@ extension StoreModel {
       let (model, unknown) = past(version.documents, at: version.sequence)
       for (id, document) in model.documents {
         let those = digests(document.leaves)
-        if unknown.contains(id) { allowed.formUnion(those) } else { needed.formUnion(those) }
+        guard unknown.contains(id) else {
+          needed.formUnion(those)
+          continue
+        }
+        // Since a leaf was purged, this version may show any earlier revision that is still held.
+        allowed.formUnion(those.union(digests(document.past)))
       }
     }
     for document in documents.values where retention != .none {
