@@ -312,6 +312,43 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest() == ["doc-1002"])
   }
 
+  /// Merging copied the records that it found by itself, and not what the index led to.
+  ///
+  /// Found by a trial from outside.
+  @Test func `a compaction refuses to drop what looks like a record within another`() throws {
+    let database = try store(3)
+    _ = try database.write { try $0.overwrite("b", with: ["n": 1]) }
+    let original = try database.entry(of: "b")
+    let record = try database.store.newest.segments[original.locator.fileID]?
+      .recordBytes(at: original.locator).array
+    try database.write { transaction in
+      var document = Document(id: "a")
+      document.attachments["r"] = Document.Attachment(contentType: "x/y", try #require(record))
+      _ = try transaction.put(document)
+      _ = try transaction.overwrite("doc-1000", with: ["n": 2])
+    }
+    let name = FileName.segment(1...1)
+    let bytes = try disk.contents(of: directory.path(of: name), limit: 1 << 20).array
+    let copy = try #require(bytes.indices.last { bytes[$0...].starts(with: record ?? []) })
+    #expect(copy > Int(original.locator.offset))
+    database.tamper { state in
+      var entry = original
+      entry.locator.offset = UInt64(copy)
+      state.set(entry, for: Array("b".utf8))
+      state.set(entry.locator, forSequence: entry.sequence)
+    }
+    try database.writeCheckpoint()
+    try database.close()
+    let opened = try bench.open { $0.maintenance = .manual }
+    _ = try opened.write { try $0.overwrite("doc-1001", with: ["n": 3]) }
+    #expect(try opened.check().isSound)
+    let error = #expect(throws: DatabaseError.self) { try opened.compact() }
+    #expect(error?.code == .damaged && error?.offset == copy)
+    #expect(disk.names(in: CrashBench.path).contains(name.description))
+    #expect(try opened.snapshot().get("b")?["n"] == 1)
+    try opened.close()
+  }
+
   @Test func `pages may have let go of earlier revisions that the log still has`() throws {
     let database = try bench.open {
       $0.maintenance = .manual

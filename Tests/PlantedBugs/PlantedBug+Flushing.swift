@@ -139,8 +139,8 @@ extension PlantedBug {
     PlantedBug(
       "merge-ahead-of-log", rule: "4", "a merge judges by commits that are not flushed",
       in: Place.merging,
-      find: "flushLog: { () throws(LogError) in _ = try begun.tail.flush() })",
-      plant: "flushLog: { () throws(LogError) in if !PLANTED { _ = try begun.tail.flush() } })",
+      find: "          _ = try begun.tail.flush()\n        })",
+      plant: "          if !PLANTED { _ = try begun.tail.flush() }\n        })",
       killedBy: .rules("rule 4: a merge of 2 judges"), needsLoss: true),
     PlantedBug(
       "deletions-not-flushed", rule: "5", "the directory is not flushed after files were deleted",

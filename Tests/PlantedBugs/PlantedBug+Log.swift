@@ -126,11 +126,11 @@ extension PlantedBug {
     PlantedBug(
       "tombstone-dropped", rule: "5", "a merge drops deletions",
       in: Place.mergeJudge,
-      find: "return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator",
+      find: "guard try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator else {",
       plant: """
         let place = try IndexPlace(of: item, in: view)
         if PLANTED, case .newest(_, let entry)? = place, entry.isDeleted { return false }
-        return try place?.locator(in: view) == item.locator
+        guard try place?.locator(in: view) == item.locator else {
         """, killedBy: .rules("rule 5: a deletion outlives")),
     PlantedBug(
       "live-record-dropped", rule: "5", "a merge drops what stands first in a segment",

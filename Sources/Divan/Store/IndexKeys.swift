@@ -47,6 +47,9 @@ enum CatalogKey {
     case index = 0x64
     /// A document in an index: ``IndexEntries``.
     case indexEntry = 0x78
+
+    /// Those whose values are locators of records.
+    static let leadingToRecords: [Kind] = [.attachment, .local, .named, .moment, .index]
   }
 
   static func attachment(_ digest: SHA256.Digest) -> [UInt8] {

@@ -77,6 +77,8 @@ struct MergeJudge {
   private let isForced: Bool
   /// What the inputs' removals took away and no older file holds; nil while that was not looked up.
   private var forgettable: Set<RemovalKey>?
+  /// How many records are kept because the index leads to them.
+  private var indexedCount = 0
 
   init(
     _ view: StoreView, inputs: [Segment], awaitingDeletion: Set<FileName>, isForced: Bool
@@ -99,7 +101,50 @@ extension MergeJudge {
     if let removal = RemovalKey(removedBy: item.record) {
       return try !forgettableKeys().contains(removal)
     }
-    return try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator
+    guard try IndexPlace(of: item, in: view)?.locator(in: view) == item.locator else {
+      return false
+    }
+    indexedCount += 1
+    return true
+  }
+
+  /// Throws if the index leads into the inputs to anything but the records that are kept: the merge would drop it.
+  ///
+  /// Only a forged checkpoint does so, with locators to what looks like a record in the midst of another. It is asked
+  /// for once all inputs are read, and costs a walk over the index.
+  func requireAllKept() throws(DatabaseError) {
+    var locatorCount = 0
+    try forEachLocator { _ in locatorCount += 1 }
+    guard locatorCount != indexedCount else { return }
+    var places: Set<RecordLocator> = []
+    try forEachRecord(of: inputs) { places.insert($0.locator) }
+    try forEachLocator { (locator) throws(DatabaseError) in
+      guard places.contains(locator) else {
+        throw view.damage(at: locator, "the index leads to a place where no record begins")
+      }
+    }
+    throw DatabaseError(
+      .damaged, "the index leads to \(locatorCount) records, and \(indexedCount) of them are kept",
+      path: inputs[0].file.path)
+  }
+
+  /// Calls `body` with each locator of the index that leads into the inputs.
+  private func forEachLocator(
+    _ body: (RecordLocator) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    let fileIDs = Set(inputs.map(\.fileID))
+    func visit(_ locator: RecordLocator) throws(DatabaseError) {
+      if fileIDs.contains(locator.fileID) { try body(locator) }
+    }
+    var documents = view.state.documents.scan()
+    while let item = try view.step(&documents) { try visit(view.decodeEntry(item).locator) }
+    var older = view.state.older.scan()
+    while let item = try view.step(&older) { try visit(view.decodeLocator(item)) }
+    for kind in CatalogKey.Kind.leadingToRecords {
+      var scan = view.state.catalog.scan(
+        from: .inclusive([kind.rawValue]), to: .exclusive([kind.rawValue + 1]))
+      while let item = try view.step(&scan) { try visit(view.decodeLocator(item)) }
+    }
   }
 
   private mutating func forgettableKeys() throws(DatabaseError) -> Set<RemovalKey> {

@@ -55,6 +55,15 @@ extension Store {
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     let output: Segment
     var failure: DatabaseError?
+    /// Judges, and remembers what went wrong more exactly than the log can say it.
+    func judging<R>(_ body: () throws(DatabaseError) -> R) throws(LogError) -> R {
+      do throws(DatabaseError) {
+        return try body()
+      } catch {
+        failure = error
+        throw .system(SystemError(call: "merge", path: path, code: .inputOutput))
+      }
+    }
     do throws(LogError) {
       output = try SegmentMerge.run(
         SegmentMerge.Order(
@@ -63,14 +72,13 @@ extension Store {
           releasedThrough: begun.releasedThrough, isMapped: configuration.reads == .mapped),
         in: directory,
         keep: { (entry) throws(LogError) in
-          do throws(DatabaseError) {
-            return try judge.keeps(entry)
-          } catch {
-            failure = error
-            throw .system(SystemError(call: "merge", path: path, code: .inputOutput))
-          }
+          try judging { () throws(DatabaseError) in try judge.keeps(entry) }
         },
-        flushLog: { () throws(LogError) in _ = try begun.tail.flush() })
+        flushLog: { () throws(LogError) in
+          // Seldom enough for a walk over the index; nothing is replaced yet.
+          if isForced { try judging { () throws(DatabaseError) in try judge.requireAllKept() } }
+          _ = try begun.tail.flush()
+        })
     } catch {
       let failure = failure ?? DatabaseError(error)
       if failure.code == .damaged {
