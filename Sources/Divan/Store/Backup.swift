@@ -10,39 +10,53 @@ extension Database {
   /// under a name that ends in `.building`, goes with the next backup to that path.
   ///
   /// The copy holds the documents as they are now, with their attachments, all leaves of their revision trees, the
-  /// local documents and the indexes. It holds no past: neither what ``Configuration/history`` keeps of older
-  /// versions nor the named snapshots. Files of the whole directory, copied while the store is closed, hold these too.
+  /// local documents and the indexes. Unless `keepingHistory` is true it holds no past: neither the named snapshots
+  /// nor what ``Configuration/history`` keeps of older versions.
+  ///
+  /// ```swift
+  /// try database.backup(to: "/backups/Films.divan", keepingHistory: true)
+  /// let copy = try Database(at: "/backups/Films.divan")
+  /// let before = try copy.snapshot(named: "before the import")
+  /// ```
   ///
   /// - Parameters:
   ///   - path: where the copy goes; nothing may be there, and it may not be within a store.
+  ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that this store still
+  ///     holds. It takes memory for each revision that is held, about 32 bytes.
   ///   - progress: told the share that was done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`, `damaged`, `diskFull`,
   ///   `inputOutput`, `cancelled` or `closed`. A store that was found damaged when it was opened is not
   ///   copied, whatever ``Configuration/damage`` says: the copy would look sound. Use `logdump salvage`.
-  public func backup(to path: String, progress: ((Double) -> Bool)? = nil) throws {
+  public func backup(
+    to path: String, keepingHistory: Bool = false, progress: ((Double) -> Bool)? = nil
+  ) throws {
     if let damage = store.report.damage.first {
       throw DatabaseError(
         .damaged, "the store is damaged, and a backup of it would look sound: \(damage.message)",
         hint: "Rescue what is sound with `logdump salvage`, which says what it leaves out",
         path: damage.path, offset: damage.offset, underlying: damage)
     }
-    try copy(to: path, as: "the backup", progress)
+    try copy(to: path, as: "the backup", keepingHistory: keepingHistory, progress)
   }
 
   private func copy(
-    to path: String, as purpose: String, _ progress: ((Double) -> Bool)? = nil
+    to path: String, as purpose: String, keepingHistory: Bool,
+    _ progress: ((Double) -> Bool)? = nil
   ) throws {
     let path = try absolutePath(path, on: store.directory.fileSystem)
     // Merging waits, so that every file that the copy needs stays.
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.commits.flushEverything()
       let view = try store.view()
-      try StoreCopy(from: view, to: path, as: purpose, progress).run()
+      try StoreCopy(
+        from: view, to: path, as: purpose, keepsHistory: keepingHistory, progress
+      ).run()
     }
   }
 
-  /// Makes a store of a backup: copies it to a new directory, and checks the copy.
+  /// Makes a store of a backup: copies it to a new directory, with the history and the named snapshots that it has,
+  /// and checks the backup.
   ///
   /// - Parameters:
   ///   - backup: the directory of the backup, which is only read.
@@ -59,7 +73,7 @@ extension Database {
     // Damage that was found when it was opened, such as an end that is missing, is among the problems.
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
-    try source.copy(to: path, as: "the restored store")
+    try source.copy(to: path, as: "the restored store", keepingHistory: true)
     try source.close()
   }
 }
@@ -67,20 +81,24 @@ extension Database {
 /// Writes what one version of a store holds to a new store.
 ///
 /// The copy is made through the ordinary writer, record by record, in the order of changes: so it holds
-/// what is current and nothing else, and everything that is read is checked.
-private struct StoreCopy {
+/// what is asked for and nothing else, and everything that is read is checked.
+struct StoreCopy {
   let view: StoreView
   let path: String
   /// What the copy is for, in errors.
   let purpose: String
+  /// Whether earlier versions and named snapshots are copied, too.
+  let keepsHistory: Bool
   let progress: ((Double) -> Bool)?
 
   init(
-    from view: StoreView, to path: String, as purpose: String, _ progress: ((Double) -> Bool)?
+    from view: StoreView, to path: String, as purpose: String, keepsHistory: Bool,
+    _ progress: ((Double) -> Bool)?
   ) {
     self.view = view
     self.path = path
     self.purpose = purpose
+    self.keepsHistory = keepsHistory
     self.progress = progress
   }
 
@@ -160,25 +178,7 @@ private struct StoreCopy {
     do {
       let copy = try Database(at: building, configuration: configuration)
       try copyIndexes(to: copy)
-      var changes = view.state.sequences.scan()
-      var count = 0
-      var isDone = false
-      while !isDone {
-        try copy.store.write(durability: .none, timeout: nil) { transaction in
-          while transaction.size < TransactionBuffer.frameSizeGoal {
-            guard let item = try view.step(&changes) else {
-              isDone = true
-              break
-            }
-            try copyDocument(at: view.decodeLocator(item), to: transaction)
-            count += 1
-          }
-        }
-        let share = Double(count) / Double(max(1, view.state.documentCount))
-        guard progress?(min(share, 1)) ?? true else {
-          throw DatabaseError(.cancelled, "the backup was cancelled; nothing was left behind")
-        }
-      }
+      if keepsHistory { try copyVersions(to: copy) } else { try copyDocuments(to: copy) }
       try copyLocalDocuments(to: copy)
       try copy.close()
     } catch let error as DatabaseError {
@@ -190,6 +190,33 @@ private struct StoreCopy {
 }
 
 extension StoreCopy {
+  /// Tells what share was done, and throws if that is enough.
+  func report(_ count: Int, of total: Int) throws(DatabaseError) {
+    guard progress?(min(Double(count) / Double(max(1, total)), 1)) ?? true else {
+      throw DatabaseError(.cancelled, "the backup was cancelled; nothing was left behind")
+    }
+  }
+
+  /// Copies the newest version of all documents.
+  private func copyDocuments(to copy: Database) throws {
+    var changes = view.state.sequences.scan()
+    var count = 0
+    var isDone = false
+    while !isDone {
+      try copy.store.write(durability: .none, timeout: nil) { transaction in
+        while transaction.size < TransactionBuffer.frameSizeGoal {
+          guard let item = try view.step(&changes) else {
+            isDone = true
+            break
+          }
+          try copyDocument(at: view.decodeLocator(item), to: transaction)
+          count += 1
+        }
+      }
+      try report(count, of: Int(clamping: view.state.documentCount))
+    }
+  }
+
   /// Lets the copy have the same indexes, which follow the documents that come next.
   private func copyIndexes(to copy: Database) throws {
     for original in view.state.indexes where original.isReady {
@@ -240,16 +267,21 @@ extension StoreCopy {
       }
     }
     records.append(newest)
-    var current: DocumentEntry?
-    for var record in records {
-      record.supersede(current)
-      if let entries = record.details?.attachments {
-        _ = try transaction.store(
-          view.attachments(entries), id: id, madeBy: .elsewhere(record.revision))
-      }
-      try transaction.append(record, id: id, over: current)
-      current = try transaction.entry(of: id)
+    for record in records { try append(record, id: id, to: transaction) }
+  }
+
+  /// Stores a record with what is attached, over what the copy has of the document.
+  func append(
+    _ original: DocumentRecord, id: String, to transaction: WriteTransaction
+  ) throws(DatabaseError) {
+    let current = try transaction.entry(of: id)
+    var record = original
+    record.supersede(current)
+    if let entries = record.details?.attachments {
+      _ = try transaction.store(
+        view.attachments(entries), id: id, madeBy: .elsewhere(record.revision))
     }
+    try transaction.append(record, id: id, over: current)
   }
 }
 

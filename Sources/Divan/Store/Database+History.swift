@@ -72,7 +72,7 @@ extension Database {
   ///
   /// It survives reopening, and is read by ``snapshot(named:)``. Keeping it costs what it pins: of each
   /// document that changes afterwards, the one revision that it had. Purging a document takes it out of
-  /// named versions, too. Backups hold none.
+  /// named versions, too. A backup has them if it is made with `keepingHistory`.
   ///
   /// - Parameters:
   ///   - name: 1 to 240 bytes of UTF-8.
@@ -160,7 +160,7 @@ extension WriteTransaction {
     try append(NamedRecord(name: bytes, superseded: locator, moment: nil))
   }
 
-  private func append(_ record: NamedRecord) throws(DatabaseError) {
+  func append(_ record: NamedRecord) throws(DatabaseError) {
     let place = try append(.named, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
     // Whoever writes next looks it up, whether this is committed or not.

@@ -189,6 +189,10 @@ extension WriteTransaction {
         time: min(max(base.state.time, store.configuration.now()), counterLimit),
         documentCount: min(state.documentCount, counterLimit)),
       previous: try base.lastChange)
+    try append(record)
+  }
+
+  func append(_ record: MomentRecord) throws(DatabaseError) {
     let place = try append(.moment, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
   }

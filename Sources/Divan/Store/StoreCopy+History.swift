@@ -1,0 +1,136 @@
+import DivanLog
+
+// The past of a store, copied in the order in which it was made: each version that is known by a moment or a name ends
+// a transaction of the copy. Sequence numbers and times stay as they are; commits are counted from the beginning.
+
+/// Where a version ends that the copy has to have.
+private struct VersionEnd {
+  let sequence: UInt64
+  var moment: MomentRecord?
+  var named: [NamedMoment] = []
+}
+
+/// A record that is held, by its place.
+private struct HeldPlace {
+  let sequence: UInt64
+  let locator: RecordLocator
+}
+
+extension StoreCopy {
+  /// Copies all revisions that are held, with the moments and named snapshots by which versions are found.
+  func copyVersions(to copy: Database) throws {
+    let places = try heldPlaces()
+    var rest = places[...]
+    var floor: UInt64 = 0
+    for end in try versionEnds() {
+      try copyRecords(&rest, through: end.sequence, of: places.count, to: copy)
+      if let moment = end.moment {
+        let commit = try append(moment, to: copy)
+        if moment.moment.commit <= view.state.historyFloor { floor = commit }
+      }
+      for named in end.named { try append(named, to: copy) }
+    }
+    try copyRecords(&rest, through: .max, of: places.count, to: copy)
+    if floor > 0, let first = places.first { try raiseFloor(to: floor, first.locator, of: copy) }
+  }
+
+  /// Appends records up to a sequence number, as many in a transaction as fit.
+  private func copyRecords(
+    _ rest: inout ArraySlice<HeldPlace>, through sequence: UInt64, of count: Int, to copy: Database
+  ) throws {
+    while let first = rest.first, first.sequence <= sequence {
+      try copy.store.write(durability: .none, timeout: nil) { transaction in
+        while transaction.size < TransactionBuffer.frameSizeGoal, let next = rest.first,
+          next.sequence <= sequence
+        {
+          try copyRecord(at: next.locator, to: transaction)
+          rest.removeFirst()
+        }
+      }
+      try report(count - rest.count, of: count)
+    }
+  }
+
+  private func copyRecord(
+    at locator: RecordLocator, to transaction: WriteTransaction
+  ) throws(DatabaseError) {
+    var record = try view.record(at: locator)
+    guard let id = record.id else {
+      throw view.damage(at: locator, "a document ID that is no text")
+    }
+    // Only the newest revision says when a document expires.
+    if try view.entry(id)?.sequence != record.sequence { record.details?.expiry = nil }
+    try append(record, id: id, to: transaction)
+  }
+
+  /// Notes in the copy that a version ends; returns the commit with which it does there.
+  private func append(_ original: MomentRecord, to copy: Database) throws -> UInt64 {
+    var record = original
+    return try copy.store.write(durability: .none, timeout: nil) { transaction in
+      record.moment.commit = transaction.nextCommit
+      // Its last change may be one that was purged since.
+      transaction.state.lastSequence = max(
+        transaction.state.lastSequence, record.moment.sequence)
+      try transaction.append(record)
+      return record.moment.commit
+    }
+  }
+
+  private func append(_ original: NamedMoment, to copy: Database) throws {
+    try copy.store.write(durability: .none, timeout: nil) { transaction in
+      var moment = original.moment
+      moment.commit = transaction.state.commit
+      transaction.state.lastSequence = max(transaction.state.lastSequence, moment.sequence)
+      try transaction.append(NamedRecord(name: original.name, superseded: nil, moment: moment))
+    }
+  }
+
+  /// Says in the copy's log that versions up to a commit may be incomplete: with the purge of a record that is not held.
+  private func raiseFloor(
+    to commit: UInt64, _ locator: RecordLocator, of copy: Database
+  ) throws {
+    let id = try view.record(at: locator).idBytes
+    try copy.store.write(durability: .none, timeout: nil) { transaction in
+      try transaction.append(
+        PurgeRecord(idBytes: id, sequence: 0, historyFloor: commit), id.text)
+    }
+  }
+
+  /// Where the records are that are held, newest ones and others, by their sequence numbers.
+  private func heldPlaces() throws(DatabaseError) -> [HeldPlace] {
+    var places: [HeldPlace] = []
+    var newest = view.state.sequences.scan()
+    while let item = try view.step(&newest) {
+      guard item.key.count == MemoryLayout<UInt64>.size else { continue }
+      places.append(
+        HeldPlace(
+          sequence: UInt64(bigEndian: item.key.load(UInt64.self, at: 0)),
+          locator: try view.decodeLocator(item)))
+    }
+    var older = view.state.older.scan()
+    while let item = try view.step(&older) {
+      places.append(
+        HeldPlace(
+          sequence: OlderKey.parts(item.key).sequence, locator: try view.decodeLocator(item)))
+    }
+    places.sort { $0.sequence < $1.sequence }
+    return places
+  }
+
+  /// The ends of the versions that have a moment or a name, by their sequence numbers.
+  private func versionEnds() throws(DatabaseError) -> [VersionEnd] {
+    var ends: [UInt64: VersionEnd] = [:]
+    var scan = view.state.catalog.scan(
+      from: .inclusive(CatalogKey.moment(0)), to: .inclusive(CatalogKey.moment(.max)))
+    while let item = try view.step(&scan) {
+      let record = try view.decodeMoment(at: try view.decodeLocator(item))
+      let sequence = record.moment.sequence
+      ends[sequence, default: VersionEnd(sequence: sequence)].moment = record
+    }
+    for named in try view.namedMoments() {
+      let sequence = named.moment.sequence
+      ends[sequence, default: VersionEnd(sequence: sequence)].named.append(named)
+    }
+    return ends.values.sorted { $0.sequence < $1.sequence }
+  }
+}

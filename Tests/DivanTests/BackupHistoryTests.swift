@@ -1,0 +1,158 @@
+import DivanTesting
+import Foundation
+import ProofKit
+import Testing
+
+@testable import Divan
+
+/// What a backup has of the past.
+struct BackupHistoryTests {
+  private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
+  private let clock = ProofClock()
+
+  private func configuration(_ history: HistoryRetention) -> Configuration {
+    let clock = clock
+    var configuration = bench.configuration()
+    configuration.maintenance = .manual
+    configuration.history = history
+    configuration.now = { clock.now }
+    return configuration
+  }
+
+  /// The documents of a version, as texts, in the order of their IDs.
+  private func contents(of snapshot: Snapshot) throws -> [String] {
+    var cursor = snapshot.documents()
+    var all: [String] = []
+    while let document = try cursor.next() {
+      all.append("\(document.id) \(document.revision?.description ?? "") \(document.json)")
+    }
+    return all
+  }
+
+  private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
+    do { try body() } catch { return (error as? DatabaseError)?.code }
+    return nil
+  }
+
+  /// A store with each version that it had: by its sequence number and time what was in it then.
+  private func filled(
+    _ history: HistoryRetention
+  ) throws -> (database: Database, versions: [(sequence: UInt64, time: UInt64, all: [String])]) {
+    let database = try Database(at: CrashBench.path, configuration: configuration(history))
+    var versions: [(sequence: UInt64, time: UInt64, all: [String])] = []
+    var random = SeededGenerator(seed: 7)
+    for round in 0..<60 {
+      clock.now += 1000
+      try database.write { transaction in
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+          let id = "d\(Int.random(in: 0..<8, using: &random))"
+          switch Int.random(in: 0..<6, using: &random) {
+          case 0: _ = try transaction.delete(id: id)
+          case 1:
+            var document = try transaction.get(id) ?? Document(id: id)
+            document["round"] = .int(Int64(round))
+            document.attachments["a"] = Document.Attachment(
+              contentType: "x/y", AttachedContent.bytes(UInt8(round), 9000))
+            _ = try transaction.put(document)
+          default: _ = try transaction.overwrite(id, with: ["round": .int(Int64(round))])
+          }
+        }
+      }
+      if round % 15 == 3 { try database.nameSnapshot("round \(round)") }
+      let snapshot = try database.snapshot()
+      versions.append((snapshot.sequence, clock.now, try contents(of: snapshot)))
+    }
+    return (database, versions)
+  }
+
+  @Test func `a backup that keeps history has every version, by number, time and name`() throws {
+    let (database, versions) = try filled(.everything)
+    try database.backup(to: "/copy.divan", keepingHistory: true)
+    try database.close()
+    try Database.restore(
+      from: "/copy.divan", to: "/restored.divan", configuration: configuration(.everything))
+    for path in ["/copy.divan", "/restored.divan"] {
+      var copy = try Database(at: path, configuration: configuration(.everything))
+      for isCompacted in [false, true] {
+        if isCompacted {
+          try copy.compact()
+          try copy.close()
+          copy = try Database(at: path, configuration: configuration(.everything))
+        }
+        #expect(try copy.check().isSound)
+        for (sequence, time, all) in versions {
+          #expect(try contents(of: copy.snapshot(at: sequence)) == all)
+          let date = Date(timeIntervalSince1970: Double(time) / 1000)
+          #expect(try contents(of: copy.snapshot(at: date)) == all)
+        }
+        #expect(try copy.namedSnapshots().map(\.name).sorted() == named)
+        for round in [3, 18, 33, 48] {
+          #expect(
+            try contents(of: copy.snapshot(named: "round \(round)")) == versions[round].all)
+        }
+        var old = try copy.snapshot(at: versions[20].sequence).documents()
+        while let document = try old.next() { try AttachedContent.check(document) }
+      }
+      _ = try copy.write { try $0.overwrite("d0", with: ["new": true]) }
+      #expect(try contents(of: copy.snapshot(at: versions[59].sequence)) == versions[59].all)
+      try copy.close()
+    }
+  }
+
+  private var named: [String] { ["round 18", "round 3", "round 33", "round 48"] }
+
+  @Test func `what a store does not hold any more its backup does not claim`() throws {
+    let (database, versions) = try filled(HistoryRetention(revisions: 2))
+    try database.compact()
+    try database.backup(to: "/copy.divan", keepingHistory: true)
+    let copy = try Database(
+      at: "/copy.divan", configuration: configuration(HistoryRetention(revisions: 2)))
+    #expect(try copy.check().isSound)
+    var refusedCount = 0
+    for (sequence, _, all) in versions {
+      let refusal = code { _ = try database.snapshot(at: sequence) }
+      #expect(code { _ = try copy.snapshot(at: sequence) } == refusal)
+      if refusal == nil {
+        #expect(try contents(of: copy.snapshot(at: sequence)) == all)
+      } else {
+        #expect(refusal == .historyNotHeld)
+        refusedCount += 1
+      }
+    }
+    #expect((1..<versions.count).contains(refusedCount))
+    for round in [3, 18, 33, 48] {
+      #expect(try contents(of: copy.snapshot(named: "round \(round)")) == versions[round].all)
+    }
+  }
+
+  @Test func `named versions are copied from a store that keeps no other history`() throws {
+    let (database, versions) = try filled(.none)
+    try database.backup(to: "/copy.divan", keepingHistory: true)
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.none))
+    try copy.compact()
+    for round in [3, 18, 33, 48] {
+      #expect(try contents(of: copy.snapshot(named: "round \(round)")) == versions[round].all)
+    }
+    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
+    #expect(try copy.check().isSound)
+  }
+
+  // Found by a trial from outside: the past was left out without a word.
+  @Test func `a backup that keeps no history has the newest version only`() throws {
+    let (database, versions) = try filled(.everything)
+    try database.backup(to: "/copy.divan")
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    #expect(try contents(of: copy.snapshot()) == versions[59].all)
+    #expect(try copy.namedSnapshots().isEmpty)
+    #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
+  }
+
+  @Test func `a backup that keeps history can be cancelled, and leaves nothing`() throws {
+    let (database, _) = try filled(.everything)
+    #expect(
+      code {
+        try database.backup(to: "/copy.divan", keepingHistory: true) { share in share < 0.5 }
+      } == .cancelled)
+    #expect(!bench.fileSystem.names(in: "/").contains { $0.contains("copy") })
+  }
+}
