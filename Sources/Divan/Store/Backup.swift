@@ -175,6 +175,8 @@ struct StoreCopy {
     configuration.durability = .none
     configuration.openingProgress = nil
     configuration.purgesExpired = false
+    // Cleaning would take away what nothing asks for before the names are there.
+    if keepsHistory { configuration.maintenance = .manual }
     do {
       let copy = try Database(at: building, configuration: configuration)
       try copyIndexes(to: copy)

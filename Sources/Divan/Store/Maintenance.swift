@@ -151,6 +151,14 @@ extension Maintenance {
     return isDueAgain
   }
 
+  /// Writes a checkpoint on the caller's thread if it is due, and cleans nothing: where maintenance runs only when
+  /// asked for, so that the index does not grow in memory without bound.
+  func writeCheckpointIfDue(_ store: Store) throws(DatabaseError) {
+    let interval = store.configuration.checkpointInterval
+    guard state.withLock({ $0.pendingSize >= interval }) else { return }
+    try exclusively(store) { () throws(DatabaseError) in try store.writeCheckpoint() }
+  }
+
   /// Runs work that nobody waits for: between steps, or on the caller's thread where the configuration asks for that.
   ///
   /// Where maintenance runs only when asked for, or the store is being closed, it is not run.

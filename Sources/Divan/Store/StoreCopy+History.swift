@@ -47,6 +47,7 @@ extension StoreCopy {
           rest.removeFirst()
         }
       }
+      try copy.store.maintenance.writeCheckpointIfDue(copy.store)
       try report(count - rest.count, of: count)
     }
   }
