@@ -4,7 +4,7 @@ import DivanLog
 /// are.
 ///
 /// A checkpoint is derived data. It is used only if every file that it rests on is there; without one
-/// the index is rebuilt from the segments. STORAGE.md's rules 19 and 20 are kept here.
+/// the index is rebuilt from the segments. RECOVERY.md, rules 19 and 20.
 struct Checkpoint: Sendable {
   /// A place in the log.
   struct Position: Equatable, Sendable {

@@ -68,7 +68,7 @@ enum IndexPlace {
 /// Says which records of its inputs a merge copies: those to which the index leads, and removals for as
 /// long as an older file may hold what they took away.
 ///
-/// STORAGE.md's rules 5 and 9 are kept here.
+/// RECOVERY.md, rules 5 and 9.
 struct MergeJudge {
   private let view: StoreView
   private let inputs: [Segment]

@@ -7,7 +7,7 @@ import Synchronization
 // First the index forgets an attachment, while nobody else writes; so whoever stores the same content
 // later writes it anew, and a merge, which keeps what the index leads to, drops the record. Its file
 // is deleted when the commit that took the last reference is durable, and no version of the store is left
-// in memory that may refer to it. STORAGE.md's rule 22 is kept here.
+// in memory that may refer to it. RECOVERY.md, rule 22.
 //
 // What was stored, and to which nothing ever referred, since the transaction was taken back or there was none,
 // is deleted with it.

@@ -7,7 +7,7 @@ extension Store {
   /// Of records without attachments nothing is written: after a crash they are there again, and are let go of
   /// again. Those with attachments are purged in the log, or a crash could bring them back when the content of
   /// their attachments is gone. Versions that may be incomplete from then on are below the floor before they
-  /// are; merges, checkpoints and those purges state it. STORAGE.md's rule 7 is kept here.
+  /// are; merges, checkpoints and those purges state it. RECOVERY.md, rule 7.
   func pruneHistory() throws(DatabaseError) {
     guard configuration.history.isOn || maintenance.takePruningDue() else { return }
     do throws(DatabaseError) {

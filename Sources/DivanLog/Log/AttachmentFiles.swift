@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A file gets its name only when it is whole and flushed, and a body is reported as stored only when the
 /// names that lead to it are flushed, too; so a record that is written afterwards never names what a crash
-/// could take (STORAGE.md, rule 22). Whatever happens, under a name stands a whole file or none.
+/// could take (RECOVERY.md, rule 22). Whatever happens, under a name stands a whole file or none.
 ///
 /// One of these serves one opening of a store, and any number of threads.
 ///

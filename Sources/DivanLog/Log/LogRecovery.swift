@@ -4,8 +4,8 @@
 ///
 /// The last segment is read from a place that is known to be sound. Whole transactions count, one
 /// after the other. What stands after the last of them is a torn tail, and is ignored for ever, unless
-/// something proves that more was once durable: then it is damage. STORAGE.md's rules 10 to 13, 16
-/// and 18 are kept here. FILE_FORMAT.md §8
+/// something proves that more was once durable: then it is damage. RECOVERY.md, rules 10 to 13, 16
+/// and 18; FILE_FORMAT.md §8
 package struct LogRecovery: Sendable {
   /// Where the last whole transaction ends.
   package var end: LogEnd

@@ -1,8 +1,8 @@
 /// The segments that make up a log, chosen from the files of a directory.
 ///
 /// The directory is the manifest: the segments cover contiguous numbers from 1. Where ranges overlap,
-/// a merged file stands in the place of its inputs if it is whole. STORAGE.md's rules 9 and 10 are
-/// kept here. FILE_FORMAT.md §8
+/// a merged file stands in the place of its inputs if it is whole. RECOVERY.md, rules 9 and 10;
+/// FILE_FORMAT.md §8
 package struct SegmentChain: Sendable {
   /// In the order of their numbers; each but the last ends where its successor says.
   package var segments: [Segment]

@@ -2,7 +2,7 @@
 ///
 /// It is a function from files to a file: it never appends to the log, so it does not slow commits, and
 /// "the last record of a key wins" stays true. It reads through the checksums and stops at damage,
-/// which is never copied under a fresh one. STORAGE.md's rules 1, 4, 10 and 17 are kept here.
+/// which is never copied under a fresh one. RECOVERY.md, rules 1, 4, 10 and 17.
 package struct SegmentMerge: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+@testable import PlantedBugs
+
+/// The pages in `docs/` and what refers to them.
+struct DocumentedRulesTests {
+  private let tree = SourceTree()
+
+  private func page(_ name: String) throws -> String {
+    try String(contentsOf: tree.root.appending(path: "docs/\(name)"), encoding: .utf8)
+  }
+
+  /// The numbers that follow a text, wherever it occurs.
+  private func numbers(after prefix: String, in text: String) -> Set<Int> {
+    Set(
+      text.components(separatedBy: prefix).dropFirst().compactMap {
+        Int($0.prefix { $0.isASCII && $0.isNumber })
+      })
+  }
+
+  @Test func `each recovery rule has a situation that tries it and a planted bug that breaks it`()
+    throws
+  {
+    let documented = numbers(after: "**Rule ", in: try page("RECOVERY.md"))
+    #expect(documented == Set(1...22))
+    let situations = tree.files(in: "Tests/ProofKit/Rules").reduce(into: Set<Int>()) {
+      $0.formUnion(numbers(after: "\"rule ", in: $1.text))
+    }
+    #expect(situations == documented)
+    let broken = PlantedBug.all.flatMap { bug in
+      bug.rule.split { !$0.isNumber }.compactMap { Int($0) }
+    }
+    #expect(documented.subtracting(broken).isEmpty, "no planted bug breaks these rules")
+  }
+
+  @Test func `sources and tests refer only to pages that are there`() throws {
+    var names = Set(
+      try FileManager.default.contentsOfDirectory(atPath: tree.root.path)
+        + FileManager.default.contentsOfDirectory(atPath: tree.root.appending(path: "docs").path))
+    names.formUnion(
+      tree.files(in: "Sources", extensions: ["md"]).map {
+        String($0.path.split(separator: "/").last ?? "")
+      })
+    names.formUnion(["Benchmarks/README.md"])
+    let pattern = /[A-Z][A-Za-z_]+\.md/
+    for folder in ["Sources", "Tests", "Benchmarks"] {
+      for file in tree.files(in: folder) {
+        for name in file.text.matches(of: pattern).map({ String($0.output) }) {
+          #expect(names.contains(name), "\(file.path) refers to \(name)")
+        }
+      }
+    }
+  }
+
+  @Test func `links between pages lead somewhere`() throws {
+    let pages =
+      tree.files(in: "docs", extensions: ["md"])
+      + ["README.md", "CHANGELOG.md"].compactMap { name in
+        let text = try? String(contentsOf: tree.root.appending(path: name), encoding: .utf8)
+        return text.map { SourceTree.File(path: name, text: $0) }
+      }
+    var linkCount = 0
+    for page in pages {
+      let folder = URL(filePath: page.path, relativeTo: tree.root).deletingLastPathComponent()
+      for match in page.text.matches(of: /\]\(([^)\s]+)\)/) {
+        let target = String(match.output.1)
+        guard !target.contains("://"), !target.hasPrefix("mailto:") else { continue }
+        linkCount += 1
+        let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let file =
+          parts[0].isEmpty
+          ? tree.root.appending(path: page.path)
+          : URL(filePath: String(parts[0]), relativeTo: folder)
+        #expect(
+          FileManager.default.fileExists(atPath: file.path), "\(page.path) links to \(target)")
+        guard parts.count > 1, file.pathExtension == "md",
+          let text = try? String(contentsOf: file, encoding: .utf8)
+        else { continue }
+        #expect(anchors(in: text).contains(String(parts[1])), "\(page.path) links to \(target)")
+      }
+    }
+    #expect(linkCount > 20)
+  }
+
+  /// The anchors of a page's headings, as GitHub makes them.
+  private func anchors(in text: String) -> Set<String> {
+    Set(
+      text.split(separator: "\n").filter { $0.hasPrefix("#") }.map { line in
+        String(
+          line.drop { $0 == "#" }.drop { $0 == " " }.lowercased().compactMap { letter in
+            if letter == " " { return "-" }
+            return letter.isLetter || letter.isNumber || letter == "-" || letter == "_"
+              ? letter : nil
+          })
+      })
+  }
+}
