@@ -12,9 +12,9 @@ extension SimulatedDisk {
   ///
   /// The time comes from ``clock``; the IDs of new documents, and whatever else a store draws at random,
   /// follow from the disk's seed. Checkpoints and cleaning run within the commit that makes them due,
-  /// and what ``Durability/relaxed(maxDelay:)`` leaves for later is flushed only when something else
+  /// and what `Durability.relaxed(maxDelay:)` leaves for later is flushed only when something else
   /// flushes it: no time passes here that would do it. To count IDs instead, set
-  /// ``Configuration/documentIDs`` of what is returned.
+  /// `Configuration.documentIDs` of what is returned.
   ///
   /// - Parameters:
   ///   - base: what is kept: durability, way of reading, limits, whether the store is only read.

@@ -11,7 +11,7 @@ import DivanLog
 ///
 /// The property is not stored among the others: it is the ID under which the document is stored, and
 /// is set when one is read. It is nil until then; storing a value without an ID gives it a new one
-/// (see ``WriteTransaction/put(_:id:)``). In other formats, and deeper inside a document, it is a text
+/// (see ``WriteTransaction/put(_:id:)-6qtg3``). In other formats, and deeper inside a document, it is a text
 /// like others.
 ///
 /// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a text.

@@ -19,7 +19,7 @@ public struct JSONElements {
 
   /// The next value; nil at the end.
   ///
-  /// - Throws: as ``Value/init(json:)``; the error's ``DatabaseError/offset`` is the byte in the whole
+  /// - Throws: as ``Value/init(json:)-(String)``; the error's ``DatabaseError/offset`` is the byte in the whole
   ///   text. Once it has thrown, it throws the same for ever.
   public mutating func next() throws -> Value? { try elements.next() }
 }

@@ -4,7 +4,7 @@ package import DivanLog
 ///
 /// The generation counts the edits from the first revision on, which has 1. The digest tells edits of
 /// the same generation apart; Divan's own are computed from what was edited (see
-/// ``compute(parent:isDeleted:body:attachments:)``), those of other stores are kept as they are.
+/// FILE_FORMAT.md §9), those of other stores are kept as they are.
 ///
 /// Revision IDs are ordered by generation, then by the bytes of their digests.
 public struct RevisionID: Sendable {

@@ -27,7 +27,7 @@ import Observation
 ///
 /// Invariants:
 /// - `body` is the document as it was when it was last read or saved; nil if it never was.
-/// - A property without ``PropertyFlags/dirty`` has the value that `body` says.
+/// - A property without `PropertyFlags.dirty` has the value that `body` says.
 /// - `isChanged` says whether any property is dirty, or `extras` hold changes.
 nonisolated open class Model {
   final var modelClass: ModelClass

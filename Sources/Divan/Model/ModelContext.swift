@@ -190,7 +190,7 @@ extension ModelContext {
   ///   - `invalidModel` if ``Model/validate(_:)`` of any of them says that something is wrong; the
   ///     underlying ``InvalidModelsError`` says all of it.
   ///   - `notInContext` if a model is in another context or in none.
-  ///   - those of ``Database/write(durability:timeout:_:)``.
+  ///   - those of ``Database/write(durability:timeout:_:)-4yolg``.
   public func saveModels(_ models: some Sequence<Model>) throws { try core.save(models) }
 
   /// Stores everything that was made or changed in this context, in one transaction.

@@ -81,7 +81,7 @@ extension ModelContext {
   /// - Returns: false if there is nothing to take back.
   /// - Throws: ``DatabaseError`` with the codes `conflict` if what is to be taken back was changed since, by
   ///   anybody; `damaged` if an attachment that is to come back was cleaned away meanwhile; and those of
-  ///   ``Database/write(durability:timeout:_:)``. Then nothing is taken back. What can never be taken back, because of a
+  ///   ``Database/write(durability:timeout:_:)-4yolg``. Then nothing is taken back. What can never be taken back, because of a
   ///   conflict, damage or a rule that refuses it, is forgotten: the next call takes back what was saved before it.
   @discardableResult
   public func undo() throws -> Bool { try core.undo() }

@@ -42,7 +42,7 @@
 ///
 /// Invariants, once the model it is in was made:
 /// - `_index` is its number in the model's class.
-/// - While `_flags` has ``PropertyFlags/unloaded``, the document has the value, if it has any.
+/// - While `_flags` has `PropertyFlags.unloaded`, the document has the value, if it has any.
 @propertyWrapper
 public struct Persisted<Value> {
   @usableFromInline var _value: Value

@@ -11,7 +11,7 @@ extension Database {
   ///   - durability: how far the commit has got on return; what the configuration says if nil.
   ///   - change: what to do. Throwing gives up.
   /// - Returns: the document as it is stored, or nil if there is none, or none any more.
-  /// - Throws: whatever `change` throws; and ``DatabaseError`` as ``write(timeout:_:)`` and
+  /// - Throws: whatever `change` throws; and ``DatabaseError`` as ``write(timeout:_:)-2tx42`` and
   ///   ``WriteTransaction/put(_:)-(Document)`` do, but for conflicts with others.
   @discardableResult
   public func update(

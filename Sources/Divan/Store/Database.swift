@@ -130,7 +130,7 @@ extension Database {
   ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
   ///   - body: what to do, synchronously. Throwing rolls back.
   /// - Returns: what `body` returns.
-  /// - Throws: as ``write(timeout:_:)``.
+  /// - Throws: as ``write(timeout:_:)-2tx42``.
   @discardableResult
   public func write<R>(
     durability: Durability, timeout: Duration? = nil,

@@ -60,7 +60,7 @@ extension Database {
   /// Purges the documents that have expired, now; returns how many there were.
   ///
   /// The database does this by itself. It is done in transactions of some hundred documents each.
-  /// - Throws: ``DatabaseError``, as ``write(timeout:_:)``; and `damaged` if a document that expired
+  /// - Throws: ``DatabaseError``, as ``write(timeout:_:)-2tx42``; and `damaged` if a document that expired
   ///   cannot be read, which is then left, while all others are purged.
   @discardableResult
   public func purgeExpiredDocuments() throws -> Int {

@@ -59,7 +59,7 @@ extension Database {
   /// - Parameter migrations: all migrations that there ever were, in their order.
   /// - Returns: the names of those that were run now.
   /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name, before any is run; whatever a
-  ///   migration throws, and as ``write(durability:timeout:_:)``.
+  ///   migration throws, and as ``write(durability:timeout:_:)-4yolg``.
   @discardableResult
   public func migrate(_ migrations: [Migration]) throws -> [String] {
     var known: Set<String> = []
@@ -90,7 +90,7 @@ extension Database {
   /// no difference. Takes memory for all documents that it changes.
   ///
   /// - Returns: what the migration would do to the database as it is now.
-  /// - Throws: whatever the migration throws, and as ``write(durability:timeout:_:)``.
+  /// - Throws: whatever the migration throws, and as ``write(durability:timeout:_:)-4yolg``.
   public func rehearse(_ migration: Migration) throws -> Migration.Rehearsal {
     /// Ends the transaction.
     struct Enough: Error {

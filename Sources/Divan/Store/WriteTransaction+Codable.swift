@@ -20,7 +20,7 @@ extension WriteTransaction {
   ///
   /// - Parameters:
   ///   - value: what to store. Objects get their marked properties set; for structures see
-  ///     ``put(_:id:)-(inout_T,_)``.
+  ///     ``put(_:id:)-78gez``.
   ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``, and if that is
   ///     nil or there is none, a new one.
   /// - Returns: the document as it is stored, with its ID, revision and sequence.
@@ -35,7 +35,7 @@ extension WriteTransaction {
     return document
   }
 
-  /// Stores a value as ``put(_:id:)`` does, and sets its marked properties.
+  /// Stores a value as ``put(_:id:)-6qtg3`` does, and sets its marked properties.
   ///
   /// A structure is read again from what was stored, so properties that are not coded are as
   /// `init(from:)` leaves them. Objects are as they were when the transaction is taken back; structures
@@ -46,7 +46,7 @@ extension WriteTransaction {
   ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``, and if that is
   ///     nil or there is none, a new one.
   /// - Returns: the document as it is stored, with its ID, revision and sequence.
-  /// - Throws: as ``put(_:id:)``, and as ``Document/decode(_:)``.
+  /// - Throws: as ``put(_:id:)-6qtg3``, and as ``Document/decode(_:)``.
   @discardableResult
   public func put<T: Codable & Sendable>(
     _ value: inout T, id: String? = nil
@@ -63,7 +63,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Stores several values, each as ``put(_:id:)`` does; all or none of them.
+  /// Stores several values, each as ``put(_:id:)-6qtg3`` does; all or none of them.
   ///
   /// Cheaper than one by one.
   ///

@@ -25,7 +25,7 @@ import DivanLog
 ///
 /// Names and versions are the same if their UTF-8 bytes are. A map function may read, but neither ask for rows nor
 /// write to a database, close one, clean one by ``Database/compact()`` or copy one by
-/// ``Database/backup(to:progress:)``, which somebody might wait for who waits for its rows: that throws
+/// ``Database/backup(to:keepingHistory:progress:)``, which somebody might wait for who waits for its rows: that throws
 /// ``DatabaseError/Code/viewFailed``. From another task or thread it cannot be told from what others do, and may wait
 /// for ever.
 public struct MapReduceView: Sendable {

@@ -11,7 +11,7 @@
 /// let film = try DocumentDecoder().decode(Film.self, from: document)
 /// ```
 ///
-/// ``WriteTransaction/put(_:id:)`` and ``Snapshot/get(_:_:)`` do the same with what is stored. The
+/// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/get(_:_:)->T?`` do the same with what is stored. The
 /// value must encode itself as an object: a structure, a class, an enumeration with payloads, or a
 /// dictionary with texts as keys. A property marked with ``DocumentID`` is the document's ID, one marked with
 /// ``DocumentRevision`` its revision; names that begin with an underscore are reserved.

@@ -3,7 +3,7 @@ import Synchronization
 
 extension Database {
   /// Stores the documents of a file of JSON Lines: what
-  /// ``exportJSONLines(to:options:progress:)-(String,_,_)`` writes, or any file with one JSON object a line.
+  /// ``exportJSONLines(to:options:progress:)-59opq`` writes, or any file with one JSON object a line.
   ///
   /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as where they
   /// come from, as by ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``: importing them again
@@ -25,7 +25,7 @@ extension Database {
   /// - Throws: ``DatabaseError`` with the codes `invalidJSON`, `invalidValue`, `invalidDocumentID`,
   ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or `refused` for a line with
   ///   which something is wrong; `notFound` or `accessDenied` for the file; `cancelled`; and as
-  ///   ``write(timeout:_:)``.
+  ///   ``write(timeout:_:)-2tx42``.
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -35,14 +35,14 @@ extension Database {
   }
 
   /// Stores documents of JSON Lines that come in pieces of whatever sizes; see
-  /// ``importJSONLines(from:options:progress:)-(String,_,_)``.
+  /// ``importJSONLines(from:options:progress:)-33041``.
   ///
   /// - Parameters:
   ///   - options: how lines are taken.
   ///   - nextPiece: gives the next bytes of the text, and nil at its end. What it throws is thrown, and what
   ///     was committed before stays.
   /// - Returns: what was done.
-  /// - Throws: as ``importJSONLines(from:options:progress:)-(String,_,_)``, but for those of files.
+  /// - Throws: as ``importJSONLines(from:options:progress:)-33041``, but for those of files.
   @discardableResult
   public func importJSONLines(
     options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -54,7 +54,7 @@ extension Database {
   }
 
   /// Stores the documents of a file of JSON Lines:
-  /// ``importJSONLines(from:options:progress:)-(String,_,_)`` for asynchronous callers, whose thread it does
+  /// ``importJSONLines(from:options:progress:)-33041`` for asynchronous callers, whose thread it does
   /// not block.
   ///
   /// A task that is cancelled gets ``DatabaseError/Code/cancelled`` with what was committed before.
@@ -69,7 +69,7 @@ extension Database {
   }
 
   /// Stores documents of JSON Lines that come in pieces, as from a network; see
-  /// ``importJSONLines(from:options:progress:)-(String,_,_)``.
+  /// ``importJSONLines(from:options:progress:)-33041``.
   ///
   /// A task that is cancelled gets ``DatabaseError/Code/cancelled`` with what was committed before.
   ///
@@ -78,7 +78,7 @@ extension Database {
   ///     thread. What it throws is thrown, and what was committed before stays.
   ///   - options: how lines are taken.
   /// - Returns: what was done.
-  /// - Throws: as ``importJSONLines(from:options:progress:)-(String,_,_)``, but for those of files.
+  /// - Throws: as ``importJSONLines(from:options:progress:)-33041``, but for those of files.
   @discardableResult
   public func importJSONLines<Pieces: AsyncSequence>(
     from pieces: Pieces, options: JSONLines.ImportOptions = JSONLines.ImportOptions()

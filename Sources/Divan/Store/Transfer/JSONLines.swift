@@ -1,6 +1,6 @@
 /// Documents as lines of JSON, one object a line, for other programs and other stores: what
-/// ``Snapshot/exportJSONLines(to:options:progress:)-(String,_,_)`` writes and
-/// ``Database/importJSONLines(from:options:progress:)-(String,_,_)`` reads.
+/// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc`` writes and
+/// ``Database/importJSONLines(from:options:progress:)-33041`` reads.
 ///
 /// ```
 /// {"_id":"m","_rev":"1-67458072f2570840e56011f175122826","title":"M","year":1931}

@@ -49,7 +49,7 @@ extension Snapshot {
   }
 
   /// Writes this version of the database to a new file, as JSON Lines:
-  /// ``exportJSONLines(to:options:progress:)-(String,_,_)`` for asynchronous callers, whose thread it does
+  /// ``exportJSONLines(to:options:progress:)-1upqc`` for asynchronous callers, whose thread it does
   /// not block.
   ///
   /// A task that is cancelled gets ``DatabaseError/Code/cancelled``, and nothing is left behind.
@@ -88,7 +88,7 @@ extension Snapshot {
 
 extension Database {
   /// Writes the database as it is now to a new file, as JSON Lines; see
-  /// ``Snapshot/exportJSONLines(to:options:progress:)-(String,_,_)``.
+  /// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``.
   ///
   /// Reading and writing go on meanwhile; later changes do not show.
   @discardableResult
@@ -100,7 +100,7 @@ extension Database {
   }
 
   /// Writes the database as it is now to a new file, as JSON Lines, for asynchronous callers; see
-  /// ``Snapshot/exportJSONLines(to:options:progress:)-(String,_,_)``.
+  /// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``.
   ///
   /// A task that is cancelled gets ``DatabaseError/Code/cancelled``, and nothing is left behind.
   @discardableResult
