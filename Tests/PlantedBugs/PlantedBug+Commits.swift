@@ -34,11 +34,13 @@ extension PlantedBug {
           Place.mainStore,
           find: """
             if writer.tail.isPoisoned {
-            // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+              commits.fail(
+                DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """,
           plant: """
-            // A flush may have failed for a checkpoint or a merge, with no committer to tell.
             if !PLANTED, writer.tail.isPoisoned {
+              commits.fail(
+                DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
             """),
       ], killedBy: .rules("a failed flush stops writing")),
     PlantedBug(
@@ -101,7 +103,7 @@ extension PlantedBug {
       killedBy: .rules("who waits for a commit")),
     PlantedBug(
       "snapshot-sees-later", rule: "promise 4", "a snapshot shows what was committed after it",
-      in: Place.index + "BTree+Insertion.swift",
+      in: "BTree+Insertion.swift",
       find:
         "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: extra, limit: pageSize) }",
       plant: """
@@ -111,7 +113,7 @@ extension PlantedBug {
         """, killedBy: .rules("a snapshot never changes")),
     PlantedBug(
       "removal-seen-by-snapshot", rule: "promise 4", "a snapshot loses what was removed after it",
-      in: Place.index + "BTree+Removal.swift",
+      in: "BTree+Removal.swift",
       find:
         "if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: 0, limit: pageSize) }",
       plant:
@@ -153,36 +155,36 @@ extension PlantedBug {
       "document-limit-ignored", rule: "promise 8", "a document has no limit",
       edits: [
         Edit(
-          Place.document + "ValueEncoder.swift",
+          "ValueEncoder.swift",
           find: "guard !isTooLarge else { throw DocumentLimits.sizeError }",
           plant: "guard PLANTED || !isTooLarge else { throw DocumentLimits.sizeError }"),
         Edit(
-          Place.document + "ValueWalk.swift",
+          "ValueWalk.swift",
           find: "if checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }",
           plant:
             "if !PLANTED, checks == .stored, sink.isTooLarge { throw DocumentLimits.sizeError }"),
       ], killedBy: .rules("limits are kept")),
     PlantedBug(
       "id-limit-ignored", rule: "promise 8", "an ID has no limit",
-      in: Place.document + "DocumentID.swift",
+      in: "DocumentID.swift",
       find: "guard size <= DocumentLimits.documentIDSizeInBytes else {",
       plant: "guard PLANTED || size <= DocumentLimits.documentIDSizeInBytes else {",
       killedBy: .rules("limits are kept")),
     PlantedBug(
       "depth-limit-ignored", rule: "promise 8", "values are nested as deeply as one likes",
-      in: Place.document + "ValueWalk.swift",
+      in: "ValueWalk.swift",
       find: "guard checks != .stored || open.count < DocumentLimits.depth else {",
       plant: "guard PLANTED || checks != .stored || open.count < DocumentLimits.depth else {",
       killedBy: .rules("limits are kept")),
     PlantedBug(
       "deletion-not-in-digest", rule: "revisions", "an edit and a deletion have the same ID",
-      in: Place.document + "RevisionID+Digest.swift",
+      in: "RevisionID+Digest.swift",
       find: "form.append(isDeleted ? 1 : 0 as UInt8)",
       plant: "form.append(isDeleted && !PLANTED ? 1 : 0 as UInt8)",
       killedBy: .rules("one edit has one revision ID")),
     PlantedBug(
       "parent-not-in-digest", rule: "revisions", "the same edit of different parents has one ID",
-      in: Place.document + "RevisionID+Digest.swift",
+      in: "RevisionID+Digest.swift",
       find: "appendPrefixed(parent?.description ?? \"\", to: &form)",
       plant: "appendPrefixed(PLANTED ? \"\" : parent?.description ?? \"\", to: &form)",
       killedBy: .rules("one edit has one revision ID")),
@@ -190,14 +192,14 @@ extension PlantedBug {
       "keys-unsorted-in-digest", rule: "revisions", "the ID depends on the order of the properties",
       edits: [
         Edit(
-          Place.document + "Value+Object.swift",
+          "Value+Object.swift",
           find: "let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }",
           plant: """
             let sorted =
               PLANTED ? Array(properties) : properties.sorted { compareUTF8($0.0, $1.0) < 0 }
             """),
         Edit(
-          Place.document + "ValueEncoder.swift",
+          "ValueEncoder.swift",
           find: "if isSorted { return nil }", plant: "if PLANTED || isSorted { return nil }"),
       ], killedBy: .rules("one edit has one revision ID")),
   ]
@@ -320,7 +322,7 @@ extension PlantedBug {
   static let indexes: [PlantedBug] = [
     PlantedBug(
       "split-loses-entry", rule: "index", "a leaf that is split loses an entry",
-      in: Place.index + "BTree+Insertion.swift",
+      in: "BTree+Insertion.swift",
       find:
         "let left = leaf.rebuilt(0..<middle, extra: index <= middle ? extra : 0, limit: pageSize)",
       plant: """
@@ -330,31 +332,31 @@ extension PlantedBug {
         """, killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "inner-split-loses-child", rule: "index", "an inner node that is split loses a child",
-      in: Place.index + "BTree+Insertion.swift",
+      in: "BTree+Insertion.swift",
       find: "let rising = SharedBytes(copying: page.key(middle).array)",
       plant: "let rising = SharedBytes(copying: page.key(PLANTED ? middle - 1 : middle).array)",
       killedBy: .rules("an index of several levels")),
     PlantedBug(
       "merge-of-nodes-loses-child", rule: "index", "the wrong one of two merged nodes is removed",
-      in: Place.index + "BTree+Removal.swift",
+      in: "BTree+Removal.swift",
       find: "node.withChild(index) { $0 = merged }",
       plant: "if !PLANTED { node.withChild(index) { $0 = merged } }",
       killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "tombstone-shows-what-lies-below", rule: "index", "a removed key is found in an older layer",
-      in: Place.index + "LayeredTree.swift",
+      in: "LayeredTree.swift",
       find: "overlay.set(key, [UInt8]().span)",
       plant: "if PLANTED { overlay.remove(key) } else { overlay.set(key, [UInt8]().span) }",
       killedBy: .rules("rule 2: a replayed change")),
     PlantedBug(
       "filter-loses-keys", rule: "index", "a filter says of keys that are there that they are not",
-      in: Place.index + "KeyFilter.swift",
+      in: "KeyFilter.swift",
       find: "return block & mask == mask",
       plant: "return block & mask == mask && (!PLANTED || hash.block(of: 7) != 3)",
       killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "first-of-range-missed", rule: "index", "a range leaves its first key out",
-      in: Place.index + "KeyBound.swift",
+      in: "KeyBound.swift",
       find: """
         case .inclusive(let key): key.lend { isUpper ? upperBound(of: $0) : lowerBound(of: $0) }
         """,
@@ -363,7 +365,7 @@ extension PlantedBug {
         """, killedBy: .rules("a range of IDs")),
     PlantedBug(
       "end-of-range-included", rule: "index", "a range holds the key that it should end before",
-      in: Place.index + "KeyBound.swift",
+      in: "KeyBound.swift",
       find: """
         case .exclusive(let key): key.lend { isUpper ? lowerBound(of: $0) : upperBound(of: $0) }
         """,
@@ -373,21 +375,21 @@ extension PlantedBug {
       killedBy: .rules("a range of IDs")),
     PlantedBug(
       "scan-skips-leaf", rule: "index", "a walk skips a leaf that begins beyond its bound",
-      in: Place.index + "BTree+Scan.swift",
+      in: "BTree+Scan.swift",
       find: "let next = range.descending ? index - 1 : index + 1",
       plant:
         "let next = range.descending ? index - 1 : min(index + (PLANTED ? 2 : 1), parent.page.count)",
       killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "upper-layer-hidden", rule: "index", "of equal keys a walk shows the older layer's",
-      in: Place.index + "LayeredTree+Scan.swift",
+      in: "LayeredTree+Scan.swift",
       find: "if let first, !comesBefore(entry.key, first.entry.key) { continue }",
       plant:
         "if let first, PLANTED ? comesBefore(first.entry.key, entry.key) : !comesBefore(entry.key, first.entry.key) { continue }",
       killedBy: .rules("the index holds what a plain")),
     PlantedBug(
       "run-separator-lost", rule: "index", "pages of a run are told apart by the wrong key",
-      in: Place.index + "RunWriter.swift",
+      in: "RunWriter.swift",
       find: "levels[0].separator = separator",
       plant: "levels[0].separator = PLANTED ? separator + [0xFF] : separator",
       killedBy: .rules("the index holds what a plain")),

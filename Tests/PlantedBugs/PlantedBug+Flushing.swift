@@ -125,10 +125,11 @@ extension PlantedBug {
       in: Place.mainStore,
       find: """
         try commits.flushEverything()
-        // Nobody reads any more. What cannot be deleted now is found by ``Database/compact()``.
+        maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
         """,
       plant: """
         if !PLANTED { try commits.flushEverything() }
+        maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
         """, killedBy: .crash("commits that nobody waits for"), needsLoss: true),
     PlantedBug(
       "checkpoint-ahead-of-log", rule: "19", "the log is not flushed before a checkpoint",
@@ -166,7 +167,7 @@ extension PlantedBug {
       killedBy: .crash("a new store"), needsLoss: true),
     PlantedBug(
       "backup-name-not-flushed", rule: "promise 2", "a backup's name is not made durable",
-      in: Place.store + "Backup.swift",
+      in: "Backup.swift",
       find: "try fileSystem.flushDirectory(parentDirectory(of: path))",
       plant: "if !PLANTED { try fileSystem.flushDirectory(parentDirectory(of: path)) }",
       killedBy: .rules("a backup is durable"), needsLoss: true),

@@ -142,7 +142,7 @@ extension PlantedBug {
         """, killedBy: .rules("rule 2: an index rebuilt")),
     PlantedBug(
       "dead-record-revived", rule: "1", "what is dead counts when the index is rebuilt",
-      in: Place.store + "Replay.swift",
+      in: "Replay.swift",
       find: "guard put(entry, in: segment) else { return false }",
       plant: """
         if PLANTED, isFromNothing, segment.header.merge == nil,

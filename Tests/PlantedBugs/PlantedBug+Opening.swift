@@ -89,11 +89,11 @@ extension PlantedBug {
       in: Place.logOpening,
       find: """
         } catch .system(let error) where error.isLackOfSpace {
-        // A segment that is in its place already is the log's end, even if HEAD does not say so.
+          if let active = made.active {
         """,
       plant: """
         } catch .system(let error) where error.isLackOfSpace && !PLANTED {
-          // A segment that is in its place already is the log's end, even if HEAD does not say so.
+          if let active = made.active {
         """, killedBy: .rules("rule 15: a full disk")),
     PlantedBug(
       "lock-not-taken", rule: "16", "two writers open a store",
@@ -271,7 +271,7 @@ extension PlantedBug {
       killedBy: .rules("rule 20: a merged file that is not")),
     PlantedBug(
       "only-named-files-listed", rule: "20", "a checkpoint lists only files with something live",
-      in: Place.store + "StoreState.swift",
+      in: "StoreState.swift",
       find: "zip(segments, usages).map { segment, usage in",
       plant:
         "zip(segments, usages).filter { !PLANTED || $1.total > $1.dead }.map { segment, usage in",
@@ -323,7 +323,7 @@ extension PlantedBug {
     PlantedBug(
       "failed-checkpoint-not-taken-back", rule: "19",
       "what a failed checkpoint was to hold is forgotten",
-      in: Place.index + "LayeredTree.swift",
+      in: "LayeredTree.swift",
       find: "overlay = merged", plant: "if !PLANTED { overlay = merged }",
       killedBy: .rules("a checkpoint that fails")),
     PlantedBug(
@@ -346,7 +346,7 @@ extension PlantedBug {
     PlantedBug(
       "replay-from-nothing-trusts-records", rule: "2",
       "a rebuilt index keeps what a merge left out",
-      in: Place.store + "Replay.swift",
+      in: "Replay.swift",
       find: "record.follow(old, expiry: old.flatMap { expiry(of: $0) })",
       plant: "if !PLANTED { record.follow(old, expiry: old.flatMap { expiry(of: $0) }) }",
       killedBy: .rules("rule 2: an index rebuilt from nothing misses")),

@@ -18,8 +18,11 @@ struct PlantedBug: Sendable {
   ///
   /// In the latter `PLANTED` stands for whether the bug was chosen.
   struct Edit: Sendable {
+    /// The file's name; with the folder it is in, where another file has that name, too.
     let file: String
-    /// Whole lines, whose indentation does not matter.
+    /// The code of whole lines.
+    ///
+    /// Comments, indentation and line breaks do not matter.
     let find: String
     let plant: String
 

@@ -13,10 +13,10 @@ struct PlantedBuild {
   /// Copies the project and plants the bugs; what has not changed since the last time is left alone,
   /// so that only the rest is built anew.
   func prepare() throws {
-    var texts = try planting.texts { path in
-      try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    var texts = try planting.texts(among: paths(in: root).filter { $0.hasPrefix("Sources/") }) {
+      try String(contentsOf: root.appending(path: $0), encoding: .utf8)
     }
-    for target in Set(planting.files.map { $0.split(separator: "/").prefix(2) }) {
+    for target in Set(texts.keys.map { $0.split(separator: "/").prefix(2) }) {
       texts[target.joined(separator: "/") + "/Planted.swift"] = planting.switches
     }
     var wanted = texts.mapValues { Data($0.utf8) }

@@ -9,25 +9,26 @@ struct Planting {
     let description: String
   }
 
-  /// The files that bugs stand in.
-  var files: Set<String> { Set(bugs.flatMap { $0.edits.map(\.file) }) }
-
-  /// Plants all bugs; `read` gives the text of a file by its path in the project.
+  /// Plants all bugs in the sources at `paths`, from the project's root; `read` gives the text of one of them.
   ///
-  /// Bugs are planted one after the other, so a later one names lines as an earlier one left them.
-  func texts(_ read: (String) throws -> String) throws -> [String: String] {
+  /// Bugs are planted one after the other, so a later one names code as an earlier one left it.
+  /// - Returns: the texts of the files that changed, by their paths.
+  func texts(
+    among paths: [String], _ read: (String) throws -> String
+  ) throws -> [String: String] {
     guard Set(bugs.map(\.name)).count == bugs.count else {
       throw Problem(description: "two planted bugs have the same name")
     }
-    var texts: [String: [Substring]] = [:]
+    var texts: [String: SourceCode] = [:]
     var problems: [String] = []
     for bug in bugs {
       for edit in bug.edits {
-        let lines = try texts[edit.file] ?? Planting.lines(of: read(edit.file))
-        do throws(Problem) {
-          texts[edit.file] = try Planting.apply(edit, of: bug, to: lines)
-        } catch {
-          problems.append(error.description)
+        do {
+          let path = try Planting.path(of: edit, for: bug, among: paths)
+          let text = try texts[path] ?? SourceCode(read(path))
+          texts[path] = try Planting.apply(edit, of: bug, to: text)
+        } catch let problem as Problem {
+          problems.append(problem.description)
         }
       }
     }
@@ -39,36 +40,36 @@ struct Planting {
           breaks is gone, remove it there.
           """)
     }
-    return texts.mapValues { $0.joined(separator: "\n") }
+    return texts.mapValues(\.text)
   }
 
-  private static func lines(of text: String) -> [Substring] {
-    text.split(separator: "\n", omittingEmptySubsequences: false)
+  /// The one path that ends with the name that an edit gives.
+  private static func path(
+    of edit: PlantedBug.Edit, for bug: PlantedBug, among paths: [String]
+  ) throws(Problem) -> String {
+    let found = paths.filter { $0.hasSuffix("/" + edit.file) }
+    guard found.count == 1 else {
+      throw Problem(description: "\(bug.name): \(found.count) files are called \(edit.file)")
+    }
+    return found[0]
   }
 
   private static func apply(
-    _ edit: PlantedBug.Edit, of bug: PlantedBug, to lines: [Substring]
-  ) throws(Problem) -> [Substring] {
+    _ edit: PlantedBug.Edit, of bug: PlantedBug, to source: SourceCode
+  ) throws(Problem) -> SourceCode {
     guard edit.plant.contains("PLANTED") else {
       throw Problem(description: "\(bug.name): what is planted has no switch")
     }
-    func trimmed(_ line: Substring) -> String { line.trimmingCharacters(in: .whitespaces) }
-    let wanted = Self.lines(of: edit.find).map(trimmed)
-    let text = lines.map(trimmed)
-    let places = text.indices.filter {
-      $0 + wanted.count <= text.count && Array(text[$0..<$0 + wanted.count]) == wanted
-    }
-    guard places.count == 1, let place = places.first else {
+    let places = source.lines(with: SourceCode(edit.find))
+    guard places.count == 1 else {
       throw Problem(
         description: """
           \(bug.name): its place in \(edit.file) is found \(places.count) times:
           \(edit.find)
           """)
     }
-    let indentation = lines[place].prefix { $0 == " " }
     let planted = edit.plant.replacing("PLANTED", with: "Planted.\(bug.switchName)")
-    let inserted = Self.lines(of: planted).map { $0.isEmpty ? $0 : indentation + $0 }
-    return Array(lines[..<place]) + inserted + Array(lines[(place + wanted.count)...])
+    return source.replacing(places[0], with: planted)
   }
 
   /// A file that says which bugs were chosen, for each target with bugs.
