@@ -1,9 +1,9 @@
 import DivanLog
 import Synchronization
 
-/// Reads attachments as one version of the store has them.
+/// Reads attachments as of one version of the store.
 ///
-/// While it is there, what the version refers to is not deleted.
+/// While the source exists, the attachments that its version refers to are not deleted.
 private final class ViewSource: AttachmentSource {
   private let view: StoreView
 
@@ -14,16 +14,16 @@ private final class ViewSource: AttachmentSource {
   }
 }
 
-/// Reads attachments as the newest version of the store has them.
+/// Reads attachments as of the newest version of the store.
 ///
-/// It keeps nothing: what is replaced may be deleted, and is not found then.
+/// It holds no version: an attachment that was replaced may be deleted, and is then not found.
 final class NewestSource: AttachmentSource {
   private let store: Store
 
   init(_ store: Store) { self.store = store }
 
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
-    // What this version knows is not deleted while it is here.
+    // The attachments of this view are not deleted while it exists.
     let view = try store.view()
     guard try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil else {
       throw DatabaseError(
@@ -34,7 +34,7 @@ final class NewestSource: AttachmentSource {
   }
 }
 
-/// Reads an attachment that was stored, and that perhaps no document refers to yet.
+/// Reads an attachment that was stored and that no document may refer to yet.
 final class StoredSource: AttachmentSource {
   let stored: StoredAttachment
   let store: Store
@@ -55,7 +55,7 @@ final class StoredSource: AttachmentSource {
 }
 
 extension StoreView {
-  /// What a record says of its attachments, as a document has it.
+  /// Returns the attachments that a record lists, as a document has them.
   func attachments(_ entries: [AttachmentEntry]) -> Document.Attachments {
     var source: ViewSource?
     var attachments: Document.Attachments = [:]
@@ -92,7 +92,9 @@ extension StoreView {
     }
   }
 
-  /// The same where what a writer has removed meanwhile is damage, too.
+  /// Opens the content of an attachment.
+  ///
+  /// An attachment that a writer has removed since counts as damage, too.
   func openStoredAttachment(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader {
     guard let locator = try locator(in: \.catalog, CatalogKey.attachment(digest)) else {
       throw DatabaseError(
@@ -115,7 +117,7 @@ extension StoreView {
     }
   }
 
-  /// What is attached to a revision of a document whose content is held; nothing if it is not.
+  /// Returns the attachments of a revision of a document; none if its content is not held.
   fileprivate func attachmentEntries(
     of revision: RevisionID, _ id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [AttachmentEntry] {
@@ -127,7 +129,7 @@ extension StoreView {
     return record?.details?.attachments ?? []
   }
 
-  /// Whether any record that is held refers to an attachment.
+  /// Whether a held record refers to an attachment.
   func isReferenced(_ digest: SHA256.Digest) throws(DatabaseError) -> Bool {
     let isReferenced = try repairing { (version) throws(PageError) in
       for (sequence, id) in try version.state.attachmentReferences(digest)
@@ -142,9 +144,9 @@ extension StoreView {
 }
 
 extension Store {
-  /// What somebody else who writes has made of a store that is open for reading only; nil if that cannot be found out.
+  /// Opens the newest version of a store that is open for reading only; nil if that fails.
   ///
-  /// Takes as long as opening the store.
+  /// Another process may have written it. Takes as long as opening the store.
   func newestForReading() -> Database? {
     var configuration = configuration
     configuration.openingProgress = nil
@@ -153,17 +155,16 @@ extension Store {
 }
 
 extension Database {
-  /// Stores the content of an attachment before a document refers to it, so that no transaction waits for
-  /// it.
+  /// Stores the content of an attachment before a document refers to it.
   ///
-  /// The file is read a piece at a time. What is stored is deleted again, when the database cleans up or
-  /// is closed, if no document refers to it and the returned value is gone. If the database is closed
-  /// meanwhile this throws `closed`, and nothing is left.
-  ///
+  /// No transaction waits for it. The file is read a piece at a time. If no document refers to the
+  /// content and the returned value is gone, the content is deleted when the database cleans up or
+  /// is closed. If the database is closed during the call, this throws `closed`, and nothing is
+  /// left.
   /// - Parameters:
-  ///   - contentType: what kind of content it is, as a MIME type.
+  ///   - contentType: the MIME type of the content.
   ///   - file: the file's path.
-  /// - Returns: what to assign to ``Document/attachments``.
+  /// - Returns: a value to assign to ``Document/attachments``.
   /// - Throws: ``DatabaseError`` with the codes `notFound`, `accessDenied`, `diskFull`, `readOnly`,
   ///   `inputOutput` or `closed`.
   public func storeAttachment(
@@ -174,18 +175,17 @@ extension Database {
     }
   }
 
-  /// Stores the content of an attachment that comes in pieces, of whatever sizes, before a document
-  /// refers to it.
+  /// Stores the content of an attachment that comes in pieces, before a document refers to it.
   ///
-  /// What is stored is deleted again, when the database cleans up or is closed, if no document refers to it
-  /// and the returned value is gone. If the database is closed meanwhile this throws `closed`, and nothing
-  /// is left.
+  /// The pieces can have any size. If no document refers to the content and the returned value is
+  /// gone, the content is deleted when the database cleans up or is closed. If the database is
+  /// closed during the call, this throws `closed`, and nothing is left.
   ///
   /// - Parameters:
-  ///   - contentType: what kind of content it is, as a MIME type.
-  ///   - nextPiece: gives the next bytes, and nil at the end. What it throws is thrown, and nothing is
-  ///     left of what was stored.
-  /// - Returns: what to assign to ``Document/attachments``.
+  ///   - contentType: the MIME type of the content.
+  ///   - nextPiece: returns the next bytes, and nil at the end. An error that it throws is
+  ///     rethrown, and nothing that was stored is left.
+  /// - Returns: a value to assign to ``Document/attachments``.
   /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput` or `closed`.
   public func storeAttachment(
     contentType: String, pieces nextPiece: () throws -> (some Sequence<UInt8>)?
@@ -200,16 +200,18 @@ extension Database {
     return try storeAttachment(contentType) { (_) throws(LogError) in try writer.finish() }
   }
 
-  /// Stores the content of an attachment that comes in pieces, as from a network, before a document
-  /// refers to it.
+  /// Stores the content of an attachment that comes in pieces, as from a network.
+  ///
+  /// It is stored before a document refers to it.
   ///
   /// - Parameters:
-  ///   - contentType: what kind of content it is, as a MIME type.
-  ///   - pieces: the content, of whatever sizes; some kibibytes each are best, as each is handed to another
-  ///     thread. What it throws is thrown, and nothing is left of what was stored.
-  /// - Returns: what to assign to ``Document/attachments``.
-  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput`, `closed`, or `cancelled` if
-  ///   the task is, and then nothing is left either.
+  ///   - contentType: the MIME type of the content.
+  ///   - pieces: the content, in pieces of any size. Some kibibytes each are best, because each
+  ///     piece is handed to another thread. An error that it throws is rethrown, and nothing that
+  ///     was stored is left.
+  /// - Returns: a value to assign to ``Document/attachments``.
+  /// - Throws: ``DatabaseError`` with the codes `diskFull`, `readOnly`, `inputOutput`, `closed`, or
+  ///   `cancelled` if the task is cancelled; nothing is left then either.
   public func storeAttachment<Pieces: AsyncSequence>(
     contentType: String, pieces: Pieces
   ) async throws -> Document.Attachment where Pieces.Element: Sequence<UInt8> {
@@ -220,7 +222,7 @@ extension Database {
       let bytes = SharedBytes(copying: Array(piece))
       try await Database.run { _ in try intake.append(bytes) }
     }
-    // Some sequences just end when the task is cancelled: that is not their content's end.
+    // Some sequences just end when the task is cancelled. That is not the end of the content.
     guard !Task.isCancelled else {
       throw DatabaseError(.cancelled, "storing the attachment was cancelled")
     }
@@ -229,7 +231,7 @@ extension Database {
     }
   }
 
-  /// Stores the content of an attachment as `body` says.
+  /// Stores the content of an attachment with `body`.
   func storeAttachment(
     _ contentType: String, _ body: (AttachmentFiles) throws(LogError) -> StoredAttachment
   ) throws(DatabaseError) -> Document.Attachment {
@@ -247,7 +249,7 @@ extension Database {
   }
 }
 
-/// Lets different threads, one after the other, write the content of one attachment.
+/// Writes the content of one attachment from several threads, one at a time.
 private final class AttachmentIntake: Sendable {
   private let writer: Guarded<AttachmentWriter>
 
@@ -265,23 +267,24 @@ private final class AttachmentIntake: Sendable {
 }
 
 extension Store {
-  /// Makes sure that the store is open for writing and that its log says so, so that whoever opens it
-  /// after a crash looks for files that no record names.
+  /// Makes sure that the store is open for writing and that its log says so.
+  ///
+  /// After a crash, opening the store then looks for files that no record names.
   func beginWriting() throws(DatabaseError) {
     try withTurn { (writer) throws(DatabaseError) in _ = try prepare(writer) }
   }
 }
 
-/// Who attaches, which says since which generation an attachment is there.
+/// The revision that attachments are stored for; it decides the generation that they get.
 enum AttachingRevision {
-  /// A revision that is made here: what its parent has as well is there since that got it.
+  /// A revision that is made here: an attachment that its parent has as well keeps its generation.
   case child(of: RevisionID?, DocumentEntry?)
-  /// A revision that was made elsewhere: what it says is believed, as far as it can be.
+  /// A revision that was made elsewhere: its generations are trusted, up to the revision's own.
   case elsewhere(RevisionID)
 }
 
 extension WriteTransaction {
-  /// Stores what is attached to a document, and says what its record says of it.
+  /// Stores the attachments of a document, and returns the entries for its record.
   func store(
     _ attachments: Document.Attachments, id: String, madeBy revision: AttachingRevision
   ) throws(DatabaseError) -> [AttachmentEntry] {
@@ -306,7 +309,7 @@ extension WriteTransaction {
     return entries
   }
 
-  /// How to tell since which generation an attachment is there.
+  /// Returns a function that computes the generation of an attachment.
   private func generations(
     of attachments: Document.Attachments, _ id: String, _ revision: AttachingRevision
   ) throws(DatabaseError) -> (String, Document.Attachment, SHA256.Digest) -> UInt64 {
@@ -351,7 +354,7 @@ extension WriteTransaction {
       if let source = source as? StoredSource, source.store === store {
         return try add { () throws(LogError) in source.stored }
       }
-      // It comes from another store, or nothing refers to it here any more.
+      // The content comes from another store, or nothing refers to it here any more.
       let reader = try source.open(digest)
       return try add { () throws(LogError) -> StoredAttachment in
         var stream = reader.stream()
@@ -362,7 +365,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Writes the record of what was stored, unless that stands in the log already.
+  /// Writes the record of a stored attachment, unless it is in the log already.
   private func add(
     _ body: () throws(LogError) -> StoredAttachment
   ) throws(DatabaseError) -> (SHA256.Digest, length: Int) {
@@ -382,14 +385,14 @@ extension WriteTransaction {
         throw error
       }
     }
-    // Its file stays at least until the transaction is over.
+    // The file stays at least until the transaction ends.
     stored[digest] = StoredSource(new, store)
     return (digest, new.record.length)
   }
 }
 
 extension AttachmentEntry {
-  /// Checks what another store says of an attachment.
+  /// Checks the digest that another store gave an attachment.
   fileprivate static func validate(
     _ digest: Document.Attachment.ForeignDigest?, of name: String, documentID: String
   ) throws(DatabaseError) {
@@ -408,7 +411,7 @@ extension AttachmentEntry {
     }
   }
 
-  /// Checks what an attachment is called and what it is said to be.
+  /// Checks the name and the content type of an attachment.
   fileprivate static func validate(
     _ name: String, _ contentType: String, documentID: String
   ) throws(DatabaseError) {

@@ -3,15 +3,17 @@ import DivanLog
 extension Database {
   /// Copies the store, as it is now, to a new directory, while it is in use.
   ///
-  /// The copy holds everything that was committed before the call, is durable when the call returns,
-  /// and is a store of its own that can be opened at once. It has another store ID, so that nobody
-  /// takes positions in its change feed for positions in this one's. It is built beside its place and
-  /// renamed into it when it is whole: a crash leaves no half backup under that name. What it leaves beside it,
-  /// under a name that ends in `.building`, goes with the next backup to that path.
+  /// The copy holds everything that was committed before the call, is durable when the call
+  /// returns, and is a store of its own that can be opened at once. It has another store ID, so
+  /// that positions in its change feed are not mistaken for positions in this one's. It is built
+  /// next to its destination and renamed when it is complete: a crash leaves no half backup under
+  /// that name. A crash can leave files next to it, under a name that ends in `.building`; the next
+  /// backup to that path deletes them.
   ///
-  /// The copy holds the documents as they are now, with their attachments, all leaves of their revision trees, the
-  /// local documents and the indexes. Unless `keepingHistory` is true it holds no past: neither the named snapshots
-  /// nor what ``Configuration/history`` keeps of older versions.
+  /// The copy holds the documents as they are now, with their attachments, all leaves of their
+  /// revision trees, the local documents and the indexes. Unless `keepingHistory` is true it holds
+  /// no past: neither the named snapshots nor the older versions that ``Configuration/history``
+  /// keeps.
   ///
   /// ```swift
   /// try database.backup(to: "/backups/Films.divan", keepingHistory: true)
@@ -20,14 +22,15 @@ extension Database {
   /// ```
   ///
   /// - Parameters:
-  ///   - path: where the copy goes; nothing may be there, and it may not be within a store.
-  ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that this store still
-  ///     holds. It takes memory for each revision that is held, about 32 bytes.
-  ///   - progress: told the share that was done; copying stops with
+  ///   - path: the directory of the copy; it must not exist, and must not be within a store.
+  ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that
+  ///     this store still holds. It takes memory for each held revision, about 32 bytes.
+  ///   - progress: called with the share that is done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
-  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`, `damaged`, `diskFull`,
-  ///   `inputOutput`, `cancelled` or `closed`. A store that was found damaged when it was opened is not
-  ///   copied, whatever ``Configuration/damage`` says: the copy would look sound. Use `logdump salvage`.
+  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`,
+  ///   `damaged`, `diskFull`, `inputOutput`, `cancelled` or `closed`. A store that was found
+  ///   damaged when it was opened is not copied, whatever ``Configuration/damage`` says: the copy
+  ///   would look sound. Use `logdump salvage`.
   public func backup(
     to path: String, keepingHistory: Bool = false, progress: ((Double) -> Bool)? = nil
   ) throws {
@@ -55,12 +58,13 @@ extension Database {
     }
   }
 
-  /// Makes a store of a backup: copies it to a new directory, with the history and the named snapshots that it has,
-  /// and checks the backup.
+  /// Restores a store from a backup, with its history and named snapshots, and checks the backup.
+  ///
+  /// The backup is copied to a new directory.
   ///
   /// - Parameters:
   ///   - backup: the directory of the backup, which is only read.
-  ///   - path: where the store goes; nothing may be there.
+  ///   - path: the directory of the new store; it must not exist.
   ///   - configuration: how to read and write; its `isReadOnly` is ignored.
   /// - Throws: ``DatabaseError`` with the code `damaged` if the backup is; then nothing is left at
   ///   `path`.
@@ -70,7 +74,7 @@ extension Database {
     var configuration = configuration
     configuration.isReadOnly = true
     let source = try Database(at: backup, configuration: configuration)
-    // Damage that was found when it was opened, such as an end that is missing, is among the problems.
+    // The problems include damage that was found at opening, such as a missing end.
     let report = try source.check()
     if let problem = report.problems.first { throw problem }
     try source.copy(to: path, as: "the restored store", keepingHistory: true)
@@ -78,14 +82,14 @@ extension Database {
   }
 }
 
-/// Writes what one version of a store holds to a new store.
+/// Writes the contents of one version of a store to a new store.
 ///
-/// The copy is made through the ordinary writer, record by record, in the order of changes: so it holds
-/// what is asked for and nothing else, and everything that is read is checked.
+/// The copy is made through the ordinary writer, record by record, in the order of changes. So it
+/// holds the requested contents and nothing else, and everything that is read is checked.
 struct StoreCopy {
   let view: StoreView
   let path: String
-  /// What the copy is for, in errors.
+  /// The name of the copy in errors.
   let purpose: String
   /// Whether earlier versions and named snapshots are copied, too.
   let keepsHistory: Bool
@@ -104,7 +108,7 @@ struct StoreCopy {
 
   func run() throws(DatabaseError) {
     let fileSystem = view.store.directory.fileSystem
-    // Drawn from nothing: what is written follows from what was drawn before.
+    // Computed and not drawn at random: a draw would change everything that is written after it.
     let deletion = StoreDeletion(
       fileSystem, nonce: view.store.storeID.high &+ view.state.commit)
     let building: String
@@ -121,7 +125,7 @@ struct StoreCopy {
         hint: "Choose a path that is not in \(around)", path: path)
     }
     do throws(SystemError) {
-      // A crash may have left the beginning of another copy, which is no part of this one.
+      // A crash may have left the beginning of another copy, which does not belong to this one.
       deletion.removeLeftovers(beside: path, of: .building)
       building = try deletion.freePath(beside: path, for: .building)
       try fileSystem.makeDirectory(building)
@@ -138,7 +142,7 @@ struct StoreCopy {
         }
       }
     } catch {
-      // What is left of the attempt is no store that anybody asked for.
+      // The remains of the attempt are not a store that the caller can use.
       deletion.removeLeftover(building)
       guard let cause = error.underlying as? SystemError, cause.path.hasPrefix(path) else {
         throw error
@@ -153,13 +157,15 @@ struct StoreCopy {
     }
   }
 
-  /// The store in whose directory the copy would be, this one or another; no others belong among its files.
+  /// Returns the store in whose directory the copy would be, this one or another; nil if none.
+  ///
+  /// No other store belongs among the files of a store.
   private func storeAround() throws(SystemError) -> String? {
     let fileSystem = view.store.directory.fileSystem
     var place = try fileSystem.canonicalPath(parentDirectory(of: path))
     let own = try fileSystem.canonicalPath(view.store.path)
     while true {
-      // What cannot be looked into is not known to be one.
+      // A directory that cannot be read does not count as a store.
       let isStore = try? StoreDirectory(place, on: fileSystem).isStore()
       if place == own || isStore == true { return place }
       guard place != "/" else { return nil }
@@ -175,7 +181,7 @@ struct StoreCopy {
     configuration.durability = .none
     configuration.openingProgress = nil
     configuration.purgesExpired = false
-    // Cleaning would take away what nothing asks for before the names are there.
+    // Cleaning would remove versions that are not referenced until the names are stored.
     if keepsHistory { configuration.maintenance = .manual }
     do {
       let copy = try Database(at: building, configuration: configuration)
@@ -192,7 +198,7 @@ struct StoreCopy {
 }
 
 extension StoreCopy {
-  /// Tells what share was done, and throws if that is enough.
+  /// Reports the share that is done, and throws if the caller cancels.
   func report(_ count: Int, of total: Int) throws(DatabaseError) {
     guard progress?(min(Double(count) / Double(max(1, total)), 1)) ?? true else {
       throw DatabaseError(.cancelled, "the backup was cancelled; nothing was left behind")
@@ -219,7 +225,7 @@ extension StoreCopy {
     }
   }
 
-  /// Lets the copy have the same indexes, which follow the documents that come next.
+  /// Gives the copy the same indexes, which follow the documents that come next.
   private func copyIndexes(to copy: Database) throws {
     for original in view.state.indexes where original.isReady {
       try copy.store.write(durability: .none, timeout: nil) { transaction in
@@ -272,7 +278,7 @@ extension StoreCopy {
     for record in records { try append(record, id: id, to: transaction) }
   }
 
-  /// Stores a record with what is attached, over what the copy has of the document.
+  /// Stores a record with its attachments, over the copy's current record of the document.
   func append(
     _ original: DocumentRecord, id: String, to transaction: WriteTransaction
   ) throws(DatabaseError) {
@@ -288,7 +294,7 @@ extension StoreCopy {
 }
 
 extension DocumentRecord {
-  /// The record as one that is held besides a document's newest one needs to be.
+  /// The record without the details that only a document's newest record needs.
   fileprivate var withoutTree: DocumentRecord {
     var copy = self
     copy.details?.tree = nil
@@ -297,7 +303,7 @@ extension DocumentRecord {
     return copy
   }
 
-  /// Lets the record follow others of its document in a copy of the store.
+  /// Makes the record a successor of the document's current record in a copy of the store.
   fileprivate mutating func supersede(_ current: DocumentEntry?) {
     superseded = current.map { .init(sequence: $0.sequence, locator: $0.locator) }
     var details = details ?? DocumentDetails()

@@ -1,14 +1,15 @@
-/// Makes one document of the revisions that a document has at once.
+/// Merges the concurrent revisions of a document into one document.
 ///
-/// One after the other is merged into the winning one. The *base* of each merge is the nearest revision
-/// from which both sides come and whose content is still held: of the branches that were merged already,
-/// that which has most in common with the new one decides. Without a base whatever differs overlaps.
+/// The other leaves are merged into the winning one, one after the other. The *base* of each merge
+/// is the nearest common ancestor whose content is still held. Of the branches that were merged
+/// already, the one that has most in common with the new one decides. Without a base every
+/// difference is an overlap.
 struct BranchMerge {
   private let tree: RevisionTree
   private let held: [RevisionID: Document]
-  /// Where the leaves that were merged by now stand in the tree, and all that they come from.
+  /// The tree indexes of the leaves that were merged so far and of all their ancestors.
   private var merged: Set<Int>
-  /// What came of it by now: the winning revision, with the properties and attachments of all.
+  /// The result so far: the winning revision, with the merged properties and attachments.
   private(set) var result: Document
 
   /// Begins with the winning revision.
@@ -25,13 +26,13 @@ struct BranchMerge {
     _ = takeIn(winner)
   }
 
-  /// Merges another leaf into what is there.
+  /// Merges another leaf into the result.
   ///
   /// - Parameters:
   ///   - branch: the leaf.
-  ///   - resolve: is asked about what both sides changed in different ways.
-  /// - Returns: what is not resolved.
-  /// - Throws: what `resolve` throws.
+  ///   - resolve: called for properties that both sides changed in different ways.
+  /// - Returns: the overlaps that are not resolved.
+  /// - Throws: errors of `resolve`.
   mutating func merge(
     _ branch: Document,
     _ resolve: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
@@ -48,9 +49,10 @@ struct BranchMerge {
     return properties.overlaps + attachments.overlaps
   }
 
-  /// Counts a leaf among those that were merged.
+  /// Adds a leaf and its ancestors to the merged revisions.
   ///
-  /// - Returns: the nearest revision with content that it and one of the others come from.
+  /// - Returns: the nearest revision with content that is an ancestor of it and of another merged
+  ///   leaf.
   private mutating func takeIn(_ leaf: Document) -> Document? {
     var place = leaf.revision.flatMap(tree.index)
     while let node = place, merged.insert(node).inserted { place = tree.parent(of: node) }
@@ -62,9 +64,9 @@ struct BranchMerge {
   }
 }
 
-/// Merges what is attached, by name.
+/// Merges attachments, by name.
 ///
-/// An attachment counts as a whole: its type and its content.
+/// An attachment is merged as a whole: its type and its content.
 private struct AttachmentMerge {
   let result: Document.Attachments
   let overlaps: [ThreeWayMerge.Overlap]
@@ -99,12 +101,12 @@ private struct AttachmentMerge {
     overlaps = merge.overlaps.map(AttachmentMerge.told)
   }
 
-  /// What is known of attachments, each in an array, so that it is merged as a whole.
+  /// The facts of attachments, each in an array, so that it is merged as a whole.
   private static func facts(_ attachments: Attachments) -> Value.Object {
     Value.Object(attachments.map { ($0.key, .array([$0.value.facts])) })
   }
 
-  /// An overlap as callers are asked about it.
+  /// The overlap in the form that is passed to the caller's `resolve`.
   private static func told(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Overlap {
     func content(_ value: Value?) -> Value? {
       if case .array(let values)? = value { values.first } else { nil }
@@ -116,7 +118,7 @@ private struct AttachmentMerge {
 }
 
 extension Document.Attachment {
-  /// What makes it equal to another one.
+  /// The values that decide whether two attachments are equal.
   fileprivate var facts: Value {
     [
       "content_type": .string(contentType), "digest": .string(digest ?? ""),

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether somebody asked for work to stop.
+/// A flag that requests that work stops.
 final class Cancellation: Sendable {
   private let flag = Atomic(false)
 

@@ -1,7 +1,7 @@
 import DivanLog
 
 extension Database {
-  /// The latest change of each document, those that there are and then those that come.
+  /// Returns the latest change of each document: first the existing ones, then new ones.
   ///
   /// ```swift
   /// for try await change in database.changes(since: lastSequence) {
@@ -10,20 +10,22 @@ extension Database {
   /// }
   /// ```
   ///
-  /// Sequence numbers rise strictly. Every document that changed is told of, with its winning revision;
-  /// of several changes of one document at least the last one. Deletions are changes, purges are not.
-  /// A change is told of when it can be read: at ``Durability/full`` once it is durable. The feed does not
-  /// end before the task is cancelled: then it ends at once. When the database is closed it throws
-  /// ``DatabaseError/Code/closed``. A database that was opened for reading only has no changes to come.
+  /// Sequence numbers rise strictly. The feed delivers every document that changed, with its
+  /// winning revision. Of several changes of one document it delivers at least the last one.
+  /// Deletions are changes, purges are not. A change is delivered when it can be read: at
+  /// ``Durability/full`` once it is durable. The feed does not end before the task is cancelled:
+  /// then it ends at once. When the database is closed it throws ``DatabaseError/Code/closed``. A
+  /// database that was opened for reading only has no changes to come.
   ///
-  /// Any number of tasks may follow changes, each at its own pace; one that is slow makes nobody wait, and
-  /// skips what is outdated. Nothing is held for a feed that nobody reads. While somebody does, it reads up
-  /// to 64 documents ahead, and none once these take a mebibyte; so a change may be told of that is
-  /// outdated by then, and the later one follows.
+  /// Any number of tasks may follow changes, each at its own pace. A slow reader blocks no other
+  /// and skips outdated changes. A feed without a reader holds nothing. A reader reads up to 64
+  /// documents ahead, and stops once these take a mebibyte. So a change may be outdated when it is
+  /// delivered; the later one follows.
   ///
   /// - Parameters:
-  ///   - sequence: where to begin: behind the change of this number. 0 for the beginning.
-  ///   - isIncluded: which changes are wanted; all, if nil. Called on no thread in particular.
+  ///   - sequence: the sequence number after which to begin. 0 for the beginning.
+  ///   - isIncluded: a filter for the changes; all are included if nil. It may be called on any
+  ///     thread.
   /// - Returns: the feed, which any number of tasks may read from its beginning.
   public func changes(
     since sequence: UInt64 = 0, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
@@ -31,11 +33,12 @@ extension Database {
     ChangeFeed(database: self, start: sequence, isIncluded: isIncluded)
   }
 
-  /// The same from a position that was kept outside of the database.
+  /// Returns the changes since a position that was kept outside of the database.
   ///
-  /// - Throws: ``DatabaseError/Code/foreignPosition`` if the position is one in another store: a backup of
-  ///   this one, say, or the one that this is a backup of; or if this store never came so far, since an older
-  ///   copy of its files took its place. Begin at the beginning then.
+  /// - Throws: ``DatabaseError/Code/foreignPosition`` if the position belongs to another store,
+  ///   such as a backup of this one or the store that this one is a backup of. Also if the position
+  ///   is beyond the last change of this store, because an older copy of its files took its place.
+  ///   Begin at the beginning then.
   public func changes(
     since position: FeedPosition, where isIncluded: (@Sendable (Change) throws -> Bool)? = nil
   ) throws -> ChangeFeed {
@@ -54,17 +57,17 @@ extension Database {
     return changes(since: position.sequence, where: isIncluded)
   }
 
-  /// Where to go on after a change, as a value that can be kept anywhere.
+  /// Returns the position after a change, as a value that can be kept anywhere.
   public func feedPosition(after change: Change) -> FeedPosition {
     FeedPosition(storeID: storeID, sequence: change.sequence)
   }
 }
 
 extension Snapshot {
-  /// Where to go on after everything that is in this snapshot, as a value that can be kept anywhere.
+  /// The position after everything that is in this snapshot, as a value that can be kept anywhere.
   ///
-  /// Read the snapshot, and then follow ``Database/changes(since:where:)-(FeedPosition,_)``: nothing is
-  /// missed.
+  /// Read the snapshot, and then follow ``Database/changes(since:where:)-(FeedPosition,_)``: no
+  /// change is missed.
   public var feedPosition: FeedPosition {
     FeedPosition(storeID: "\(view.store.storeID)", sequence: sequence)
   }
@@ -72,12 +75,12 @@ extension Snapshot {
 
 /// A position in the changes of one store.
 ///
-/// Sequence numbers say nothing of another store, not even of a backup: so a position names its store,
-/// and is refused by others.
+/// Sequence numbers of one store mean nothing in another, not even in a backup. So a position names
+/// its store, and other stores refuse it.
 public struct FeedPosition: Sendable, Hashable, Codable {
-  /// Which store, as ``Database/storeID`` says it.
+  /// The store's ID, as in ``Database/storeID``.
   public let storeID: String
-  /// Everything through this sequence number was seen.
+  /// The sequence number through which everything was seen.
   public let sequence: UInt64
 
   init(storeID: String, sequence: UInt64) {
@@ -90,7 +93,7 @@ extension FeedPosition: LosslessStringConvertible {
   /// The sequence number, a hyphen, and the store's ID.
   public var description: String { "\(sequence)-\(storeID)" }
 
-  /// Reads a description; nil if the text is none.
+  /// Parses a description; nil if the text is not one.
   public init?(_ description: String) {
     let parts = description.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let sequence = UInt64(parts[0]), !parts[1].isEmpty else { return nil }
@@ -99,26 +102,26 @@ extension FeedPosition: LosslessStringConvertible {
   }
 }
 
-/// The changes of a database as they come: ``Database/changes(since:where:)-(UInt64,_)``.
+/// The changes of a database as they come; see ``Database/changes(since:where:)-(UInt64,_)``.
 public struct ChangeFeed: AsyncSequence, Sendable {
-  /// It stays open for as long as somebody reads the feed, unless it is closed.
+  /// The database, which stays open while a reader uses the feed, unless it is closed explicitly.
   let database: Database
   let start: UInt64
   let isIncluded: (@Sendable (Change) throws -> Bool)?
 
-  /// Begins at the feed's beginning.
+  /// Returns an iterator that begins at the feed's start.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
   /// Reads a feed.
   public struct Iterator: AsyncIteratorProtocol {
     private let feed: ChangeFeed
-    /// What was read and is still to be delivered, the next one last.
+    /// Changes that were read and are still to be delivered, the next one last.
     private var changes: [Change] = []
-    /// What is thrown after that.
+    /// The error to throw after them.
     private var failure: (any Error)?
-    /// Everything through this sequence number was read.
+    /// The sequence number through which everything was read.
     private var position: UInt64
-    /// The last change that there was when everything was read; nil if there may be more.
+    /// The last change of the store when everything was read; nil if there may be more.
     private var end: UInt64?
 
     init(_ feed: ChangeFeed) {
@@ -129,10 +132,11 @@ public struct ChangeFeed: AsyncSequence, Sendable {
 }
 
 extension ChangeFeed.Iterator {
-  /// The next change, when there is one; nil if the task was cancelled.
+  /// Returns the next change, waiting for it if necessary; nil if the task was cancelled.
   ///
-  /// - Throws: ``DatabaseError`` with the code `closed`, or whatever the filter threw. After one with the
-  ///   code `damaged`, and after one of the filter's, the next call goes on behind that change.
+  /// - Throws: ``DatabaseError`` with the code `closed`, or an error of the filter. After an error
+  ///   with the code `damaged`, and after one of the filter, the next call continues after that
+  ///   change.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> Change? {
@@ -158,19 +162,19 @@ extension ChangeFeed.Iterator {
   }
 }
 
-/// Some changes that were read at once.
+/// A batch of changes that were read at once.
 private struct FeedBatch: Sendable {
   private(set) var changes: [Change] = []
-  /// What happened after them.
+  /// The error that ended the batch.
   private(set) var failure: (any Error)?
-  /// Everything through this sequence number was looked at.
+  /// The sequence number through which changes were examined.
   private(set) var position: UInt64
-  /// The last change that there was, if everything was looked at.
+  /// The last change of the store, if everything was examined.
   private(set) var end: UInt64?
 
   private static let changeLimit = 64
   private static let sizeLimit = 1 << 20
-  /// How many changes are looked at, so that no snapshot is held for long.
+  /// The number of changes that are examined at most, so that no snapshot is held for long.
   private static let stepLimit = 4096
 
   init(_ feed: ChangeFeed, since start: UInt64, _ isCancelled: () -> Bool) throws {
@@ -194,7 +198,7 @@ private struct FeedBatch: Sendable {
       } catch {
         position = cursor.position
         failure = error
-        // Of a damaged log no more can be told, however often that is asked.
+        // Nothing more can be read from a damaged log, however often the reader retries.
         if view.hasGap { end = view.state.lastSequence }
         return
       }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// Wakes up those who wait for changes that can be read.
+/// Wakes up tasks that wait for changes that can be read.
 final class ChangeSignal: Sendable {
   private struct Waiter {
     let sequence: UInt64
@@ -13,7 +13,7 @@ final class ChangeSignal: Sendable {
     var sequence: UInt64
     var isOver = false
     var waiters: [UInt64: Waiter] = [:]
-    /// How many have waited by now.
+    /// The number of waits that were begun so far.
     var waitCount: UInt64 = 0
   }
 
@@ -23,10 +23,10 @@ final class ChangeSignal: Sendable {
 }
 
 extension ChangeSignal {
-  /// How many wait.
+  /// The number of tasks that wait.
   var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-  /// Says that the changes through a sequence number can be read.
+  /// Notes that the changes through a sequence number can be read.
   func note(_ sequence: UInt64) {
     let ready: [Waiter] = state.withLock { state in
       guard sequence > state.sequence else { return [] }
@@ -39,7 +39,7 @@ extension ChangeSignal {
     for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// Says that there will be no more changes.
+  /// Notes that there will be no more changes.
   func end() {
     let ready = state.withLock { state in
       state.isOver = true
@@ -49,7 +49,7 @@ extension ChangeSignal {
     for waiter in ready { waiter.continuation.resume() }
   }
 
-  /// Does as `wait(beyond:)`, but returns at a moment at the latest, if one is given.
+  /// Waits like `wait(beyond:)`, but no longer than until a deadline, if one is given.
   func wait(beyond sequence: UInt64, until deadline: ContinuousClock.Instant?) async {
     guard let deadline else { return await wait(beyond: sequence) }
     await withTaskGroup(of: Void.self) { group in
@@ -60,11 +60,12 @@ extension ChangeSignal {
     }
   }
 
-  /// Returns when a change behind a sequence number can be read, when there will be none any more, or
-  /// when the task is cancelled.
+  /// Waits until a change after a sequence number can be read.
+  ///
+  /// Returns also when there will be no more changes, and when the task is cancelled.
   func wait(beyond sequence: UInt64) async {
     let id: UInt64? = state.withLock { state in
-      // Whoever is behind need not be woken up.
+      // A reader that is behind does not wait.
       guard state.sequence <= sequence, !state.isOver else { return nil }
       state.waitCount += 1
       return state.waitCount
@@ -73,7 +74,8 @@ extension ChangeSignal {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isReady = state.withLock { state in
-          // A task that is cancelled before this is seen here, and one after it finds the waiter.
+          // A task that is cancelled before this check is noticed here; later, the handler finds
+          // the waiter.
           guard state.sequence <= sequence, !state.isOver, !Task.isCancelled else { return true }
           state.waiters[id] = Waiter(sequence: sequence, continuation: continuation)
           return false

@@ -1,18 +1,20 @@
 import DivanLog
 
-/// The newest record of each document, in the order of changes, in which most of them lie, too: for whoever reads all
-/// documents in any order.
+/// A cursor over the newest record of each document, in the order of changes.
+///
+/// For callers that read all documents in any order: most records are in the log in this order,
+/// too.
 ///
 /// `while try cursor.advance() { … cursor.place … cursor.takeRecord() }`
 struct ChangedDocumentCursor {
   private let view: StoreView
   private var scan: LayeredScan
-  /// Where the present document is; it may be deleted.
+  /// The place of the current document; it may be deleted.
   private(set) var place = DocumentPlace.unknown
   /// The record of its winning revision; nil once it was taken.
   private var record: StoredDocument?
 
-  /// Begins before the first document of the newest version that a view knows.
+  /// Creates a cursor before the first document of the newest version that a view knows.
   init(_ view: StoreView) {
     precondition(
       view.past == nil, "A past version has changes that are in no order of the newest one")
@@ -29,10 +31,11 @@ extension ChangedDocumentCursor {
     return true
   }
 
-  /// Moves to the next document that is not passed, as `isPassed` says of the sequence number of its newest record; returns
-  /// false at the end.
+  /// Moves to the next document that `isPassed` does not skip; returns false at the end.
   ///
-  /// Most that are passed are not even taken out of their leaf of the index. `isPassed` may be asked twice of one that is not.
+  /// `isPassed` gets the sequence number of a document's newest record. Most skipped documents are
+  /// not even taken out of their leaf of the index. `isPassed` may be called twice for a document
+  /// that it does not skip.
   @inline(__always)
   mutating func advance(passing isPassed: (UInt64) -> Bool) throws(DatabaseError) -> Bool {
     while true {
@@ -48,24 +51,25 @@ extension ChangedDocumentCursor {
     let sequence = item.withKey { ChangedDocumentCursor.sequence($0) }
     let locator = try view.decodeLocator(item)
     (place, record) = try view.changedDocument(sequence, at: locator)
-    // Otherwise that document would come twice, and the one whose change this was not at all.
+    // Otherwise that document would come twice, and the document of this change not at all.
     guard place.sequence == sequence || place == .unknown else {
       throw view.damage(at: locator, StoredDocument.isOfOther)
     }
   }
 
-  /// Takes out the record of the present document's winning revision, which nobody else asks for.
+  /// Returns and releases the record of the current document's winning revision.
   mutating func takeRecord() -> StoredDocument? { record.take() }
 
   @inline(__always)
   private static func sequence(_ key: Span<UInt8>) -> UInt64 {
-    // What is no key of this order leads to no record that it should.
+    // A key that does not belong in this tree leads to a record that fails the check of its
+    // sequence number.
     key.count == 8 ? key.word(at: 0).byteSwapped : 0
   }
 }
 
 extension StoreView {
-  /// Where the document is whose newest record should stand at a place, and the record of its winning revision.
+  /// Returns the place of the document whose newest record is at a locator, and its winning record.
   func changedDocument(
     _ sequence: UInt64, at locator: RecordLocator
   ) throws(DatabaseError) -> (DocumentPlace, StoredDocument?) {
@@ -73,7 +77,7 @@ extension StoreView {
       let record = try stored(at: locator)
       guard record.sequence == sequence, record.hasTextAsID
       else { throw damage(at: locator, StoredDocument.isOfOther) }
-      // Most records are all that there is of their documents.
+      // Most records are all that their documents have.
       guard record.hasDetails else {
         let place = DocumentPlace(
           locator: locator, sequence: sequence, winningSequence: nil, isDeleted: record.isDeleted)
@@ -84,13 +88,13 @@ extension StoreView {
       return (entry.place, try winningRecord(of: entry, record.idBytes))
     } catch {
       guard error.code == .damaged else { throw error }
-      // It need not be the record that counts, and whose it is stands elsewhere, too.
+      // The damaged record may not be the winning one, and the index by ID also says whose it is.
       guard let (id, entry) = try document(at: locator) else { return (.unknown, nil) }
       return (entry.place, entry.isDeleted ? nil : try winningRecord(of: entry, id))
     }
   }
 
-  /// The document whose newest record should stand at a place, of which all are asked; nil if there is none.
+  /// Returns the document whose newest record is at a locator, after a scan of all; nil if none.
   private func document(
     at locator: RecordLocator
   ) throws(DatabaseError) -> (id: SharedBytes, entry: DocumentEntry)? {

@@ -1,10 +1,11 @@
 import DivanLog
 
-/// What the newest checkpoint says: through which commit the index was written, and where its pages
-/// are.
+/// The directory of a checkpoint.
 ///
-/// A checkpoint is derived data. It is used only if every file that it rests on is there; without one
-/// the index is rebuilt from the segments. RECOVERY.md, rules 19 and 20.
+/// It says through which commit the index was written, and where its pages are.
+///
+/// A checkpoint is derived data. It is used only if every file that it depends on exists; without
+/// one the index is rebuilt from the segments. RECOVERY.md, rules 19 and 20.
 struct Checkpoint: Sendable {
   /// A place in the log.
   struct Position: Equatable, Sendable {
@@ -16,9 +17,9 @@ struct Checkpoint: Sendable {
   /// A run of pages in a checkpoint's file.
   struct RunPlace: Equatable, Sendable {
     var checkpoint: UInt64
-    /// The salt of that file, so that no other of the same number is taken for it.
+    /// The salt of that file, so that no other file of the same number is taken for it.
     var salt: UInt64
-    /// The run holds what changed up to and including this commit.
+    /// The run holds the changes up to and including this commit.
     var commit: UInt64
     var summary: RunSummary
   }
@@ -30,17 +31,17 @@ struct Checkpoint: Sendable {
   }
 
   var number: UInt64
-  /// Everything up to here is in the pages.
+  /// The position in the log through which everything is in the pages.
   var position: Position
   var time: UInt64
   var lastSequence: UInt64
   var documentCount: UInt64
-  /// The highest number that any segment's file had.
+  /// The highest number of any segment file.
   var highestFileID: UInt64
   /// Versions before this commit may be incomplete.
   var historyFloor: UInt64
   var members: [Member]
-  /// The runs of each tree of ``StoreState``, newest first; there were fewer trees once.
+  /// The runs of each tree of ``StoreState``, newest first; older versions had fewer trees.
   var trees: [[RunPlace]]
 }
 
@@ -144,13 +145,13 @@ extension Checkpoint {
       }
       checkpoint.trees.append(runs)
     }
-    // Where that is not said, no history is kept.
+    // A directory of the first version has no history.
     if version > versions.lowerBound { checkpoint.historyFloor = try reader.readVarint() }
     try checkpoint.checkNumbers(size: bytes.count)
     return checkpoint
   }
 
-  /// Refuses what no writer wrote, so that nothing overflows later.
+  /// Refuses numbers that no writer wrote, so that nothing overflows later.
   private func checkNumbers(size: Int) throws(ByteError) {
     let numbers =
       [
@@ -163,7 +164,7 @@ extension Checkpoint {
     }
     guard numbers.allSatisfy({ $0 <= counterLimit }), runsFit,
       members.allSatisfy({ $0.usage.dead <= $0.usage.total }),
-      // Another file would be read from the position on, if it had this number.
+      // Otherwise another file with this number would be read from the position on.
       members.contains(where: {
         $0.segment.numbers.contains(position.segmentNumber) && $0.segment.fileID == position.fileID
       })
@@ -172,25 +173,25 @@ extension Checkpoint {
 }
 
 extension Checkpoint {
-  /// A checkpoint that was opened, with the log that it rests on.
+  /// A checkpoint that was opened, with the log that it depends on.
   struct Usable {
     var checkpoint: Checkpoint
     var chain: SegmentChain
-    /// The index as the checkpoint has it.
+    /// The index as of the checkpoint.
     var state: StoreState
-    /// The records of indexes of documents that cannot be read.
+    /// The damaged records of document indexes.
     var damage: [Damage]
   }
 
-  /// What a checkpoint proves though it cannot be used, since something that it rests on is missing.
+  /// Facts that a checkpoint proves though a file that it depends on is missing.
   struct Evidence {
     var storeID: StoreID
     var floor: LogRecovery.Floor
   }
 
-  /// The newest checkpoint of which nothing is missing; nil if there is none.
+  /// Opens the newest checkpoint that is complete; nil if there is none.
   ///
-  /// `evidence` gets what newer ones prove.
+  /// `evidence` gets the facts that newer ones prove.
   static func newestUsable(
     among files: Set<FileName>, in directory: StoreDirectory, configuration: Configuration,
     notes: inout [String], evidence: inout [Evidence]
@@ -225,7 +226,7 @@ extension Checkpoint {
     return nil
   }
 
-  /// Opens a checkpoint; nil if something that it rests on is missing.
+  /// Opens a checkpoint; nil if a file that it depends on is missing.
   static func open(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory, isMapped: Bool,
     nodeSize: Int
@@ -236,8 +237,8 @@ extension Checkpoint {
         from: files, in: directory, members: checkpoint.members.map(\.segment),
         isMapped: isMapped)
     else { return nil }
-    // What follows is replayed without asking the index, so it must be as it was written: a merge
-    // leaves out records that say what they take the place of.
+    // The log after the checkpoint is replayed without index lookups, so it must be as it was
+    // written: a merge leaves out records that say what they supersede.
     guard
       !chain.segments.contains(where: {
         $0.header.merge != nil
@@ -259,7 +260,7 @@ extension Checkpoint {
             CheckpointPages.source(of: file), place.summary, commit: place.commit)
         else { return nil }
         do throws(PageError) {
-          // A leaf that proves bad later can be rebuilt from the log; a page above leaves cannot.
+          // A leaf that turns out bad later can be rebuilt from the log; an inner page cannot.
           try run.checkInnerPages()
         } catch {
           throw .damaged(
@@ -283,8 +284,8 @@ extension Checkpoint {
       state.segments.setUsage(member.usage, of: segment.fileID)
     }
     do throws(PageError) {
-      // The one thing in the pages that must be known before anything is asked for. If the page that says it is
-      // damaged, the checkpoint is of no use, since leaves are rebuilt only when there is a store.
+      // The only part of the pages that must be known at opening. If a page of it is damaged, the
+      // checkpoint is of no use, because leaves are rebuilt only when there is a store.
       let (indexes, damage) = try state.readIndexes(file.path)
       state.indexes = indexes
       return Usable(checkpoint: checkpoint, chain: chain, state: state, damage: damage)
@@ -295,7 +296,7 @@ extension Checkpoint {
     }
   }
 
-  /// Reads a checkpoint's directory, whatever it rests on.
+  /// Reads a checkpoint's directory, without opening the files that it depends on.
   private static func read(
     _ number: UInt64, in directory: StoreDirectory, isMapped: Bool
   ) throws(LogError) -> (CheckpointFile, Checkpoint) {
@@ -308,7 +309,7 @@ extension Checkpoint {
     }
   }
 
-  /// The directory's bytes; a typed detour, since what can fail here is the log.
+  /// Returns the bytes of the directory, with log errors translated to byte errors.
   private static func contents(_ file: CheckpointFile) throws(ByteError) -> SharedBytes {
     do throws(LogError) {
       return try file.directory()

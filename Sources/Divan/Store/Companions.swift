@@ -1,20 +1,20 @@
 import DivanLog
 import Synchronization
 
-/// What the layers above keep beside a store for as long as it is open, or beside a version of it for as long as
-/// somebody holds that; one thing of each type.
+/// Objects that the layers above attach to an open store or to a held version of it.
 ///
-/// So they need no table of their own, and the store needs to know nothing of them.
+/// There is one object of each type. So the layers need no table of their own, and the store needs
+/// to know nothing of them.
 final class Companions: Sendable {
   private struct Entry {
     let type: ObjectIdentifier
     let thing: any Sendable & AnyObject
   }
 
-  /// In the order in which they were made.
+  /// The entries in the order in which they were made.
   private let entries = Guarded<[Entry]>([])
 
-  /// The thing of a type, which is made when it is first asked for.
+  /// Returns the object of a type, which is made on first use.
   func get<T: Sendable & AnyObject>(_ type: T.Type, _ make: () -> T) -> T {
     entries.withLock { entries in
       let found = entries.first { $0.type == ObjectIdentifier(type) }
@@ -25,23 +25,23 @@ final class Companions: Sendable {
     }
   }
 
-  /// Lets those store it who have something that is not stored yet, before the store is closed.
+  /// Lets companions store their unsaved state before the store is closed.
   ///
-  /// - Throws: why something cannot be stored; then the store stays open.
+  /// - Throws: the reason why something cannot be stored; then the store stays open.
   func prepareToClose(on actor: isolated (any Actor)?) throws {
     for case let companion as any ClosingGuard in entries.withLock({ $0.map(\.thing) }) {
       try companion.prepareToClose(on: actor)
     }
   }
 
-  /// Tells those who want to know that the store is being closed.
+  /// Notifies the companions that the store is being closed.
   func noteClosing(of store: Store) {
     for case let companion as any StoreCompanion in entries.withLock({ $0.map(\.thing) }) {
       companion.storeIsClosing(store)
     }
   }
 
-  /// Lets go of everything, since the store is closed.
+  /// Releases all companions, because the store is closed.
   func end() {
     let ended = entries.withLock { entries in
       defer { entries = [] }
@@ -51,21 +51,21 @@ final class Companions: Sendable {
   }
 }
 
-/// A thing beside a store that may have something that is to be stored before the store is closed.
+/// A companion of a store that may have unsaved state when the store is closed.
 protocol ClosingGuard: AnyObject, Sendable {
-  /// Stores what can be stored on the actor of whoever closes the store.
+  /// Stores the unsaved state that belongs to the closing caller's actor.
   ///
-  /// - Throws: if anything is left; then the store stays open.
+  /// - Throws: an error if anything stays unsaved; then the store stays open.
   func prepareToClose(on actor: isolated (any Actor)?) throws
 }
 
-/// A thing beside a store that wants to know of its end.
+/// A companion that is notified of the end of its store.
 protocol StoreCompanion: AnyObject, Sendable {
-  /// Everything is durable, and the store's files may be changed for the last time.
+  /// Called when everything is durable, and the store's files may be changed for the last time.
   ///
-  /// What fails is reported, and does not keep the store from being closed.
+  /// Errors are reported, and do not keep the store from being closed.
   func storeIsClosing(_ store: Store)
 
-  /// Nobody can ask the store for anything any more.
+  /// Called when the store can no longer be used.
   func storeDidClose()
 }

@@ -1,9 +1,9 @@
 import DivanLog
 
-/// Document IDs one after the other.
+/// A cursor over document IDs.
 ///
-/// Like every cursor it has a `next()` that throws, instead of being a `Sequence`, because reading can
-/// fail: `while let id = try cursor.next() { … }`.
+/// Like every cursor it has a `next()` that throws, instead of being a `Sequence`, because reading
+/// can fail: `while let id = try cursor.next() { … }`.
 public struct IDCursor {
   private var entries: EntryCursor
   private let view: StoreView
@@ -13,13 +13,13 @@ public struct IDCursor {
     self.view = view
   }
 
-  /// The next ID; nil at the end.
+  /// Returns the next ID; nil at the end.
   public mutating func next() throws -> String? {
     guard let (id, _) = try entries.next() else { return nil }
     return try view.text(ofID: id)
   }
 
-  /// All that are left, as an array.
+  /// Returns all remaining IDs as an array.
   public mutating func rest() throws -> [String] {
     var all: [String] = []
     while let id = try next() { all.append(id) }
@@ -27,9 +27,9 @@ public struct IDCursor {
   }
 }
 
-/// Documents one after the other: `while let document = try cursor.next() { … }`.
+/// A cursor over documents: `while let document = try cursor.next() { … }`.
 ///
-/// A damaged document makes `next()` throw; the call after that goes on behind it.
+/// A damaged document makes `next()` throw; the call after that continues after it.
 public struct DocumentCursor {
   private var places: DocumentPlaceCursor
   private let view: StoreView
@@ -39,19 +39,19 @@ public struct DocumentCursor {
     self.view = view
   }
 
-  /// The next document; nil at the end.
+  /// Returns the next document; nil at the end.
   public mutating func next() throws -> Document? {
     try places.advance() ? try view.document(places.id, at: places.place) : nil
   }
 
-  /// The ID and the properties of the next document, for those who want nothing else of it; nil at the end.
+  /// Returns only the ID and the properties of the next document; nil at the end.
   mutating func nextBody() throws(DatabaseError) -> (id: String, body: SharedBytes)? {
     guard try places.advance() else { return nil }
     let body = try view.winningRecord(at: places.place, places.id).takeBody()
     return (try view.text(ofID: places.id), body)
   }
 
-  /// All that are left, as an array.
+  /// Returns all remaining documents as an array.
   public mutating func rest() throws -> [Document] {
     var all: [Document] = []
     while let document = try next() { all.append(document) }
@@ -61,44 +61,43 @@ public struct DocumentCursor {
 
 /// A document that changed, with its latest change.
 public struct Change: Sendable, Equatable {
-  /// When, in the store's own order.
+  /// The sequence number of the change: its position in the store's order.
   public let sequence: UInt64
-  /// Which document.
+  /// The ID of the document.
   public var id: String { document.id }
-  /// To which revision.
+  /// The revision after the change.
   public var revision: RevisionID? { document.revision }
   /// Whether it was deleted.
   public var isDeleted: Bool { document.isDeleted }
   /// The document after the change: its winning revision.
   public let document: Document
-  /// Who made the change, if it was brought here from elsewhere.
+  /// The origin of the change, if it was made elsewhere.
   public let origin: String?
-  /// The leaves of the document's revision tree besides ``revision``, in the order in which they would win.
+  /// The leaves of the tree other than ``revision``, in the order in which they would win.
   let otherLeaves: [LeafRevision]
 }
 
 extension Change {
-  /// Whether the document is said to have several revisions at once: see
-  /// ``Snapshot/conflicts(of:)``.
+  /// Whether the document has several revisions at once: see ``Snapshot/conflicts(of:)``.
   public var hasConflicts: Bool { otherLeaves.contains { !$0.isDeleted } }
 
-  /// The IDs of all revisions that nothing was made from, the winning one first, deleted ones too: what CouchDB's feed
-  /// gives for `style=all_docs`.
+  /// The IDs of all leaf revisions, the winning one first, deleted ones too.
   ///
-  /// Their contents are not read: ``Snapshot/revision(_:of:)`` does that.
+  /// CouchDB's feed returns the same for `style=all_docs`. The contents are not read:
+  /// ``Snapshot/revision(_:of:)`` does that.
   public var leaves: [LeafRevision] {
     guard let revision else { return otherLeaves }
     return [LeafRevision(id: revision, isDeleted: isDeleted)] + otherLeaves
   }
 }
 
-/// Changes one after the other, in the order of their sequence numbers.
+/// A cursor over changes, in the order of their sequence numbers.
 public struct ChangeCursor {
   private let view: StoreView
   private var scan: LayeredScan
-  /// Of a past version: the changes to documents that were changed again since, once they are known.
+  /// The changes to documents that were changed again since; only in a past version, once known.
   private var changedAgain: ChangesBefore?
-  /// The sequence number of the change that was read last, or was to be read; where it began, before.
+  /// The sequence number of the last change that was read or tried; at first the starting position.
   private(set) var position: UInt64
 
   init(_ view: StoreView, since sequence: UInt64) {
@@ -110,11 +109,11 @@ public struct ChangeCursor {
     changedAgain = view.past.map { ChangesBefore(since: sequence, through: $0.sequence) }
   }
 
-  /// The next change; nil at the end.
+  /// Returns the next change; nil at the end.
   public mutating func next() throws -> Change? {
     guard let locator = try nextLocator() else { return nil }
     let stored = try view.stored(at: locator)
-    // Most are the newest revision of a document that has no other.
+    // Most changes are the newest revision of a document that has no other.
     guard let details = stored.details else {
       try view.checkText(ofID: stored.idBytes)
       return Change(
@@ -134,7 +133,7 @@ public struct ChangeCursor {
       otherLeaves: Array(others))
   }
 
-  /// The ID of the next document that changed; nil at the end.
+  /// Returns the ID of the next document that changed; nil at the end.
   mutating func nextID() throws(DatabaseError) -> String? {
     guard let locator = try nextLocator() else { return nil }
     return try view.text(ofID: try view.stored(at: locator).idBytes)
@@ -152,7 +151,7 @@ public struct ChangeCursor {
     return try view.decodeLocator(item)
   }
 
-  /// All that are left, as an array.
+  /// Returns all remaining changes as an array.
   public mutating func rest() throws -> [Change] {
     var all: [Change] = []
     while let change = try next() { all.append(change) }
@@ -161,10 +160,10 @@ public struct ChangeCursor {
 }
 
 extension StoreView {
-  /// The next entry of a scan.
+  /// Returns the next entry of a scan.
   ///
-  /// Throws if something between two entries may be missing, as after damage to the log; to whoever goes on after that,
-  /// the walk is at its end, so that passing over errors ends.
+  /// Throws if something between two entries may be missing, as after damage to the log. A caller
+  /// that continues after that gets the end of the scan, so that loops which skip errors terminate.
   func step(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     guard !store.isClosed else { throw Store.closedError }
     if hasGap {

@@ -1,15 +1,15 @@
 import Dispatch
 
 extension Database {
-  /// Where work of asynchronous callers runs, so that it never blocks a thread of Swift's pool.
+  /// The queue for work of asynchronous callers, which must not block a thread of Swift's pool.
   private static let queue = DispatchQueue(
     label: "divan.async", attributes: .concurrent, autoreleaseFrequency: .workItem)
 
-  /// Makes changes that are committed together, or not at all: ``write(timeout:_:)`` for asynchronous
-  /// callers, whose thread it does not block.
+  /// Makes changes that are committed together, or not at all, without blocking the thread.
   ///
-  /// A task that is cancelled before `body` begins gets ``DatabaseError/Code/cancelled``, and nothing
-  /// happened; later, the transaction completes.
+  /// This is ``write(timeout:_:)`` for asynchronous callers. A task that is cancelled before `body`
+  /// begins gets ``DatabaseError/Code/cancelled``, and nothing is changed; later, the transaction
+  /// completes.
   @discardableResult
   public func write<R: Sendable>(
     timeout: Duration? = nil, _ body: @escaping @Sendable (WriteTransaction) throws -> R
@@ -17,8 +17,10 @@ extension Database {
     try await write(durability: store.configuration.durability, timeout: timeout, body)
   }
 
-  /// Makes changes that are committed together, or not at all: ``write(durability:timeout:_:)`` for
-  /// asynchronous callers, whose thread it does not block.
+  /// Makes changes that are committed together, or not at all, with the durability that you choose.
+  ///
+  /// This is ``write(durability:timeout:_:)`` for asynchronous callers, whose thread it does not
+  /// block.
   @discardableResult
   public func write<R: Sendable>(
     durability: Durability, timeout: Duration? = nil,

@@ -9,32 +9,32 @@ import DivanLog
 // Past versions of the whole database: by a sequence number, a time, or a name.
 
 extension Database {
-  /// The database as it was when the last change had this sequence number, or the next lower one that
-  /// ended a transaction.
+  /// Returns the database as it was when the last change had this sequence number.
   ///
-  /// It is read like any snapshot. A document that was changed since costs one more search and one more
-  /// read; ``Snapshot/changes(since:)`` and ``Snapshot/count`` first walk over the index. Documents that
-  /// were purged since are not in it, nor are local documents.
+  /// If no transaction ended with that number, it is the next lower one that did. You read it like
+  /// any snapshot. A document that was changed since costs one more search and one more read;
+  /// ``Snapshot/changes(since:)`` and ``Snapshot/count`` first scan the index. Documents that were
+  /// purged since are not in it, nor are local documents.
   ///
-  /// - Parameter sequence: as ``Snapshot/sequence`` or ``Change/sequence`` told it.
-  /// - Returns: that version, which stays readable whatever is let go of later.
-  /// - Throws: ``DatabaseError`` with the code `historyNotHeld`, which says how far back one can go, if
-  ///   ``Configuration/history`` and named snapshots do not keep that version; and `damaged`,
-  ///   `inputOutput` or `closed`.
+  /// - Parameter sequence: a number from ``Snapshot/sequence`` or ``Change/sequence``.
+  /// - Returns: that version, which stays readable even if its history is released later.
+  /// - Throws: ``DatabaseError`` with the code `historyNotHeld`, which says how far back history
+  ///   reaches, if ``Configuration/history`` and named snapshots do not keep that version; and
+  ///   `damaged`, `inputOutput` or `closed`.
   public func snapshot(at sequence: UInt64) throws -> Snapshot {
     Snapshot(try store.view().keepingOpen(self).version(at: sequence))
   }
 
-  /// The database as it was at a time: after the last transaction that was committed by then.
+  /// Returns the database as it was at a time: after the last transaction committed by then.
   ///
   /// Costs some twenty searches; the rest is as with a sequence number.
   ///
-  /// - Parameter date: when; commits are stamped in milliseconds by ``Configuration/now``.
-  /// - Returns: that version, which stays readable whatever is let go of later.
+  /// - Parameter date: the time; commits are stamped in milliseconds by ``Configuration/now``.
+  /// - Returns: that version, which stays readable even if its history is released later.
   /// - Throws: as with a sequence number.
   public func snapshot(at date: Date) throws -> Snapshot {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
-    // A date that is no number is none after the beginning either.
+    // A date that is not a number counts as the beginning.
     let time = milliseconds > 0 ? UInt64(min(milliseconds, 0x1p62)) : 0
     return Snapshot(try store.view().keepingOpen(self).version(atTime: time))
   }
@@ -46,12 +46,13 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
   public let name: String
   /// The sequence number of the last change in it.
   public let sequence: UInt64
-  /// When that version was committed.
+  /// The time at which that version was committed.
   public let date: Date
-  /// How many documents it held that were not deleted.
+  /// The number of documents in it that were not deleted.
   public let documentCount: Int
-  /// Bytes of superseded revisions that it needs, and of attachments that only they have; others may need
-  /// some of them, too.
+  /// The bytes of superseded revisions that it needs, with the attachments that only those have.
+  ///
+  /// Other versions may need some of them, too.
   public let pinnedSize: Int
 
   /// The name.
@@ -67,18 +68,18 @@ public struct NamedSnapshot: Sendable, Equatable, Identifiable {
 }
 
 extension Database {
-  /// Keeps a version of the database under a name, whatever is written later, until
-  /// ``removeSnapshot(named:)``.
+  /// Keeps a version of the database under a name until ``removeSnapshot(named:)``.
   ///
-  /// It survives reopening, and is read by ``snapshot(named:)``. Keeping it costs what it pins: of each
-  /// document that changes afterwards, the one revision that it had. Purging a document takes it out of
-  /// named versions, too. A backup has them if it is made with `keepingHistory`.
+  /// It survives reopening, and is read by ``snapshot(named:)``. Keeping it costs what it pins: for
+  /// each document that changes afterwards, the one revision that it had. Purging a document
+  /// removes it from named versions, too. A backup has them if it is made with `keepingHistory`.
   ///
   /// - Parameters:
   ///   - name: 1 to 240 bytes of UTF-8.
-  ///   - snapshot: which version, of this database; the newest if nil.
-  /// - Throws: ``DatabaseError`` with the codes `invalidSnapshotName`, `alreadyExists` if the name is
-  ///   taken, `historyNotHeld` if something of that version is gone already, and what `write` throws.
+  ///   - snapshot: a version of this database; the newest if nil.
+  /// - Throws: ``DatabaseError`` with the codes `invalidSnapshotName`, `alreadyExists` if the name
+  ///   is taken, `historyNotHeld` if a part of that version is gone already, and the errors of
+  ///   `write`.
   public func nameSnapshot(_ name: String, of snapshot: Snapshot? = nil) throws {
     let bytes = SharedBytes(utf8: name)
     guard !bytes.isEmpty, bytes.count <= NamedRecord.nameSizeLimit else {
@@ -94,9 +95,9 @@ extension Database {
     try write { try $0.keep(snapshot, as: bytes) }
   }
 
-  /// All named snapshots, in the order of the bytes of their names, with what they pin.
+  /// Returns all named snapshots and the sizes they pin, in the order of the bytes of their names.
   ///
-  /// Costs a walk over all superseded revisions that are held.
+  /// Costs a scan of all superseded revisions that are held.
   public func namedSnapshots() throws -> [NamedSnapshot] {
     let view = try store.view()
     let named = try view.namedMoments()
@@ -104,9 +105,9 @@ extension Database {
     return zip(named, sizes).map(NamedSnapshot.init)
   }
 
-  /// The version of the database that is kept under a name.
+  /// Returns the version of the database that is kept under a name.
   ///
-  /// It is read like any snapshot, at the cost that a past version has.
+  /// You read it like any snapshot, at the cost of a past version.
   /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name; `damaged`,
   ///   `inputOutput` or `closed`.
   public func snapshot(named name: String) throws -> Snapshot {
@@ -117,10 +118,10 @@ extension Database {
     return Snapshot(view)
   }
 
-  /// Keeps a version no longer; its space is given back when the database cleans up.
+  /// Stops keeping a named version; its space is given back when the database cleans up.
   ///
-  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name, and what
-  ///   `write` throws.
+  /// - Throws: ``DatabaseError`` with the code `notFound` if there is none of that name, and the
+  ///   errors of `write`.
   public func removeSnapshot(named name: String) throws {
     try write { try $0.forgetSnapshot(named: name) }
     store.maintenance.notePruningDue()
@@ -140,7 +141,7 @@ extension WriteTransaction {
       commit: kept.past?.commit ?? kept.state.commit, time: kept.past?.time ?? kept.state.time,
       documentCount: kept.past == nil
         ? kept.state.documentCount : UInt64(try kept.countDocuments()))
-    // What stands below the floor may be incomplete, unless somebody else keeps it.
+    // A version below the history floor may be incomplete, unless a named snapshot keeps it.
     if moment.commit < state.historyFloor {
       guard try view.namedMoments().contains(where: { $0.moment.sequence == moment.sequence })
       else {
@@ -163,7 +164,7 @@ extension WriteTransaction {
   func append(_ record: NamedRecord) throws(DatabaseError) {
     let place = try append(.named, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)
-    // Whoever writes next looks it up, whether this is committed or not.
+    // The next writer looks it up again, whether this is committed or not.
     store.knownPin = nil
   }
 

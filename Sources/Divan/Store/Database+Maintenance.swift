@@ -1,14 +1,14 @@
 import DivanLog
 
 extension Database {
-  /// Gives back the space of everything that is not needed any more, now; also of files of attachments that
-  /// were left where they could not be deleted.
+  /// Gives back the space of everything that is no longer needed, now.
   ///
-  /// The database does this by itself, when it pays. Reading and writing go on meanwhile. It takes
-  /// time that is proportional to the store, and up to one merged segment of extra space.
+  /// That includes files of attachments that could not be deleted before. The database does this by
+  /// itself, when it is worth it. Reading and writing continue while it runs. It takes time that is
+  /// proportional to the store, and up to one merged segment of extra space.
   ///
-  /// - Throws: ``DatabaseError`` with the codes `damaged` (which names what was left as it is),
-  ///   `diskFull`, `inputOutput`, `readOnly` or `closed`.
+  /// - Throws: ``DatabaseError`` with the codes `damaged` (which names the files that were left
+  ///   unchanged), `diskFull`, `inputOutput`, `readOnly` or `closed`.
   public func compact() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.mergeEverything()
@@ -24,7 +24,7 @@ extension Database {
     }
   }
 
-  /// Merges now what the policy finds worth it, for tests that must know when.
+  /// Merges now the segments for which the policy says that it pays, for tests that must know when.
   package func mergeWhatPays() throws {
     try store.maintenance.exclusively(store) { () throws(DatabaseError) in
       try store.mergeWhatPays()

@@ -1,17 +1,17 @@
 extension Database {
-  /// Changes a document, however often others change it meanwhile.
+  /// Changes a document, and retries if it is changed concurrently.
   ///
-  /// Reads the document, lets `change` change it, and stores it, if nobody has changed it since; if
-  /// somebody has, it begins anew. So `change` **may run several times**, each time with the document as
-  /// it is then, and should do nothing but change it. It runs outside of the transaction, so that it may
-  /// take its time and read from the database.
+  /// Reads the document, lets `change` change it, and stores it. If the document was changed since
+  /// it was read, the update begins again. So `change` **may run several times**, each time with
+  /// the current document, and should do nothing but change it. It runs outside of the transaction,
+  /// so it may take its time and read from the database.
   ///
   /// - Parameters:
-  ///   - id: which document.
-  ///   - durability: how far the commit has got on return; what the configuration says if nil.
-  ///   - change: what to do. Throwing gives up.
-  /// - Returns: the document as it is stored, or nil if there is none, or none any more.
-  /// - Throws: whatever `change` throws; and ``DatabaseError`` as ``write(timeout:_:)-2tx42`` and
+  ///   - id: the ID of the document.
+  ///   - durability: how far the commit has got on return; as configured if nil.
+  ///   - change: changes the document. If it throws, nothing is stored.
+  /// - Returns: the document as it is stored, or nil if it does not exist or was deleted.
+  /// - Throws: errors of `change`; and ``DatabaseError`` as ``write(timeout:_:)-2tx42`` and
   ///   ``WriteTransaction/put(_:)-(Document)`` do, but for conflicts with others.
   @discardableResult
   public func update(
@@ -26,11 +26,10 @@ extension Database {
     }
   }
 
-  /// Changes a document, however often others change it meanwhile: ``update(_:durability:_:)`` for
-  /// asynchronous callers, whose thread it does not block.
+  /// Changes a document, and retries if it is changed concurrently, without blocking the thread.
   ///
-  /// A task that is cancelled before the document is stored gets ``DatabaseError/Code/cancelled``, and
-  /// nothing happened.
+  /// This is ``update(_:durability:_:)`` for asynchronous callers. A task that is cancelled before
+  /// the document is stored gets ``DatabaseError/Code/cancelled``, and nothing is changed.
   @discardableResult
   public func update(
     _ id: String, durability: Durability? = nil,
@@ -53,7 +52,7 @@ extension Store {
   fileprivate enum Attempt {
     case stored(Document)
     case missing
-    /// Somebody else was faster.
+    /// The document was changed since it was read.
     case conflict
   }
 
@@ -63,8 +62,8 @@ extension Store {
     guard let document = try view().document(id) else { return .missing }
     var changed = document
     try change(&changed)
-    // A transaction that changes nothing returns when what it read can be read by all: so the next
-    // attempt reads what this one was in conflict with.
+    // A transaction that changes nothing returns once the version that it read is visible to all
+    // readers. So the next attempt reads the revision that this one was in conflict with.
     return try write(durability: durability ?? configuration.durability, timeout: nil) {
       transaction in
       let current = try transaction.entry(of: id)

@@ -11,22 +11,22 @@ import DivanLog
 /// let film = try database.read { try $0.get("metropolis") }
 /// ```
 ///
-/// It may be used from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
-/// transactions run one after the other. One process at a time may have a store open for writing.
-/// A database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference; the former tells of errors, and
-/// leaves a store that opens faster.
+/// You can use it from any thread, task or actor. Reading takes a ``Snapshot`` and then no lock;
+/// transactions run one after the other. One process at a time may have a store open for writing. A
+/// database is closed by ``close(discardsUnsavedModels:isolation:)``, or with its last reference;
+/// the method reports errors, and leaves a store that opens faster.
 public final class Database: Sendable {
   let store: Store
 
-  /// Opens a store, which is made if there is none.
+  /// Opens a store; creates it if there is none.
   ///
-  /// Opening takes a few milliseconds after a clean close, with a million documents, and otherwise as
-  /// long as it takes to read what was written since the last checkpoint. Of the index it reads one
-  /// page in a hundred; the others come in when they are touched.
+  /// With a million documents, opening takes a few milliseconds after a clean close. Otherwise it
+  /// takes as long as reading the log since the last checkpoint. Opening reads one page in a
+  /// hundred of the index; the others are read on first access.
   ///
   /// - Parameters:
-  ///   - path: the store's directory; the directory around it must exist.
-  ///   - configuration: how it behaves.
+  ///   - path: the store's directory; its parent directory must exist.
+  ///   - configuration: how the database behaves.
   /// - Throws: ``DatabaseError`` with the codes `storeInUse`, `accessDenied`, `notAStore`,
   ///   `newerFormat`, `notFound`, `diskFull`, `readOnly`, `inputOutput`, `cancelled`, and `damaged`
   ///   if nothing at all can be read, or if something is damaged and the store was to be opened for
@@ -41,33 +41,33 @@ public final class Database: Sendable {
       try store.releaseHistoryWithoutContent()
       if store.report.ending == .interrupted { try store.deleteOrphanedAttachments() }
     } catch {
-      // It is tried again by a later step; until then nothing is lost but space.
+      // A later step tries again; until then nothing is lost but space.
       store.maintenance.note(error)
     }
     store.noteOpened()
   }
 
-  /// Makes an empty store in memory, which is gone with its last reference.
+  /// Creates an empty store in memory, which ends with its last reference.
   public static func inMemory(configuration: Configuration = Configuration()) throws -> Database {
     var configuration = configuration
     configuration.fileSystem = configuration.fileSystem ?? MemoryFileSystem()
-    // Memory that is set aside helps nobody.
+    // A reserve in memory has no use.
     configuration.reserveSize = 0
-    // So would a file of rows that are in memory.
+    // Nor does a file for rows that are in memory.
     configuration.viewSavingMinimum = .max
     return try Database(at: "/memory.divan", configuration: configuration)
   }
 
   deinit {
-    // Whoever wants to hear of errors closes it.
+    // To get errors, call `close`.
     try? store.close()
-    // The timer holds the store, which is not closed if this is inside `write`.
+    // The timer holds the store, which is not closed if this runs inside `write`.
     store.maintenance.expiry.stop()
   }
 }
 
 extension Database {
-  /// The directory of the store, from the root on.
+  /// The absolute path of the store's directory.
   public var path: String { store.path }
 
   /// Thirty-two hexadecimal digits that no other store has, nor a backup of this one.
@@ -76,26 +76,29 @@ extension Database {
   /// A new ID for a document, from the configuration's generator.
   public func newDocumentID() -> String { store.configuration.documentIDs.next() }
 
-  /// What opening found, and what it did.
+  /// The report of opening the store.
   public var openingReport: OpeningReport { store.report }
 
-  /// Ends the use of the database: waits for the transaction and the step of cleaning that are running, makes
-  /// everything durable, writes the rows of views that are worth keeping, and releases the store's files.
+  /// Closes the database: makes everything durable, and releases the store's files.
   ///
-  /// Calls after that throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do those
+  /// First it waits for the transaction and the cleaning step that are running. It also writes the
+  /// rows of views that are worth keeping.
+  ///
+  /// Later calls throw ``DatabaseError/Code/closed``, those on its snapshots too, and so do calls
   /// that are just storing an attachment's content. Closing again does nothing.
   ///
   /// Contexts that save by themselves (``makeContext(_:autosavingAfter:isolation:)``,
-  /// ``ModelContext/autosave(after:isolation:onError:)``) lose nothing: what is unsaved in those that belong to the
-  /// caller's actor is saved first. If any of it cannot be saved, or one of another actor has unsaved models, this
-  /// throws, and the database stays open.
+  /// ``ModelContext/autosave(after:isolation:onError:)``) lose nothing: unsaved changes in those
+  /// that belong to the caller's actor are saved first. If any of them cannot be saved, or a
+  /// context of another actor has unsaved models, this throws, and the database stays open.
   ///
   /// - Parameters:
   ///   - discardsUnsavedModels: whether to close nevertheless, without saving any models.
-  ///   - actor: where the caller is.
-  /// - Throws: why a model cannot be saved, or ``DatabaseError/Code/unsavedModels``, with the database still open; any
-  ///   other ``DatabaseError``, and the database is closed nevertheless. With the code `outcomeUnknown`, what
-  ///   was not durable before may be lost, which is said here also if a call was told so before.
+  ///   - actor: the actor of the caller.
+  /// - Throws: the reason why a model cannot be saved, or ``DatabaseError/Code/unsavedModels``,
+  ///   with the database still open; any other ``DatabaseError``, and the database is closed
+  ///   nevertheless. With the code `outcomeUnknown`, changes that were not durable before may be
+  ///   lost. This is reported here even if an earlier call has reported it.
   public func close(
     discardsUnsavedModels: Bool = false, isolation actor: isolated (any Actor)? = #isolation
   ) throws {
@@ -104,16 +107,16 @@ extension Database {
     try store.close()
   }
 
-  /// Makes changes that are committed together, or not at all, as durable as the configuration says.
+  /// Makes changes that are committed together, or not at all, with the configured durability.
   ///
-  /// Waits until no other transaction runs, calls `body`, and commits what it did, unless it throws.
-  /// Calls from several threads commit together, where they can share a flush.
+  /// Waits until no other transaction runs, calls `body`, and commits its changes, unless it
+  /// throws. Calls from several threads share a flush where they can.
   ///
   /// - Parameters:
-  ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
-  ///   - body: what to do, synchronously. Throwing rolls back.
-  /// - Returns: what `body` returns.
-  /// - Throws: whatever `body` throws. ``DatabaseError`` with the codes `timedOut`, `nestedWrite`,
+  ///   - timeout: how long to wait for other transactions; without limit if nil.
+  ///   - body: makes the changes, synchronously. Throwing rolls back.
+  /// - Returns: the result of `body`.
+  /// - Throws: errors of `body`. ``DatabaseError`` with the codes `timedOut`, `nestedWrite`,
   ///   `closed`, `readOnly`, `diskFull`, `inputOutput` and `writerStopped` say that nothing was
   ///   committed; `outcomeUnknown` says that reopening the store will show whether it was.
   @discardableResult
@@ -123,21 +126,21 @@ extension Database {
     try write(durability: store.configuration.durability, timeout: timeout, body)
   }
 
-  /// Makes changes that are committed together, or not at all, and says how durable they are to be.
+  /// Makes changes that are committed together, or not at all, with the durability that you choose.
   ///
   /// - Parameters:
   ///   - durability: how far the commit has got on return.
-  ///   - timeout: how long to wait for other transactions; as long as it takes if nil.
-  ///   - body: what to do, synchronously. Throwing rolls back.
-  /// - Returns: what `body` returns.
+  ///   - timeout: how long to wait for other transactions; without limit if nil.
+  ///   - body: makes the changes, synchronously. Throwing rolls back.
+  /// - Returns: the result of `body`.
   /// - Throws: as ``write(timeout:_:)-2tx42``.
   @discardableResult
   public func write<R>(
     durability: Durability, timeout: Duration? = nil,
     _ body: (WriteTransaction) throws -> sending R
   ) throws -> sending R {
-    // `nonisolated(unsafe)`: the closure gives its result away (`sending`), and the store only hands it
-    // on, which its generic functions cannot say.
+    // `nonisolated(unsafe)`: the closure gives its result away (`sending`), and the store only
+    // passes it on, which its generic functions cannot express.
     nonisolated(unsafe) let result = try store.write(
       durability: durability, timeout: timeout, body)
     return unsafe result
@@ -148,11 +151,14 @@ extension Database {
     try body(try snapshot())
   }
 
-  /// The database as it is now: what was committed, at ``Durability/full`` once it is durable.
+  /// Returns the database as it is now.
   ///
-  /// It keeps the database open for as long as it lives, unless ``close(discardsUnsavedModels:isolation:)`` is called.
+  /// It holds all committed changes, at ``Durability/full`` once they are durable.
+  ///
+  /// The snapshot keeps the database open while it exists, unless
+  /// ``close(discardsUnsavedModels:isolation:)`` is called.
   public func snapshot() throws -> Snapshot { Snapshot(try store.view().keepingOpen(self)) }
 
-  /// Makes everything durable that was committed before the call, at whatever durability.
+  /// Makes everything durable that was committed before the call, at any durability.
   public func flush() throws { try store.flush() }
 }

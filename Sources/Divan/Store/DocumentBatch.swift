@@ -1,17 +1,18 @@
 import DivanLog
 
-/// Some documents that are looked at one after the other, and where each is.
+/// Some documents that are read one after the other, with the place of each.
 ///
-/// Reading from a large store is mostly waiting for memory. So several documents are looked up together, and their records
-/// are brought in together: the memory is waited for once and not for each.
+/// Reading from a large store is mostly waiting for memory. So several documents are looked up
+/// together, and their records are prefetched together: the caller waits for memory once and not
+/// for each.
 struct DocumentBatch {
   private(set) var ids: [SharedBytes] = []
-  /// Where the documents are, of all or of none.
+  /// The places of the documents, of all or of none.
   private var places: [DocumentPlace] = []
-  /// Where the only document is that was looked up.
+  /// The place of the document, if only one was looked up.
   private var onlyPlace = DocumentPlace.unknown
 
-  /// How many documents are looked at together.
+  /// The number of documents that are read together.
   static let size = 16
 }
 
@@ -21,16 +22,16 @@ extension DocumentBatch {
   /// Adds a document that is still to be looked up.
   mutating func append(_ id: SharedBytes) { ids.append(id) }
 
-  /// Adds a document of which it is known where it is, as of all others.
+  /// Adds a document whose place is known; then the places of all others must be known, too.
   mutating func append(_ id: SharedBytes, _ place: DocumentPlace) {
     ids.append(id)
     places.append(place)
   }
 
-  /// Where a document is, once it was looked up.
+  /// Returns the place of a document, once it was looked up.
   func place(_ index: Int) -> DocumentPlace { places.isEmpty ? onlyPlace : places[index] }
 
-  /// Takes out the ID of a document, which nobody else asks for; so no reference is counted.
+  /// Returns and removes the ID of a document, which is read only once; so no reference is counted.
   @inline(__always)
   mutating func takeID(_ index: Int) -> SharedBytes {
     var id = SharedBytes.empty
@@ -43,25 +44,27 @@ extension DocumentBatch {
     places.removeAll(keepingCapacity: true)
   }
 
-  /// Looks up where all of them are, unless that is known; of what is not in the index, it is ``DocumentPlace/unknown``.
+  /// Looks up the places of all documents, unless they are known.
+  ///
+  /// The place of a document that is not in the index is ``DocumentPlace/unknown``.
   mutating func lookUp(in view: StoreView) throws(DatabaseError) {
     guard places.isEmpty, count > 0 else { return }
     if count == 1 {
-      // Most who ask for one document find it by an index, and want no list for it.
+      // Most reads of one document come from an index, and need no array for it.
       onlyPlace = try view.place(of: ids[0])
     } else {
       places = try view.places(of: ids)
     }
   }
 
-  /// Brings in the records of all of them.
+  /// Prefetches the records of all documents.
   func touchRecords(in view: StoreView) {
     if places.count > 1 { view.state.segments.touch(places) }
   }
 }
 
 extension StoreView {
-  /// Throws unless it is known what a document is.
+  /// Throws unless the current state of a document is known.
   @inline(__always)
   private func requireKnown(
     _ place: DocumentPlace, _ id: SharedBytes
@@ -70,7 +73,7 @@ extension StoreView {
       place == .unknown ? nil : place.locator, isLive: !place.isDeleted, id.text)
   }
 
-  /// Where a document is; ``DocumentPlace/unknown`` if it is not in the index.
+  /// Returns the place of a document; ``DocumentPlace/unknown`` if it is not in the index.
   fileprivate func place(of id: SharedBytes) throws(DatabaseError) -> DocumentPlace {
     guard past == nil else { return try entry(id)?.place ?? .unknown }
     var place = DocumentPlace.unknown
@@ -91,13 +94,13 @@ extension StoreView {
     return place
   }
 
-  /// Where each of some documents is.
+  /// Returns the place of each of some documents.
   fileprivate func places(of ids: [SharedBytes]) throws(DatabaseError) -> [DocumentPlace] {
     var places: [DocumentPlace] = []
     places.reserveCapacity(ids.count)
     var problem: ByteError?
     try repairing { (version) throws(PageError) in
-      // Once a page was repaired, it begins anew.
+      // After a page was repaired, this runs again.
       places.removeAll(keepingCapacity: true)
       try version.state.documents.forEachValue(of: ids) { value in
         guard let value else { return places.append(.unknown) }

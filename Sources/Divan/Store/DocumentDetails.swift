@@ -1,35 +1,33 @@
 import DivanLog
 
-/// What a document's record says beyond what every document has: attachments, more than one leaf, an
-/// expiry, history that is kept.
+/// The optional details of a document's record: attachments, several leaves, an expiry, history.
 ///
-/// Most records have none of it, and are written without. FILE_FORMAT.md §9
+/// Most records have none of them, and are written without. FILE_FORMAT.md §9
 struct DocumentDetails: Sendable, Equatable {
   /// The attachments of the record's revision, in the order of the bytes of their names.
   var attachments: [AttachmentEntry] = []
-  /// The whole revision tree (``RevisionTree``), if it is more than the record's revision and the
-  /// revisions before that.
+  /// The revision tree (``RevisionTree``), if it is more than the record's own line of revisions.
   var tree: SharedBytes?
-  /// The revision that wins, if it is another than the record's own.
+  /// The winning revision, if it is not the record's own.
   var winner: Winner?
-  /// When the document is to be purged, in milliseconds since 1970.
+  /// The time at which the document is to be purged, in milliseconds since 1970.
   var expiry: UInt64?
-  /// The expiry that the superseded record had.
+  /// The expiry of the superseded record.
   var supersededExpiry: UInt64?
-  /// Who made the change, if it did not come from here.
+  /// The origin of the change, if it was not made here.
   var origin: String?
-  /// Sequence numbers of records that were held and are not any more.
+  /// The sequence numbers of records that were held and are not any more.
   var released: [UInt64] = []
   /// Whether the superseded record stays held: its revision is still a leaf, or history is kept.
   var keepsSuperseded = false
-  /// Whether records besides this one may be held for the document.
+  /// Whether other records than this one may be held for the document.
   var mayHoldOlder = false
-  /// Whether the revision's ID was not computed here, so that it says nothing of the content.
+  /// Whether the revision's ID was computed elsewhere, so that it proves nothing about the content.
   var isForeignEdit = false
-  /// Whether all records that were held besides are held no longer.
+  /// Whether all other records of the document that were held are no longer held.
   var releasesOlder = false
 
-  /// Where the winning revision stands, if it is not in the newest record.
+  /// The winning revision and the record that holds it, if that is not the newest record.
   struct Winner: Sendable, Equatable {
     var revision: RevisionID
     var isDeleted: Bool
@@ -37,16 +35,16 @@ struct DocumentDetails: Sendable, Equatable {
   }
 }
 
-/// What a revision says of an attachment; its content is found by its digest.
+/// A revision's entry for an attachment; its content is found by its digest.
 struct AttachmentEntry: Sendable, Equatable {
   var name: String
   var contentType: String
-  /// Bytes of the content.
+  /// The size of the content in bytes.
   var length: UInt64
   var digest: SHA256.Digest
   /// The generation of the revision that added it.
   var generation: UInt64
-  /// What the store that it came from says of it.
+  /// The digest that the store of its origin gave the attachment.
   var foreignDigest: Document.Attachment.ForeignDigest?
 
   /// The greatest size of a name or of a content type, in bytes of UTF-8.
@@ -90,10 +88,10 @@ extension DocumentDetails {
     return flags
   }
 
-  /// Whether there is nothing to say, so that the record goes without.
+  /// Whether there are no details, so that the record is written without.
   var isEmpty: Bool { flags.isEmpty }
 
-  /// Whether other records are not held any more, which are looked up for that.
+  /// Whether some other records are no longer held, which must then be looked up.
   var releasesSomething: Bool { releasesOlder || !released.isEmpty }
 
   func encode(to writer: inout ByteWriter) {
@@ -182,7 +180,7 @@ extension DocumentDetails.Winner {
 }
 
 extension AttachmentEntry {
-  /// What goes into the ID of a revision.
+  /// The part of the entry that goes into the ID of a revision.
   var forRevision: RevisionID.AttachmentDigest {
     RevisionID.AttachmentDigest(
       name: name, contentType: contentType, length: length, digest: digest)
@@ -199,7 +197,7 @@ extension AttachmentEntry {
   fileprivate static func decodeAll(
     _ reader: inout ByteReader
   ) throws(ByteError) -> [AttachmentEntry] {
-    // Each takes 36 bytes at least.
+    // Each takes at least 36 bytes.
     let count = try reader.readCount(limit: min(countLimit, reader.remaining / 36))
     var all: [AttachmentEntry] = []
     for _ in 0..<count {
@@ -218,8 +216,10 @@ extension AttachmentEntry {
 }
 
 extension AttachmentEntry {
-  /// Of an attachment without one an empty text; otherwise the text, the encoding or an empty text, and with an encoding the
-  /// length with it, 0 if that is not known, or one more than it.
+  /// Encodes the digest of another store.
+  ///
+  /// Writes an empty text if there is none. Otherwise the text, then the encoding or an empty text.
+  /// With an encoding the length follows: 0 if it is not known, or else the length plus one.
   fileprivate static func encode(
     _ digest: Document.Attachment.ForeignDigest?, to writer: inout ByteWriter
   ) {
@@ -271,7 +271,7 @@ extension ByteReader {
     return text
   }
 
-  /// Reads a number that a store can have handed out.
+  /// Reads a sequence number, and refuses one that no store can have assigned.
   mutating func readSequence() throws(ByteError) -> UInt64 {
     let number = try readVarint()
     guard number <= counterLimit else {

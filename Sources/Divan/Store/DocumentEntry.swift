@@ -1,16 +1,16 @@
 import DivanLog
 
-/// What the index knows of a document: enough to answer what needs no body, and where the body is.
+/// A document's entry in the index: all that requests without a body need, and the body's place.
 ///
 /// Its bytes are the value under the document's ID in the index. FILE_FORMAT.md §10
 struct DocumentEntry: Equatable, Sendable {
   /// The winning revision.
   var revision: RevisionID
-  /// What it takes to read the document.
+  /// The part of the entry that is needed to read the document.
   var place: DocumentPlace
   var traits: Traits = []
 
-  /// What has to be looked at before such a document is written again.
+  /// Properties of a document that must be checked before it is written again.
   struct Traits: OptionSet, Sendable {
     let rawValue: UInt8
     /// There is more than one leaf, or was.
@@ -31,13 +31,13 @@ extension DocumentEntry {
   /// The sequence number of the document's newest record.
   var sequence: UInt64 { place.sequence }
 
-  /// Where that record stands.
+  /// The locator of that record.
   var locator: RecordLocator {
     get { place.locator }
     set { place.locator = newValue }
   }
 
-  /// The sequence number of the winning revision's record, if the newest one is another's.
+  /// The sequence number of the winning revision's record, if that is not the newest one.
   var winningSequence: UInt64? {
     get { place.winningSequence }
     set { place.winningSequence = newValue }
@@ -48,10 +48,10 @@ extension DocumentEntry {
   fileprivate static let deletedFlag: UInt8 = 1
   fileprivate static let foreignFlag: UInt8 = 2
   fileprivate static let winnerFlag: UInt8 = 4
-  /// The traits stand above the flags.
+  /// The traits are the bits above the flags.
   private static let traitsShift: UInt8 = 3
 
-  /// The entry of a document whose newest record stands at a place.
+  /// Creates the entry of a document whose newest record is at a locator.
   init(_ record: some DocumentContent, at locator: RecordLocator) {
     self.init(
       revision: record.revision,
@@ -103,8 +103,9 @@ extension DocumentEntry {
 }
 
 extension DocumentPlace {
-  /// Reads of the bytes of a ``DocumentEntry`` what it takes to read the document, and passes over the revision, which
-  /// its record has, too.
+  /// Reads the part of a ``DocumentEntry`` that is needed to read the document.
+  ///
+  /// It skips the revision, which the record has, too.
   static func decode(_ bytes: Span<UInt8>) throws(ByteError) -> DocumentPlace {
     var offset = 0
     let flags = try bytes.read(UInt8.self, at: &offset)
@@ -114,7 +115,7 @@ extension DocumentPlace {
     return try DocumentPlace(bytes, at: offset, flags: flags)
   }
 
-  /// Reads what follows the revision.
+  /// Reads the bytes after the revision.
   @inline(__always)
   fileprivate init(_ bytes: Span<UInt8>, at start: Int, flags: UInt8) throws(ByteError) {
     var offset = start
@@ -127,7 +128,9 @@ extension DocumentPlace {
 }
 
 extension StoreState {
-  /// What the index knows of a document; nil if it knows nothing, or if that is no entry, which sets `problem`.
+  /// Returns the index entry of a document; nil if there is none.
+  ///
+  /// If the entry is invalid, returns nil and sets `problem`.
   func entry(
     _ id: Span<UInt8>, isProbablyThere: Bool = true, _ problem: inout ByteError?
   ) throws(PageError) -> DocumentEntry? {

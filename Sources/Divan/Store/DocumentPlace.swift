@@ -1,21 +1,21 @@
 import DivanLog
 
-/// Of what the index knows of a document, that which it takes to read it.
+/// The part of an index entry that is needed to read the document.
 ///
-/// Plain numbers: so many of them are copied without counting a reference.
+/// A trivial type: many of them are copied without reference counting.
 struct DocumentPlace: BitwiseCopyable, Equatable, Sendable {
-  /// Where the document's newest record stands.
+  /// The locator of the document's newest record.
   var locator: RecordLocator
   /// The sequence number of that record.
   var sequence: UInt64
-  /// The sequence number of the winning revision's record, if the newest one is another's.
+  /// The sequence number of the winning revision's record, if that is not the newest one.
   var winningSequence: UInt64?
   /// Whether the winning revision says that the document is deleted.
   var isDeleted: Bool
 }
 
 extension DocumentPlace {
-  /// Stands for a document that the index does not know: it is as good as deleted.
+  /// The place of a document that is not in the index; it counts as deleted.
   static let unknown = DocumentPlace(
     locator: RecordLocator(fileID: 0, offset: 0, size: 0), sequence: 0, isDeleted: true)
 }

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Where documents are that are not deleted, one after the other, for whoever reads them.
+/// A cursor over the places of documents that are not deleted.
 ///
 /// `while try cursor.advance() { … cursor.id … cursor.place … }`
 ///
@@ -8,16 +8,16 @@ import DivanLog
 struct DocumentPlaceCursor {
   private let view: StoreView
   private var scan: LayeredScan
-  /// Whether a document is passed, since enough is known of it; nil if none is.
+  /// Whether a document is skipped, because enough is known of it; nil if none is.
   private let isPassed: ((DocumentPlace) -> Bool)?
   private var batch = DocumentBatch()
-  /// The index of the present one in ``batch``.
+  /// The index of the current document in ``batch``.
   private var index = 0
-  /// What is to be thrown once those of the batch were given.
+  /// An error to throw once the documents of the batch were returned.
   private var failure: DatabaseError?
-  /// The present document's ID.
+  /// The current document's ID.
   private(set) var id = SharedBytes.empty
-  /// Where it is.
+  /// The current document's place.
   private(set) var place = DocumentPlace.unknown
 
   init(
@@ -31,7 +31,7 @@ struct DocumentPlaceCursor {
 
   /// Moves to the next document; returns false at the end.
   mutating func advance() throws(DatabaseError) -> Bool {
-    // What was looked at ahead is not given any more, either.
+    // Once the store is closed, documents that were read ahead are not returned either.
     guard !view.store.isClosed else { throw Store.closedError }
     index += 1
     if index >= batch.count {

@@ -1,9 +1,9 @@
 import DivanLog
 
-/// A document's newest state as the log holds it: its whole index entry, and its body.
+/// A document's state as the log holds it: its whole index entry, and its body.
 ///
-/// The entry is whole, so that replaying the log is putting one entry after the other into the index,
-/// without looking anything up. FILE_FORMAT.md §9
+/// The entry is whole, so that replaying the log is putting one entry after the other into the
+/// index, without any lookup. FILE_FORMAT.md §9
 struct DocumentRecord: Sendable {
   /// The document's ID in UTF-8; a record that is read may hold any bytes here.
   var idBytes: SharedBytes
@@ -13,25 +13,25 @@ struct DocumentRecord: Sendable {
   /// The digests of the revisions before this one, the nearest first; their generations count down
   /// from the one before this one's.
   var ancestors: Ancestors
-  /// What stood in the index for this document until now.
+  /// The index entry that the document had until now.
   var superseded: Superseded?
-  /// What few documents have; nil if there is nothing to say.
+  /// The optional details; nil if there are none.
   var details: DocumentDetails? {
     get { boxedDetails?.details }
     set { boxedDetails = newValue.map { BoxedDetails($0) } }
   }
-  /// Apart, so that what few documents have is not moved about with each record.
+  /// Boxed, so that details, which few documents have, are not moved with each record.
   private var boxedDetails: BoxedDetails?
   /// The properties in their binary form.
   var body: SharedBytes
 
-  /// The entry that a record takes the place of.
+  /// The entry that a record supersedes.
   struct Superseded: Equatable, Sendable {
     var sequence: UInt64
     var locator: RecordLocator
   }
 
-  /// Revision digests, decoded when they are asked for: most readers want none, or the first.
+  /// The digests of earlier revisions, decoded on demand: most readers need none, or the first.
   struct Ancestors: Sendable {
     let count: Int
     let bytes: SharedBytes
@@ -57,7 +57,7 @@ struct DocumentRecord: Sendable {
 }
 
 extension DocumentRecord.Ancestors {
-  /// Digests for a new record.
+  /// Encodes digests for a new record.
   init(_ digests: [RevisionID.Digest]) {
     let hasForeign = digests.contains { $0.isForeign }
     var writer = ByteWriter(capacity: 16 * digests.count)
@@ -70,7 +70,7 @@ extension DocumentRecord.Ancestors {
     bytes.withSpan { bytes in
       var offset = 0
       var digests: [RevisionID.Digest] = []
-      // What follows one that cannot be read belongs to nobody knows which generation.
+      // The generation of a digest after an unreadable one is unknown.
       while digests.count < count,
         let digest = try? RevisionID.Digest.read(bytes, at: &offset, isForeign: hasForeign)
       {
@@ -90,10 +90,10 @@ extension DocumentRecord.Ancestors {
 }
 
 extension DocumentRecord {
-  /// The document's ID as text; nil if the bytes are none.
+  /// The document's ID as text; nil if the bytes are not valid text.
   var id: String? { idBytes.text }
 
-  /// What the record's revision has attached.
+  /// The attachments of the record's revision.
   var attachments: [AttachmentEntry] { details?.attachments ?? [] }
 
   /// The ID of the revision that this one was made from; nil for a first one.
@@ -102,8 +102,10 @@ extension DocumentRecord {
     return RevisionID.read(revision.generation - 1, digest)
   }
 
-  /// Whether the revision's ID is the one that Divan computes from what it holds; true also where that
-  /// cannot be told, since the revision came from elsewhere or its parent is not known any more.
+  /// Returns whether the revision's ID is the one that Divan computes from the record.
+  ///
+  /// True also if that cannot be checked, because the revision came from elsewhere or its parent is
+  /// no longer known.
   func matchesItsRevision() throws(DatabaseError) -> Bool {
     guard !revision.isForeign, details?.isForeignEdit != true,
       revision.generation == 1 || parent != nil
@@ -114,7 +116,7 @@ extension DocumentRecord {
     return computed == revision
   }
 
-  /// What a record begins with.
+  /// The first byte of a record.
   struct Flags: OptionSet {
     let rawValue: UInt8
     static let deleted = Flags(rawValue: 1)

@@ -1,8 +1,8 @@
 import DivanLog
 
-/// Index entries of documents, of deleted ones only if that is asked for, one after the other.
+/// A cursor over index entries of documents, and on request over those of deleted ones.
 ///
-/// For whoever reads the documents, too, ``DocumentPlaceCursor`` is faster.
+/// To read the documents, too, ``DocumentPlaceCursor`` is faster.
 struct EntryCursor {
   private let view: StoreView
   private let includesDeleted: Bool
@@ -20,7 +20,7 @@ struct EntryCursor {
     while true {
       guard let item = try view.step(&scan) else { return nil }
       let newest = try view.decodeEntry(item)
-      // Of the newest version it is the entry, which is then not copied once more.
+      // In the newest version this is the entry itself, which is not copied again.
       guard let entry = try view.past == nil ? newest : view.entry(before: newest, item.key),
         includesDeleted || !entry.isDeleted
       else { continue }

@@ -7,28 +7,28 @@ import DivanLog
 #endif
 
 extension Snapshot {
-  /// When a document is to be purged, in whole milliseconds; nil if never, or if there is no document.
+  /// Returns when a document is to be purged, in whole milliseconds; nil if never.
   ///
-  /// Reads the index only for documents that do not expire.
+  /// Nil also if there is no such document. Documents that do not expire cost only an index lookup.
   public func expiry(of id: String) throws -> Date? { try view.expiry(of: id) }
 }
 
 extension WriteTransaction {
-  /// Says when a document is to be purged: taken away as if it had never been, without a tombstone.
+  /// Sets the time at which a document is to be purged: removed completely, without a tombstone.
   ///
-  /// That is done in the background soon after that time, also if the database was closed meanwhile:
-  /// then soon after it is opened again. Until then the document is there. Nobody who follows changes
-  /// is told, neither of this nor of the purge; the document keeps its revision and its sequence number,
-  /// and later revisions keep the expiry. Deleted documents can expire, too.
+  /// The document is purged in the background soon after that time. If the database is closed then,
+  /// it is purged soon after it is opened again. Until then the document exists. Change feeds
+  /// report neither this call nor the purge. The document keeps its revision and its sequence
+  /// number, and later revisions keep the expiry. Deleted documents can expire, too.
   ///
   /// Costs writing the document's newest revision again.
   ///
   /// - Parameters:
-  ///   - date: when, rounded to milliseconds; one that is past is as good as now. Nil for never.
-  ///   - id: which document.
-  /// - Throws: ``DatabaseError`` with the codes `notFound` if there is no such document, `invalidValue`
-  ///   if the date is not finite or after the year 9999, `transactionTooLarge`, `closed`, and `damaged`
-  ///   or `inputOutput` if the document cannot be read.
+  ///   - date: the time, rounded to milliseconds; a past one counts as now. Nil for never.
+  ///   - id: the ID of the document.
+  /// - Throws: ``DatabaseError`` with the codes `notFound` if there is no such document,
+  ///   `invalidValue` if the date is not finite or after the year 9999, `transactionTooLarge`,
+  ///   `closed`, and `damaged` or `inputOutput` if the document cannot be read.
   public func setExpiry(_ date: Date?, of id: String) throws {
     try check()
     let time = try date.map { try Expiry.time(of: $0, id) }
@@ -40,7 +40,7 @@ extension WriteTransaction {
     guard details.expiry != time else { return }
     details.supersededExpiry = details.expiry
     details.expiry = time
-    // Only this record takes the place of another; whatever else is held stays so.
+    // Only the superseded record is released; everything else that is held stays held.
     details.keepsSuperseded = false
     details.released = []
     record.details = details
@@ -49,7 +49,7 @@ extension WriteTransaction {
     if let time { earliestExpiry = min(time, earliestExpiry ?? time) }
   }
 
-  /// When a document is to be purged; nil if never, or if there is no document.
+  /// Returns when a document is to be purged; nil if never, or if there is no document.
   public func expiry(of id: String) throws -> Date? {
     try check()
     return try view.expiry(of: id)
@@ -57,11 +57,11 @@ extension WriteTransaction {
 }
 
 extension Database {
-  /// Purges the documents that have expired, now; returns how many there were.
+  /// Purges the documents that have expired, now; returns their number.
   ///
-  /// The database does this by itself. It is done in transactions of some hundred documents each.
-  /// - Throws: ``DatabaseError``, as ``write(timeout:_:)-2tx42``; and `damaged` if a document that expired
-  ///   cannot be read, which is then left, while all others are purged.
+  /// The database does this by itself. It uses transactions of some hundred documents each.
+  /// - Throws: ``DatabaseError``, as ``write(timeout:_:)-2tx42``; and `damaged` if an expired
+  ///   document cannot be read. That document stays; all others are purged.
   @discardableResult
   public func purgeExpiredDocuments() throws -> Int {
     try store.purgeExpired(through: store.configuration.now())
@@ -73,7 +73,7 @@ enum Expiry {
   /// The last millisecond of the year 9999.
   private static let latest = 253_402_300_799_999.0
 
-  /// A date in milliseconds since 1970; one before that counts as 1970.
+  /// Returns a date in milliseconds since 1970; an earlier one counts as 1970.
   static func time(of date: Date, _ id: String) throws(DatabaseError) -> UInt64 {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
     guard milliseconds.isFinite, milliseconds <= latest else {
@@ -85,14 +85,14 @@ enum Expiry {
 
   static func date(_ time: UInt64) -> Date { Date(timeIntervalSince1970: Double(time) / 1000) }
 
-  /// The key before all expiries after a time.
+  /// Returns the upper bound of the keys of expiries through a time.
   static func end(_ time: UInt64) -> [UInt8] {
     time < .max
       ? CatalogKey.first(of: .expiry) + (time + 1).bigEndianBytes
       : [CatalogKey.Kind.expiry.rawValue + 1]
   }
 
-  /// The time and the document in a key of the catalog; nil if it is none of an expiry.
+  /// Returns the time and the document ID in a key of the catalog; nil if it is not an expiry's.
   static func read(_ key: SharedBytes) -> (time: UInt64, id: SharedBytes)? {
     guard key.count > 9, key[0] == CatalogKey.Kind.expiry.rawValue else { return nil }
     return (UInt64(bigEndian: key.load(UInt64.self, at: 1)), key.suffix(from: 9))
@@ -105,7 +105,7 @@ extension StoreView {
     return try newestRecord(of: entry, id).details?.expiry.map(Expiry.date)
   }
 
-  /// The expiries from a key on and through a time, oldest first.
+  /// Returns the expiries from a key on and through a time, oldest first.
   fileprivate func expiries(
     from key: KeyBound, through time: UInt64, limit: Int
   ) throws(DatabaseError) -> [SharedBytes] {
@@ -115,7 +115,7 @@ extension StoreView {
     return keys
   }
 
-  /// When the first document expires after a time.
+  /// Returns the time of the first expiry after a time.
   func nextExpiry(after time: UInt64) throws(DatabaseError) -> UInt64? {
     try expiries(from: .inclusive(Expiry.end(time)), through: .max, limit: 1).first
       .flatMap(Expiry.read)?.time
@@ -123,18 +123,18 @@ extension StoreView {
 }
 
 extension Store {
-  /// How many documents are purged in one transaction.
+  /// The number of documents that are purged in one transaction.
   private static let purgeBatchSize = 500
 
-  /// Purges what expired through a time; returns how many documents.
+  /// Purges the documents that expired through a time; returns their number.
   ///
-  /// In the background it gives up when the store is being closed.
+  /// In the background it stops when the store is being closed.
   func purgeExpired(through time: UInt64, inBackground: Bool = false) throws -> Int {
     var position = KeyBound.inclusive(CatalogKey.first(of: .expiry))
     var count = 0
     var problem: DatabaseError?
     while !(inBackground && maintenance.isStopped) {
-      // Whoever has nothing to purge need not wait for the turn to write.
+      // If nothing is due, there is no need to wait for the writer lock.
       let due = try view().expiries(from: position, through: time, limit: Store.purgeBatchSize)
       guard let last = due.last else { break }
       count += try write(
@@ -145,7 +145,7 @@ extension Store {
           do {
             if try transaction.purgeExpired(key) { purged += 1 }
           } catch let error as DatabaseError where error.code == .damaged {
-            // What cannot be read may say that it expires later, and the others shall not wait for it.
+            // An unreadable record may have a later expiry, and the others must not wait for it.
             problem = problem ?? error
           }
         }
@@ -161,26 +161,26 @@ extension Store {
     configuration.maintenance == .background && configuration.purgesExpired && refusal == nil
   }
 
-  /// Has a time looked to, which may be earlier than any that is looked to now.
+  /// Arms the expiry timer for `time` if that is earlier than the current deadline.
   func noteExpiry(_ time: UInt64) {
     if purgesInBackground { maintenance.expiry.arm(time, self) }
   }
 
-  /// Has those documents purged that expired while the store was closed.
+  /// Schedules the purge of documents that expired while the store was closed.
   func noteOpened() {
     guard purgesInBackground, !newest.catalog.isEmpty else { return }
-    // What the program does first should not have to wait for it.
+    // The program's first calls should not have to wait for it.
     noteExpiry(configuration.now() + 1000)
   }
 
-  /// Purges what expired, when it is due, and has the next expiry looked to.
+  /// Purges the documents that are due, and arms the timer for the next expiry.
   func purgeExpiredInBackground() {
     let now = configuration.now()
     var next: UInt64?
     do {
       _ = try purgeExpired(through: now, inBackground: true)
     } catch {
-      // It is tried again in a minute; until then nothing is lost but space.
+      // The timer tries again in a minute; until then nothing is lost but space.
       maintenance.note(error as? DatabaseError)
       next = now + 60_000
     }
@@ -190,7 +190,7 @@ extension Store {
 }
 
 extension WriteTransaction {
-  /// Purges the document of an expiry; returns false if it does not expire then any more.
+  /// Purges the document of an expiry; returns false if its expiry has changed.
   fileprivate func purgeExpired(_ key: SharedBytes) throws -> Bool {
     guard let (time, bytes) = Expiry.read(key), let id = bytes.text,
       let current = try entry(of: id), current.traits.contains(.expiry),

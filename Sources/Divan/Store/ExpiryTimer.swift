@@ -2,16 +2,16 @@ import Dispatch
 import DivanLog
 import Synchronization
 
-/// Wakes up when the next document expires.
+/// A timer that fires when the next document expires.
 ///
-/// Times are those of the store's clock, which need not go like the machine's; so it looks at that again
-/// when it wakes up, and at least each hour.
+/// Times are those of the store's clock, which need not run like the machine's. So the timer checks
+/// that clock again when it fires, and at least each hour.
 final class ExpiryTimer: Sendable {
   private struct State {
-    /// What it will wake up for; nil if nothing.
+    /// The time that it is armed for; nil if none.
     var due: UInt64?
     var isStopped = false
-    /// Made when it is first needed.
+    /// Created on first use.
     var source: (any DispatchSourceTimer)?
   }
 
@@ -20,14 +20,14 @@ final class ExpiryTimer: Sendable {
   private let queue: DispatchQueue
   private let state = Guarded(State())
 
-  /// Makes a timer that works on a queue.
+  /// Creates a timer that works on a queue.
   init(_ queue: DispatchQueue) { self.queue = queue }
 
   deinit { stop() }
 }
 
 extension ExpiryTimer {
-  /// Wakes up at a time, in milliseconds since 1970, unless it does so earlier anyway.
+  /// Arms the timer for a time, in milliseconds since 1970, unless it fires earlier anyway.
   func arm(_ time: UInt64, _ store: Store) {
     let now = store.configuration.now()
     let wait = min(time > now ? time - now : 0, ExpiryTimer.longestWait)
@@ -36,8 +36,8 @@ extension ExpiryTimer {
       state.due = time
       if state.source == nil {
         let source = DispatchSource.makeTimerSource(queue: queue)
-        // Held until `stop`, which whoever lets go of the database calls, and not by a weak reference:
-        // see ``ScheduledFlush``.
+        // Held until `stop`, which is called when the database is released, and not by a weak
+        // reference: see ``ScheduledFlush``.
         source.setEventHandler { [store] in
           store.maintenance.expiry.noteAwake()
           store.purgeExpiredInBackground()
@@ -50,10 +50,10 @@ extension ExpiryTimer {
     }
   }
 
-  /// Notes that it woke up.
+  /// Notes that the timer fired.
   fileprivate func noteAwake() { state.withLock { $0.due = nil } }
 
-  /// Wakes up no more.
+  /// Stops the timer permanently.
   func stop() {
     state.withLock { state in
       state.isStopped = true

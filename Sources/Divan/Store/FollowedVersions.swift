@@ -1,24 +1,27 @@
-/// The versions of a database that one follower looks at: the newest at first, then the newest each time that something was
-/// committed or purged.
+/// The versions of a database that one follower reads.
 ///
-/// A follower that is slow passes over versions, so that changes come together and none piles up.
+/// The first is the newest one. Then comes the newest version each time that something was
+/// committed or purged. A slow follower skips versions, so that changes come together and do not
+/// queue up.
 struct FollowedVersions: Sendable {
-  /// It stays open for as long as it is followed, unless it is closed.
+  /// The database, which stays open while it is followed, unless it is closed explicitly.
   private let database: Database
-  /// What the database had when it was looked at last: ``Snapshot/changesAndPurges``.
+  /// The value of ``Snapshot/changesAndPurges`` that the follower has seen last.
   private var seen: UInt64?
 
   init(_ database: Database) { self.database = database }
 }
 
 extension FollowedVersions {
-  /// Looks at one version after the other, off the caller's thread, until that gives something.
+  /// Reads one version after the other, off the caller's thread, until one gives a result.
   ///
   /// - Parameters:
-  ///   - actor: where the caller is.
-  ///   - look: what to do with a version, and whether the task was cancelled meanwhile; nil if there is nothing new.
-  /// - Returns: what `look` returned; nil if the task was cancelled.
-  /// - Throws: what `look` throws: the next call then waits for another change; and ``DatabaseError/Code/closed``.
+  ///   - actor: the actor of the caller.
+  ///   - look: reads a version; returns nil if there is nothing new. It can query whether the task
+  ///     was cancelled.
+  /// - Returns: the result of `look`; nil if the task was cancelled.
+  /// - Throws: errors of `look`, after which the next call waits for another change; and
+  ///   ``DatabaseError/Code/closed``.
   mutating func next<Result: Sendable>(
     isolation actor: isolated (any Actor)?,
     _ look:

@@ -1,23 +1,24 @@
 import DivanLog
 
-// Rows that are kept in a file are those of one version of the store, which they know by the segment with which the
-// log ended then. Once that segment is merged, nothing tells any more whether it was this log's. So whoever may
-// merge looks first. FILE_FORMAT.md §19
+// Rows in a file belong to one version of the store. The file identifies it by the segment with
+// which the log ended then. Once that segment is merged, there is no way to tell whether it was
+// this log's. So a writer checks the files before it may merge. FILE_FORMAT.md §19
 
 extension ViewFileHeader.Origin {
-  /// Whether a version of the same store has all that was in this one, and perhaps more.
+  /// Whether a version of the same store has everything that was in this one, and perhaps more.
   ///
-  /// The segment tells whether the log is that of then, and not one that was put in its place.
+  /// The segment tells whether this is the same log, and not one that was put in its place.
   func isBefore(_ state: StoreState) -> Bool {
     guard commit <= state.commit, sequence <= state.lastSequence else { return false }
     let segments = state.segments.segments
     guard let segment = segments.first(where: { $0.header.numbers.contains(segmentNumber) })
     else { return false }
-    // A merged one has taken its place, and of that only what was durable: who merged it had looked before.
+    // A merged segment took its place, with durable commits only: the merging writer had checked
+    // the views.
     guard segment.header.merge == nil else { return true }
     guard segment.header.preamble.salt == segmentSalt else { return false }
     guard commit > segment.end.commit else { return true }
-    // The end of it was in doubt, and stands in the next one now.
+    // The end of the segment was in doubt, and is now in the next one.
     return segments.map(\.header).contains { next in
       next.numbers.contains(segmentNumber + 1)
         && (next.merge != nil || next.flushedSize > SegmentHeader.size)
@@ -26,12 +27,12 @@ extension ViewFileHeader.Origin {
 }
 
 extension StoreDirectory {
-  /// Takes away the files of views that are not of an earlier version of a store that was just opened for writing;
-  /// returns what is to be said of those that stay.
+  /// Removes the files of views that do not belong to an earlier version of a store.
   ///
-  /// The version that a file is of was durable before the file was there, so that now it is an earlier one, or
-  /// never will be. A file whose header cannot be read goes, too, whatever the reason: nobody could judge it later, and
-  /// its rows can be made anew.
+  /// The store was just opened for writing. Returns notes about the files that stay. The version of
+  /// a file was durable before the file existed, so it is an earlier version now, or never will be
+  /// one. A file whose header cannot be read is removed, too, whatever the reason: it could not be
+  /// checked later, and its rows can be rebuilt.
   func removeForeignViews(
     among files: Set<FileName>, of storeID: StoreID, _ state: StoreState
   ) -> [String] {
@@ -45,7 +46,7 @@ extension StoreDirectory {
       }
       do throws(LogError) {
         try remove(name)
-        // Else it could come back after a loss of power, when segments have been merged.
+        // Otherwise the file could come back after a loss of power, when segments have been merged.
         try flush()
       } catch {
         notes.append("\(name) has no rows of this log, but stays: \(DatabaseError(error))")

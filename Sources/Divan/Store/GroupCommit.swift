@@ -2,9 +2,9 @@ import Dispatch
 import DivanLog
 import Synchronization
 
-/// Which version of the store readers see, and which ones still wait for a flush.
+/// The version of the store that readers see, and the versions that still wait for a flush.
 ///
-/// Committers that wait at the same time share one flush: the first of them does it for all.
+/// Committers that wait at the same time share one flush: the first of them flushes for all.
 /// Versions become visible in order, and at ``Durability/full`` only once they are durable.
 final class GroupCommit: Sendable {
   fileprivate struct Version {
@@ -25,13 +25,14 @@ final class GroupCommit: Sendable {
   private let state: Guarded<State>
   private let tail: LogTail
   private let directory: StoreDirectory
-  /// Told of what can be read, by the sequence number of the last change.
+  /// Signals readable changes, by the sequence number of the last change.
   let changes: ChangeSignal
-  /// Told of what can be read, by ``StoreState/changesAndPurges``: of purges, too.
+  /// Signals readable changes and purges, by ``StoreState/changesAndPurges``.
   let changesAndPurges: ChangeSignal
 
-  /// Begins with what was opened; nothing was appended to `tail` yet, and never will be if the store
-  /// is only read.
+  /// Begins with the version that was opened.
+  ///
+  /// Nothing was appended to `tail` yet, and never will be if the store is only read.
   init(_ initial: StoreState, tail: LogTail, in directory: StoreDirectory) {
     state = Guarded(State(visible: StoreVersion(initial), durableCommit: initial.commit))
     self.tail = tail
@@ -48,10 +49,10 @@ extension GroupCommit {
   /// The file that commits are appended to; nil if there is none yet.
   var activeFileID: UInt64? { tail.activeFileID }
 
-  /// Why nothing is committed any more, if so.
+  /// The reason why nothing is committed any more; nil if commits go on.
   var failure: DatabaseError? { state.withLock { $0.failure } }
 
-  /// Takes up a new version.
+  /// Adds a new version.
   func add(_ version: StoreState, needsFlush: Bool) {
     let reached = state.withLock {
       $0.waiting.append(Version(state: version, needsFlush: needsFlush))
@@ -61,9 +62,10 @@ extension GroupCommit {
     tell(reached)
   }
 
-  /// Takes up a version that differs from the newest in how it is kept only.
+  /// Replaces the newest version with one that has the same contents, stored differently.
   ///
-  /// Not after a failure: then the newest version holds commits that nobody may see.
+  /// Does nothing after a failure: then the newest version holds commits that must not become
+  /// visible.
   func replaceNewest(with version: StoreState) {
     state.withLock {
       guard $0.failure == nil else { return }
@@ -75,7 +77,7 @@ extension GroupCommit {
     }
   }
 
-  /// Returns once `commit` is durable.
+  /// Returns when `commit` is durable.
   func waitUntilDurable(_ commit: UInt64) throws(DatabaseError) {
     while true {
       enum Step {
@@ -101,25 +103,28 @@ extension GroupCommit {
     }
   }
 
-  /// Returns once `commit` can be read: a weak one that was built on commits that wait for their flush
-  /// waits with them.
+  /// Returns when `commit` can be read.
+  ///
+  /// A commit of weaker durability that is based on commits that wait for their flush waits with
+  /// them.
   func waitUntilVisible(_ commit: UInt64) throws(DatabaseError) {
     guard state.withLock({ $0.visible.state.commit < commit }) else { return }
     try waitUntilDurable(commit)
   }
 
-  /// Returns once everything is durable that was committed before the call.
+  /// Returns when everything is durable that was committed before the call.
   func flushEverything() throws(DatabaseError) {
     guard let commit = tail.appendedCommit else { return }
     try waitUntilDurable(commit)
   }
 
-  /// Flushes for everybody who waits.
+  /// Flushes for all committers that wait.
   private func flush() {
     let outcome: Result<UInt64, DatabaseError>
     do throws(LogError) {
       let commit = try tail.flush()
-      // Not before the flush: one who takes the lock after this look reads all that was flushed.
+      // Only after the flush: a writer that takes the lock after this check reads all that was
+      // flushed.
       outcome = checkPlace().map { _ in commit }
     } catch {
       outcome = .failure(GroupCommit.unknownOutcome(error))
@@ -137,7 +142,7 @@ extension GroupCommit {
     for sleeper in sleepers { sleeper.signal() }
   }
 
-  /// Whether the store's lock is where it was, so that no one else can have opened the store for writing.
+  /// Checks that the store's lock is in its place, so that no other writer can have the store open.
   func checkPlace() -> Result<Void, DatabaseError> {
     do throws(LogError) {
       return .success(try directory.checkPlace())
@@ -146,7 +151,7 @@ extension GroupCommit {
     }
   }
 
-  /// What it means for a commit that the lock was not in its place once it was written.
+  /// The error for a commit if the lock was not in its place after the commit was written.
   private static func lostPlace(_ error: LogError, path: String) -> DatabaseError {
     DatabaseError(
       .outcomeUnknown,
@@ -156,22 +161,22 @@ extension GroupCommit {
       path: path, underlying: DatabaseError(error))
   }
 
-  /// Tells those who wait how far readers can see.
+  /// Notifies waiting tasks of the last change that readers can see.
   private func tell(_ reached: (sequence: UInt64, both: UInt64)) {
     changes.note(reached.sequence)
     changesAndPurges.note(reached.both)
   }
 
-  /// Tells those who wait that nothing will come any more.
+  /// Notifies waiting tasks that no more changes will come.
   func endSignals() {
     changes.end()
     changesAndPurges.end()
   }
 
-  /// Stops all committing; versions that wait for a flush are given up.
+  /// Stops all committing; versions that wait for a flush are dropped.
   func fail(_ error: DatabaseError) { state.withLock { $0.fail(error) } }
 
-  /// What a failure means for commits that may be durable or not.
+  /// The error for commits that may be durable or not after a failure.
   static func unknownOutcome(_ error: LogError) -> DatabaseError {
     let cause = DatabaseError(error)
     return DatabaseError(
@@ -182,7 +187,7 @@ extension GroupCommit {
 }
 
 extension GroupCommit.State {
-  /// How far readers can see.
+  /// The last change that readers can see, by both counts.
   fileprivate var reached: (sequence: UInt64, both: UInt64) {
     (visible.state.lastSequence, visible.state.changesAndPurges)
   }
@@ -196,7 +201,7 @@ extension GroupCommit.State {
   fileprivate mutating func publish() {
     var count = 0
     for version in waiting {
-      // After a failure, what is not durable is shown to nobody any more.
+      // After a failure, versions that are not durable never become visible.
       let isReady = !version.needsFlush && failure == nil
       guard isReady || version.state.commit <= durableCommit else { break }
       count += 1
@@ -208,7 +213,7 @@ extension GroupCommit.State {
 
   fileprivate mutating func fail(_ error: DatabaseError) {
     if failure == nil { failure = error }
-    // What is being flushed just now may become durable all the same, and then it was committed.
+    // A flush that is running may still succeed, and then its commits are committed.
     if !isFlushing { waiting = [] }
   }
 }

@@ -1,13 +1,14 @@
 import DivanLog
 
-/// The records that are held of one document, and which of them which version needs.
+/// The held records of one document, and which versions need them.
 ///
-/// A version needs the newest record that a document had in it, and those in which the other leaves
-/// stand that the record's tree names. A record that is no leaf any more never becomes one again; so
-/// what versions from some point on need is what the first of them needs, and all that came later.
+/// A version needs the newest record that the document had in it, and the records of the other
+/// leaves that this record's tree names. A record that is no longer a leaf never becomes one again.
+/// So the versions from some point on need the records that the first of them needs, and all that
+/// came later.
 struct HeldHistory {
   let id: SharedBytes
-  /// Those besides the newest one, ascending.
+  /// The held records other than the newest one, in ascending order.
   let records: [Held]
   let newest: DocumentEntry
 
@@ -18,8 +19,9 @@ struct HeldHistory {
 }
 
 extension HeldHistory {
-  /// Looks at the document to which a key of ``StoreState/older`` belongs, if it is its first key;
-  /// nil otherwise, and where the document is gone.
+  /// Reads the history of the document to which a key of ``StoreState/older`` belongs.
+  ///
+  /// Returns nil if that is not the document's first key, and if the document is gone.
   init?(firstKey key: SharedBytes, in view: StoreView) throws(DatabaseError) {
     let (id, sequence) = OlderKey.parts(key)
     var scan = view.state.older.scan(
@@ -34,18 +36,18 @@ extension HeldHistory {
     self.init(id: id, records: records.filter { $0.sequence < newest.sequence }, newest: newest)
   }
 
-  /// The sequence number of the newest record at or below a number; nil if there is none.
+  /// Returns the sequence number of the newest record at or below a number; nil if there is none.
   func version(at sequence: UInt64) -> UInt64? {
     if newest.sequence <= sequence { return newest.sequence }
     return records.last { $0.sequence <= sequence }?.sequence
   }
 
-  /// The sequence number of the record that came after one of those.
+  /// Returns the sequence number of the record that came after one of `records`.
   func successor(of index: Int) -> UInt64 {
     index + 1 < records.count ? records[index + 1].sequence : newest.sequence
   }
 
-  /// The sequence numbers of the records that the tree of one of them names, or that of the newest one.
+  /// Returns the sequence numbers that the tree of one of the records, or of the newest one, names.
   func leaves(
     of sequence: UInt64, in view: StoreView
   ) throws(DatabaseError) -> [UInt64] {
@@ -55,7 +57,7 @@ extension HeldHistory {
     return Array(try view.tree(of: record).heldSequences)
   }
 
-  /// What current leaves and named versions need of the records.
+  /// Returns the records that current leaves and versions with these numbers need.
   func needed(
     byVersions sequences: [UInt64], in view: StoreView
   ) throws(DatabaseError) -> Set<UInt64> {
@@ -73,10 +75,11 @@ extension HeldHistory {
 }
 
 extension HeldHistory {
-  /// How many bytes go with each of the records: its own, and those of the attachments that no later one
-  /// has, nor one of the `current` ones.
+  /// Returns the bytes that would be freed with each of the records.
   ///
-  /// What other documents have as well counts all the same. Reads records only if the store has attachments.
+  /// That is its own size, and that of attachments that neither a later record nor one of the
+  /// `current` ones has. Attachments that other documents share count all the same. Reads records
+  /// only if the store has attachments.
   func sizes(
     besides current: Set<UInt64>, in view: StoreView, hasAttachments: Bool
   ) throws(DatabaseError) -> [UInt64] {
@@ -92,8 +95,9 @@ extension HeldHistory {
     return sizes
   }
 
-  /// How many bytes of attachments some of the records have that neither the newest one has nor one of the
-  /// `current` ones.
+  /// Returns the bytes of attachments that only `needed` records have.
+  ///
+  /// The newest record and the `current` ones do not have them.
   func attachmentSize(
     of needed: Set<UInt64>, besides current: Set<UInt64>, in view: StoreView
   ) throws(DatabaseError) -> UInt64 {
@@ -108,7 +112,7 @@ extension HeldHistory {
     return size
   }
 
-  /// What is attached to the newest record and the `current` ones.
+  /// Returns the attachments of the newest record and the `current` ones.
   private func digests(
     besides current: Set<UInt64>, in view: StoreView
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
@@ -119,7 +123,7 @@ extension HeldHistory {
     return digests
   }
 
-  /// What is attached to the revision of a record; nothing if it is damaged.
+  /// Returns the attachments of a record's revision; none if it is damaged.
   private func attachments(
     at locator: RecordLocator, in view: StoreView
   ) throws(DatabaseError) -> [AttachmentEntry] {
@@ -133,12 +137,12 @@ extension HeldHistory {
 }
 
 extension UInt64 {
-  /// Adds a number of bytes, which may come from a forged file: the sum ends at the highest number.
+  /// Adds a number of bytes, which may come from a forged file: the sum saturates.
   mutating func add(_ size: UInt64) { self += Swift.min(size, .max - self) }
 }
 
 extension StoreView {
-  /// Calls `body` with what is held of each document that has records besides its newest one.
+  /// Calls `body` with the held history of each document that has older records; false stops.
   func forEachHeld(
     _ body: (HeldHistory) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {
@@ -149,8 +153,9 @@ extension StoreView {
     }
   }
 
-  /// How many bytes of superseded revisions, and of attachments that only they have, versions need that end
-  /// with some sequence numbers.
+  /// Returns the bytes that each of some versions pins, given the sequence numbers they end with.
+  ///
+  /// They count superseded revisions, and attachments that only those have.
   func pinnedSizes(_ sequences: [UInt64]) throws(DatabaseError) -> [UInt64] {
     var sizes = [UInt64](repeating: 0, count: sequences.count)
     guard !sequences.isEmpty else { return sizes }

@@ -1,31 +1,31 @@
-/// How much of what was replaced a database keeps, so that past versions can be read.
+/// How much superseded data a database keeps, so that past versions can be read.
 ///
-/// Without any, a revision that was replaced is given back when its segment is merged. All limits that
-/// are set hold at once. They are applied when the database cleans up, which it does by itself now and
-/// then, and in ``Database/compact()``: until then more is there. Revisions that leaves of a document's tree
-/// or named snapshots need stay, whatever the limits.
+/// Without history, the space of a superseded revision is given back when its segment is merged.
+/// All limits that are set apply at once. They are applied when the database cleans up, which it
+/// does by itself from time to time, and in ``Database/compact()``: until then more is kept.
+/// Revisions that leaves of a document's tree or named snapshots need stay, whatever the limits.
 ///
 /// While history is kept, each commit takes some thirty bytes more in the log, and each superseded
 /// revision about forty bytes of the index.
 public struct HistoryRetention: Sendable, Equatable {
-  /// How many superseded revisions of each document are held; any number if nil.
+  /// The number of superseded revisions of each document that are held; no limit if nil.
   ///
-  /// ``Database/snapshot(at:)-(UInt64)`` reaches back no further than to where the document that changes
-  /// most often has lost a revision.
+  /// ``Database/snapshot(at:)-(UInt64)`` reaches back only to the point where the document that
+  /// changes most often has lost a revision.
   public var revisions: Int?
-  /// For how long a revision is held after it was superseded; for ever if nil.
+  /// The time for which a revision is held after it was superseded; no limit if nil.
   public var age: Duration?
-  /// How many bytes all superseded revisions may take that only history needs, with the attachments that
-  /// only they have; any number if nil.
+  /// The size limit in bytes of all superseded revisions that only history needs; none if nil.
   ///
-  /// What was superseded first goes first, in steps of a thousandth of the store's changes.
+  /// It includes the attachments that only those revisions have. The revisions that were superseded
+  /// first go first, in steps of a thousandth of the store's changes.
   public var bytes: Int?
-  /// Whether anything is kept at all.
+  /// Whether any history is kept.
   let isOn: Bool
 
   private init(isOn: Bool) { self.isOn = isOn }
 
-  /// Keeps everything within the limits that are given.
+  /// Keeps everything within the given limits.
   public init(revisions: Int? = nil, age: Duration? = nil, bytes: Int? = nil) {
     isOn = true
     self.revisions = revisions
@@ -33,9 +33,9 @@ public struct HistoryRetention: Sendable, Equatable {
     self.bytes = bytes
   }
 
-  /// Keeps nothing but what leaves and named snapshots need.
+  /// Keeps only the revisions that leaves and named snapshots need.
   public static let none = HistoryRetention(isOn: false)
-  /// Keeps everything that was ever committed from now on.
+  /// Keeps everything that is committed from now on.
   public static let everything = HistoryRetention()
 }
 

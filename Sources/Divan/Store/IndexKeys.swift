@@ -1,12 +1,12 @@
 import DivanLog
 
-/// The key of a record that is held besides a document's newest one: the document's ID, a zero byte,
-/// and the record's sequence number, big-endian.
+/// The key of a held record that is not its document's newest one.
 ///
-/// IDs may hold zero bytes themselves, so a key belongs to a document only if it has the right size
-/// besides beginning with the ID. FILE_FORMAT.md §10
+/// It consists of the document's ID, a zero byte, and the record's sequence number, big-endian. IDs
+/// may hold zero bytes themselves. So a key belongs to a document only if it begins with the ID and
+/// has the right size. FILE_FORMAT.md §10
 enum OlderKey {
-  /// Bytes after the ID.
+  /// The number of bytes after the ID.
   static let suffixSize = 9
 
   static func bytes(_ id: SharedBytes, _ sequence: UInt64) -> [UInt8] {
@@ -20,16 +20,16 @@ enum OlderKey {
     return bytes + [0] + sequence.bigEndianBytes
   }
 
-  /// The sequence number in a key, if the key belongs to a document whose ID has so many bytes.
+  /// Returns the sequence number in a key of a document whose ID has `idSize` bytes; else nil.
   static func sequence(_ key: SharedBytes, idSize: Int) -> UInt64? {
     guard key.count == idSize + suffixSize else { return nil }
     return UInt64(bigEndian: key.load(UInt64.self, at: idSize + 1))
   }
 }
 
-/// The key of an entry of the catalog: a letter that says of what, and its name. FILE_FORMAT.md §10
+/// The key of an entry of the catalog: a letter for its kind, and its name. FILE_FORMAT.md §10
 enum CatalogKey {
-  /// What an entry of the catalog is of.
+  /// The kind of an entry of the catalog.
   enum Kind: UInt8, Sendable {
     /// The record of an attachment's content, by its digest.
     case attachment = 0x61
@@ -41,14 +41,14 @@ enum CatalogKey {
     case local = 0x6C
     /// A named snapshot, by its name.
     case named = 0x6E
-    /// The end of a commit while history is kept: by its last sequence number.
+    /// The end of a commit while history is kept, by its last sequence number.
     case moment = 0x6D
     /// An index, by its name.
     case index = 0x64
     /// A document in an index: ``IndexEntries``.
     case indexEntry = 0x78
 
-    /// Those whose values are locators of records.
+    /// The kinds whose values are locators of records.
     static let leadingToRecords: [Kind] = [.attachment, .local, .named, .moment, .index]
   }
 

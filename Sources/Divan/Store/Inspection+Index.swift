@@ -1,8 +1,8 @@
 package import DivanLog
 
-/// What the index says of a document, as tools look at it.
+/// A document's index entry, for tools.
 package enum InspectedEntry {
-  /// Reads an entry and writes it again.
+  /// Decodes an entry and encodes it again.
   ///
   /// - Returns: the same bytes, if a writer wrote them.
   package static func recode(_ bytes: SharedBytes) throws(ByteError) -> SharedBytes {
@@ -13,7 +13,7 @@ package enum InspectedEntry {
 }
 
 extension InspectedDocument {
-  /// The payload as a writer would write it now.
+  /// The payload as a writer would encode it now.
   package var recoded: SharedBytes {
     var writer = ByteWriter()
     content.encode(to: &writer)
@@ -21,11 +21,11 @@ extension InspectedDocument {
   }
 }
 
-/// A run of pages in memory, as tools look at it.
+/// A run of pages in memory, for tools.
 package struct InspectedRun {
   private let run: Run
 
-  /// Where the root is and how high it stands.
+  /// The page of the root and its level.
   package struct Root: Sendable {
     package var page: UInt32
     package var level: Int
@@ -40,7 +40,7 @@ package struct InspectedRun {
     }
   }
 
-  /// Takes pages of the same size, one after the other; whatever they hold.
+  /// Creates a run from consecutive pages of the same size, with any contents.
   ///
   /// Nil if no run can have such a root.
   package init?(pages: SharedBytes, pageSize: Int, root: Root) {
@@ -57,10 +57,10 @@ package struct InspectedRun {
 }
 
 extension InspectedRun {
-  /// Whether the pages above the leaves are sound, each by itself, and make a tree.
+  /// Whether the inner pages are sound, each by itself, and form a tree.
   package var hasSoundInnerPages: Bool { (try? run.checkInnerPages()) != nil }
 
-  /// The entries in order of their keys, or in the opposite order, as far as pages can be read.
+  /// Returns the entries in ascending or descending order of keys, until a page cannot be read.
   ///
   /// - Returns: the entries, and whether these are all.
   package func entries(
@@ -78,12 +78,12 @@ extension InspectedRun {
     }
   }
 
-  /// The value of a key; nil if it is not there or a page on the way cannot be read.
+  /// Returns the value of a key; nil if it is missing or a page on the way cannot be read.
   package func value(of key: SharedBytes) -> SharedBytes? {
     try? key.withSpan { (key) throws(PageError) in try run.find(key) }
   }
 
-  /// Whether the filter leaves it possible that the key is there.
+  /// Returns whether the Bloom filter may contain the key.
   package func mayContain(_ key: SharedBytes) -> Bool {
     key.withSpan { key in LentBytes.lend(key) { run.mayContain(KeyHash($0)) } }
   }

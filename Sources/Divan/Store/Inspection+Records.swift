@@ -1,15 +1,15 @@
 package import DivanLog
 
-/// A record that is not a document's, as tools look at it.
+/// A record that is not a document's, for tools.
 package enum InspectedRecord: Sendable, Equatable {
-  /// A document is gone, or one record of it.
+  /// A purge of a document, or of one record of it.
   case purge(id: String, sequence: UInt64?)
   case local(id: String, isDeleted: Bool)
-  /// A version has a name from here on, or has it no longer.
+  /// A version gets a name, or loses it.
   case named(name: String, Version?)
-  /// There is an index from here on, perhaps not whole yet; or none of that name any more.
+  /// An index is created, perhaps not complete yet, or removed.
   case index(name: String, DocumentIndex?, isReady: Bool)
-  /// A commit ended here while history was kept.
+  /// The end of a commit while history was kept.
   case moment(Version)
 
   /// A version of the store.
@@ -27,7 +27,7 @@ package enum InspectedRecord: Sendable, Equatable {
     }
   }
 
-  /// Reads a record; nil if it is of a kind that is none of these.
+  /// Decodes a record; nil if it is of another kind.
   package init?(_ record: Record) throws(ByteError) {
     switch record.kind {
     case .purge:
@@ -56,6 +56,6 @@ package enum InspectedRecord: Sendable, Equatable {
     return text
   }
 
-  /// Whether a record of this kind is known to this version, whatever it holds.
+  /// Whether this version of Divan knows records of this kind, whatever they hold.
   package static func isKnown(_ kind: Record.Kind) -> Bool { kind.isKnown }
 }

@@ -6,26 +6,26 @@ package import DivanLog
   package import Foundation
 #endif
 
-// What a tool needs to put together again what stands in a damaged log.
+// For tools that rebuild documents from a damaged log.
 
 extension InspectedDocument {
-  /// A revision that nothing was made from.
+  /// A leaf of the revision tree.
   package struct Leaf: Sendable {
-    /// Of the record that holds it.
+    /// The sequence number of the record that holds the leaf.
     package let sequence: UInt64
-    /// The revision and those before it, newest first.
+    /// The revision and its ancestors, newest first.
     package let history: [RevisionID]
   }
 
-  /// Whether the record says more than every document's does.
+  /// Whether the record has optional details.
   package var hasDetails: Bool { content.details != nil }
 
-  /// Whether the record says that there is, or was, more than one line of revisions.
+  /// Whether the document has, or had, more than one line of revisions.
   package var hasTree: Bool { content.details?.tree != nil }
 
   /// The leaves of the document whose newest record this is, the winning one first.
   ///
-  /// If its tree cannot be read, that is the record itself.
+  /// If its tree cannot be read, the only leaf is the record itself.
   package var leaves: [Leaf] {
     guard let tree = try? content.tree() else {
       return [Leaf(sequence: sequence, history: [revision])]
@@ -36,10 +36,10 @@ extension InspectedDocument {
     }
   }
 
-  /// When the document is to be purged whose newest record this is.
+  /// The time at which the document is to be purged, if this is its newest record.
   package var expiry: Date? { content.details?.expiry.map(Expiry.date) }
 
-  /// What is attached to the record's revision, with the content where `source` has it.
+  /// Returns the attachments of the record's revision, with their content from `source`.
   package func attachments(
     from source: any AttachmentSource
   ) -> Document.Attachments {
@@ -52,7 +52,7 @@ extension InspectedDocument {
     return attachments
   }
 
-  /// The revision that the record's becomes without some of its attachments.
+  /// Returns the revision that the record's becomes without some of its attachments.
   package func revision(
     with attachments: Document.Attachments
   ) throws(DatabaseError) -> RevisionID {
@@ -64,7 +64,7 @@ extension InspectedDocument {
 }
 
 extension InspectedRecord {
-  /// The properties in the record of a local document; nil if it says that there is none any more.
+  /// Returns the properties in the record of a local document; nil if the record deletes it.
   package static func localProperties(
     _ payload: SharedBytes
   ) throws -> Value.Object? {
@@ -72,10 +72,10 @@ extension InspectedRecord {
   }
 }
 
-/// The content of attachments in a log that may be damaged: by their records, or by their files alone.
+/// The content of attachments in a log that may be damaged: by records, or by files alone.
 package final class InspectedAttachments: AttachmentSource {
   private let files: AttachmentFiles
-  /// Where the records stand.
+  /// The places of the attachments' records.
   private let places: [SHA256.Digest: (segment: Segment, locator: RecordLocator)]
 
   /// Takes the records that were found.

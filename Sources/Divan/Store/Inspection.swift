@@ -1,11 +1,11 @@
 package import DivanLog
 
-/// A document record as tools look at it.
+/// A document record, for tools.
 package struct InspectedDocument: Sendable {
   let content: DocumentRecord
   package let id: String
 
-  /// Reads the payload of a record of the kind ``Record/Kind/document``.
+  /// Decodes the payload of a record of the kind ``Record/Kind/document``.
   package init(_ payload: SharedBytes) throws(ByteError) {
     content = try DocumentRecord.decode(payload)
     guard let id = content.id else {
@@ -21,7 +21,7 @@ extension InspectedDocument {
   package var isDeleted: Bool { content.isDeleted }
   /// The properties in their binary form.
   package var body: EncodedValue { EncodedValue(content.body) }
-  /// Where the record stands that this one takes the place of, and its sequence number.
+  /// The sequence number and the locator of the record that this one supersedes.
   package var superseded: (sequence: UInt64, locator: RecordLocator)? {
     content.superseded.map { ($0.sequence, $0.locator) }
   }
@@ -38,10 +38,9 @@ extension InspectedDocument {
     return revisions
   }
 
-  /// What is wrong with the record though its checksum holds: with the ID, the body, or the
-  /// revision ID, which is computed anew where it can be.
+  /// A problem of a record whose checksum is valid; nil if there is none.
   ///
-  /// Nil if nothing is.
+  /// It concerns the ID, the body, or the revision ID, which is recomputed where that is possible.
   package var problem: String? {
     do throws(DatabaseError) {
       try DocumentID.validate(id)
@@ -59,48 +58,48 @@ extension InspectedDocument {
   }
 }
 
-/// The index that some segments give, for tools that check or measure a store.
+/// The index that some segments produce, for tools that check or measure a store.
 ///
 /// It takes about a hundred bytes of memory for each document.
 package struct InspectedIndex: ~Copyable {
   fileprivate var replay: Replay
 
-  /// Begins with nothing.
+  /// Creates an empty index.
   package init() {
     replay = Replay(onto: StoreState(nodeSize: BTree.defaultPageSize), isFromNothing: true)
   }
 }
 
 extension InspectedIndex {
-  /// Brings in a segment, up to its `end`.
+  /// Replays a segment, up to its `end`.
   package mutating func add(_ segment: Segment) throws(LogError) {
     _ = try replay.run(segment, from: nil)
   }
 
-  /// What could not be read so far.
+  /// The damage that was found so far.
   package var damage: [Damage] { replay.damage }
 
-  /// Brings the indexes up to what was read, once that is all.
+  /// Brings the indexes up to the log, once all of it was replayed.
   fileprivate mutating func finish() throws(LogError) {
     replay.finish()
-    // All of it is in memory, but for the documents themselves.
+    // Everything is in memory, but for the documents themselves.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
   }
 
   package var documentCount: UInt64 { replay.state.documentCount }
 
-  /// Bytes of records in a segment: all, and those that nothing refers to any more.
+  /// Returns the bytes of records in a segment: all, and those that nothing refers to any more.
   package func usage(of fileID: UInt64) -> (total: UInt64, dead: UInt64)? {
     replay.state.segments.usage(of: fileID).map { ($0.total, $0.dead) }
   }
 
-  /// Bytes of document records that are held besides newest ones, by the segments' file IDs.
+  /// Returns the bytes of held document records that are not the newest ones, by segment file ID.
   ///
-  /// Other leaves, history or named snapshots hold them; some may be let go of already.
+  /// Other leaves, history or named snapshots hold them; some may be released already.
   package func heldSizes() -> [UInt64: UInt64] {
     var sizes: [UInt64: UInt64] = [:]
     var scan = replay.state.older.scan()
-    // All of it is in memory, so nothing can fail.
+    // Everything is in memory, so nothing can fail.
     while let item = try? scan.next() {
       if let locator = RecordLocator(indexed: item.value) {
         sizes[locator.fileID, default: 0] += UInt64(locator.size)
@@ -110,21 +109,22 @@ extension InspectedIndex {
   }
 }
 
-/// The content of an attachment, as tools look at it.
+/// The content of an attachment, for tools.
 package struct InspectedAttachment: Sendable {
   /// The SHA-256 of the content, in hexadecimal digits.
   package let digest: String
-  /// Of the content, in bytes.
+  /// The size of the content, in bytes.
   package let length: Int
-  /// Whether it stands in a file of its own, and not in the log.
+  /// Whether it is in a file of its own, and not in the log.
   package let isFile: Bool
-  /// The IDs of the documents of which a record that is held refers to it, each once and in order.
+  /// The IDs of the documents with held records that refer to it, each once and in order.
   package let documentIDs: [String]
 }
 
 extension InspectedIndex {
-  /// Every content that a store has, in the order of the digests, also what nothing refers to any more and was not
-  /// cleaned away yet.
+  /// Returns every attachment content of a store, in the order of the digests.
+  ///
+  /// That includes contents that nothing refers to any more and that were not cleaned up yet.
   package func attachments() throws -> [InspectedAttachment] {
     let state = replay.state
     var found: [InspectedAttachment] = []
@@ -132,7 +132,7 @@ extension InspectedIndex {
       from: .inclusive([CatalogKey.Kind.attachment.rawValue]),
       to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
     while let item = try scan.next() {
-      // The record was read when the index was led to it.
+      // The record was read when it was put into the index.
       if let locator = RecordLocator(indexed: item.value),
         let segment = state.segments[locator.fileID]
       {
@@ -156,29 +156,31 @@ extension InspectedIndex {
   }
 }
 
-/// What a check of a store's attachments came upon.
+/// The result of a check of a store's attachments.
 package struct InspectedAttachmentCheck: Sendable {
-  /// Contents to which a record that is held refers.
+  /// The number of contents to which a held record refers.
   package internal(set) var count = 0
-  /// Their bytes, as far as their records are there.
+  /// Their size in bytes, without those whose records are missing.
   package internal(set) var length = 0
-  /// Contents that nothing refers to any more, of which nothing was read.
+  /// The number of contents that nothing refers to any more; they were not read.
   package internal(set) var unreferredCount = 0
-  /// Files that are none of the store's, by their paths in its directory.
+  /// Files that do not belong to the store, by their paths in its directory.
   package internal(set) var foreign: [String] = []
 }
 
 extension InspectedIndex {
-  /// Checks every content to which a record that is held refers: that its record and its file are there, with the
-  /// right length; and unless `isByName`, the whole content against its digest.
+  /// Checks every content to which a held record refers.
+  ///
+  /// Its record and its file must exist, with the right length. Unless `isByName`, the whole
+  /// content must match its digest.
   ///
   /// - Parameters:
   ///   - directory: the store's, with the files.
   ///   - isByName: whether contents are not read.
-  ///   - progress: is told the number of bytes that were read, again and again.
-  ///   - tell: is given what is wrong.
-  /// - Returns: how much was looked at.
-  /// - Throws: what `tell` throws, and what the system says.
+  ///   - progress: called repeatedly with the number of bytes that were read.
+  ///   - tell: called with each problem.
+  /// - Returns: how much was checked.
+  /// - Throws: errors of `tell`, and system errors.
   package func checkAttachments(
     in directory: StoreDirectory, isByName: Bool, progress: (Int) -> Void = { _ in },
     tell: (Damage) throws -> Void
@@ -228,11 +230,11 @@ extension InspectedIndex {
     return check
   }
 
-  /// The record of a content to which a document refers.
+  /// Returns the record of a content to which a document refers.
   private func record(
     of digest: SHA256.Digest, in directory: StoreDirectory, for id: SharedBytes
   ) throws(LogError) -> AttachmentRecord {
-    // All of the index is in memory, so that finding something in it does not fail.
+    // The whole index is in memory, so a lookup cannot fail.
     let key = CatalogKey.attachment(digest)
     let value = try? replay.state.catalog.find(key.span)
     guard let value, let locator = RecordLocator(indexed: value),
@@ -255,7 +257,7 @@ extension InspectedIndex {
   }
 }
 
-/// A checkpoint with all that it rests on, for tools.
+/// A checkpoint with all files that it depends on, for tools.
 package struct InspectedCheckpoint {
   private let usable: Checkpoint.Usable
   package let number: UInt64
@@ -265,8 +267,10 @@ package struct InspectedCheckpoint {
     number = usable.checkpoint.number
   }
 
-  /// The newest checkpoint of which nothing is missing, and how far newer ones prove that the log of this
-  /// store was durable, though they cannot be used.
+  /// Opens the newest checkpoint that is complete.
+  ///
+  /// Returns also the floors that newer checkpoints prove, though they cannot be used: how far the
+  /// log of their store was durable.
   package static func newest(
     among files: Set<FileName>, in directory: StoreDirectory
   ) throws(LogError) -> (checkpoint: InspectedCheckpoint?, floors: [(StoreID, LogRecovery.Floor)]) {
@@ -279,7 +283,7 @@ package struct InspectedCheckpoint {
     return (usable.map(InspectedCheckpoint.init), evidence.map { ($0.storeID, $0.floor) })
   }
 
-  /// Opens a checkpoint; nil if a file that it rests on is missing.
+  /// Opens a checkpoint; nil if a file that it depends on is missing.
   package init?(
     _ number: UInt64, among files: Set<FileName>, in directory: StoreDirectory
   ) throws(LogError) {
@@ -293,18 +297,20 @@ package struct InspectedCheckpoint {
 }
 
 extension InspectedCheckpoint {
-  /// Through where the log is in the pages.
+  /// The end of the log that is in the pages.
   package var end: LogEnd { usable.checkpoint.position.end }
   package var segmentNumber: UInt64 { usable.checkpoint.position.segmentNumber }
   package var fileID: UInt64 { usable.checkpoint.position.fileID }
   package var documentCount: UInt64 { usable.checkpoint.documentCount }
-  /// The numbers of all checkpoints whose pages it needs, its own among them.
+  /// The numbers of all checkpoints whose pages it uses, its own among them.
   package var checkpointsInUse: Set<UInt64> {
     Set(usable.checkpoint.trees.joined().map(\.checkpoint)).union([number])
   }
 
-  /// Compares the pages with the log that they were made from, entry by entry; returns what differs,
-  /// or nil if the log itself is damaged there, so that nothing can be said.
+  /// Compares the pages with the log that they were made from, entry by entry.
+  ///
+  /// Returns the differences, or nil if the log itself is damaged there, so that there is no
+  /// result.
   package func differences(limit: Int = 20) throws(LogError) -> [String]? {
     var index = InspectedIndex()
     for var segment in usable.chain.segments {
@@ -324,11 +330,11 @@ extension InspectedCheckpoint {
       usable.state.documents, rebuilt.documents, "document", limit: limit, into: &found)
     InspectedCheckpoint.report(
       usable.state.sequences, rebuilt.sequences, "sequence", limit: limit, into: &found)
-    // Of what is held besides, the log may have more: what no merge has reached yet.
+    // The log may have more held records: those that no merge has reached yet.
     InspectedCheckpoint.report(
       usable.state.older, rebuilt.older, "older record", mayLack: { _ in true }, limit: limit,
       into: &found)
-    // Indexes that are not whole hold anything.
+    // Indexes that are not complete may hold anything.
     let ready = Set(rebuilt.indexes.filter { usable.state.indexes.contains($0) }.map(\.number))
     InspectedCheckpoint.report(
       usable.state.catalog, rebuilt.catalog, "catalog entry",
@@ -365,7 +371,7 @@ extension InspectedCheckpoint {
         if order < 0, let key = left?.key {
           found.append("\(what) \(name(key)) is in the pages and not in the log")
         } else if order > 0, let right, mayLack(right.key) {
-          // It is fine as it is.
+          // That is allowed.
         } else if order > 0, let key = right?.key {
           found.append("\(what) \(name(key)) is in the log and not in the pages")
         } else if let key = left?.key, left?.value != right?.value {
@@ -393,7 +399,7 @@ extension InspectedCheckpoint {
     key.text.map { printable($0) } ?? key.array.map { String($0, radix: 16) }.joined(separator: " ")
   }
 
-  /// Calls `body` with each document that the pages know of, in order of IDs.
+  /// Calls `body` with each document in the pages, in order of IDs.
   package func forEachDocument(
     _ body: (_ id: String, _ sequence: UInt64, _ isDeleted: Bool) throws -> Void
   ) throws {

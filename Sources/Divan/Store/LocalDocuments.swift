@@ -1,37 +1,37 @@
 import DivanLog
 
 extension Snapshot {
-  /// The properties of a local document; nil if there is none of this ID.
+  /// Returns the properties of a local document; nil if there is none of this ID.
   ///
-  /// *Local documents* are what a program notes down about its store: positions, settings, the state of
-  /// an exchange. They have IDs of their own, which may be the same as documents', no revisions, and no
-  /// conflicts: the last one who writes wins. They are not counted, not listed among the documents, and
-  /// nobody who follows changes is told of them. Past versions of the database have none.
+  /// *Local documents* hold a program's notes about its store: positions, settings, the state of an
+  /// exchange. They have IDs of their own, which may be the same as documents', no revisions, and
+  /// no conflicts: the last write wins. They are not counted, not listed among the documents, and
+  /// not in change feeds. Past versions of the database have none.
   ///
   /// Costs one search in the index and one read.
   public func localDocument(_ id: String) throws -> Value.Object? { try view.localDocument(id) }
 
-  /// The IDs of the local documents in a range, in the order of their bytes.
+  /// Returns the IDs of the local documents in a range, in the order of their bytes.
   ///
-  /// Reads the index only.
+  /// Reads only the index.
   public func localDocumentIDs(_ range: IDRange = .all) throws -> [String] {
     try view.localDocumentIDs(range)
   }
 }
 
 extension WriteTransaction {
-  /// The properties of a local document; nil if there is none of this ID.
+  /// Returns the properties of a local document; nil if there is none of this ID.
   public func localDocument(_ id: String) throws -> Value.Object? {
     try check()
     return try view.localDocument(id)
   }
 
-  /// Stores a local document, whatever stands there now; see ``Snapshot/localDocument(_:)``.
+  /// Stores a local document over any existing one; see ``Snapshot/localDocument(_:)``.
   ///
-  /// Validations are not asked.
+  /// Validations are not called.
   /// - Throws: ``DatabaseError`` with the codes `invalidDocumentID`, `invalidValue`,
-  ///   `documentTooLarge`, `transactionTooLarge` or `closed`: the rules for IDs and properties are those
-  ///   of documents.
+  ///   `documentTooLarge`, `transactionTooLarge` or `closed`. The rules for IDs and properties are
+  ///   those of documents.
   public func putLocal(_ id: String, _ properties: Value.Object) throws {
     try check()
     try DocumentID.validate(id)
@@ -41,7 +41,7 @@ extension WriteTransaction {
         idBytes: SharedBytes(utf8: id), superseded: try view.localLocator(id), body: body), id)
   }
 
-  /// Takes a local document away; returns false if there is none.
+  /// Removes a local document; returns false if there is none.
   @discardableResult
   public func removeLocal(_ id: String) throws -> Bool {
     try check()
@@ -66,7 +66,7 @@ extension StoreView {
     try localBody(id)?.decode().objectValue
   }
 
-  /// The properties of a local document, which are an object, in their binary form.
+  /// Returns the properties of a local document, which are an object, in their binary form.
   func localBody(_ id: String) throws(DatabaseError) -> EncodedValue? {
     guard past == nil, let locator = try localLocator(id) else { return nil }
     let record = try localRecord(at: locator)
@@ -84,7 +84,7 @@ extension StoreView {
     return ids
   }
 
-  /// Begins a walk over the IDs of local documents.
+  /// Begins a scan over the IDs of local documents.
   func scanLocalDocuments(_ range: IDRange) -> LayeredScan {
     state.catalog.scan(
       from: CatalogKey.bound(range.lower, of: .local) ?? .inclusive(CatalogKey.first(of: .local)),
@@ -92,7 +92,7 @@ extension StoreView {
         ?? .end(ofPrefix: CatalogKey.first(of: .local)))
   }
 
-  /// The ID of the next local document; nil at the end.
+  /// Returns the ID of the next local document; nil at the end.
   func nextLocalDocument(_ scan: inout LayeredScan) throws(DatabaseError) -> String? {
     guard let item = try step(&scan) else { return nil }
     guard let id = item.key.suffix(from: 1).text else {
@@ -102,7 +102,7 @@ extension StoreView {
     return id
   }
 
-  /// The record of a local document at a place.
+  /// Reads the record of a local document.
   func localRecord(at locator: RecordLocator) throws(DatabaseError) -> LocalRecord {
     let payload = try payload(of: .local, at: locator)
     do throws(ByteError) {
@@ -117,7 +117,7 @@ extension CatalogKey {
   /// The key before all entries of a kind.
   static func first(of kind: Kind) -> [UInt8] { [kind.rawValue] }
 
-  /// The end of a range of names as one of keys; nil if the range has none on that side.
+  /// Converts the bound of a range of names to one of keys; nil if the range has none on that side.
   static func bound(_ bound: KeyBound, of kind: Kind) -> KeyBound? {
     switch bound {
     case .unbounded: nil

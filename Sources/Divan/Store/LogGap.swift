@@ -1,15 +1,16 @@
 import DivanLog
 
-/// What damage to the log leaves unknown.
+/// Describes what damage to the log leaves unknown.
 ///
-/// This is the one rule of what a damaged store claims, and ``StoreView/requireWhole()`` and
-/// ``StoreView/requireKnown(_:isLive:_:)`` are where it is kept. What is lost may have changed any document. So a
-/// document is known exactly if its newest record stands behind all damage; or if it is not deleted, and all that
-/// is missing behind its record are new documents. Of everything else, and of what is not found, nothing is claimed.
+/// This is the one rule about the claims of a damaged store; ``StoreView/requireWhole()`` and
+/// ``StoreView/requireKnown(_:isLive:_:)`` enforce it. A lost part may have changed any document.
+/// So a document is known exactly only in two cases. Its newest record is after all damage; or it
+/// is not deleted, and everything missing after its record are new documents. The store makes no
+/// claim about anything else, nor about documents that are not found.
 struct LogGap: Sendable {
   /// A place in the log.
   struct Place: Sendable, Comparable {
-    /// The number of the segment, or the first one of a merged one.
+    /// The number of the segment; of a merged one the first number.
     var segment: UInt64
     var offset: UInt64
 
@@ -21,14 +22,14 @@ struct LogGap: Sendable {
     }
   }
 
-  /// From here on the log is whole to its end; nil if its end is missing, or damaged.
+  /// The place from which the log is whole to its end; nil if its end is missing, or damaged.
   var end: Place?
-  /// From here on nothing is missing but documents that were not there before, or were deleted; nil if that is so nowhere.
+  /// The place from which everything missing are new or previously deleted documents; nil if none.
   var doubtEnd: Place?
-  /// What to tell of it.
+  /// The damage to report.
   var damage: DatabaseError
 
-  /// The error that says that something cannot be known.
+  /// Returns the error for a result that cannot be known.
   func error(about documentID: String? = nil) -> DatabaseError {
     var error = DatabaseError(
       .damaged,
@@ -45,13 +46,13 @@ struct LogGap: Sendable {
 }
 
 extension StoreView {
-  /// What damage leaves unknown; nil if nothing, or if that does not matter.
+  /// The unknown part of the log; nil if there is none, or if this view ignores it.
   var gap: LogGap? { ignoresGap ? nil : store.gap }
 
-  /// Whether something may be missing, which is seldom so: all that a sound store's reader asks.
+  /// Whether something may be missing; reads of a sound store check nothing else.
   var hasGap: Bool { store.hasGap && !ignoresGap }
 
-  /// Throws if anything of the log may be missing.
+  /// Throws if any part of the log may be missing.
   @inline(__always)
   func requireWhole() throws(DatabaseError) {
     if hasGap { try refuse() }
@@ -62,13 +63,13 @@ extension StoreView {
     if let gap { throw gap.error(about: documentID) }
   }
 
-  /// How many documents there are that are not deleted.
+  /// Returns the number of documents that are not deleted.
   func documentCount() throws(DatabaseError) -> Int {
     try requireWhole()
     return Int(clamping: state.documentCount)
   }
 
-  /// Throws unless a record is known to be the newest one of what it is of; nil if none was found.
+  /// Throws unless a record is known to be the newest one of its document; nil if none was found.
   @inline(__always)
   func requireKnown(
     _ locator: @autoclosure () -> RecordLocator?, isLive: @autoclosure () -> Bool = true,

@@ -1,9 +1,8 @@
 import DivanLog
 
-/// Opens the log of a store: decides what counts, makes durable what was left in doubt, and reads it
-/// into the index.
+/// Opens the log of a store: finds its end, makes doubtful commits durable, and replays it.
 ///
-/// The steps follow each other in ``open()``; each leaves what the next one needs.
+/// The steps follow each other in ``open()``; each prepares the next one.
 struct LogOpening {
   private let directory: StoreDirectory
   private let configuration: Configuration
@@ -15,7 +14,7 @@ struct LogOpening {
   private var report: OpeningReport
 
   private var checkpoint: Checkpoint.Usable?
-  /// What checkpoints prove that cannot be used.
+  /// Facts proven by checkpoints that cannot be used.
   private let evidence: [Checkpoint.Evidence]
   private var chain: SegmentChain
   /// The last segment, and how the log ends in it.
@@ -23,9 +22,9 @@ struct LogOpening {
   private var recovery: LogRecovery
   private var isClosed = false
   private var damage: [Damage]
-  /// Whether something shows that more was durable than the log has.
+  /// Whether there is evidence that more was durable than the log has.
   private var lacksEnd = false
-  /// Bytes of log behind the checkpoint.
+  /// The bytes of log after the checkpoint.
   private var replayedSize = 0
   private var writer: LogWriter?
   private var refusal: DatabaseError?
@@ -64,7 +63,7 @@ struct LogOpening {
 }
 
 extension LogOpening {
-  /// Takes all steps.
+  /// Runs all steps.
   mutating func open() throws(LogError) -> OpenedStore {
     try findEnd()
     let start = try start()
@@ -72,13 +71,13 @@ extension LogOpening {
     return try replay(onto: start)
   }
 
-  /// The place that the checkpoint covers the log through, if it lies in the last segment.
+  /// The end of the log that the checkpoint covers, if it is in the last segment.
   private var positionInLast: LogEnd? {
     checkpoint?.checkpoint.position.fileID == last.fileID
       ? checkpoint?.checkpoint.position.end : nil
   }
 
-  // MARK: How does the log end?
+  // MARK: Finding the end of the log
 
   private mutating func findEnd() throws(LogError) {
     var tail = last
@@ -87,7 +86,7 @@ extension LogOpening {
       recovery = try LogRecovery.examine(last, size: size, from: positionInLast, floors: floors)
       tail.end = recovery.end
       if recovery.damage != nil {
-        // What stands behind damage is read as far as it can be.
+        // Records after damage are read where they can be.
         tail.end = try LogRecovery.readableEnd(
           of: last, size: size, from: positionInLast, floors: floors)
         lacksEnd = try LogRecovery.isMoreProven(
@@ -108,12 +107,12 @@ extension LogOpening {
           && ($0.floor == recovery.end || last.header.merge != nil)
       } ?? false
     report.ending = isClosed ? .closed : .interrupted
-    // Behind the end of a log that was closed there may be a part of what failed to be written.
+    // After the end of a log that was closed there may be a part of a failed write.
     report.discardedBytes =
       recovery.damage == nil && !isClosed ? recovery.discarded?.count ?? 0 : 0
   }
 
-  /// What shows, besides the log itself, how far it was durable.
+  /// The evidence, other than the log itself, of how far it was durable.
   private var floors: [LogRecovery.Floor] {
     var floors: [LogRecovery.Floor] = []
     if let head { floors.append(LogRecovery.Floor(head, about: last)) }
@@ -124,13 +123,13 @@ extension LogOpening {
           commit: position.end.commit, offset: positionInLast?.offset ?? 0,
           witness: "the checkpoint"))
     }
-    // The files that it rests on are gone, and perhaps the end of the log with them.
+    // The files that it depends on are gone, and perhaps the end of the log with them.
     let storeID = last.header.preamble.storeID
     floors += evidence.filter { $0.storeID == storeID }.map(\.floor)
     return floors + chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
   }
 
-  // MARK: Where does writing go on?
+  // MARK: Resuming writing
 
   private func start() throws(LogError) -> LogWriter.Start {
     let bound = max(
@@ -143,7 +142,7 @@ extension LogOpening {
     return LogWriter.Start(
       segmentNumber: last.header.numbers.upperBound, segmentSalt: last.header.preamble.salt,
       end: recovery.end, nextFileID: try highestFileID() + 1,
-      // What was lost in a crash may have used any number up to the bound.
+      // Transactions that were lost in a crash may have used any number up to the bound.
       lastSequence: isClosed ? used : max(used, bound), sequenceBound: bound, time: 0,
       isClosed: isClosed)
   }
@@ -159,7 +158,7 @@ extension LogOpening {
     return max(highest, checkpoint?.checkpoint.highestFileID ?? 0)
   }
 
-  /// Makes the writer, and makes durable what may not have been, before anything is served.
+  /// Creates the writer, and makes doubtful commits durable before anything is read or written.
   private mutating func prepareWriting(_ start: LogWriter.Start) throws(LogError) {
     guard lock != nil else {
       refusal = DatabaseError(
@@ -189,7 +188,7 @@ extension LogOpening {
         chain.segments[chain.segments.count - 1] = proven
         chain.segments.append(active)
       }
-      // Everything can be read, as by a read-only opening; it is made durable another time.
+      // Everything can be read, as in a read-only opening; a later opening makes it durable.
       writer = nil
       let note: String
       (refusal, note) = LogOpening.refusalForLackOfSpace(
@@ -198,7 +197,7 @@ extension LogOpening {
     }
   }
 
-  /// Why nothing is written where there is no room, and what the opening says of it.
+  /// Returns the refusal to write on a full disk, and the note for the opening report.
   static func refusalForLackOfSpace(
     _ cause: DatabaseError, path: String
   ) -> (DatabaseError, note: String) {
@@ -225,12 +224,12 @@ extension LogOpening {
       hint: "Export its documents, and import them into a new store", path: directory.path)
   }
 
-  /// Logs again what was left in doubt; if the disk is full, with the reserve released.
+  /// Logs the doubtful commits again; if the disk is full, with the reserve released.
   private func relog(_ relog: LogWriter.Relog, _ writer: LogWriter) throws(LogError) {
     do throws(LogError) {
       try writer.begin(after: relog.proven, relogging: relog)
     } catch .system(let error) where error.isLackOfSpace {
-      // If it cannot be removed, there is no more room than before, and the next error says so.
+      // If it cannot be removed, there is no more space than before, and the next error says so.
       try? directory.remove(.reserve)
       if writer.active == nil {
         try writer.begin(after: relog.proven, relogging: relog)
@@ -241,13 +240,13 @@ extension LogOpening {
     }
   }
 
-  // MARK: What does the log say?
+  // MARK: Replay
 
   private mutating func replay(onto start: LogWriter.Start) throws(LogError) -> OpenedStore {
     let highestCheckpoint = checkpoint?.checkpoint.number ?? 0
     var replay = try replayed(isSalvaging: false)
     let isDamaged = !damage.isEmpty || !replay.damage.isEmpty
-    // What is refused need not be read.
+    // If opening is refused, salvage is not needed.
     if isDamaged, lock == nil || configuration.damage == .readWhatIsThere {
       replay = try replayed(isSalvaging: true)
       report.salvagedRecords = replay.salvagedCount
@@ -262,9 +261,9 @@ extension LogOpening {
       {
         refuseForLackOfNumbers()
       } else {
-        // Not where anything is damaged: what stands for nothing may hold what is missing then.
+        // Not if anything is damaged: then unused files may hold the missing data.
         try removeLeftovers()
-        // If it was given up just now, there is no room to make it again.
+        // If it was released just now, there is no space to make it again.
         if !files.contains(.reserve) { directory.makeReserve(size: configuration.reserveSize) }
       }
     }
@@ -284,7 +283,7 @@ extension LogOpening {
       highestCheckpoint: highestCheckpoint, replayedSize: replayedSize)
   }
 
-  /// Replays the log onto the checkpoint; if a page of that proves bad, from nothing.
+  /// Replays the log onto the checkpoint, or from nothing if a page of the checkpoint is bad.
   private mutating func replayed(isSalvaging: Bool) throws(LogError) -> Replay {
     if let checkpoint {
       var replay = Replay(
@@ -299,14 +298,15 @@ extension LogOpening {
       onto: StoreState(nodeSize: configuration.nodeSize), isFromNothing: true,
       isSalvaging: isSalvaging)
     replayedSize = try run(&replay)
-    // No page is below; but indexes ask documents, which the system may not read.
+    // There are no pages; but indexes read documents, and that may fail.
     if case .unreadable(_, let error) = replay.indexProblem { throw .system(error) }
     return replay
   }
 
-  /// Adds what replaying found to the damage, each place once.
+  /// Adds the damage that replay found, each place once.
   ///
-  /// Where the end of the log is there, what recovery says of a stretch is said more exactly by the damage in it.
+  /// If the end of the log exists, the damage that replay found within a damaged stretch replaces
+  /// the coarser report of recovery.
   private mutating func noteDamage(_ found: [Damage]) {
     if let coarse = recovery.damage, let size = coarse.size, !lacksEnd {
       let stretch = coarse.offset..<max(coarse.offset, coarse.offset + size)
@@ -319,13 +319,14 @@ extension LogOpening {
     }
   }
 
-  /// What the damage leaves unknown; nil if it is in nothing that was replayed.
+  /// Returns what the damage leaves unknown; nil if it is in nothing that was replayed.
   private func gap(_ replay: inout Replay) -> LogGap? {
     var highest: UInt64 = 0
     for case .segment(let numbers) in files { highest = max(highest, numbers.upperBound) }
     // A segment after the last one, whose header cannot be read, may hold anything.
     if lacksEnd || highest > last.header.numbers.upperBound { replay.noteGap() }
-    // Damage to segments that the checkpoint covers concerns the documents in them, which the index knows.
+    // Damage to segments that the checkpoint covers concerns only the documents in them, which the
+    // index knows.
     let covered = Set(chain.segments[..<firstReplayed].map(\.file.path))
     if !replay.hasDoubt, chain.damage.contains(where: { !covered.contains($0.path) }) {
       replay.noteGap()
@@ -335,7 +336,7 @@ extension LogOpening {
       end: replay.gapEnd, doubtEnd: replay.doubtEnd, damage: DatabaseError(first))
   }
 
-  /// Deletes files that stand for nothing, so that no later opening takes them for something.
+  /// Deletes unused files, so that no later opening mistakes them for parts of the store.
   private func removeLeftovers() throws(LogError) {
     var leftovers = chain.leftovers
     for case .checkpoint(let number) in files {
@@ -346,7 +347,7 @@ extension LogOpening {
     try directory.flush()
   }
 
-  /// The index of the first segment of which the checkpoint does not cover everything.
+  /// The index of the first segment that the checkpoint does not cover completely.
   private var firstReplayed: Int {
     guard let position = checkpoint?.checkpoint.position,
       let first = chain.segments.firstIndex(where: {
@@ -359,7 +360,7 @@ extension LogOpening {
     return isCovered ? first + 1 : first
   }
 
-  /// Replays what the checkpoint does not cover; returns how many bytes that were.
+  /// Replays the log that the checkpoint does not cover; returns the number of bytes.
   private func run(_ replay: inout Replay) throws(LogError) -> Int {
     let position = checkpoint?.checkpoint.position
     let first = firstReplayed
@@ -395,7 +396,7 @@ extension LogOpening {
 }
 
 extension LogWriter {
-  /// A writer as the configuration has it.
+  /// Creates a writer with the settings of the configuration.
   convenience init(
     _ directory: StoreDirectory, storeID: StoreID, _ configuration: Configuration,
     continuing start: Start

@@ -2,51 +2,52 @@ import Dispatch
 import DivanLog
 import Synchronization
 
-/// Keeps the store small and quick to open, while it is used: writes checkpoints, merges segments,
-/// and deletes what nobody needs any more.
+/// Keeps an open store small and quick to open: writes checkpoints, merges segments, frees space.
 ///
-/// One step runs at a time. It holds the turn to write only to take a snapshot and to bring in what
-/// it made.
+/// One step runs at a time. It holds the writer lock only to take a snapshot and to publish its
+/// result.
 final class Maintenance: Sendable {
   struct State {
     var checkpoint: Checkpoint?
-    /// Bytes that were appended to the log since the last checkpoint was begun.
+    /// The bytes that were appended to the log since the last checkpoint was begun.
     var pendingSize: Int
-    /// Bytes of attachments to which documents stopped referring since the last step.
+    /// The bytes of attachments that documents have released since the last step.
     var releasedSize = 0
-    /// Whether there was a step since the store was opened.
+    /// Whether a step has run since the store was opened.
     ///
-    /// The first commit has one begun, or what many short sessions leave would never be cleaned away.
+    /// The first commit starts one. Otherwise the garbage of many short sessions would never be
+    /// cleaned up.
     var hasStepped = false
     var isScheduled = false
     var isStopped = false
-    /// Segments whose contents stand in a merged one now; deleted once a checkpoint does not list them.
+    /// Segments that were replaced by a merged one; deleted once a checkpoint does not list them.
     var replaced: Set<FileName> = []
-    /// Whether a merged segment has taken the name of one that the checkpoint lists, which then cannot
-    /// be used until there is another.
-    var isCheckpointSpent = false
-    /// A merged segment that the index refers to in part only, since bringing it in failed.
+    /// Whether a merged segment has the name of one that the last checkpoint lists.
     ///
-    /// A checkpoint taken now would rest on it and its inputs both, so none is.
+    /// That checkpoint cannot be used, until there is another.
+    var isCheckpointSpent = false
+    /// A merged segment that the index refers to only in part, because publishing it failed.
+    ///
+    /// A checkpoint taken now would depend on both the segment and its inputs, so none is written.
     var unfinished: (output: Segment, inputs: [Segment])?
-    /// Segments that cannot be merged, because they are damaged.
+    /// The file IDs of segments that cannot be merged, because they are damaged.
     var damaged: Set<UInt64> = []
-    /// Attachments that the newest version has forgotten, and whose files are still there, in the order in
-    /// which they were.
+    /// Attachments that the newest version has dropped and whose files still exist, in that order.
     var unreferenced: [Unreferenced] = []
-    /// Attachments in files that were stored, and to which perhaps nothing ever referred.
+    /// Stored attachments in files to which perhaps no document ever referred.
     var storedFiles: Set<SHA256.Digest> = []
-    /// Whether there may be history that nobody needs, though none is kept.
+    /// Whether there may be unneeded history, though none is kept.
     var isPruningDue = true
-    /// Why the last step failed, if it did.
+    /// The error of the last step; nil if it succeeded.
     var problem: DatabaseError?
     var waiters: [DispatchSemaphore] = []
-    /// The highest number that any checkpoint had.
+    /// The highest number of any checkpoint so far.
     var lastNumber: UInt64
   }
 
-  /// An attachment whose file can be deleted once no version is left of the epoch in which it was
-  /// forgotten, or of an earlier one.
+  /// An attachment whose file is deleted when no version refers to it any more.
+  ///
+  /// That is when no version is left of the epoch in which it was dropped, or of an earlier one.
   struct Unreferenced {
     weak var epoch: StoreState.Epoch?
     let digest: SHA256.Digest
@@ -56,9 +57,10 @@ final class Maintenance: Sendable {
   private let queue = DispatchQueue(label: "divan.maintenance", qos: .utility)
   let expiry: ExpiryTimer
 
-  /// Begins with the checkpoint that was opened, and so many bytes of log behind it.
+  /// Begins with the checkpoint that was opened, and the number of bytes of log after it.
   ///
-  /// Those count, or a store that is never closed properly would open more slowly each time.
+  /// These bytes count as pending. Otherwise a store that is never closed properly would open more
+  /// slowly each time.
   init(_ checkpoint: Checkpoint?, highestNumber: UInt64, replayedSize: Int) {
     state = Guarded(
       State(checkpoint: checkpoint, pendingSize: replayedSize, lastNumber: highestNumber))
@@ -67,29 +69,28 @@ final class Maintenance: Sendable {
 }
 
 extension Maintenance.State {
-  /// Whether so many bytes came or went since the last step.
+  /// Whether `interval` bytes were appended or released since the last step.
   fileprivate func isDue(every interval: Int) -> Bool {
     pendingSize >= interval || releasedSize >= interval
   }
 
-  /// The forgotten attachments to which no version in memory refers.
+  /// The dropped attachments to which no version in memory refers.
   ///
-  /// A version of an epoch refers to what was forgotten in later ones as well: so the first epoch that is left
-  /// keeps all that come after it.
+  /// A version of an epoch also refers to attachments that were dropped in later ones. So the first
+  /// epoch that is left retains all that come after it.
   var unreachable: ArraySlice<Maintenance.Unreferenced> {
     unreferenced.prefix { $0.epoch == nil }
   }
 }
 
 extension Maintenance {
-  /// Why the last step in the background failed; nil if it did not.
+  /// The error of the last step in the background; nil if it succeeded.
   var problem: DatabaseError? { state.withLock { $0.problem } }
 
-  /// Notes why work in the background failed.
+  /// Records the error of background work.
   func note(_ problem: DatabaseError?) { state.withLock { $0.problem = problem } }
 
-  /// Notes that the log grew, and that documents let go of attachments of some length, and has a step run
-  /// when it is due.
+  /// Counts log growth and the size of released attachments, and schedules a step when one is due.
   func noteAppended(_ size: Int, released: Int, _ store: Store) {
     let interval = store.configuration.checkpointInterval
     let isDue = state.withLock { state in
@@ -105,13 +106,13 @@ extension Maintenance {
   }
 
   private func schedule(_ store: Store) {
-    // Whoever closes the store waits for this, so it does not keep the store longer than it is used.
+    // Closing the store waits for this queue, so the closure does not retain the store any longer.
     queue.async {
       while self.step(store) {}
     }
   }
 
-  /// Runs a step on the caller's thread when it is due, where the configuration asks for that.
+  /// Runs a step on the caller's thread when it is due, in inline mode.
   func runInline(_ store: Store) {
     guard store.configuration.maintenance == .inline,
       state.withLock({ $0.isDue(every: store.configuration.checkpointInterval) })
@@ -119,8 +120,9 @@ extension Maintenance {
     while step(store) {}
   }
 
-  /// Lets go of history and attachments, then a checkpoint if it is due, and then as much merging as is
-  /// worth it; returns true if a checkpoint has become due meanwhile.
+  /// Prunes history and attachments, writes a checkpoint if it is due, and merges segments.
+  ///
+  /// It merges as much as is worth it. Returns true if a checkpoint became due during the step.
   private func step(_ store: Store) -> Bool {
     let interval = store.configuration.checkpointInterval
     let isCheckpointDue = state.withLock { state in
@@ -135,12 +137,12 @@ extension Maintenance {
       if isCheckpointDue { try store.writeCheckpoint() }
       try store.mergeWhatPays()
     } catch {
-      // It is tried again when more was written; until then nothing is lost but space and time.
+      // It is retried after more writes; until then nothing is lost but space and time.
       problem = error
     }
     let (isDueAgain, waiters) = state.withLock { state in
       state.problem = problem
-      // Nobody schedules a step while there is one.
+      // No other step is scheduled while this one runs.
       let isDueAgain =
         !isCheckpointDue && state.pendingSize >= interval && problem == nil && !state.isStopped
       state.isScheduled = isDueAgain
@@ -151,17 +153,18 @@ extension Maintenance {
     return isDueAgain
   }
 
-  /// Writes a checkpoint on the caller's thread if it is due, and cleans nothing: where maintenance runs only when
-  /// asked for, so that the index does not grow in memory without bound.
+  /// Writes a checkpoint on the caller's thread if it is due, without cleaning.
+  ///
+  /// For manual maintenance, so that the index does not grow in memory without bound.
   func writeCheckpointIfDue(_ store: Store) throws(DatabaseError) {
     let interval = store.configuration.checkpointInterval
     guard state.withLock({ $0.pendingSize >= interval }) else { return }
     try exclusively(store) { () throws(DatabaseError) in try store.writeCheckpoint() }
   }
 
-  /// Runs work that nobody waits for: between steps, or on the caller's thread where the configuration asks for that.
+  /// Runs work without waiting for it: between steps, or on the caller's thread in inline mode.
   ///
-  /// Where maintenance runs only when asked for, or the store is being closed, it is not run.
+  /// In manual mode, and when the store is being closed, the work is not run.
   func perform(_ store: Store, _ work: @escaping @Sendable () -> Void) {
     switch store.configuration.maintenance {
     case .background: queue.async { if !self.isStopped { work() } }
@@ -170,7 +173,7 @@ extension Maintenance {
     }
   }
 
-  /// Makes a writer wait for maintenance that has fallen far behind, for a second at most.
+  /// Makes a writer wait, for at most a second, for maintenance that has fallen far behind.
   func throttle(_ store: Store) {
     let limit = 4 * store.configuration.checkpointInterval
     let waiter: DispatchSemaphore? = state.withLock { state in
@@ -185,23 +188,24 @@ extension Maintenance {
   /// Whether the store is being closed, so that no long work should be begun.
   var isStopped: Bool { state.withLock { $0.isStopped } }
 
-  /// Waits for the step that runs, and lets no other begin.
+  /// Waits for the step that runs, and prevents any other.
   func stop() {
     state.withLock { $0.isStopped = true }
     expiry.stop()
     queue.sync {}
   }
 
-  /// Whether so much was written since the last checkpoint that the next opening would notice.
+  /// Whether so much was written since the last checkpoint that the next opening would be slower.
   var isWorthACheckpoint: Bool { state.withLock { $0.pendingSize >= 1 << 20 } }
 
-  /// Runs work in between steps.
+  /// Runs work between steps.
   func exclusively<R>(_ store: Store, _ work: () throws(DatabaseError) -> R) throws(DatabaseError)
     -> R
   {
-    // A step may be saving the rows of a view, or somebody with the turn wait for these.
+    // A step may be saving the rows of a view, or the thread with the writer lock may wait for
+    // these.
     try RunningMap.refuse("has the store cleaned or copied")
-    // A step may be waiting for the turn, and this would wait for the step.
+    // A step may be waiting for the writer lock, and this would wait for the step.
     guard !store.turn.isMine else {
       throw DatabaseError(
         .nestedWrite, "this cannot be done inside `write`", hint: "Do it after `write` returns")

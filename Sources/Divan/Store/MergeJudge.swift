@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Where the index leads to a record, or led to it.
+/// The place in the index of a record.
 enum IndexPlace {
   /// The newest record of a document.
   case newest(id: SharedBytes, DocumentEntry)
@@ -9,7 +9,7 @@ enum IndexPlace {
   /// A record in ``StoreState/catalog``, by its key.
   case catalog([UInt8])
 
-  /// The place where a record of the log belongs; nil if the index leads to no such record.
+  /// Creates the place where a record of the log belongs; nil if the index has no such record.
   init?(of item: RecordScan.Entry, in view: StoreView) throws(DatabaseError) {
     switch item.record.kind {
     case .document:
@@ -50,12 +50,12 @@ enum IndexPlace {
       }
       self = .catalog(CatalogKey.moment(record.moment.sequence))
     default:
-      // Nothing else is asked for but what should take something away.
+      // Only a purge that `RemovalKey` could not decode gets here.
       throw view.damage(at: item.locator, "a purge that cannot be read")
     }
   }
 
-  /// Where the index leads from this place now.
+  /// Returns the locator that the index has at this place now.
   func locator(in view: StoreView) throws(DatabaseError) -> RecordLocator? {
     switch self {
     case .newest(_, let entry): entry.locator
@@ -65,19 +65,21 @@ enum IndexPlace {
   }
 }
 
-/// Says which records of its inputs a merge copies: those to which the index leads, and removals for as
-/// long as an older file may hold what they took away.
+/// Decides which records of its inputs a merge copies.
+///
+/// It copies the records that the index refers to, and removals as long as an older file may hold
+/// what they removed.
 ///
 /// RECOVERY.md, rules 5 and 9.
 struct MergeJudge {
   private let view: StoreView
   private let inputs: [Segment]
-  /// Files that stand for nothing any more but are still there.
+  /// Files that are no longer used but still exist.
   private let awaitingDeletion: Set<FileName>
   private let isForced: Bool
-  /// What the inputs' removals took away and no older file holds; nil while that was not looked up.
+  /// The keys that the inputs' removals removed and no older file holds; nil until looked up.
   private var forgettable: Set<RemovalKey>?
-  /// How many records are kept because the index leads to them.
+  /// The number of records that are kept because the index refers to them.
   private var indexedCount = 0
 
   init(
@@ -89,14 +91,14 @@ struct MergeJudge {
     self.isForced = isForced
   }
 
-  /// So many bytes of older files are read at most for each byte of removals that may be won.
+  /// The bytes of older files that are read at most for each byte of removals that may be saved.
   private static let readFactor: UInt64 = 64
 }
 
 extension MergeJudge {
-  /// Whether a record is still wanted.
+  /// Returns whether the merge copies a record.
   mutating func keeps(_ item: RecordScan.Entry) throws(DatabaseError) -> Bool {
-    // What a later version wrote is for that version to drop.
+    // Only a later version may drop the records that a later version wrote.
     guard item.record.kind.isKnown else { return item.record.kind.maySkip }
     if let removal = RemovalKey(removedBy: item.record) {
       return try !forgettableKeys().contains(removal)
@@ -108,10 +110,10 @@ extension MergeJudge {
     return true
   }
 
-  /// Throws if the index leads into the inputs to anything but the records that are kept: the merge would drop it.
+  /// Throws if the index refers to anything in the inputs that the merge would drop.
   ///
-  /// Only a forged checkpoint does so, with locators to what looks like a record in the midst of another. It is asked
-  /// for once all inputs are read, and costs a walk over the index.
+  /// Only a forged checkpoint does so, with locators to bytes that look like a record in the middle
+  /// of another. Call it once all inputs are read. It costs a scan of the index.
   func requireAllKept() throws(DatabaseError) {
     var locatorCount = 0
     try forEachLocator { _ in locatorCount += 1 }
@@ -128,7 +130,7 @@ extension MergeJudge {
       path: inputs[0].file.path)
   }
 
-  /// Calls `body` with each locator of the index that leads into the inputs.
+  /// Calls `body` with each locator of the index into the inputs.
   private func forEachLocator(
     _ body: (RecordLocator) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
@@ -194,11 +196,11 @@ extension MergeJudge {
   }
 }
 
-/// What a removal took away.
+/// The key that a removal removed.
 struct RemovalKey: Hashable {
   private let kind: Record.Kind
   private let name: [UInt8]
-  /// Of a document's single record: which.
+  /// The sequence number, if one record of a document was removed.
   private let sequence: UInt64?
 
   private init(_ kind: Record.Kind, _ name: SharedBytes, _ sequence: UInt64? = nil) {
@@ -207,7 +209,7 @@ struct RemovalKey: Hashable {
     self.sequence = sequence
   }
 
-  /// What a record removes; nil if it is no removal.
+  /// Returns the key that a record removes; nil if it is not a removal.
   init?(removedBy record: Record) {
     switch record.kind {
     case .purge:
@@ -232,7 +234,7 @@ struct RemovalKey: Hashable {
     }
   }
 
-  /// The keys under which a record of an older file would be removed; none if it cannot be read.
+  /// Returns the keys that would remove a record of an older file; none if it cannot be read.
   static func keys(of record: Record) -> [RemovalKey] {
     switch record.kind {
     case .document:

@@ -4,7 +4,7 @@
   import Foundation
 #endif
 
-/// A change of what is stored that is made once in the life of a database.
+/// A change of stored documents that is made once in the life of a database.
 ///
 /// ```swift
 /// let migrations = [
@@ -20,46 +20,47 @@
 /// try database.migrate(migrations)
 /// ```
 ///
-/// For what can be done document by document when each is read, see ``Model/upgrade(from:)``.
+/// To upgrade each document when it is read, see ``Model/upgrade(from:)``.
 public struct Migration: Sendable {
-  /// What tells it from others; it is run once under this name.
+  /// The unique name; the migration is run once under it.
   public let name: String
   fileprivate let change: @Sendable (WriteTransaction) throws -> Void
 
-  /// Describes a migration.
+  /// Creates a migration.
   ///
   /// - Parameters:
-  ///   - name: what tells it from others, for ever.
+  ///   - name: a unique name, which must never change.
   ///   - change: makes the changes, all in one transaction.
   public init(_ name: String, _ change: @escaping @Sendable (WriteTransaction) throws -> Void) {
     self.name = name
     self.change = change
   }
 
-  /// What a migration would do: see ``Database/rehearse(_:)``.
+  /// The effects that a migration would have: see ``Database/rehearse(_:)``.
   public struct Rehearsal: Sendable {
     /// The documents that it would store or delete, as they would be.
     public let changes: [Change]
-    /// How many documents there are before it that are not deleted.
+    /// The number of documents before the migration that are not deleted.
     public let countBefore: Int
-    /// How many there would be after it.
+    /// The number of documents after it.
     public let countAfter: Int
   }
 
-  /// The local document that says which migrations were run, and when.
+  /// The local document that records which migrations were run, and when.
   static let documentID = "divan migrations"
 }
 
 extension Database {
-  /// Runs those migrations that were not run in this database yet, one after the other.
+  /// Runs the migrations that were not run in this database yet, one after the other.
   ///
-  /// Each is a transaction of its own, which notes that it was run: after an error or a crash, those before
-  /// it are done, and it is not. The notes stand in the local document `divan migrations`.
+  /// Each is a transaction of its own, which also notes that it was run. So after an error or a
+  /// crash, the migrations before it are done, and it is not. The notes are in the local document
+  /// `divan migrations`.
   ///
-  /// - Parameter migrations: all migrations that there ever were, in their order.
-  /// - Returns: the names of those that were run now.
-  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name, before any is run; whatever a
-  ///   migration throws, and as ``write(durability:timeout:_:)-4yolg``.
+  /// - Parameter migrations: all migrations that ever existed, in their order.
+  /// - Returns: the names of the migrations that were run now.
+  /// - Throws: ``DatabaseError/Code/alreadyExists`` if two have the same name, before any is run;
+  ///   errors of a migration, and as ``write(durability:timeout:_:)-4yolg``.
   @discardableResult
   public func migrate(_ migrations: [Migration]) throws -> [String] {
     var known: Set<String> = []
@@ -84,13 +85,13 @@ extension Database {
     return names
   }
 
-  /// Does what a migration would do, and takes it back.
+  /// Runs a migration, and rolls it back.
   ///
-  /// Nothing is stored, and readers see nothing of it; writers wait meanwhile. Whether it was run before makes
-  /// no difference. Takes memory for all documents that it changes.
+  /// Nothing is stored, and readers see no effect; writers wait for it. It makes no difference
+  /// whether the migration was run before. Takes memory for all documents that it changes.
   ///
-  /// - Returns: what the migration would do to the database as it is now.
-  /// - Throws: whatever the migration throws, and as ``write(durability:timeout:_:)-4yolg``.
+  /// - Returns: the effects that the migration would have on the database as it is now.
+  /// - Throws: errors of the migration, and as ``write(durability:timeout:_:)-4yolg``.
   public func rehearse(_ migration: Migration) throws -> Migration.Rehearsal {
     /// Ends the transaction.
     struct Enough: Error {

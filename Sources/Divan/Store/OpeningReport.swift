@@ -1,42 +1,43 @@
 internal import DivanLog
 
-/// What opening a store found, and what it did about it.
+/// The result of opening a store: the state that was found, and the repairs.
 public struct OpeningReport: Sendable {
-  /// How the log was found to end.
+  /// The state of the log's end when the store was opened.
   public enum Ending: Sendable, Equatable {
     /// There was no store; a new one was made.
     case created
-    /// The store was closed, and nothing has happened to it since.
+    /// The store was closed, and has not changed since.
     case closed
     /// The writer ended without closing the store: a crash, a power failure, or a kill.
     case interrupted
   }
 
-  /// How the log was found to end.
+  /// The state of the log's end when the store was opened.
   public internal(set) var ending = Ending.closed
-  /// Commits that were read from the log, since no checkpoint covers them.
+  /// The number of commits that were read from the log, because no checkpoint covers them.
   public internal(set) var replayedCommits = 0
-  /// Commits at the end of the log that may not have been durable, and were made so.
+  /// The number of commits at the end of the log that may not have been durable, and were made so.
   public internal(set) var securedCommits = 0
-  /// Bytes of an unfinished transaction at the end of the log that were left out.
+  /// The bytes of an unfinished transaction at the end of the log that were left out.
   public internal(set) var discardedBytes = 0
-  /// What is damaged in what had to be read.
+  /// The damage in the files that opening had to read.
   ///
-  /// If anything is, the store is open for reading only, and ``Configuration/damage`` says what can be
-  /// read of it.
+  /// If there is any, the store is open for reading only, and ``Configuration/damage`` decides what
+  /// can be read of it.
   public internal(set) var damage: [DatabaseError] = []
-  /// How many records were found whole in transactions that are damaged.
+  /// The number of whole records that were found in damaged transactions.
   ///
-  /// With ``DamagePolicy/refuse`` those are read that are known exactly, and with ``DamagePolicy/readWhatIsThere`` all.
+  /// With ``DamagePolicy/refuse`` only those that are known exactly are read, and with
+  /// ``DamagePolicy/readWhatIsThere`` all.
   public internal(set) var salvagedRecords = 0
-  /// Whatever else is worth knowing, in sentences.
+  /// Other notes, as sentences.
   public internal(set) var notes: [String] = []
-  /// How long opening took.
+  /// The time that opening took.
   public internal(set) var duration: Duration = .zero
 }
 
 extension OpeningReport: CustomStringConvertible {
-  /// The report in some sentences.
+  /// The report as text.
   public var description: String {
     var text =
       switch ending {

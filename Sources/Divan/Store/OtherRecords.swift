@@ -1,11 +1,11 @@
 import DivanLog
 
 extension Record.Kind {
-  /// A document, or one of its records, is gone for good: ``PurgeRecord``.
+  /// A document, or one of its records, was purged: ``PurgeRecord``.
   static let purge = Record.Kind(rawValue: 4)
   /// A document that is not versioned: ``LocalRecord``.
   static let local = Record.Kind(rawValue: 5)
-  /// A version of the store that has a name: ``NamedRecord``.
+  /// A version of the store with a name: ``NamedRecord``.
   static let named = Record.Kind(rawValue: 6)
   /// The end of a commit: ``MomentRecord``.
   static let moment = Record.Kind(rawValue: 7)
@@ -16,19 +16,19 @@ extension Record.Kind {
   var isKnown: Bool { rawValue >= 1 && rawValue <= 8 }
 }
 
-/// Says that nothing of a document is left, or nothing of one of its records.
+/// The purge of a document, or of one of its records.
 ///
-/// A merge keeps it for as long as an older file may hold what it took away. FILE_FORMAT.md §10
+/// A merge keeps it as long as an older file may hold the purged records. FILE_FORMAT.md §10
 struct PurgeRecord: Sendable, Equatable {
   var idBytes: SharedBytes
-  /// The one record that is gone; all of the document's if this is nil.
+  /// The sequence number of the one record that is purged; nil if the whole document is.
   var sequence: UInt64?
-  /// The newest record of a document that is gone as a whole.
+  /// The newest record of a document that is purged as a whole.
   var superseded: DocumentRecord.Superseded?
   var supersededExpiry: UInt64?
   /// Whether other records of the document may have been held.
   var mayHoldOlder = false
-  /// Versions before this commit may be incomplete from then on; 0 if it says nothing of that.
+  /// The commit before which versions may be incomplete from now on; 0 if there is no change.
   var historyFloor: UInt64 = 0
 
   private struct Flags: OptionSet {
@@ -84,12 +84,12 @@ struct PurgeRecord: Sendable, Equatable {
   }
 }
 
-/// A local document as it is from now on: it has no revisions, and nobody is told of its changes.
+/// The new state of a local document, which has no revisions and is not in change feeds.
 struct LocalRecord: Sendable, Equatable {
   var idBytes: SharedBytes
-  /// Where the record stands that this one takes the place of.
+  /// The locator of the record that this one supersedes.
   var superseded: RecordLocator?
-  /// The properties in their binary form; nil if there is no such document any more.
+  /// The properties in their binary form; nil if the document was removed.
   var body: SharedBytes?
 
   func encode(to writer: inout ByteWriter) {
@@ -113,13 +113,13 @@ struct LocalRecord: Sendable, Equatable {
   }
 }
 
-/// A version of the store: how far it reaches, and what it counted.
+/// A version of the store: its last change and commit, and its document count.
 struct Moment: Sendable, Equatable {
   /// The last sequence number in it.
   var sequence: UInt64
   /// The last commit in it.
   var commit: UInt64
-  /// When that was, in milliseconds since 1970.
+  /// The time of that commit, in milliseconds since 1970.
   var time: UInt64
   var documentCount: UInt64
 
@@ -137,12 +137,12 @@ struct Moment: Sendable, Equatable {
   }
 }
 
-/// A version of the store that is kept, under a name.
+/// A named version of the store.
 struct NamedRecord: Sendable, Equatable {
   var name: SharedBytes
-  /// Where the record stands that this one takes the place of.
+  /// The locator of the record that this one supersedes.
   var superseded: RecordLocator?
-  /// Which version; nil if it is not kept any more.
+  /// The version; nil if it is no longer kept.
   var moment: Moment?
 
   /// The greatest size of a name in bytes of UTF-8.
@@ -169,13 +169,16 @@ struct NamedRecord: Sendable, Equatable {
   }
 }
 
-/// The end of the commit that holds it, noted while history is kept, so that the version can be found
-/// again by its sequence number or its time.
+/// The end of the commit that contains it.
+///
+/// It is written while history is kept, so that the version can be found again by its sequence
+/// number or its time.
 struct MomentRecord: Sendable, Equatable {
   var moment: Moment
   /// The last sequence number in the version before this one.
   ///
-  /// From there up to this commit nothing changed. If no moment has that number, the versions before it
+  /// Nothing changed between it and this commit. If no moment has that number, the versions before
+  /// it are not known.
   /// are not known.
   var previous: UInt64
 
@@ -196,14 +199,14 @@ struct MomentRecord: Sendable, Equatable {
 }
 
 extension ByteReader {
-  /// Reads an ID or a name with its size, one byte, before it.
+  /// Reads an ID or a name, preceded by its size in one byte.
   mutating func readID() throws(ByteError) -> SharedBytes {
     let bytes = try readBytes(Int(try read(UInt8.self)))
     guard !bytes.isEmpty else { throw ByteError(offset: offset, reason: "an ID that is empty") }
     return bytes
   }
 
-  /// Gives `record` back, if nothing stands behind it.
+  /// Returns `record`, if no bytes follow it.
   func finishing<R>(_ record: R) throws(ByteError) -> R {
     guard isAtEnd else { throw ByteError(offset: offset, reason: "bytes behind a record's end") }
     return record

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Documents that are to be stored together, so that their revision IDs are computed side by side.
+/// Documents that are stored together, so that their revision IDs are computed in parallel.
 struct PutBatch: ~Copyable {
   struct Item {
     let document: Document
@@ -37,7 +37,7 @@ extension PutBatch {
     return items.map { all.suffix(from: $0.bodyOffset).prefix($0.bodySize) }
   }
 
-  /// The revision IDs of the documents, made from these parents.
+  /// Computes the revision IDs of the documents, made from these parents.
   func computeRevisions(
     parents: [RevisionID?], _ bodies: [SharedBytes]
   ) throws(DatabaseError) -> [RevisionID] {

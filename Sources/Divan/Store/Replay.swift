@@ -1,37 +1,38 @@
 import DivanLog
 
-/// Brings the records of the log into the index.
+/// Replays the records of the log into the index.
 ///
-/// After a checkpoint this looks next to nothing up: each record holds its whole entry and says what
-/// it takes the place of. Without one, everything is read, and merged segments may have dropped what a record
-/// says it supersedes; then the index itself, which is in memory as a whole, is asked.
+/// After a checkpoint this needs almost no lookups: each record holds its whole entry and says what
+/// it supersedes. Without a checkpoint, everything is read, and merges may have dropped the records
+/// that others supersede. Then replay looks up the entries in the index, which is completely in
+/// memory.
 struct Replay: ~Copyable {
   var state: StoreState
-  /// Whether there is no checkpoint below.
+  /// Whether there is no checkpoint to start from.
   let isFromNothing: Bool
-  /// Whether the whole records of what is damaged are brought in, too.
+  /// Whether whole records of damaged transactions are replayed, too.
   let isSalvaging: Bool
-  /// Whether the log is damaged, so that what a document's last record is may not be known.
+  /// Whether the log is damaged, so that a document's last record may not be known.
   private(set) var hasGap = false
-  /// Where the log is whole again, behind all damage; nil if it is not.
+  /// The place from which the log is whole again, after all damage; nil if it is not.
   private(set) var gapEnd: LogGap.Place?
   /// Whether anything is missing that may not be a new document.
   private(set) var hasDoubt = false
-  /// Where nothing is missing any more but new documents; nil if that is so nowhere.
+  /// The place from which only new documents may be missing; nil if there is none.
   private(set) var doubtEnd: LogGap.Place? = .start
-  /// What the transaction that is read did to the number of documents.
+  /// The changes of the current transaction to the number of documents.
   private var tally = DocumentTally()
-  /// How many documents there were after the transaction before; nil if that is not known for certain.
+  /// The number of documents after the previous transaction; nil if it is not known for certain.
   private var certainCount: UInt64?
-  /// How many records of damaged transactions were brought in.
+  /// The number of records of damaged transactions that were replayed.
   private(set) var salvagedCount = 0
   private(set) var damage: [Damage] = []
-  /// Why the index below cannot be used, if a page of it proved bad.
+  /// The error of a bad page of the checkpoint's index, which cannot be used then.
   private(set) var indexProblem: PageError?
   private(set) var commitCount = 0
-  /// The documents that the log says something of, if there are indexes below that must follow.
+  /// The documents that the log changes, if the checkpoint has indexes that must follow.
   private var changedIDs: Set<[UInt8]> = []
-  /// What the checkpoint has, if there is one.
+  /// The state of the checkpoint; nil if there is none.
   private let base: StoreState?
   private var scratch = ByteWriter(capacity: 128)
 
@@ -45,11 +46,12 @@ struct Replay: ~Copyable {
 }
 
 extension Replay {
-  /// Brings in a segment.
+  /// Replays a segment.
   ///
-  /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress`, if any, is called now and then with
-  /// the offset that was reached; when it returns false, or when ``indexProblem`` turns up, this stops
-  /// and returns false too. What stands between the segment's end and `limit` is salvaged.
+  /// Begins at `start`, or at the first frame if that is nil, and stops after a commit. `progress`,
+  /// if any, is called from time to time with the offset that was reached. If it returns false, or
+  /// if ``indexProblem`` is set, this stops and returns false. Records between the segment's end
+  /// and `limit` are salvaged.
   mutating func run(
     _ segment: Segment, from start: LogEnd?, through lastCommit: UInt64 = .max,
     limit: Int? = nil, progress: ((Int) -> Bool)? = nil
@@ -90,7 +92,7 @@ extension Replay {
     }
   }
 
-  /// Notes that something of the log is missing here: what follows is whole until that is noted again.
+  /// Notes that a part of the log is missing here; the rest is whole until the next such call.
   mutating func noteGap() {
     hasGap = true
     gapEnd = nil
@@ -99,16 +101,17 @@ extension Replay {
     certainCount = nil
   }
 
-  /// Notes that one record is lost here, of a transaction that is known besides.
+  /// Notes that one record is lost here, of a transaction that is known otherwise.
   private mutating func noteLost() {
     hasGap = true
     gapEnd = nil
     tally.lostCount += 1
   }
 
-  /// Finds out at the end of a transaction whether all that is lost of it are records of new documents.
+  /// Checks at the end of a transaction whether all its lost records are of new documents.
   ///
-  /// That is so if each made the number of documents one greater: then what was there stays as it was.
+  /// That is so if each of them increased the number of documents by one: then existing documents
+  /// are unchanged.
   private mutating func judgeLost(_ trailer: CommitTrailer) {
     if tally.lostCount > 0, !tally.areLostNew(certainCount, trailer) {
       hasDoubt = true
@@ -118,13 +121,13 @@ extension Replay {
     certainCount = trailer.documentCount
   }
 
-  /// Whether the index is asked what a record takes the place of.
+  /// Whether replay looks up superseded entries in the index.
   ///
-  /// What the record says of that, and what commits say of the number of documents, is so only if
-  /// everything before them was brought in.
+  /// A record's own superseded entry, and the document counts of commits, are valid only if
+  /// everything before them was replayed.
   private var looksUp: Bool { isFromNothing || isSalvaging }
 
-  /// Brings in a record; returns false if the index below cannot be read.
+  /// Replays a record; returns false if the checkpoint's index cannot be read.
   private mutating func put(_ item: RecordScan.Entry, in segment: Segment) -> Bool {
     if hasGap, gapEnd == nil, item.isProven {
       gapEnd = LogGap.Place(
@@ -183,7 +186,7 @@ extension Replay {
     case .moment:
       state.put(try MomentRecord.decode(payload), at: item.locator, scratch: &scratch)
     default:
-      // Later versions may add kinds from 128 on that need not be understood. FILE_FORMAT.md §6
+      // Later versions may add kinds from 128 on that can be skipped. FILE_FORMAT.md §6
       guard item.record.kind.maySkip else {
         throw ByteError(
           offset: 0, reason: "a record of the unknown kind \(item.record.kind.rawValue)")
@@ -196,8 +199,7 @@ extension Replay {
     changedIDs.insert(id.array)
   }
 
-  /// Brings the indexes up to what the log says of documents, once all of it is read and ``indexProblem`` did not
-  /// turn up.
+  /// Brings the indexes up to the log, once all of it is read without an ``indexProblem``.
   mutating func finish() {
     let ids = changedIDs
     apply { (replay) throws(PageError) in
@@ -211,7 +213,7 @@ extension Replay {
 }
 
 extension Replay {
-  /// Puts a document's record in the place of `old`, which is looked up only where there is no checkpoint.
+  /// Puts a document's record in the place of `old`, which is known only if replay looks it up.
   private mutating func put(
     _ original: DocumentRecord, over old: DocumentEntry?, _ item: RecordScan.Entry
   ) throws(PageError) {
@@ -219,7 +221,7 @@ extension Replay {
     if looksUp {
       record.follow(old, expiry: old.flatMap { expiry(of: $0) })
       if let old, old.traits.contains(.mayHoldOlder), record.details?.mayHoldOlder != true {
-        // A record that said that nothing is held besides may have been dropped by a merge.
+        // A merge may have dropped a record that said that no older ones are held.
         try state.releaseOlder(of: record.idBytes)
       }
       let wasLive = old.map { !$0.isDeleted } ?? false
@@ -232,10 +234,10 @@ extension Replay {
     try state.put(record, at: item.locator, commit: item.commit, scratch: &scratch)
   }
 
-  /// Corrects where the superseded record stands, if it stays held.
+  /// Corrects the locator of the superseded record, if that stays held.
   ///
-  /// Since that was written a merge may have moved it; or recovery has logged it again, and what it was
-  /// copied from stands behind the end of its segment. The index knows where it is.
+  /// Since the record was written a merge may have moved the superseded one. Or recovery has logged
+  /// it again, and its original is after the end of its segment. The index knows the current place.
   private func findSuperseded(_ record: inout DocumentRecord) throws(PageError) {
     guard record.details?.keepsSuperseded == true, let old = record.superseded else { return }
     let known = try old.sequence.withBigEndianBytes { (key) throws(PageError) in
@@ -262,9 +264,9 @@ extension Replay {
     try state.purge(record, at: locator)
   }
 
-  /// What the index holds for a document.
+  /// Returns the index entry of a document.
   ///
-  /// Without a checkpoint below, everything is in memory, and nothing can fail.
+  /// Without a checkpoint, everything is in memory, and nothing can fail.
   private mutating func present(_ id: SharedBytes) -> DocumentEntry? {
     var value: SharedBytes?
     apply { (replay) throws(PageError) in
@@ -273,14 +275,14 @@ extension Replay {
     return value.flatMap { try? DocumentEntry.decode($0) }
   }
 
-  /// Where the catalog leads to.
+  /// Returns the locator at a key of the catalog.
   private mutating func present(_ key: [UInt8]) -> RecordLocator? {
     var value: SharedBytes?
     apply { (replay) throws(PageError) in value = try replay.state.catalog.find(key.span) }
     return value.flatMap { RecordLocator(indexed: $0) }
   }
 
-  /// When a document was to expire, as its newest record says.
+  /// Returns the expiry of a document from its newest record.
   private func expiry(of entry: DocumentEntry) -> UInt64? {
     guard entry.traits.contains(.expiry), let segment = state.segments[entry.locator.fileID],
       let bytes = try? segment.recordBytes(at: entry.locator),
@@ -290,11 +292,11 @@ extension Replay {
   }
 }
 
-/// What the records of a transaction did to the number of documents that are not deleted.
+/// The changes of a transaction to the number of documents that are not deleted.
 private struct DocumentTally {
   var foundCount = 0
   var lostCount = 0
-  /// By how much the records that were found changed it; nil if that is not known.
+  /// The change by the records that were found; nil if it is not known.
   var change: Int? = 0
 
   mutating func note(_ wasLive: Bool, _ isLive: Bool, isCertain: Bool) {
@@ -305,7 +307,7 @@ private struct DocumentTally {
     change = known + (isLive ? 1 : 0) - (wasLive ? 1 : 0)
   }
 
-  /// Whether each record that is lost was of a document that was not there, or was deleted, and then was there.
+  /// Returns whether each lost record created a document, or restored a deleted one.
   func areLostNew(_ countBefore: UInt64?, _ trailer: CommitTrailer) -> Bool {
     guard let change, let countBefore, foundCount + lostCount == Int(trailer.recordCount) else {
       return false
@@ -315,11 +317,10 @@ private struct DocumentTally {
 }
 
 extension DocumentRecord {
-  /// Lets the record take the place of what is there, when merges may have dropped what it says it
-  /// supersedes.
+  /// Makes the record supersede the current entry.
   ///
-  /// A record that is there although its successor is gone was held, or is what a merge has not
-  /// reached yet. Where nothing besides newest records was ever held, it cannot have been.
+  /// Merges may have dropped the one that it names. A record that exists although its successor is
+  /// gone was held, or no merge has reached it yet. If no older records were ever held, it was not.
   fileprivate mutating func follow(_ old: DocumentEntry?, expiry: UInt64?) {
     let isSuccessor = superseded?.sequence == old?.sequence
     superseded = old.map { .init(sequence: $0.sequence, locator: $0.locator) }

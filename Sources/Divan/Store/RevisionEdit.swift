@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A revision that is to be stored, and how it hangs together with those that are there.
+/// A revision that is to be stored, with its relation to existing revisions.
 struct RevisionEdit {
   var revision: RevisionID
   var isDeleted: Bool
@@ -8,17 +8,17 @@ struct RevisionEdit {
   var body: SharedBytes
   var attachments: [AttachmentEntry] = []
   var lineage: Lineage
-  /// Whether the revision's ID was not computed here.
+  /// Whether the revision's ID was computed elsewhere.
   var isForeignEdit = false
-  /// Who made it, if it comes from elsewhere.
+  /// The origin of the revision, if it comes from elsewhere.
   var origin: String?
-  /// What becomes of it if its history contradicts what is known.
+  /// The treatment of a history that contradicts the known one.
   var contradictions = HistoryContradictions.refused
 
   enum Lineage {
-    /// It was made from a revision that is known here, or is a first one.
+    /// A revision that was made from a revision that is known here, or a first one.
     case child(of: RevisionID?)
-    /// It comes with the digests of the revisions before it, the nearest first.
+    /// A revision with the digests of the revisions before it, the nearest first.
     case history([RevisionID.Digest])
   }
 }
@@ -38,15 +38,16 @@ extension RevisionEdit {
 }
 
 extension DocumentRecord {
-  /// Whether its revision may come from the one that it names before it: false if the revision was made here, from
-  /// another one, as its ID tells.
+  /// Whether the revision may come from its recorded parent.
+  ///
+  /// False if the revision was made here, and its ID shows another parent.
   fileprivate var isOfItsHistory: Bool {
     get throws(DatabaseError) { parent == nil ? true : try matchesItsRevision() }
   }
 }
 
 extension WriteTransaction {
-  /// The revision that a document is to be stored as the successor of; nil if it is a first one.
+  /// Returns the revision that a document succeeds when it is stored; nil if it is a first one.
   func parent(
     of document: Document, id: String, current: DocumentEntry?, allowingConflict: Bool
   ) throws(DatabaseError) -> RevisionID? {
@@ -59,7 +60,7 @@ extension WriteTransaction {
       return current?.revision
     }
     if current?.revision == revision { return revision }
-    // Others may be leaves too.
+    // Other revisions may be leaves too.
     if let current, allowingConflict || current.traits.contains(.tree) {
       let tree = try view.tree(of: current, id)
       if let index = tree.index(of: revision), allowingConflict || tree.isLeaf(index) {
@@ -73,8 +74,8 @@ extension WriteTransaction {
 
   /// Appends the record of a revision and puts it into the index.
   ///
-  /// - Returns: the document's sequence number, and whether the revision was not known before; if it was,
-  ///   more may be known of its history now.
+  /// - Returns: the document's sequence number, and whether the revision was not known before; if
+  ///   it was, its known history may have grown.
   @discardableResult
   func append(
     _ edit: RevisionEdit, id: String, over current: DocumentEntry?
@@ -104,7 +105,7 @@ extension WriteTransaction {
     if !edit.isPlain { record.details = DocumentDetails(edit) }
   }
 
-  /// Completes the record of a revision of a document that is there.
+  /// Completes the record of a revision of an existing document.
   ///
   /// - Returns: whether the revision was not known before; nil if nothing changes.
   private func follow(
@@ -131,8 +132,9 @@ extension WriteTransaction {
       try validate(edit, id: id)
       record.details = DocumentDetails(edit)
     } else {
-      // Only the history is news. A leaf is written again with it: the one that the history leads to,
-      // so that its record names its parent, or else the winner. What won before may be no leaf now.
+      // Only the history is new. A leaf is written again with it. That is the leaf that the history
+      // leads to, so that its record names its parent, or else the winner. The previous winner may
+      // not be a leaf now.
       let arrived = tree.leafIndex(of: edit.revision)
       let leaf = arrived ?? tree.leaves[0]
       let old = tree.nodes[leaf].sequence
@@ -149,8 +151,9 @@ extension WriteTransaction {
     return insertion.isNewRevision
   }
 
-  /// Throws if an edit made here leads to a revision that is known already and has successors: the
-  /// document went on from there, so storing it would change nothing.
+  /// Throws if an edit made here leads to a known revision that has successors.
+  ///
+  /// The document has changed since, so storing the edit would change nothing.
   private func checkIsLeaf(
     _ revision: RevisionID, of tree: RevisionTree, _ id: String
   ) throws(DatabaseError) {
@@ -176,7 +179,7 @@ extension WriteTransaction {
       var path = try RevisionTree.Path(edit.revision, ancestors: digests)
       while let found = tree.contradiction(to: path) {
         if edit.contradictions == .keepingKnown {
-          // Each time shorter.
+          // The path gets shorter each time.
           path = path.from(found.revision)
           continue
         }
@@ -192,7 +195,7 @@ extension WriteTransaction {
         path, isDeleted: edit.isDeleted, isForeignEdit: edit.isForeignEdit, sequence: sequence,
         depth: depth)
     case .child(let parent):
-      // A document that is there has revisions, of which this one's parent is one.
+      // An existing document has revisions, and this one's parent is among them.
       guard let parent, let index = tree.index(of: parent) else {
         throw DatabaseError(
           .damaged, "the index names a revision that the document's record does not",
@@ -204,11 +207,10 @@ extension WriteTransaction {
     }
   }
 
-  /// Says in a record what the document's tree is from now on, and what becomes of the others that
-  /// are held.
+  /// Sets the document's tree in a record, and which other held records it keeps or releases.
   ///
   /// The record's revision must be a leaf of the tree, and have the record's sequence number there.
-  /// `released` are records that the tree does not name any more.
+  /// `released` are records that the tree no longer names.
   func complete(
     _ record: inout DocumentRecord, with tree: inout RevisionTree, over newest: DocumentRecord,
     _ current: DocumentEntry, released: [UInt64]
@@ -216,7 +218,7 @@ extension WriteTransaction {
     var details = record.details ?? DocumentDetails()
     let forgotten = tree.forgetInnerBodies()
     let leaves = tree.leaves
-    // A record always holds a leaf. Anything else would lose the leaf whose place it takes.
+    // A record always holds a leaf. Otherwise the leaf that it supersedes would be lost.
     guard let winner = leaves.first.map({ tree.nodes[$0] }),
       let own = tree.index(ofSequence: record.sequence),
       tree.nodes[own].revision == record.revision
@@ -251,8 +253,7 @@ extension WriteTransaction {
     record.details = details.isEmpty ? nil : details
   }
 
-  /// What the record of a document with one leaf says of those that are held besides; nil if there is
-  /// nothing to say.
+  /// Returns the details about held records for a document with one leaf; nil if there are none.
   private func historyDetails(
     over current: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> DocumentDetails? {
@@ -262,18 +263,18 @@ extension WriteTransaction {
       details.mayHoldOlder = true
     } else if current.traits.contains(.mayHoldOlder) {
       details.mayHoldOlder = try view.olderSequences(of: id, current).contains(where: keepsHistory)
-      // So that the records after this one need not look.
+      // So that later records need no lookup.
       details.releasesOlder = !details.mayHoldOlder
     }
     return details.isEmpty ? nil : details
   }
 
-  /// Whether a record stays held when it is superseded, though its revision is no leaf any more.
+  /// Whether a record stays held when it is superseded, though its revision is no longer a leaf.
   func keepsHistory(_ sequence: UInt64) -> Bool {
     store.configuration.history.isOn || sequence <= store.pinnedThrough
   }
 
-  /// The revision digests before the one that is to be stored over `current`.
+  /// Returns the digests of the revisions before the one that is to be stored over `current`.
   private func ancestors(
     of current: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> [RevisionID.Digest] {
@@ -312,22 +313,22 @@ extension WriteTransaction {
     if let indexed { make(indexed) }
   }
 
-  /// Counts the attachments to which a document's newest record will not refer any more.
+  /// Counts the attachments that a document's newest record no longer refers to.
   ///
-  /// They may still be held by history, or by other documents: it is looked at closely when much was counted.
+  /// History or other documents may still hold them: a sweep checks that once enough was counted.
   func noteReleased(_ current: DocumentEntry, keeping kept: [AttachmentEntry]) {
-    // What cannot be read is not counted.
+    // Records that cannot be read are not counted.
     guard current.traits.contains(.attachments),
       let old = try? view.record(at: current.locator).details?.attachments
     else { return }
     let digests = Set(kept.map(\.digest))
     for entry in old where !digests.contains(entry.digest) {
-      // A length from a forged record does not let the sum trap.
+      // The sum is clamped, because a forged record may have any length.
       releasedSize += min(Int(clamping: entry.length), (1 << 60) - releasedSize)
     }
   }
 
-  /// Appends a record whose payload `encode` appends; returns where it will stand.
+  /// Appends a record with a payload from `encode`; returns its future place in the log.
   func append(
     _ kind: Record.Kind, id: String?, encode: (inout ByteWriter) -> Void
   ) throws(DatabaseError) -> RecordLocator {
@@ -355,7 +356,7 @@ extension WriteTransaction {
   private func index(_ record: DocumentRecord, at place: RecordLocator) throws(DatabaseError) {
     let commit = nextCommit
     guard record.details?.releasesSomething == true else {
-      // Nothing is looked up for it, so nothing can fail, and the trees need not be copied.
+      // Nothing is looked up here, so nothing can fail, and the trees need not be copied.
       try? state.put(record, at: place, commit: commit, scratch: &entryScratch)
       return
     }
@@ -364,8 +365,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Changes the index in a way for which something is looked up; all of it or, if that cannot be read,
-  /// nothing.
+  /// Changes the index with lookups: completely, or not at all if the index cannot be read.
   func change(
     _ body: (inout StoreState, inout ByteWriter) throws(PageError) -> Void
   ) throws(DatabaseError) {
@@ -376,7 +376,7 @@ extension WriteTransaction {
         state = changed
         return
       } catch {
-        // The page is rebuilt, and then it is tried again.
+        // The page is rebuilt, and the loop tries again.
         try store.repairIndex(error, in: state)
       }
     }
@@ -393,7 +393,7 @@ extension DocumentDetails {
 }
 
 extension DocumentRecord {
-  /// Takes over what another record says of its revision.
+  /// Takes the content of another record's revision.
   mutating func takeContent(of other: some DocumentContent) {
     revision = other.revision
     isDeleted = other.isDeleted
@@ -406,21 +406,20 @@ extension DocumentRecord {
 }
 
 extension RevisionTree {
-  /// The position of a revision if it is a leaf.
+  /// Returns the position of a revision if it is a leaf.
   func leafIndex(of revision: RevisionID) -> Int? {
-    // Of several nodes with one revision, a leaf is preferred.
+    // If several nodes have the same revision, a leaf is preferred.
     index(of: revision).flatMap { isLeaf($0) ? $0 : nil }
   }
 
-  /// The position of the revision whose body a record holds.
+  /// Returns the position of the revision whose body is in a record.
   func index(ofSequence sequence: UInt64) -> Int? {
     nodes.firstIndex { $0.sequence == sequence }
   }
 
-  /// Forgets which records hold the bodies of revisions that are no leaves; returns their sequence
-  /// numbers.
+  /// Clears the record numbers of revisions that are not leaves; returns the sequence numbers.
   ///
-  /// Bodies that are held for the sake of history are found by the revisions that their records name.
+  /// Bodies that are held for history are found by the revisions in their records.
   mutating func forgetInnerBodies() -> [UInt64] {
     var forgotten: [UInt64] = []
     for index in nodes.indices where !isLeaf(index) {
@@ -432,12 +431,12 @@ extension RevisionTree {
 }
 
 extension StoreView {
-  /// The revision tree of a document.
+  /// Returns the revision tree of a document.
   func tree(of entry: DocumentEntry, _ id: String) throws(DatabaseError) -> RevisionTree {
     try tree(of: try newestRecord(of: entry, id))
   }
 
-  /// The revision tree of the document whose newest record this is.
+  /// Returns the revision tree of the document whose newest record this is.
   func tree(of record: DocumentRecord) throws(DatabaseError) -> RevisionTree {
     do throws(DatabaseError) {
       return try record.tree()
@@ -450,7 +449,7 @@ extension StoreView {
 }
 
 extension DocumentRecord {
-  /// The revision tree of the document whose newest record this is.
+  /// Returns the revision tree of the document whose newest record this is.
   func tree() throws(DatabaseError) -> RevisionTree {
     if let bytes = details?.tree {
       var reader = ByteReader(bytes)

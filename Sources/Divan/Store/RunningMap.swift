@@ -1,11 +1,12 @@
-/// The function of a view that is being called by a task.
+/// The map function of a view that the current task is running.
 ///
-/// Others may wait for the rows that it makes, with the turn to write: so it must wait for nobody.
+/// Other threads may wait for its rows while they hold the writer lock. So it must not wait for
+/// another thread.
 enum RunningMap {
   /// The name of its view.
   static let view = TaskLocal<String?>(wrappedValue: nil)
 
-  /// Throws if what is about to be done is asked for by such a function.
+  /// Throws if the current task runs a map function.
   static func refuse(_ deed: String) throws(DatabaseError) {
     guard let view = view.get() else { return }
     throw DatabaseError(
