@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// The contexts of a database that save by themselves: closing it asks them first.
+/// The autosaving contexts of a database, which are saved before it is closed.
 final class AutosavingContexts: ClosingGuard {
   private let contexts = Guarded<[AutosavingContext]>([])
 
@@ -20,14 +20,15 @@ final class AutosavingContexts: ClosingGuard {
   }
 }
 
-/// A context that saves by itself, as others see it.
+/// An autosaving context, as other isolation domains see it.
 ///
-/// `@unchecked Sendable`: the context is reached on its actor only; what never changes needs no guard.
+/// `@unchecked Sendable`: the context is accessed only on its actor; everything else is immutable,
+/// atomic or protected by the actor.
 final class AutosavingContext: @unchecked Sendable {
   private weak var context: ModelContext?
   private weak var actor: (any Actor)?
   private let unsaved: Atomic<Bool>
-  /// How many tasks save it; guarded by the actor.
+  /// The number of tasks that save the context; protected by the actor.
   fileprivate var saverCount = 1
 
   fileprivate init(_ core: ModelContextCore, on actor: (any Actor)?) {
@@ -40,10 +41,10 @@ final class AutosavingContext: @unchecked Sendable {
   func note(hasUnsaved: Bool) { unsaved.store(hasUnsaved, ordering: .releasing) }
   func isOn(_ other: (any Actor)?) -> Bool { actor.map { $0 === other } ?? false }
 
-  /// Saves what is unsaved, on the context's actor; whatever can be, if not all of it can.
+  /// Saves the unsaved models on the context's actor, one by one if they cannot be saved together.
   fileprivate func save() throws {
     guard let context else { return }
-    // Hooks of what was saved may change something.
+    // Hooks may change models after they were saved.
     for _ in 0..<ModelContextCore.saveLimit where !context.core.unsaved.isEmpty {
       do {
         try context.saveAllModels()
@@ -56,7 +57,7 @@ final class AutosavingContext: @unchecked Sendable {
 }
 
 extension ModelContextCore {
-  /// Has closing the database wait for what is unsaved, until as many calls of `endAutosaving`.
+  /// Registers the context to be saved on close, until the matching call of `endAutosaving`.
   func beginAutosaving(on actor: (any Actor)?) {
     if let autosaving {
       autosaving.saverCount += 1
@@ -73,7 +74,7 @@ extension ModelContextCore {
     if ended.saverCount == 0 { forgetAutosaving() }
   }
 
-  /// Says that nothing is saved by itself any more.
+  /// Unregisters the context, which no longer autosaves.
   func forgetAutosaving() {
     guard let ended = autosaving.take(), case .database(let database) = source else { return }
     database.store.companions.get(AutosavingContexts.self) { AutosavingContexts() }.remove(ended)
@@ -81,6 +82,6 @@ extension ModelContextCore {
 }
 
 extension DatabaseError.Code {
-  /// The database was not closed, since models of contexts that save by themselves are not saved yet.
+  /// The database was not closed, because autosaving contexts have unsaved models.
   public static let unsavedModels = Self("unsavedModels")
 }

@@ -1,33 +1,33 @@
 import DivanLog
 import Synchronization
 
-/// The indexes that classes of models have declared since the database was opened, and the classes that are known since
-/// then.
+/// The indexes and classes that were declared since the database was opened.
 ///
-/// An index in the store may be what an earlier program declared, and is replaced; one that another class of this
-/// program declared is not.
+/// An index in the store may be one that an earlier program declared, and is then replaced. An
+/// index that another class of this program declared is not replaced.
 ///
-/// The index of a class has the documents of its subclasses, too, so it is in the order of all that a query for the class
-/// means, and unique among them. Which subclasses there are shows only as they are named: by
-/// ``Database/addIndexes(for:progress:)``, by the ``ModelRegistry`` of a context that saves, or by saving one of their models.
+/// The index of a class also contains the documents of its subclasses. It thus has the order of
+/// everything that a query for the class returns, and unique values are unique among all of that.
+/// Subclasses become known when they are named: in ``Database/addIndexes(for:progress:)``, in the
+/// ``ModelRegistry`` of a context that saves, or by saving one of their models.
 ///
-/// Invariant: no two indexes have the same name. They have the documents of the class alone, since what a class declares
-/// does not change with its subclasses.
+/// Invariant: no two indexes have the same name. They are stored with the documents of the class
+/// alone, since the declaration of a class does not depend on its subclasses.
 final class DeclaredIndexes: Sendable {
   private struct State {
     var indexes: [DocumentIndex] = []
-    /// Classes that declare a document type, superclasses among them.
+    /// The classes that declare a document type, including superclasses.
     var classes: [Model.Type] = []
   }
 
   private let state = Guarded(State())
 
-  /// Those of a store.
+  /// The declared indexes of a store.
   static func of(_ store: Store) -> DeclaredIndexes {
     store.companions.get(DeclaredIndexes.self) { DeclaredIndexes() }
   }
 
-  /// Notes an index that is asked for, in place of another one of its name.
+  /// Registers an index, replacing another one with its name.
   func set(_ index: DocumentIndex) {
     state.withLock { state in
       state.indexes.removeAll { haveSameUTF8($0.name, index.name) }
@@ -35,9 +35,10 @@ final class DeclaredIndexes: Sendable {
     }
   }
 
-  /// Notes an index.
+  /// Registers an index.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if there is another one of its name; then that stays.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if another index has its name; that one
+  ///   stays.
   func add(_ index: DocumentIndex) throws(DatabaseError) {
     let known = state.withLock { state in
       if let known = state.indexes.first(where: { haveSameUTF8($0.name, index.name) }) {
@@ -49,7 +50,7 @@ final class DeclaredIndexes: Sendable {
     try ModelIndexes.requireOneMeaning(of: [known, index])
   }
 
-  /// Notes classes and their superclasses.
+  /// Registers classes and their superclasses.
   func know(_ types: some Sequence<Model.Type>) {
     let types = types.flatMap { [$0] + $0.superclasses }.filter { $0.documentType != nil }
     state.withLock { state in
@@ -59,16 +60,17 @@ final class DeclaredIndexes: Sendable {
     }
   }
 
-  /// An index that a class declares, with the documents of its known subclasses.
+  /// Returns an index that a class declares, extended to the documents of its known subclasses.
   ///
-  /// An earlier program may have named subclasses that this one names only later, or never. So the types that an existing
-  /// index has, and that no known class has, stay; otherwise every start would make the index twice.
+  /// An earlier program may have named subclasses that this one names later, or never. Types in an
+  /// existing index that no known class declares are therefore kept; otherwise each start of a
+  /// program would rebuild the index twice.
   ///
   /// - Parameters:
-  ///   - own: the index, of documents of the class alone.
+  ///   - own: the index, for documents of the class alone.
   ///   - modelClass: the class.
-  ///   - existing: the indexes that there are.
-  /// - Returns: the index as it is to be made.
+  ///   - existing: the existing indexes.
+  /// - Returns: the index to build.
   func index(
     _ own: DocumentIndex, of modelClass: ModelClass, amid existing: [DocumentIndex]
   ) -> DocumentIndex {
@@ -90,7 +92,7 @@ final class DeclaredIndexes: Sendable {
 }
 
 extension Model {
-  /// The superclasses of the class between it and `Model`, the next one first.
+  /// The superclasses of the class below `Model`, the closest one first.
   static var superclasses: [Model.Type] {
     var found: [Model.Type] = []
     while let next = _getSuperclass(found.last ?? self) as? Model.Type, next != Model.self {
@@ -105,7 +107,9 @@ extension Model {
 }
 
 extension ModelClass {
-  /// The class, and those of its superclasses whose indexes have its documents: the ones with a document type of their own.
+  /// The class, and its superclasses whose indexes contain its documents.
+  ///
+  /// These are the superclasses that declare a document type of their own.
   var andIndexedSuperclasses: [ModelClass] {
     guard let documentType else { return [self] }
     var names = [documentType]
@@ -122,7 +126,7 @@ extension ModelClass {
 }
 
 extension DocumentIndex {
-  /// The types of the documents in an index of a class of models, which its first condition says.
+  /// The document types in a class's index, taken from its first condition.
   fileprivate func documentTypes(under key: String) -> [String] {
     guard let first = conditions.first, haveSameNames(first.path, [key]) else { return [] }
     return switch first.test {
@@ -132,7 +136,7 @@ extension DocumentIndex {
     }
   }
 
-  /// The index of a class with the documents of several types.
+  /// Returns the index of a class for the documents of several types.
   fileprivate func having(documentTypes names: [String], under key: String) -> DocumentIndex {
     let condition = IndexCondition(path: [key], .isIn(names.map { .string($0) }))
     guard case .isIn(let values) = condition.test, values.count > 1,

@@ -1,26 +1,28 @@
-/// What becomes of the other end of a reference when a model is deleted.
+/// What happens to the other end of a reference when a model is deleted.
 ///
-/// It is declared where models are found: at ``Inverse`` for those that refer to the deleted one, and at
-/// ``Persisted`` for those that the deleted one refers to. ``Model/delete()`` follows it, in one transaction;
-/// who deletes a document without its model decides by themselves.
+/// Declare it with ``Inverse`` for models that refer to the deleted one, and with ``Persisted`` for
+/// models that the deleted one refers to. ``Model/delete()`` applies it in one transaction.
+/// Deleting a document without its model applies no rules.
 ///
-/// Models that refer to the deleted one count if they do in the context or if their documents do; those that it refers to
-/// itself, if it does in the context.
+/// A model that refers to the deleted one counts if it does so in the context or in its stored
+/// document. A model that the deleted one refers to counts if the reference is in the context.
 public enum DeleteRule: Sendable, Hashable {
-  /// Nothing: a reference to a document that is gone reads as nil, or is left out of an array.
+  /// Nothing happens: a reference to a deleted document reads as nil, and arrays leave it out.
   case none
-  /// References to the deleted model are taken out of the documents that have them.
+  /// References to the deleted model are removed from the documents that contain them.
   case nullify
-  /// The models at the other end are deleted, too, each by its own rules.
+  /// The models at the other end are deleted too, each by its own rules.
   case cascade
-  /// The model is not deleted while there is any at the other end that is not deleted with it:
-  /// ``DatabaseError/Code/stillReferenced``.
+  /// The model cannot be deleted while the other end has a model that is not deleted with it.
+  ///
+  /// Deleting it then throws ``DatabaseError/Code/stillReferenced``.
   case deny
 }
 
 extension DeleteRule {
-  /// What a wrapper says of it; where nothing else is declared, nothing is to be done for references that go with
-  /// their document.
+  /// The flags of a wrapper with this rule.
+  ///
+  /// `nullify` needs none: the references are removed together with the document.
   @usableFromInline var _flags: UInt16 {
     switch self {
     case .none, .nullify: 0
@@ -31,6 +33,6 @@ extension DeleteRule {
 }
 
 extension DatabaseError.Code {
-  /// A ``DeleteRule/deny`` keeps a model from being deleted.
+  /// A ``DeleteRule/deny`` rule forbids deleting a model.
   public static let stillReferenced = Self("stillReferenced")
 }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// The models that refer to this one by a property of theirs.
+/// The models that refer to this one by one of their properties.
 ///
 /// ```swift
 /// class Film: Model {
@@ -15,27 +15,32 @@ import Synchronization
 /// try database.addIndexes(for: Person.self)
 /// ```
 ///
-/// Nothing is stored for it. It is looked up each time it is read: in the context's snapshot, and among the
-/// context's unsaved models, so that it shows what would be if everything were saved. Models come in the order
-/// of their IDs, unsaved ones last. With an index of the other property (``Database/addIndexes(for:progress:)``) that costs a search, one more
-/// for each model, and a look at each unsaved model of the context. Without it every document is read once for each snapshot, and the
-/// index is made when the context saves something next, unless another one has its name; in a transaction every document is read
-/// each time. What cannot be read is left out. Of that, and of an index that cannot be made, the context's
-/// ``ModelContext/errorHandler`` is told. Of a model in no context nothing is found. Where neither a ``ModelRegistry`` nor a
-/// ``Model/documentType`` says what documents are, every document counts whose property of that name refers to the model.
+/// Nothing is stored for an inverse. Each read looks it up in the context's snapshot and among the
+/// context's unsaved models, so that the result is as if everything were saved. Models are in the
+/// order of their IDs, followed by unsaved ones. A model in no context has an empty inverse.
 ///
-/// Where models are observed, reading it observes it: who does is told when a reference to the model comes or
-/// goes in the context, and when documents were changed elsewhere.
+/// With an index of the other property (``Database/addIndexes(for:progress:)``), a read costs one
+/// search, another search for each model found, and a check of each unsaved model of the context.
+/// Without the index, every document is read once for each snapshot, and in a transaction at each
+/// read. The context builds the missing index at its next save, unless another index has its name.
+///
+/// Models that cannot be read are left out. The context's ``ModelContext/errorHandler`` receives
+/// their errors, and the error of an index that cannot be built. If neither a ``ModelRegistry`` nor
+/// a ``Model/documentType`` determines the class of documents, every document counts whose property
+/// of that name refers to the model.
+///
+/// If models are observed, reading an inverse observes it. Observers are notified when a reference
+/// to the model is added or removed in the context, and when documents were changed elsewhere.
 @propertyWrapper
 public struct Inverse<Source: Model> {
   private let path: any PartialKeyPath<Source> & Sendable
   private let rule: DeleteRule
 
-  /// The models that refer to this one by a property that refers to one model.
+  /// Declares an inverse of a property that refers to one model.
   ///
   /// - Parameters:
-  ///   - path: a ``Persisted`` property of the models that are looked for.
-  ///   - rule: what becomes of them when this model is deleted.
+  ///   - path: a ``Persisted`` property of the models to find.
+  ///   - rule: what happens to them when this model is deleted.
   public init<Target: Model>(
     _ path: any KeyPath<Source, Target?> & Sendable, onDelete rule: DeleteRule = .none
   ) {
@@ -43,11 +48,11 @@ public struct Inverse<Source: Model> {
     self.rule = rule
   }
 
-  /// The models that refer to this one by a property that refers to several.
+  /// Declares an inverse of a property that refers to several models.
   ///
   /// - Parameters:
-  ///   - path: a ``Persisted`` property of the models that are looked for.
-  ///   - rule: what becomes of them when this model is deleted.
+  ///   - path: a ``Persisted`` property of the models to find.
+  ///   - rule: what happens to them when this model is deleted.
   public init<Target: Model>(
     _ path: any KeyPath<Source, [Target]> & Sendable, onDelete rule: DeleteRule = .none
   ) {
@@ -55,7 +60,7 @@ public struct Inverse<Source: Model> {
     self.rule = rule
   }
 
-  /// Finds the models, for the compiler.
+  /// Finds the models, on behalf of the compiler.
   public static subscript<Owner: Model>(
     _enclosingInstance model: Owner,
     wrapped _: KeyPath<Owner, [Source]>,
@@ -64,7 +69,7 @@ public struct Inverse<Source: Model> {
     model.models(by: model[keyPath: storage].path, of: Source.self)
   }
 
-  /// Never called: it is found through the model.
+  /// Unavailable: an inverse is accessed through its model.
   @available(*, unavailable, message: "@Inverse can only be used on properties of Model subclasses")
   public var wrappedValue: [Source] { [] }
 }
@@ -82,7 +87,7 @@ protocol InverseWrapper {
   static func relation(_ name: String, in model: Model, at offset: Int) -> InverseRelation
 }
 
-/// What an ``Inverse`` property of a class says.
+/// The declaration of an ``Inverse`` property of a class.
 final class InverseRelation: Sendable {
   /// The name of the inverse property.
   let name: String
@@ -91,11 +96,11 @@ final class InverseRelation: Sendable {
   let path: any AnyKeyPath & Sendable
   /// Whether a model is of the class.
   let includes: @Sendable (Model) -> Bool
-  /// Whether a document is of the class, as far as anything says so.
+  /// Whether a document is of the class, if anything determines that.
   let isDocument: @Sendable (Document, ModelContextCore) -> Bool
   /// The model of a document, if it is of the class.
   let model: @Sendable (Document, ModelContextCore) throws -> Model?
-  /// What the key path gives of a model of the class: the one that it refers to, or the first.
+  /// The value of the key path in a model of the class: the model it refers to, or the first one.
   private let target: @Sendable (Model) -> Model?
   private let number = Mutex<Int?>(nil)
 
@@ -123,18 +128,18 @@ final class InverseRelation: Sendable {
     }
   }
 
-  /// The property by which models refer.
+  /// The property by which models refer to the owner of the inverse.
   ///
   /// It has the same number in all subclasses of ``source``.
   var property: any ModelProperty {
     let known = ModelClass.of(source)
-    // Not under the lock: it runs the client's initializer.
+    // Not under the lock, because it runs the client's initializer.
     let index = number.withLock { $0 } ?? find(known)
     number.withLock { $0 = index }
     return known.properties[index]
   }
 
-  /// Finds out where a key path leads, by setting one reference after the other of a model that nobody sees.
+  /// Finds the property of the key path by setting one reference after another in a scratch model.
   private func find(_ source: ModelClass) -> Int {
     let model = source.type.init()
     for property in source.properties {

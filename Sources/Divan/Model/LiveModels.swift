@@ -1,14 +1,14 @@
 import DivanLog
 
-/// The models of a context that anybody holds, by the IDs of their documents.
+/// The live models of a context, by the IDs of their documents.
 ///
-/// A hash table that holds none of them. Weak references would do that too, but each of them costs a block of memory, and makes
-/// all counting of references to its model slower.
+/// A hash table of unretained references. Weak references would cost a block of memory each, and
+/// would slow down all reference counting of their models.
 ///
 /// Invariants:
-/// - At most one model for each ID; models take themselves out when they go.
-/// - A model stands in the slot of its hash, or in the first behind it that was free: between the two none is.
-/// - The number of slots is a power of two, or zero; at most two of three are taken.
+/// - There is at most one model for each ID. Models remove themselves when they are deallocated.
+/// - A model is in the slot of its hash, or in a later one with no free slot between the two.
+/// - The number of slots is zero or a power of two; at most two thirds are in use.
 struct LiveModels {
   private struct Slot {
     var hash: UInt32
@@ -19,25 +19,25 @@ struct LiveModels {
   private var count = 0
 
   var isEmpty: Bool { count == 0 }
-  /// In no order.
+  /// All models, in no particular order.
   var all: [Model] { slots.compactMap { $0?.model.ifAlive } }
 
-  /// The order in which models are told of something, so that what their hooks do is the same each time.
+  /// The order in which models are updated, so that their hooks run in the same order each time.
   static func isOrdered(_ a: Model, _ b: Model) -> Bool {
     compareUTF8(a.documentID, b.documentID) < 0
   }
 
-  /// The hash of an ID, for whoever looks for its model and then sets it.
+  /// The hash of an ID, computed once for looking up its model and setting it.
   static func hash(of id: String) -> UInt32 {
     UInt32(truncatingIfNeeded: withUTF8(of: id) { $0.quickHash })
   }
 
-  /// The model of an ID, whose hash is given; nil if there is none.
+  /// The model of an ID with the given hash; nil if there is none.
   subscript(id: String, hash hash: UInt32) -> Model? {
     index(of: id, hash).flatMap { slots[$0]?.model.ifAlive }
   }
 
-  /// Makes a model, which has its ID already, the one of that; the ID's hash is given.
+  /// Sets the model of an ID with the given hash; the model already has the ID.
   mutating func set(_ model: Model, hash: UInt32) {
     let slot = Slot(hash: hash, model: UnheldModel(model))
     if let index = index(of: model.documentID, hash) {
@@ -51,9 +51,9 @@ struct LiveModels {
     model.isKnown = true
   }
 
-  /// Takes out a model: whoever asks for its ID gets another.
+  /// Removes a model, so that a lookup of its ID no longer finds it.
   ///
-  /// - Returns: false if another has come meanwhile.
+  /// - Returns: false if another model has taken its place.
   @discardableResult
   mutating func remove(_ model: Model) -> Bool {
     model.isKnown = false
@@ -61,7 +61,7 @@ struct LiveModels {
     var free = firstIndex(for: model.idHash)
     while let slot = slots[free], !slot.model.isSame(as: model) { free = index(after: free) }
     guard slots[free] != nil else { return false }
-    // Those behind it, which would not be found beyond a free slot, move up.
+    // Later models move up if the free slot would otherwise hide them.
     var next = index(after: free)
     while let slot = slots[next] {
       if distance(from: firstIndex(for: slot.hash), to: next) >= distance(from: free, to: next) {
@@ -81,7 +81,7 @@ extension LiveModels {
 
   private func index(after index: Int) -> Int { (index + 1) & (slots.count - 1) }
 
-  /// How many slots one is behind another, where the first follows the last.
+  /// The number of slots from one to another, where the first follows the last.
   private func distance(from start: Int, to end: Int) -> Int { (end - start) & (slots.count - 1) }
 
   private func index(of id: String, _ hash: UInt32) -> Int? {

@@ -1,7 +1,7 @@
 public import Observation
 
 extension ModelContext {
-  /// The models that a query means, kept up to date.
+  /// Returns a live query: the models that match a query, kept up to date.
   ///
   /// ```swift
   /// let open = context.live(Query<Chore>().filter { $0.due != nil }.sort(\.due))
@@ -9,18 +9,22 @@ extension ModelContext {
   public func live<M: Model>(_ query: Query<M>) -> LiveQuery<M> { LiveQuery(core, query) }
 }
 
-/// The models that a query means, in its order, for as long as somebody holds this: see ``ModelContext/live(_:)``.
+/// The models that match a query, in its order, kept up to date: see ``ModelContext/live(_:)``.
 ///
-/// It shows what its context shows, and follows whenever that moves on: in a context that lives on an actor by itself
-/// (``Database/makeContext(_:autosavingAfter:isolation:)``) soon after something was committed anywhere, in others when the
-/// context saves or is refreshed. As with ``ModelContext/find(_:)``, what is changed and not saved makes no difference.
+/// A live query shows the state of its context, and is updated whenever the context moves on. A
+/// context that follows the database on an actor
+/// (``Database/makeContext(_:autosavingAfter:isolation:)``) moves on soon after any commit; other
+/// contexts do when they save or are refreshed. As with ``ModelContext/find(_:)``, unsaved changes
+/// make no difference.
 ///
-/// It is `Observable`: whoever reads ``results`` is told when other models are in it, or the same in another order, and
-/// only then; models tell of their properties themselves. Of a class that is not `Observable`, whose models tell
-/// nobody, a change of one counts, too.
+/// It is `Observable`. Observers of ``results`` are notified only if models were added, removed or
+/// reordered; models notify observers of their own properties. If the class is not `Observable`,
+/// changes of a model's properties count too.
 ///
-/// A step costs what the changes cost, and a move of the list's elements; see ``Database/updates(of:)-(Query<Document>)`` for which
-/// queries are run anew. It holds its models, and belongs where its context belongs. When the context is gone it stays as it is.
+/// The cost of an update is that of the changes, plus moving the elements of the list. See
+/// ``Database/updates(of:)-(Query<Document>)`` for the queries that are executed again. A live
+/// query retains its models, and belongs to the same actor as its context. After the context was
+/// released, it no longer changes.
 public final class LiveQuery<M: Model>: Observable {
   private let core: ModelContextCore
   private let observers = ObservationRegistrar()
@@ -29,17 +33,18 @@ public final class LiveQuery<M: Model>: Observable {
   private var failure: (any Error)?
   /// Whether `models` has one model for each row.
   private var isAligned = true
-  /// Documents whose change `onChange` was not told of, since the update failed that met it.
+  /// Documents whose changes were not passed to `onChange`, because the update failed.
   private var untold: Set<DocumentKey> = []
-  /// Whether an update is being made, or told of.
+  /// Whether an update is in progress, including its notifications.
   private var isUpdating = false
-  /// Whether the context has moved on meanwhile.
+  /// Whether the context moved on during the update.
   private var isOutdated = false
 
-  /// Told of what has changed, after ``results`` has; of models that have other properties, too, as updates.
+  /// Called with the differences after each change of ``results``.
   ///
-  /// It is not told of the first result. It may save and refresh the context: ``results`` moves on when it has returned, and
-  /// it is told of that next, so that whoever shows a list takes one change after the other.
+  /// Models whose properties changed are included as updates. It is not called for the initial
+  /// result. It may save and refresh the context: ``results`` is updated again after it returns,
+  /// followed by another call. A list that is shown can thus apply one change after another.
   public var onChange: ((ListDifference) -> Void)?
 
   fileprivate init(_ core: ModelContextCore, _ query: Query<M>) {
@@ -62,10 +67,11 @@ extension LiveQuery {
     return models
   }
 
-  /// Why ``results`` are not those of what the context shows now; nil if they are.
+  /// The error because of which ``results`` is not up to date; nil if it is up to date.
   ///
-  /// They are then those of before, and the query is run anew when the context moves on: ``DatabaseError/Code/invalidQuery``
-  /// if it cannot be answered, `inTransaction` in the context of a transaction, and whatever reading throws.
+  /// After an error, ``results`` stays as it was, and the query is executed again when the context
+  /// moves on. The error is ``DatabaseError/Code/invalidQuery`` if the query cannot be executed,
+  /// `inTransaction` in the context of a transaction, or an error of reading.
   public var error: (any Error)? {
     observers.access(self, keyPath: \.error)
     return failure
@@ -74,8 +80,8 @@ extension LiveQuery {
 
 extension LiveQuery: ContextFollowing {
   func contextMoved() {
-    // Observers are told in the middle of an update, and `onChange` at its end. What they save shows when they have
-    // returned: else a change would be told of before the one that it follows.
+    // Observers are notified during an update, and `onChange` is called at its end. If they save,
+    // the resulting update waits until they return, so that changes are reported in order.
     guard !isUpdating else {
       isOutdated = true
       return
@@ -88,7 +94,7 @@ extension LiveQuery: ContextFollowing {
     } while isOutdated
   }
 
-  /// Takes over what the context shows; returns what has changed, if anything.
+  /// Takes over the context's state; returns the differences, or nil if there are none.
   private func update() -> ListDifference? {
     do {
       guard !core.isInTransaction else {
@@ -111,19 +117,19 @@ extension LiveQuery: ContextFollowing {
     observers.withMutation(of: self, keyPath: \.error) { failure = error }
   }
 
-  /// Makes the models those of the rows.
+  /// Updates the models to the changed rows.
   private func take(_ change: ListDifference) throws -> ListDifference {
     guard !change.isEmpty || !isAligned else { return change }
     for update in change.updates { untold.insert(DocumentKey(rows.row(at: update.to).id)) }
     guard isAligned else { return try takeAll() }
-    // Until it is done: models' hooks may fail, and a model may not be there.
+    // Stays false if this fails: loading a model may throw, or a model may be missing.
     isAligned = false
     let come = try models(at: change.insertions)
     guard come.count == change.insertions.count else { return try takeAll() }
     var isOther = !change.deletions.isEmpty || !come.isEmpty || !change.moves.isEmpty
     var exchanged: [(index: Int, model: M)] = []
     for update in change.updates where models[update.from].state == .deleted {
-      // Its document has become one of another class.
+      // The document now belongs to another class.
       guard let model = try models(at: [update.to]).first else { return try takeAll() }
       exchanged.append((update.to, model))
       isOther = true
@@ -137,7 +143,7 @@ extension LiveQuery: ContextFollowing {
     return change
   }
 
-  /// Makes the models those of all rows, leaving out those that are none.
+  /// Rebuilds the models from all rows, without those that have no model.
   private func takeAll() throws -> ListDifference {
     let all = try models(at: Array(0..<rows.window.count))
     let difference = ListDifference(
@@ -157,10 +163,10 @@ extension LiveQuery: ContextFollowing {
     observers.withMutation(of: self, keyPath: \.results) { change(&models) }
   }
 
-  /// The models of rows, without those that are deleted.
+  /// Returns the models of rows, without deleted ones.
   private func models(at indexes: [Int]) throws -> [M] {
     let ids = indexes.map { rows.row(at: $0).id }
-    // Read in the order in which they lie.
+    // Unknown documents are read together, in their stored order.
     let unknown = ids.filter { core.known($0) == nil }
     var documents: [DocumentKey: Document] = [:]
     for (id, document) in zip(unknown, try core.requireSnapshot().get(unknown)) {
@@ -178,18 +184,18 @@ extension LiveQuery: ContextFollowing {
   }
 }
 
-/// What follows a context when it moves on.
+/// An object that is updated when its context moves on.
 protocol ContextFollowing: AnyObject {
   func contextMoved()
 }
 
-/// A live query, as its context knows it.
+/// A weak reference to a live query, for its context.
 struct WeakLiveQuery {
   weak var query: (any ContextFollowing)?
 }
 
 extension ModelContextCore {
-  /// Brings live queries to what the context shows.
+  /// Updates the live queries to the context's state.
   func updateLiveQueries() {
     guard !liveQueries.isEmpty else { return }
     for each in liveQueries { each.query?.contextMoved() }
@@ -197,7 +203,7 @@ extension ModelContextCore {
 }
 
 extension Database {
-  /// The IDs of the models that a query means: now, and again whenever that has changed.
+  /// Returns the IDs of the models that match a query, now and after each change of the result.
   ///
   /// ```swift
   /// for try await ids in database.updates(of: open) {
@@ -205,13 +211,15 @@ extension Database {
   /// }
   /// ```
   ///
-  /// Models belong to a context, and IDs go anywhere. Everything else is as with ``updates(of:)-(Query<Document>)``; a model has changed
-  /// if its document has. In a context, ``ModelContext/live(_:)`` gives models.
+  /// Unlike models, which belong to a context, IDs can be sent anywhere. Everything else is as with
+  /// ``updates(of:)-(Query<Document>)``; a model has changed if its document has. To get models in
+  /// a context, use ``ModelContext/live(_:)``.
   ///
   /// - Parameters:
-  ///   - query: what is meant.
-  ///   - registry: which classes documents are of, as for a context.
-  /// - Returns: the results, which any number of tasks may read from a first one on.
+  ///   - query: the query.
+  ///   - registry: the classes of documents, as for a context.
+  /// - Returns: the results, which any number of tasks may iterate over, each from a first result
+  ///   on.
   public func updates<M: Model>(
     of query: Query<M>, registry: ModelRegistry? = nil
   ) -> LiveUpdates<ModelID<M>> {

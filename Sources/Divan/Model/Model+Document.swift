@@ -1,12 +1,12 @@
 import DivanLog
 import Observation
 
-// What the properties of a model ask it for, and how it comes to stand for a document.
+// Support for the properties of a model, and its association with a document.
 
 extension Model {
-  /// The property of a number; nil if the class does not know its properties.
+  /// Returns the property with a number; nil if the class could not discover its properties.
   ///
-  /// The runtime describes them, unless the client's module is compiled without that.
+  /// Discovery fails if the client's module is compiled without reflection metadata.
   final func property(_ index: Int) -> (any ModelProperty)? {
     if index < modelClass.properties.count { return modelClass.properties[index] }
     if !isUnknownToItself {
@@ -16,17 +16,17 @@ extension Model {
     return nil
   }
 
-  /// Why nothing of the model can be stored.
+  /// The error of a model whose properties could not be discovered, and which cannot be saved.
   final var unknownProperties: DatabaseError {
     DatabaseError(
       .invalidModelClass, "\(type(of: self)) does not know its properties",
       hint: "Compile its module without -disable-reflection-metadata", documentID: documentID)
   }
 
-  /// Makes a wrapper, which has these flags, hold its value; returns whether it is to be taken out again.
+  /// Makes a wrapper hold its value; returns whether the value must be removed after the read.
   @usableFromInline @inline(never)
   final func _prepareToRead(_ index: Int, _ flags: UInt16) -> Bool {
-    // Of what is observed most is there.
+    // Most observed properties need nothing but a notification.
     guard flags & PropertyFlags.slowToRead == PropertyFlags.observed else {
       return prepareIncomplete(index, flags)
     }
@@ -34,12 +34,12 @@ extension Model {
     return false
   }
 
-  /// Does the same where something must be done besides telling that the property is read.
+  /// Prepares a read that needs more than a notification.
   ///
-  /// Apart, so that what this needs is not made ready for reads that are only observed.
+  /// Kept apart, so that reads that only notify do not set up what this needs.
   @inline(never)
   private final func prepareIncomplete(_ index: Int, _ flags: UInt16) -> Bool {
-    // It says so if the class does not know it.
+    // `property(_:)` reports an unknown property.
     guard let property = property(index) else { return false }
     if flags & PropertyFlags.incomplete != 0 { property.prepareToRead(self) }
     if flags & PropertyFlags.recording != 0 { PropertyRecorder.current.get()?.note(index) }
@@ -47,12 +47,12 @@ extension Model {
     return flags & PropertyFlags.reference != 0
   }
 
-  /// Whether a property is to be saved.
+  /// Whether a property has an unsaved change.
   final func isDirty(_ place: PropertyPlace) -> Bool {
     flags(at: place) & PropertyFlags.dirty != 0
   }
 
-  /// Where the model's document, whose properties are `body`, has something for a property; nil if it has nothing.
+  /// Returns the range of a property's value in the document's `body`; nil if there is none.
   final func storedRange(of key: SharedBytes, in body: EncodedValue) -> Range<Int>? {
     do throws(DatabaseError) {
       return try key.withSpan { (key) throws(DatabaseError) in try body.propertyRange(key) }
@@ -62,7 +62,7 @@ extension Model {
     }
   }
 
-  /// Notes that the value of a property was changed.
+  /// Records that the value of a property was changed.
   final func noteChange(at place: PropertyPlace) {
     let flags = flags(at: place)
     setFlags(
@@ -71,7 +71,7 @@ extension Model {
     if flags & PropertyFlags.dirty == 0 || isRefused { noteChange() }
   }
 
-  /// Notes that a property became dirty.
+  /// Records that a property became dirty.
   final func noteChange() {
     if isRefused { core?.noteMended(self) }
     guard !isChanged else { return }
@@ -79,21 +79,21 @@ extension Model {
     if state != .deleted { core?.noteUnsaved(self) }
   }
 
-  /// Tells the context of an error that reading a property cannot throw.
+  /// Reports an error that reading a property cannot throw to the context.
   final func report(_ error: DatabaseError) {
     var error = error
     error.documentID = documentID
     core?.handle?.errorHandler?(error)
   }
 
-  /// Makes a reference to another model, which comes into the same context if it is in none.
+  /// Makes a reference to a model, inserting the model into its context if it is in none.
   final func reference(to target: Model, as type: Model.Type) -> ModelReference {
     guard let core else { return ModelReference(id: target.id, target: target) }
     core.insert(target, referredToAs: type)
     return ModelReference(id: target.id, target: nil)
   }
 
-  /// Makes the model stand for a document: everything is read from it, when it is asked for.
+  /// Associates the model with a document, from which its properties are loaded when needed.
   final func attach(_ body: EncodedValue, state: State) {
     self.body = body
     self.state = state
@@ -111,13 +111,15 @@ extension Model {
     }
   }
 
-  /// Takes over what the document is now; what was changed and not saved stays.
+  /// Takes over the current version of the document; unsaved changes stay.
   ///
-  /// `resolved` has the keys of changed properties that become something else than they are.
+  /// - Parameters:
+  ///   - body: the document's properties.
+  ///   - resolved: the keys of changed properties that conflict resolution set to other values.
   final func rebase(on body: EncodedValue, resolved: [String] = []) {
     announcing(pathsChanged(by: body, resolved)) {
       self.body = body
-      // What was upgraded and not saved is still of that version.
+      // An upgrade that was not saved still has its version.
       if !isChanged { upgradedFrom = nil }
       state = .stored
       forgetOriginalAttachments()
@@ -127,12 +129,12 @@ extension Model {
     }
   }
 
-  /// What stands for the properties that were changed and not saved.
+  /// The observation paths of the properties with unsaved changes.
   final var dirtyPaths: [ModelObservation.Path] {
     modelClass.properties.filter { $0.isDirty(in: self) }.map { $0.observationPath(in: self) }
   }
 
-  /// What observers are to be told of when the document becomes this one.
+  /// The observation paths that change when the model takes over a version of the document.
   private func pathsChanged(
     by next: EncodedValue, _ resolved: [String]
   ) -> [ModelObservation.Path] {

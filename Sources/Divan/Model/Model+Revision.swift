@@ -1,8 +1,10 @@
-// What the database has of a model.
+// The stored document of a model.
 
 extension Model {
-  /// The model's document as its context has it: with its revision, attachments and all properties, those that the class does
-  /// not declare among them; nil if there is none.
+  /// The model's document as stored in the context's snapshot; nil if there is none.
+  ///
+  /// It has the document's revision, its attachments and all of its properties, including those
+  /// that the class does not declare.
   ///
   /// ```swift
   /// if let document = try film.document {
@@ -10,11 +12,12 @@ extension Model {
   /// }
   /// ```
   ///
-  /// It is what was stored, without what is changed in the model and not saved: ``propertiesToSave()`` has that. A new model has no
-  /// document, nor has one that is deleted, or in no context. In a transaction it is what that has stored by now. Changing
-  /// it changes nothing else: put it in a transaction.
+  /// Unsaved changes of the model are not included: see ``propertiesToSave()``. A model that is
+  /// new, deleted, or in no context has no document. In a transaction, it is the document that the
+  /// transaction has stored so far. Changing the document does not change the model or the
+  /// database; to store it, put it in a transaction.
   ///
-  /// - Throws: ``DatabaseError/Code/closed`` if the context is over, and whatever reading throws.
+  /// - Throws: ``DatabaseError/Code/closed`` if the context has ended, and the errors of reading.
   public final var document: Document? {
     get throws {
       noteAccess(ModelObservation.statePath)
@@ -25,8 +28,9 @@ extension Model {
     }
   }
 
-  /// The revision of the model's document that its context has: the winning one, if there are several; nil if there is no
-  /// document.
+  /// The revision of the model's document in its context; nil if there is no document.
+  ///
+  /// If the document has conflicting revisions, it is the winning one.
   ///
   /// ```swift
   /// let before = try film.revision
@@ -34,11 +38,11 @@ extension Model {
   /// print(try film.revision == before ? "nothing was stored" : "it was stored")
   /// ```
   ///
-  /// - Throws: as ``document``.
+  /// - Throws: the errors of ``document``.
   public final var revision: RevisionID? {
     get throws { try document?.revision }
   }
 
-  /// Tells observers that the context has another revision of the document.
+  /// Notifies observers that the context has another revision of the document.
   final func noteOtherDocument() { announcing(ModelObservation.documentPath) {} }
 }

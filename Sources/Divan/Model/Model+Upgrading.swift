@@ -1,7 +1,7 @@
 import DivanLog
 
 extension Model {
-  /// Lets the model change what an earlier version of its class has stored.
+  /// Upgrades a model whose document an earlier version of its class saved.
   final func upgradeIfOutdated() {
     let version = modelClass.version
     guard version > 1, let body, !isChanged, state == .stored else { return }
@@ -21,7 +21,7 @@ extension Model {
     }
   }
 
-  /// Lets every property be what the document says, or the class declares.
+  /// Resets every property to the document's value, or else to the declared one.
   final func takeBackChanges() {
     upgradedFrom = nil
     let given = state == .new ? extras?.givenAttachments ?? [:] : [:]

@@ -3,8 +3,8 @@ import Observation
 
 /// An object whose properties are stored in a document.
 ///
-/// Subclass it, and wrap what is to be stored in ``Persisted``; other properties are the object's own
-/// business.
+/// Subclass it, and declare the properties to store with ``Persisted``. All other properties are
+/// ordinary properties of the object and are not stored.
 ///
 /// ```swift
 /// class Todo: Model {
@@ -18,67 +18,74 @@ import Observation
 /// try todo.save()
 /// ```
 ///
-/// A model stands for one document for its whole life, and a context has one object for each. What the
-/// document holds beyond the declared properties is kept when it is saved.
+/// A model represents the same document for its whole life, and a context has exactly one object
+/// for each document. Saving a model keeps everything in the document that the class does not
+/// declare.
 ///
-/// Models belong to the task, thread or actor of their context, and the compiler makes sure of it.
-/// The initializer `init()` also runs when a model is loaded, and now and then for one that is only
-/// looked at: it should do nothing but set properties.
+/// Models belong to the task, thread or actor of their context; the compiler enforces this. The
+/// initializer `init()` also runs when a model is loaded, and occasionally for a model that is only
+/// inspected. It must do nothing but set properties.
 ///
 /// Invariants:
-/// - `body` is the document as it was when it was last read or saved; nil if it never was.
-/// - A property without `PropertyFlags.dirty` has the value that `body` says.
-/// - `isChanged` says whether any property is dirty, or `extras` hold changes.
+/// - `body` is the document as it was last read or saved; nil if it never was.
+/// - A property without `PropertyFlags.dirty` has the value in `body`.
+/// - `isChanged` is true if any property is dirty or `extras` hold changes.
 nonisolated open class Model {
   final var modelClass: ModelClass
-  /// The context's inner part; nil while the model is in none.
+  /// The context's core; nil while the model is in no context.
   final var core: ModelContextCore?
   final var body: EncodedValue?
-  /// The document's ID; empty as long as nobody asked for it.
+  /// The document's ID; empty until it is first needed.
   final var documentID = ""
   final var state = State.new
   final var isChanged = false
-  /// Whether the model said that it needs to be saved, whatever its properties are: see ``markNeedsSave()``.
+  /// Whether the model needs to be saved regardless of its properties: see ``markNeedsSave()``.
   final var mark = Mark.none
-  /// Whether the context is to forget the model when it goes.
+  /// Whether the model is in the context's identity map, and must leave it in `deinit`.
   final var isKnown = false
-  /// Whether it turned out that the class does not know its properties: they are kept, and not stored.
+  /// Whether property discovery failed for the class.
+  ///
+  /// Its properties then behave as ordinary stored properties, and saving the model throws.
   final var isUnknownToItself = false
-  /// Whether the context could not save the model by itself, and tries again when it is changed, or later.
+  /// Whether autosaving the model failed; the context retries when the model changes, or later.
   final var isRefused = false
-  /// Whether properties that refer to several models hold some of these: see ``ModelReference/found``.
+  /// Whether reference lists retain models that they have looked up: see ``ModelReference/found``.
   final var holdsFound = false
-  /// Whether nobody is told of anything, though the class is `Observable`.
+  /// Whether observers are not notified although the class is `Observable`.
   final var isUnobserved = false
-  /// The hash of the document's ID, once the context knows the model.
+  /// The hash of the document's ID, once the model is in the identity map.
   final var idHash: UInt32 = 0
-  /// The version of the document that ``upgrade(from:)`` has changed into the class's, if it did.
+  /// The version of the document that ``upgrade(from:)`` upgraded from; nil if it did not.
   final var upgradedFrom: Int?
-  /// Where the model stands among the unsaved ones of its context, from 1 on; 0 if it is none of them.
+  /// The model's position among the unsaved models of its context, from 1; 0 if it is not there.
   final var unsavedPlace = 0
-  /// What the model was before its context's transaction changed it; nil elsewhere.
+  /// The state to restore if the context's transaction rolls back; nil elsewhere.
   final var reversal: ModelReversal?
-  /// When its context's transaction was read for the model last: see ``ModelReversals``.
+  /// The number of the nested changes in which the model was last read: see ``ModelReversals``.
   final var lastReading = 0
-  /// Where the model leaves what it held when it goes; nil unless something that held it is just going.
+  /// Where the model leaves its targets when it is released.
+  ///
+  /// Nil unless the object that retained the model is itself being released.
   final var going: GoingModels?
-  /// What the properties that are references refer to, by their numbers.
+  /// The targets of the properties that refer to one model, by property number.
   final var references: [Int: ModelReference] = [:]
-  /// The same of properties that refer to several.
+  /// The targets of the properties that refer to several models, by property number.
   final var referenceLists: [Int: [ModelReference]] = [:]
-  /// Changes of undeclared properties and of attachments; nil while there was never anything of that.
+  /// Changes of undeclared properties and of attachments; nil until there are any.
   final var extras: ModelExtras?
-  /// Those who observe the model; nil while nobody ever did.
+  /// The model's observers; nil until the model is first observed.
   ///
-  /// They are never exchanged.
+  /// The object is never replaced.
   final var observers: ModelObservers?
-  /// When the model last took over what its document was changed to elsewhere, as a time since `firstMoment`; nil if it never did.
+  /// When the model last took over a change made elsewhere, measured from `firstMoment`.
   ///
-  /// The size of an instant is not known here: with one, a model's properties would be reached only by asking where they are.
+  /// Nil if it never did. It is a duration because the size of an `Instant` is not known at compile
+  /// time. With an `Instant`, the offsets of a model's properties would have to be looked up at run
+  /// time.
   final var lastExternalChange: Duration?
 
   enum State {
-    /// There is no document yet.
+    /// The model has no document yet.
     case new
     case stored
     case deleted
@@ -86,18 +93,18 @@ nonisolated open class Model {
 
   enum Mark {
     case none
-    /// ``willSave(_:)`` is to be called.
+    /// The next save calls ``willSave(_:)``.
     case set
-    /// ``willSave(_:)`` was called; the mark goes when that has led to something.
+    /// ``willSave(_:)`` was called; the mark is cleared when that save completes.
     case asked
   }
 
-  /// Makes a new model that is in no context: see ``ModelContext/insert(_:)``.
+  /// Creates a new model that is in no context: see ``ModelContext/insert(_:)``.
   public required init() {
     if let known = ModelClassTable.find(Self.self) {
       modelClass = known
     } else {
-      // Only a model that is whole can be looked at.
+      // The class can only be inspected through a fully initialized model.
       modelClass = .none
       modelClass = ModelClass.discover(Self.self, from: self)
     }
@@ -107,14 +114,16 @@ nonisolated open class Model {
     }
   }
 
-  /// Makes a new model in a context.
+  /// Creates a new model in a context.
+  ///
+  /// Nothing is read: the model is new and has its declared values, even if a document with this ID
+  /// exists. Saving it then throws ``DatabaseError/Code/conflict`` and changes nothing.
+  /// ``ModelContext/insert(_:id:)`` reports this immediately. ``ModelContext/model(_:_:)`` returns
+  /// the model of a stored document.
   ///
   /// - Parameters:
-  ///   - context: where the model belongs, and where it is saved.
-  ///   - id: the ID of its document; a new one is made if this is nil. Nothing is read: the model is new, with declared
-  ///     values, even if there is a document of this ID, and then saving it throws ``DatabaseError/Code/conflict`` and changes
-  ///     nothing. ``ModelContext/insert(_:id:)`` says so at once, and ``ModelContext/model(_:_:)`` finds the model of what
-  ///     is stored.
+  ///   - context: the context that the model belongs to and is saved by.
+  ///   - id: the ID of its document; nil to generate one.
   public convenience init(in context: ModelContext, id: String? = nil) {
     self.init()
     documentID = id ?? ""
@@ -126,26 +135,25 @@ nonisolated open class Model {
     if core == nil, modelClass.hasReferences { letGoOfTargets() }
   }
 
-  /// What is stored under `type` in new documents of this class; nil, which is the default, stores
-  /// nothing.
+  /// The type that new documents of this class store under `type`; nil, the default, stores none.
   ///
-  /// A class that declares it is told apart from others in one database:
-  /// ``ModelContext/models(_:in:)`` gives only its documents.
+  /// Declare it to distinguish the class from others in the same database:
+  /// ``ModelContext/models(_:in:)`` then returns only documents of this type.
   open class var documentType: String? { nil }
 
-  /// Where documents have what ``documentType`` says: under `type`, unless it is overridden.
+  /// The key under which documents store their ``documentType``; `type` by default.
   open class var documentTypeKey: String { "type" }
 
-  /// The version of what the class stores; 1, unless this is overridden.
+  /// The version of the class's stored form; 1 by default.
   ///
-  /// Count it up when properties change their meaning, and override ``upgrade(from:)``. From 2 on it is stored
-  /// in documents, under ``modelVersionKey``.
+  /// Increase it when properties change their meaning, and override ``upgrade(from:)``. From
+  /// version 2 on, documents store it under ``modelVersionKey``.
   open class var modelVersion: Int { 1 }
 
-  /// Where documents have the ``modelVersion`` of the class that stored them.
+  /// The key under which documents store the ``modelVersion`` of the class that saved them.
   open class var modelVersionKey: String { "modelVersion" }
 
-  /// Indexes of the class beside those of single properties: of several ones together, or of some documents only.
+  /// The indexes that cover several properties, or only some documents; none by default.
   ///
   /// ```swift
   /// override class var indexes: [ModelIndex] {
@@ -153,87 +161,92 @@ nonisolated open class Model {
   /// }
   /// ```
   ///
-  /// None, unless this is overridden; ``Database/addIndexes(for:progress:)`` makes them.
+  /// Declare an index of a single property with ``Persisted``.
+  /// ``Database/addIndexes(for:progress:)`` builds them all.
   open class var indexes: [ModelIndex] { [] }
 
-  // MARK: What subclasses may override
+  // MARK: Methods and properties to override
 
-  /// Called when the model was made of a document that an earlier version of its class has stored, before
-  /// ``didLoad()``.
+  /// Called when the model is loaded from a document that an earlier version of its class saved.
   ///
-  /// It reads what the document has, with ``value(for:)`` also what the class does not declare any more, and
-  /// sets what the class has now. That changes the model: it is stored in the new form when the model is saved
-  /// with ``ModelContext/saveAllModels()`` or otherwise, and upgraded again each time it is loaded until then.
+  /// It is called before ``didLoad()``. Read what the document has, and set the properties of the
+  /// current version. ``value(for:)`` also reads what the class no longer declares. This changes
+  /// the model: the next save stores it in the new form. Until then, it is upgraded again each time
+  /// it is loaded.
   ///
-  /// - Parameter version: the version that the document has; 1 if it says nothing. Documents of later
-  ///   versions than the class's are read as they are.
-  /// - Throws: whatever keeps it from being upgraded: the context's ``ModelContext/errorHandler`` is told, and
-  ///   the model is what the document says, of the earlier version.
+  /// - Parameter version: the version of the document; 1 if the document stores none. Documents of
+  ///   a later version than the class's are read as they are.
+  /// - Throws: any error that prevents the upgrade. The context's ``ModelContext/errorHandler``
+  ///   receives it, and the model keeps the document's values, in the earlier version.
   open func upgrade(from version: Int) throws {}
 
-  /// Makes the ID of a new model's document, for models that are made without one; nil, which is the default,
-  /// or an empty one has the database make it.
+  /// Makes the ID of a new model's document if the model was created without one.
   ///
-  /// It is asked for once for each model, at the latest when the model comes into a context.
+  /// Return nil, the default, or an empty string to have the database generate the ID. It is called
+  /// once for each model, at the latest when the model is inserted into a context.
   open class func makeDocumentID() -> String? { nil }
 
-  /// The properties of the tombstone that stays when the model's document is deleted; none, unless this is
-  /// overridden.
+  /// The properties of the tombstone that replaces the model's document when it is deleted.
   ///
-  /// They are asked for after ``willDelete()``.
+  /// Empty by default. They are read after ``willDelete()``.
   open var tombstoneProperties: Value.Object { [:] }
 
-  /// Called once on every model that has come into a context: on a new one when it was made there or
-  /// inserted, on one that was made of a document after ``didLoad()``.
+  /// Called once for every model when it enters a context.
   ///
-  /// It may set properties, which changes the model. `init()` is no place for more than declared values,
-  /// since it also runs for models that nobody ever sees.
+  /// A new model enters a context when it is created there or inserted; a loaded model does after
+  /// ``didLoad()``. You may set properties here, which changes the model. Use it for setup that
+  /// does not belong in `init()`, which also runs for models that never enter a context.
   open func awakeFromInitializer() {}
 
-  /// Called when the model was made of its document, and again each time when it has taken over what the
-  /// document was changed to elsewhere.
+  /// Called when the model was loaded, and again each time it took over a change made elsewhere.
   open func didLoad() {}
 
-  /// Called before the model is saved, before anything is checked or written.
+  /// Called before the model is saved, before anything is validated or written.
   ///
-  /// It may change properties, which are saved too. State of the model's own becomes properties here:
-  /// ``markNeedsSave()`` has the model called when only that has changed. Other models that it changes or makes are saved with
-  /// this one by ``ModelContext/saveAllModels()``, and stay unsaved otherwise. Nothing can be saved from
-  /// here.
+  /// You may change properties here; the changes are saved too. Use it to write the model's own
+  /// state into properties: ``markNeedsSave()`` ensures that it is called when only that state has
+  /// changed. If you change or create other models, ``ModelContext/saveAllModels()`` saves them
+  /// together with this one; other saves leave them unsaved. You cannot save from here.
   ///
-  /// - Parameter changedProperties: the names of the properties that were changed, in the order of their
-  ///   declaration; empty for a new model of which nothing was set, and for one that is only marked.
+  /// - Parameter changedProperties: the names of the changed properties, in the order of their
+  ///   declaration; empty for a new model without changes, and for a model that is only marked.
   open func willSave(_ changedProperties: [String]) {}
 
-  /// Called before the model's document is deleted, before anything is checked or written: by ``delete()``, by
-  /// ``ModelContext/delete(_:)``, and by the ``DeleteRule``s of whatever takes this model along.
+  /// Called before the model's document is deleted, before anything is checked or written.
+  ///
+  /// It is called by ``delete()``, by ``ModelContext/delete(_:)``, and when a ``DeleteRule`` of
+  /// another model deletes this one.
   ///
   /// ```swift
   /// override func willDelete() {
-  ///   lastTitle = title            // `tombstoneProperties` leaves it in the database
+  ///   lastTitle = title            // stored by `tombstoneProperties`
   ///   for each in followers { each.leader = nil }
   /// }
   /// override var tombstoneProperties: Value.Object { ["title": .string(lastTitle)] }
   /// ```
   ///
-  /// It may remember what ``tombstoneProperties`` says next, and change, make and delete other models. The rules
-  /// of deletion are followed as references are after that, so that it may take out what would keep the model
-  /// from being deleted. What it deletes goes in the same transaction; what it changes stays unsaved, until it is
-  /// saved by ``ModelContext/saveAllModels()`` or otherwise. Nothing can be saved from here.
+  /// You may record state for ``tombstoneProperties``, and change, create and delete other models.
+  /// The delete rules are applied to the references as they are afterwards, so you can remove
+  /// references that would prevent the deletion. Models that you delete here are deleted in the
+  /// same transaction. Models that you change stay unsaved until they are saved. You cannot save
+  /// from here.
   ///
-  /// Each model is called once for each deletion. If the deletion fails then, nothing is deleted, what the hooks
-  /// changed stays changed, and the next attempt calls them again. Like ``willSave(_:)`` it does not throw: what
-  /// may keep a model from being deleted is ``DeleteRule/deny``. It is not called for a model that was never
-  /// saved, nor where documents are deleted otherwise: by transactions, by undoing, or elsewhere.
+  /// It is called once per model for each deletion. If the deletion then fails, nothing is deleted,
+  /// but changes that the hooks made remain; the next attempt calls the hooks again. It cannot
+  /// throw: to prevent a deletion, use ``DeleteRule/deny``. It is not called for a model that was
+  /// never saved, nor when a document is deleted by a transaction, by undo, or elsewhere.
   open func willDelete() {}
 
-  /// Called when the model was saved and is clean: its transaction was committed or, in a context of a transaction, has it.
+  /// Called when the model was saved and has no unsaved changes.
+  ///
+  /// Its transaction is committed by then. In the context of a transaction, the document is stored
+  /// in that transaction.
   open func didSave() {}
 
-  /// Called before the model is saved, after ``willSave(_:)`` of all that are saved: says what is wrong.
+  /// Reports what is invalid in the model, before it is saved.
   ///
-  /// If anything is, with any of the models, none is saved, and the error says all that is wrong with all
-  /// of them.
+  /// It is called after ``willSave(_:)`` of all models in the save. If any model reports a failure,
+  /// none is saved, and the error lists all failures of all models.
   open func validate(_ validation: inout ModelValidation) {}
 }
 
@@ -243,7 +256,7 @@ extension Model: Sendable {}
 extension Model: Identifiable {
   /// The ID of the model's document, which never changes.
   ///
-  /// A model that is in no context gets one when it is first asked for.
+  /// A model that is in no context is given an ID when you first read this property.
   public final var id: String {
     if documentID.isEmpty {
       documentID =
@@ -255,7 +268,7 @@ extension Model: Identifiable {
 }
 
 extension Model: Hashable {
-  /// Whether both are the same object.
+  /// Returns whether both are the same object.
   public static func == (a: Model, b: Model) -> Bool { a === b }
 
   /// Feeds the object's identity into the hasher.
@@ -265,7 +278,7 @@ extension Model: Hashable {
 extension Model: PersistableOptional {}
 
 extension PersistableOptional where Self: Model {
-  /// Stored as the ID of the other model's document.
+  /// The storage of an optional reference: the ID of the other model's document.
   public static var _optionalStorage: _PersistedStorage {
     // Here `Self` is the class that the property declares; in `Model` it would be `Model`.
     _PersistedStorage { ReferenceProperty<Self>(place: $0) }
@@ -275,10 +288,10 @@ extension PersistableOptional where Self: Model {
 // MARK: - State
 
 extension Model {
-  /// The context that the model is in; nil if it is in none, or the context is gone.
+  /// The context that the model is in; nil if it is in none, or the context was released.
   public final var context: ModelContext? { core?.handle }
 
-  /// Whether there is no document of the model yet.
+  /// Whether the model has no document yet.
   public final var isNew: Bool {
     noteAccess(ModelObservation.statePath)
     return state == .new
@@ -292,52 +305,53 @@ extension Model {
     return state == .deleted
   }
 
-  /// Whether saving has something to do: the model is new, properties were changed, or ``markNeedsSave()`` was
-  /// called.
+  /// Whether the model has something to save.
+  ///
+  /// It has if it is new, if properties were changed, or if ``markNeedsSave()`` was called.
   public final var needsSave: Bool {
     noteAccess(ModelObservation.statePath)
     return isUnsaved
   }
 
-  /// How long ago the model took over what its document was changed to elsewhere, or learned that it was
-  /// deleted there; nil if it never did.
+  /// The time since the model last took over a change made elsewhere, or a deletion.
   ///
-  /// ``markExternallyChanged()`` lets it begin again. Observers of it hear each time it does.
+  /// Nil if it never did. ``markExternallyChanged()`` restarts it. Observers are notified each time
+  /// it restarts.
   public final var timeSinceExternallyChanged: Duration? {
     noteAccess(ModelObservation.externalChangePath)
     return lastExternalChange.map { Self.firstMoment.duration(to: .now) - $0 }
   }
 
-  /// Lets ``timeSinceExternallyChanged`` begin at zero, as if the document had just been changed elsewhere.
+  /// Restarts ``timeSinceExternallyChanged`` at zero, as after a change made elsewhere.
   ///
   /// ```swift
-  /// // The user is led to this one: it lights up like one that has just arrived.
+  /// // Highlight this item the way a newly arrived one is highlighted.
   /// todo.markExternallyChanged()
   /// ```
   ///
-  /// Nothing else of the model changes, and nothing is to be saved.
+  /// Nothing else in the model changes, and it does not need to be saved.
   public final func markExternallyChanged() { noteExternalChange() }
 
-  /// Notes that the model took something over now.
+  /// Records that the model took over a change made elsewhere just now.
   final func noteExternalChange() {
     announcing(ModelObservation.externalChangePath) {
       lastExternalChange = Self.firstMoment.duration(to: .now)
     }
   }
 
-  /// Some moment before all that are noted.
+  /// The reference point of `lastExternalChange`, before any recorded change.
   private static let firstMoment = ContinuousClock.now
 
-  /// Whether saving has something to do.
+  /// Whether the model has changes, or is marked as needing a save.
   final var isUnsaved: Bool { hasChanges || state == .stored && mark != .none }
 
-  /// Whether saving stores something.
+  /// Whether saving writes anything.
   final var hasChanges: Bool { state == .new || state == .stored && isChanged }
 
-  /// The names of the properties that were changed and not saved yet, in the order of declaration; then the
-  /// keys of those that ``setValue(_:for:)`` changed and the class does not declare.
+  /// The names of the properties with unsaved changes, in the order of their declaration.
   ///
-  /// A property that was changed in place counts, even if its value is what it was.
+  /// The keys of undeclared properties that ``setValue(_:for:)`` changed follow. A property that
+  /// was changed in place counts even if its value is the same as before.
   public final var changedProperties: [String] {
     noteAccess(ModelObservation.statePath)
     return changedNames
@@ -352,43 +366,52 @@ extension Model {
   }
 }
 
-// MARK: - Saving and the like
+// MARK: - Saving, deleting and reverting
 
 extension Model {
-  /// Stores what was changed, in a transaction of its own; see ``ModelContext/saveModels(_:)``.
+  /// Stores the model's changes in a transaction of its own; see ``ModelContext/saveModels(_:)``.
   public final func save() throws {
     try requireCore().save([self])
   }
 
-  /// Deletes the model's document, and what its class's ``DeleteRule``s say, in one transaction.
+  /// Deletes the model's document, and applies its class's ``DeleteRule``s, in one transaction.
   ///
-  /// The model stays readable, and is never saved again. A model that was not saved yet is only
-  /// forgotten by its context. Does nothing if the model was deleted already. Where a rule takes references out
-  /// of other documents that is stored at once, without their models' hooks; what else was changed in those
-  /// models stays unsaved.
-  /// - Throws: ``DatabaseError`` with the codes `conflict` if the document, or one that is deleted with it, was
-  ///   changed elsewhere since it was read: refresh the context, and delete again; `stillReferenced` if a rule
-  ///   says no; `notInContext` if a rule reaches into another context (``ModelContext/setContext(_:for:)``); and whatever reading and writing throw. Then nothing is deleted.
+  /// The model stays readable and is never saved again. A model that was never saved is only
+  /// removed from its context. Does nothing if the model is already deleted. If an error is thrown,
+  /// nothing is deleted.
+  ///
+  /// If a rule removes references from other documents, these changes are stored immediately,
+  /// without calling the hooks of their models. Other changes in those models stay unsaved.
+  ///
+  /// - Throws: ``DatabaseError`` with the codes
+  ///   - `conflict` if the document, or one that is deleted with it, was changed elsewhere since it
+  ///     was read: refresh the context, and delete again.
+  ///   - `stillReferenced` if a ``DeleteRule/deny`` rule forbids it.
+  ///   - `notInContext` if a rule reaches into another context
+  ///     (``ModelContext/setContext(_:for:)``).
+  ///   - the errors of reading and writing.
   public final func delete() throws {
     guard state != .deleted else { return }
     try requireCore().delete([self])
   }
 
-  /// Makes sure that every property that was not changed can be read from the document.
+  /// Checks that every unchanged property can be read from the document.
   ///
-  /// Otherwise a property that cannot be read has its declared value, and the context is told: see
-  /// ``ModelContext/errorHandler`` and ``ModelContext/mismatchHandler``.
+  /// Without this check, a property that cannot be read has its declared value, and the context
+  /// reports the error: see ``ModelContext/errorHandler`` and ``ModelContext/mismatchHandler``.
   ///
-  /// - Throws: ``DatabaseError/Code/mismatchedType`` for the first property whose value is not of its
-  ///   type; `damaged` if the document's bytes are not what was stored.
+  /// - Throws: ``DatabaseError/Code/mismatchedType`` for the first property whose value is not of
+  ///   its type; `damaged` if the document's bytes are not what was stored.
   public final func load() throws {
     for property in modelClass.properties {
       if let problem = try property.problem(in: self) { throw problem }
     }
   }
 
-  /// Has the model saved though no property was assigned: by the next ``save()``, by
-  /// ``ModelContext/saveAllModels()``, by contexts that save by themselves, and by closing.
+  /// Marks the model as needing a save although no property was assigned.
+  ///
+  /// The next ``save()`` or ``ModelContext/saveAllModels()`` saves it, as do autosaving contexts
+  /// and closing the database.
   ///
   /// ```swift
   /// final class Drawing: Model {
@@ -403,11 +426,11 @@ extension Model {
   /// }
   /// ```
   ///
-  /// So a model may keep state of its own in whatever form, and write it into properties only when it is saved, in
-  /// ``willSave(_:)``. If no property is changed after that, nothing is validated and stored, ``didSave()`` is not called,
-  /// and the model needs no saving any more. If saving throws the model stays marked. A mark that is set after
-  /// `willSave` of the model was called, by other models' hooks, is for the next time. ``revert()`` takes it away. A
-  /// deleted model is not saved, whether it is marked or not.
+  /// A model can thus keep state in any form, and write it into properties only when it is saved,
+  /// in ``willSave(_:)``. If that changes no property, nothing is validated or stored,
+  /// ``didSave()`` is not called, and the mark is cleared. If saving throws, the model stays
+  /// marked. A mark that hooks of other models set after this model's `willSave` applies to the
+  /// next save. ``revert()`` clears the mark. A deleted model is not saved even if it is marked.
   public final func markNeedsSave() {
     if isRefused { core?.noteMended(self) }
     guard mark != .set else { return }
@@ -415,9 +438,10 @@ extension Model {
     if isUnsaved { core?.noteUnsaved(self) }
   }
 
-  /// Takes back what was changed and not saved.
+  /// Discards the unsaved changes.
   ///
-  /// A new model gets the values that its class declares or, if it was made of a document, what that has.
+  /// The properties of a new model return to their declared values or, if the model was made from a
+  /// document, to those of the document.
   public final func revert() {
     if mark != .none { announcing(ModelObservation.statePath) { mark = .none } }
     takeBackChanges()

@@ -1,5 +1,5 @@
 extension ModelContext {
-  /// Saves what was changed, some time after it was, for as long as the task runs.
+  /// Saves changes after a delay, for as long as the task runs.
   ///
   /// ```swift
   /// let saving = Task {
@@ -7,19 +7,24 @@ extension ModelContext {
   /// }
   /// ```
   ///
-  /// When a model has become unsaved, this waits for `delay`, and then does what ``saveAllModels()`` does. If
-  /// that fails, models are saved one by one, and each that cannot be saved fails for itself: `onError` is told, it
-  /// stays unsaved, and it is tried again when it is changed, when ``refresh()`` settles its conflicts, and after two
-  /// seconds or twice the delay, then after twice as long and so on, a minute at most. What else is changed meanwhile is
-  /// saved as if there was no such model. When the task is cancelled, what is unsaved is saved at
-  /// once, and it ends; so it does when something cannot be saved because the database is closed. It runs where the
-  /// context belongs, and keeps the context until then. Meanwhile closing the database saves what is unsaved, too:
-  /// see ``Database/close(discardsUnsavedModels:isolation:)``.
+  /// When a model becomes unsaved, this method waits for `delay` and then saves as
+  /// ``saveAllModels()`` does. If that fails, it saves the models one by one. For each model that
+  /// cannot be saved, it calls `onError` and leaves the model unsaved; other models are saved as
+  /// usual.
+  ///
+  /// A failed model is saved again when it changes, when ``refresh()`` settles its conflicts, and
+  /// periodically: first after two seconds or twice the delay, whichever is longer, then after
+  /// twice as long each time, up to one minute.
+  ///
+  /// When the task is cancelled, unsaved models are saved immediately and the method returns. It
+  /// also returns when a save fails because the database is closed. It runs on the actor of the
+  /// context and retains the context until it returns. In the meantime, closing the database saves
+  /// unsaved models too: see ``Database/close(discardsUnsavedModels:isolation:)``.
   ///
   /// - Parameters:
   ///   - delay: how long to wait for further changes.
-  ///   - actor: where the context belongs; the caller's actor, unless said otherwise.
-  ///   - onError: told of each failure.
+  ///   - actor: the actor that the context belongs to; the caller's actor by default.
+  ///   - onError: called with each failure.
   public func autosave(
     after delay: Duration = .seconds(1), isolation actor: isolated (any Actor)? = #isolation,
     onError: (any Error) -> Void
@@ -35,36 +40,37 @@ extension ModelContext {
     }
   }
 
-  /// Saves what has become unsaved since a round of saving, after a while, and what failed and is to be tried again.
+  /// Saves models that became unsaved since the last round, after a delay, and retries failed ones.
   func saveUnsaved(
     _ last: AutosaveRound, after delay: Duration,
     isolation actor: isolated (any Actor)? = #isolation, onError: (any Error) -> Void
   ) async -> AutosaveRound {
     if core.lastOrder > last.seen, !Task.isCancelled { try? await Task.sleep(for: delay) }
-    // Before anything is saved: what hooks change belongs to the next round.
+    // Read before saving: models that hooks change belong to the next round.
     let seen = core.lastOrder
     core.saveDue(retriesAll: Task.isCancelled, after: delay, onError)
     return AutosaveRound(seen: seen, nextTry: core.saveFailures.values.map(\.nextTry).min())
   }
 }
 
-/// How far a context has got that saves by itself.
+/// The progress of an autosaving context.
 struct AutosaveRound {
-  /// How many times models had become unsaved by then.
+  /// The number of times that models had become unsaved when the round began.
   var seen: UInt64 = 0
-  /// When something that failed is to be tried again.
+  /// The time of the next retry; nil if nothing failed.
   var nextTry: ContinuousClock.Instant?
 }
 
-/// What is remembered of a model that could not be saved.
+/// The failed saves of a model, and the time of its next retry.
 struct SaveFailure {
   var count = 0
   var nextTry: ContinuousClock.Instant
 }
 
 extension ModelContextCore {
-  /// Saves everything at once that did not fail before or, if that fails, whatever can be saved by itself; then what is
-  /// to be tried again.
+  /// Saves all models without earlier failures, and then the failed ones whose retry is due.
+  ///
+  /// If the models cannot be saved together, they are saved one by one.
   func saveDue(retriesAll: Bool, after delay: Duration, _ onError: (any Error) -> Void) {
     let now = ContinuousClock.now
     let models = unsavedModels
@@ -75,7 +81,7 @@ extension ModelContextCore {
       if fresh.count == 1 || source.isClosed {
         noteFailure(error, of: fresh[0], after: delay, onError)
       } else {
-        // One model that is not valid, or in conflict, must not keep the others from being saved.
+        // One invalid or conflicting model must not prevent the others from being saved.
         saveEach(fresh, after: delay, onError)
       }
     }
@@ -100,7 +106,7 @@ extension ModelContextCore {
     }
   }
 
-  /// Notes that a model could not be saved, which is tried again later.
+  /// Records and reports that a model could not be saved, and schedules the retry.
   private func noteFailure(
     _ error: any Error, of model: Model, after delay: Duration, _ onError: (any Error) -> Void
   ) {
@@ -109,7 +115,7 @@ extension ModelContextCore {
       let pause = min(max(delay, .seconds(1)) * (1 << min(count, 16)), .seconds(60))
       saveFailures[ObjectIdentifier(model)] = SaveFailure(count: count, nextTry: .now + pause)
       model.isRefused = true
-      // Writes to what is dirty already would be noticed by nobody.
+      // Otherwise writes to properties that are already dirty would go unnoticed.
       for place in model.modelClass.places where model.isDirty(place) {
         model.setFlags(model.flags(at: place) | PropertyFlags.hooked, at: place)
       }
@@ -117,16 +123,16 @@ extension ModelContextCore {
     onError(error)
   }
 
-  /// Notes that a model that could not be saved is another now: it is saved like any that was changed.
+  /// Schedules a save of a failed model because it has changed.
   func noteMended(_ model: Model) {
-    // What hooks change while it is tried again mends nothing.
+    // Changes that hooks make during the retry do not count.
     guard !isSaving else { return }
     forgetFailure(of: model)
     lastOrder += 1
     unsavedSignal?.note(lastOrder)
   }
 
-  /// Forgets that a model could not be saved.
+  /// Clears the failure of a model.
   func forgetFailure(of model: Model) {
     model.isRefused = false
     saveFailures[ObjectIdentifier(model)] = nil

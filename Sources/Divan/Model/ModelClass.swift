@@ -1,29 +1,29 @@
 import DivanLog
 import Synchronization
 
-/// What is known of a class of models, found once for each.
+/// The description of a model class, which is built once per class.
 ///
 /// Invariants: `properties` are in the order of their declaration, those of superclasses first, and
-/// each one's number is its index; `encodingOrder` are their numbers in the order of their keys.
+/// the number of each is its index. `encodingOrder` has their numbers in the order of their keys.
 final class ModelClass: Sendable {
   let type: Model.Type
   let properties: [any ModelProperty]
-  /// Where the properties are, for passing over all of them without any reference counting.
+  /// The locations of the properties, for iterating over them without reference counting.
   let places: [PropertyPlace]
   let encodingOrder: [Int]
-  /// Whether any of the properties refers to models.
+  /// Whether any property refers to models.
   let hasReferences: Bool
   /// The ``Inverse`` properties.
   let inverses: [InverseRelation]
   let documentType: String?
   let documentTypeKey: String
-  /// What the class says of its own version, and where documents have it.
+  /// The version that the class declares, and the key under which documents store it.
   let version: Int
   let versionKey: String
-  /// What stands for each property where models are observed; empty if they cannot be.
+  /// The observation path of each property; empty if models of the class cannot be observed.
   let observationPaths: [ModelObservation.Path]
   private let prototype = Mutex<ModelPrototype?>(nil)
-  /// What is said of its indexes, once somebody has asked.
+  /// The declared indexes of the class, once they were needed.
   private let knownIndexes = Mutex<ModelIndexes?>(nil)
 
   private init(
@@ -67,20 +67,20 @@ final class ModelClass: Sendable {
 }
 
 extension ModelClass {
-  /// What is known of no class in particular, for models that are being made.
+  /// The placeholder for the class of a model that is being initialized.
   static let none = ModelClass(Model.self, [])
 
-  /// What is known of a class.
+  /// Returns the description of a class.
   static func of(_ type: Model.Type) -> ModelClass {
     if let known = ModelClassTable.find(type) { return known }
-    // Making one makes its class known.
+    // Initializing a model registers its class.
     return type.init().modelClass
   }
 
   /// Whether models of the class can be observed.
   var isObservable: Bool { !observationPaths.isEmpty }
 
-  /// Whether the class itself says what is stored under a key that it declares no property for.
+  /// Whether the class stores a value of its own under a key without declaring a property.
   func hasOwn(_ key: String) -> Bool {
     documentType != nil && haveSameUTF8(key, documentTypeKey)
       || version > 1 && haveSameUTF8(key, versionKey)
@@ -91,10 +91,10 @@ extension ModelClass {
     properties.first { haveSameUTF8($0.key, key) }
   }
 
-  /// The model from which the declared values of properties are taken.
+  /// The model that holds the declared values of the properties.
   var defaults: Model {
     if let made = prototype.withLock({ $0 }) { return made.model }
-    // Not made under the lock: it runs the client's initializer.
+    // Not under the lock, because it runs the client's initializer.
     let made = ModelPrototype(model: type.init())
     return prototype.withLock { known in
       if let known { return known.model }
@@ -106,13 +106,13 @@ extension ModelClass {
   /// The indexes that the class declares.
   var indexes: ModelIndexes {
     if let known = knownIndexes.withLock({ $0 }) { return known }
-    // Not made under the lock: it runs the client's code.
+    // Not under the lock, because it runs the client's code.
     let made = ModelIndexes(of: self)
     knownIndexes.withLock { $0 = made }
     return made
   }
 
-  /// Finds out what there is to know of a class, by looking at a model of it that is being made.
+  /// Discovers the properties of a class by inspecting a model that is being initialized.
   static func discover(_ type: Model.Type, from model: Model) -> ModelClass {
     let fields = PersistedField.all(of: type)
     require(
@@ -129,7 +129,7 @@ extension ModelClass {
       if flags & PropertyFlags.denying != 0 { place.deleteRule = .deny }
       if flags & (PropertyFlags.keyed | PropertyFlags.indexed) != 0 {
         guard let declaration = PropertyKeys.declaration(model.index(at: place)) else {
-          // The declarations are known only to wrappers that are made while somebody looks.
+          // Only wrappers that are initialized during discovery record their declarations.
           PropertyKeys.whileLooking { _ = type.init() }
           guard let info = ModelClassTable.find(type) else {
             refuseUse("\(type).init() made no \(type)")

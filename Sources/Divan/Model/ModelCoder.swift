@@ -1,12 +1,12 @@
 import DivanLog
 
-/// Makes documents of models.
+/// Encodes models as documents.
 struct ModelCoder: ~Copyable {
   private var encoder = ValueEncoder()
   private var coding = ValueCoding()
   private var writer = ByteWriter(capacity: 1024)
 
-  /// The document to be put for a model.
+  /// Returns the document to put for a model.
   mutating func document(
     for model: Model, in transaction: WriteTransaction
   ) throws -> (Document, SavedModel) {
@@ -49,7 +49,7 @@ struct ModelCoder: ~Copyable {
     )
   }
 
-  /// All properties of a model, as they would be saved if nobody else had changed the document.
+  /// Returns the properties that saving stores if the document was not changed elsewhere.
   static func properties(of model: Model) throws(DatabaseError) -> EncodedValue {
     var coder = ModelCoder()
     return try coder.properties(of: model)
@@ -65,7 +65,7 @@ struct ModelCoder: ~Copyable {
     return try merge(undeclared, into: body) { _ in }
   }
 
-  /// The properties of a new model, straight from it.
+  /// Encodes the properties of a new model directly.
   private mutating func encodeNew(_ model: Model) throws(DatabaseError) -> EncodedValue {
     writer.removeAll()
     let info = model.modelClass
@@ -91,7 +91,7 @@ struct ModelCoder: ~Copyable {
     return EncodedValue(writer.sharedCopy)
   }
 
-  /// A document's properties, with those written over that were changed in a model.
+  /// Returns a document's properties, overwritten with the changed properties of a model.
   private mutating func merge(
     _ model: Model, over document: EncodedValue, type: String?
   ) throws(DatabaseError) -> EncodedValue {
@@ -104,8 +104,8 @@ struct ModelCoder: ~Copyable {
         object[property.key] = try ModelCoder.value(of: property, in: model, over: document)
       }
       let (version, versionKey) = (model.modelClass.version, model.modelClass.versionKey)
-      // Only what was upgraded, or is new, is of the class's version: what an earlier program or a later one has
-      // stored meanwhile stays one of theirs.
+      // Only a new or upgraded document gets the class's version. Otherwise the document keeps the
+      // version of the program that stored it.
       let stored = object[versionKey]?.intValue ?? 1
       if stored < version, model.state == .new || model.upgradedFrom == stored {
         object[versionKey] = .int(Int64(version))
@@ -114,7 +114,7 @@ struct ModelCoder: ~Copyable {
     }
   }
 
-  /// A document's properties with some written over, and with what `change` does.
+  /// Returns a document's properties with some overwritten, and with the changes of `change`.
   private mutating func merge(
     _ changed: ByteKeyed<Value?>, into document: EncodedValue,
     _ change: (inout Value.Object) throws(DatabaseError) -> Void
@@ -129,9 +129,9 @@ struct ModelCoder: ~Copyable {
     return EncodedValue(writer.sharedCopy)
   }
 
-  /// What is to be stored for a property; nil if nothing is.
+  /// Returns the value to store for a property; nil if there is none.
   ///
-  /// What the property's type does not know of the document that is written over stays.
+  /// Properties of the document's value that the type does not know are kept.
   static func value(
     of property: any ModelProperty, in model: Model, over document: EncodedValue? = nil
   ) throws(DatabaseError) -> Value? {

@@ -1,26 +1,27 @@
-/// A property that was changed in a model and elsewhere, to different values: see
-/// ``ModelContext/conflictHandler``.
+/// A property that was changed in a model and elsewhere, to different values.
+///
+/// See ``ModelContext/conflictHandler``.
 public struct ModelConflict {
   /// The model that is being saved.
   public let model: Model
-  /// The property's name in the document.
+  /// The property's key in the document.
   public let key: String
-  /// What both were changed from; nil if there was nothing.
+  /// The value before both changes; nil if there was none.
   public let base: Value?
-  /// What the model has; nil if it has nothing.
+  /// The value in the model; nil if there is none.
   public let mine: Value?
-  /// What the document has now; nil if it has nothing.
+  /// The value in the document now; nil if there is none.
   public let theirs: Value?
 
-  /// What becomes of the property.
+  /// How to resolve the conflict.
   public enum Resolution: Sendable, Equatable {
-    /// It becomes what the model has.
+    /// Store the model's value.
     case mine
-    /// It stays what the document has, and the model takes that over.
+    /// Keep the document's value, which the model takes over.
     case theirs
-    /// It becomes this; nil takes it away.
+    /// Store this value; nil removes the property.
     case value(Value?)
-    /// Nothing is saved: ``DatabaseError/Code/conflict``.
+    /// Save nothing, and throw ``DatabaseError/Code/conflict``.
     case refuse
   }
 }
@@ -39,14 +40,13 @@ extension ModelConflict {
 }
 
 extension Model {
-  /// The keys of the properties that were changed and not saved.
+  /// The keys of the properties with unsaved changes.
   final var changedKeys: [String] {
     modelClass.places.filter { isDirty($0) }.map(\.key)
       + (extras?.undeclared.keys.sorted() ?? [])
   }
 
-  /// Remembers what changed properties were changed from, before the model takes over another document that has
-  /// something else for them.
+  /// Remembers the base values of changed properties that differ in the document to take over.
   final func rememberBases(before next: EncodedValue) {
     var bases = extras?.bases ?? [:]
     for key in changedKeys where bases[key] == nil {
@@ -54,7 +54,7 @@ extension Model {
         let old = try body?.property(key)
         if try next.property(key)?.bytes != old?.bytes { bases[key] = .some(old) }
       } catch {
-        // A document that cannot be read is told of when the model is saved.
+        // The error of an unreadable document is reported when the model is saved.
       }
     }
     guard !bases.isEmpty else { return }
@@ -63,15 +63,16 @@ extension Model {
     self.extras = extras
   }
 
-  /// Lets what was changed here win over all that was taken over by now.
+  /// Makes the changes made here win over all changes that were taken over so far.
   final func settleConflicts() { extras?.bases = [:] }
 }
 
 extension ModelCoder {
-  /// Finds the properties that were changed here and elsewhere, and what becomes of them.
+  /// Finds the properties that were changed here and elsewhere, and resolves them.
   ///
-  /// - Returns: what is to be stored other than what the model has, by the properties' keys.
-  /// - Throws: ``DatabaseError/Code/conflict`` for the first that nobody resolves.
+  /// - Returns: the values to store in place of the model's, by the properties' keys.
+  /// - Throws: ``DatabaseError/Code/conflict`` for the first property that the handler does not
+  ///   resolve.
   static func resolveConflicts(
     of model: Model, base: EncodedValue, current: EncodedValue, result: EncodedValue
   ) throws -> ByteKeyed<Value?> {

@@ -1,45 +1,48 @@
 import DivanLog
 
-/// Where models live: one object for each document, as the database was at one moment.
+/// Loads, tracks and saves models, with one object for each document.
 ///
-/// A context and its models belong to the task, thread or actor that made it; several contexts may be
-/// used side by side. It reads from one snapshot, until ``refresh()`` or saving moves it to the newest.
+/// A context and its models belong to the task, thread or actor that created it. You can use
+/// several contexts at the same time. A context reads from one snapshot until ``refresh()`` or
+/// saving moves it to the newest one.
 ///
-/// Models that are new or changed are held until they are saved; others go when nobody holds them, and
-/// are made again when they are asked for. Unsaved models that nobody else holds go with the context.
+/// The context retains new and changed models until they are saved. It does not retain other
+/// models: once you release them, they are deallocated, and loaded again when needed. When the
+/// context is deallocated, it releases its unsaved models.
 public final class ModelContext {
   let core: ModelContextCore
 
-  /// Told of errors that reading a property cannot throw: damage, failures of the system.
+  /// Called with errors that reading a property cannot throw, such as damage or a system failure.
   ///
-  /// The property then reads as its declared value, and is not saved as that.
+  /// The property then reads as its declared value, which is not saved in place of the stored one.
   public var errorHandler: ((any Error) -> Void)?
 
-  /// Told of each property whose document has a value that is not of its type, when it is first read:
-  /// ``DatabaseError/Code/mismatchedType``, with the document's ID and the path to the property.
+  /// Called for each property whose stored value is not of its type, when it is first read.
   ///
-  /// The property then has its declared value, and the document keeps what it has.
+  /// The error is ``DatabaseError/Code/mismatchedType``, with the document's ID and the path to the
+  /// property. The property then has its declared value, and the document keeps its own.
   public var mismatchHandler: ((DatabaseError) -> Void)?
 
-  /// Asked what becomes of a property that was changed in a model and elsewhere to different values, when the
-  /// model is saved; without it, saving throws ``DatabaseError/Code/conflict``.
+  /// Resolves a property that was changed both in a model and elsewhere, when the model is saved.
   ///
-  /// It is asked within the transaction, once for each such property, and must neither save nor change models.
+  /// It is called only if the two values differ. Without a handler, saving throws
+  /// ``DatabaseError/Code/conflict``. It is called within the transaction, once for each such
+  /// property, and must not save or change models.
   public var conflictHandler: ((ModelConflict) -> ModelConflict.Resolution)?
 
-  /// Whether a model is refused if a property of it cannot be read from its document.
+  /// Whether loading a model throws if one of its properties cannot be read from its document.
   ///
-  /// Then ``model(_:_:)`` and cursors look at all properties of what they give, as ``Model/load()`` does,
-  /// and throw.
+  /// If true, ``model(_:_:)`` and cursors check all properties of each model they load, as
+  /// ``Model/load()`` does.
   public var isStrict: Bool {
     get { core.isStrict }
     set { core.isStrict = newValue }
   }
 
-  /// Whether models tell those who observe them of reads and changes, if their classes are `Observable`.
+  /// Whether models of `Observable` classes notify their observers of reads and changes.
   ///
-  /// Set it to false for bulk work before models are made or loaded: those that come into the context while
-  /// it is false cost what models of other classes do.
+  /// For bulk work, set it to false before you create or load models. Models that enter the context
+  /// while it is false have the cost of models whose class is not observable.
   public var isObservable: Bool {
     get { core.isObservable }
     set { core.isObservable = newValue }
@@ -57,24 +60,26 @@ public final class ModelContext {
 extension ModelContext: Sendable {}
 
 extension Database {
-  /// Makes a context for models, which belongs to the caller.
+  /// Creates a context for models, which belongs to the caller.
   ///
-  /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
-  /// - Returns: the context, which reads the database as it is now.
+  /// - Parameter registry: the classes of documents; without it, a document becomes a model of the
+  ///   class that you request.
+  /// - Returns: a context that reads the database in its current state.
   public func makeContext(_ registry: ModelRegistry? = nil) -> sending ModelContext {
     ModelContext(.database(self), registry)
   }
 }
 
 extension ModelContext {
-  /// The database that the models are in; nil for a context of a transaction or of a snapshot.
+  /// The database of the models; nil for the context of a transaction or a snapshot.
   public var database: Database? {
     if case .database(let database) = core.source { database } else { nil }
   }
 
-  /// The database as the models see it.
+  /// The snapshot of the database that the context reads.
   ///
-  /// - Throws: ``DatabaseError/Code/inTransaction`` for a context of a transaction, which has none; `closed`.
+  /// - Throws: ``DatabaseError/Code/inTransaction`` in the context of a transaction, which has no
+  ///   snapshot; `closed`.
   public var snapshot: Snapshot {
     get throws {
       guard case .transaction = core.source else { return try core.requireSnapshot() }
@@ -84,16 +89,16 @@ extension ModelContext {
     }
   }
 
-  /// The models that are to be saved, in the order in which they were made or first changed.
+  /// The models with unsaved changes, in the order in which they were created or first changed.
   public var unsavedModels: [Model] { core.unsavedModels }
 
-  /// Puts in a model that was made without a context, and those in none that it refers to.
+  /// Inserts a model that was created without a context, and the models without one it refers to.
   ///
-  /// Does nothing if the model is in this context.
+  /// Does nothing if the model is already in this context.
   ///
-  /// - Throws: ``DatabaseError`` with the code `notInContext` if the model is in another context, where it
-  ///   stays; `alreadyExists` if it is a copy of a model of this context; and, for a copy, whatever reading
-  ///   its document throws.
+  /// - Throws: ``DatabaseError`` with the code `notInContext` if the model is in another context,
+  ///   where it stays; `alreadyExists` if it is a copy of a model of this context; and, for a copy,
+  ///   the errors of reading its document.
   public func insert(_ model: Model) throws {
     guard model.core == nil || model.core === core else {
       throw DatabaseError(
@@ -110,19 +115,19 @@ extension ModelContext {
     if isCopy { try core.catchUp(model) }
   }
 
-  /// Makes a new model whose document has this ID, unless there is one.
+  /// Creates a new model whose document has the given ID, unless the ID is in use.
   ///
   /// ```swift
   /// let film = try context.model(Film.self, id) ?? context.insert(Film.self, id: id)
   /// ```
   ///
-  /// ``Model/init(in:id:)`` does not look, so that an ID that is taken shows only when the model is saved. This costs one
-  /// search for the ID. A document of the ID that is stored later, before the model is saved, still is a
-  /// ``DatabaseError/Code/conflict`` then.
+  /// Unlike this method, ``Model/init(in:id:)`` does not check the ID, and a collision is found
+  /// only when the model is saved. The check costs one search for the ID. If a document with the ID
+  /// is stored after the check, saving the model still throws ``DatabaseError/Code/conflict``.
   ///
-  /// - Throws: ``DatabaseError`` with the code `alreadyExists` if there is a document of this ID, in what the context reads
-  ///   or in the newest version, or a model of it in the context, saved or not; and whatever reading throws. Then no model
-  ///   is made.
+  /// - Throws: ``DatabaseError`` with the code `alreadyExists` if the context has a model with this
+  ///   ID, saved or not, or if a document with it exists in the context's snapshot or in the newest
+  ///   version. The errors of reading. No model is created then.
   public func insert<M: Model>(_ type: M.Type, id: String) throws -> M {
     guard try !core.isTaken(id) else {
       throw DatabaseError(
@@ -135,13 +140,15 @@ extension ModelContext {
     return model
   }
 
-  /// Makes a new model of a document that is not stored yet.
+  /// Creates a new model from a document that is not stored yet.
   ///
-  /// Everything in the document is kept as it is, but for properties that are then changed. With a
-  /// ``ModelRegistry`` the model is of the class that is registered for the document, if any is.
+  /// Everything in the document is kept, except for properties that you change afterwards. With a
+  /// ``ModelRegistry``, the model is of the class that is registered for the document, if there is
+  /// one.
   ///
-  /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the document
-  ///   cannot be stored; `otherModelClass` if a class is registered for it that is none of these.
+  /// - Throws: ``DatabaseError`` with the codes `invalidValue` or `documentTooLarge` if the
+  ///   document cannot be stored; `otherModelClass` if the class that is registered for it is
+  ///   neither `type` nor a subclass of it.
   public func insert<M: Model>(_ type: M.Type, document: Document) throws -> M {
     let content = try ModelContent(document)
     let model = try core.modelClass(type, of: content).init()
@@ -152,69 +159,70 @@ extension ModelContext {
     return model
   }
 
-  /// The model of a document: the same object for as long as it lives.
+  /// Returns the model of a document: the same object for as long as it lives.
   ///
-  /// New models are found, too.
+  /// New models are found too.
   ///
-  /// - Returns: nil if there is no such document, or it is deleted.
-  /// - Throws: ``DatabaseError/Code/otherModelClass`` if the document's model is of another class, and
-  ///   whatever reading throws.
+  /// - Returns: the model; nil if there is no such document, or it is deleted.
+  /// - Throws: ``DatabaseError/Code/otherModelClass`` if the document's model is of another class,
+  ///   and the errors of reading.
   public func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
     try core.model(type, id)
   }
 
-  /// The models of the documents in a range, one after the other, in the order of their IDs.
+  /// Returns a cursor over the models of the documents in a range, in the order of their IDs.
   ///
-  /// Of a class that declares a ``Model/documentType``, those documents only that have it as their
-  /// `type`; with a ``ModelRegistry``, those of its subclasses, too, and none of other registered classes.
-  /// Models that were not saved yet are not among them.
+  /// If the class declares a ``Model/documentType``, only documents with that `type` are included.
+  /// With a ``ModelRegistry``, documents of its subclasses are included too, and those of other
+  /// registered classes are not. Models that were never saved are not included.
   public func models<M: Model>(_ type: M.Type, in range: IDRange = .all) throws -> ModelCursor<M> {
     ModelCursor(core, try core.requireSnapshot(), range)
   }
 
-  /// Stores what was changed in these models, in one transaction: all of it, or nothing.
+  /// Stores the changes of these models in one transaction: all of them, or none.
   ///
-  /// A new model becomes a document with all of its properties but those that are nil. Of others, what
-  /// was changed is written over the document as it is now. Models without changes are passed over.
+  /// A new model becomes a document with all of its properties that are not nil. For other models,
+  /// the changed properties are written into the current version of the document. Models without
+  /// changes are skipped.
   ///
-  /// If an error is thrown all models are as they were, with their changes. References to new models
-  /// are stored, even if those are not saved with them.
+  /// If an error is thrown, all models keep their state, including their changes. References to new
+  /// models are stored even if those models are not saved along with them.
   ///
   /// - Throws: ``DatabaseError`` with the codes
-  ///   - `conflict` if a property was changed here and elsewhere, and not to the same value, and no
-  ///     ``conflictHandler`` resolves that; if a
-  ///     changed model's document was deleted elsewhere; or if there is a document of a new model's
-  ///     ID. After ``refresh()`` what was changed here wins; ``Model/revert()`` gives it up.
+  ///   - `conflict` if a property was changed here and elsewhere to different values and
+  ///     ``conflictHandler`` does not resolve it; if a changed model's document was deleted
+  ///     elsewhere; or if a document with a new model's ID exists. After ``refresh()``, the changes
+  ///     made here win; ``Model/revert()`` discards them.
   ///   - `notFound` if a changed model is deleted.
   ///   - `invalidValue` if a property cannot be stored, such as a number that is not finite.
-  ///   - `invalidModel` if ``Model/validate(_:)`` of any of them says that something is wrong; the
-  ///     underlying ``InvalidModelsError`` says all of it.
+  ///   - `invalidModel` if ``Model/validate(_:)`` of any model reports a failure; the underlying
+  ///     ``InvalidModelsError`` lists all failures.
   ///   - `notInContext` if a model is in another context or in none.
-  ///   - those of ``Database/write(durability:timeout:_:)-4yolg``.
+  ///   - the codes of ``Database/write(durability:timeout:_:)-4yolg``.
   public func saveModels(_ models: some Sequence<Model>) throws { try core.save(models) }
 
-  /// Stores everything that was made or changed in this context, in one transaction.
+  /// Stores all new and changed models of this context in one transaction.
   ///
-  /// - Throws: as ``saveModels(_:)``.
+  /// - Throws: the errors of ``saveModels(_:)``.
   public func saveAllModels() throws { try core.save(core.unsavedModels, isEverything: true) }
 
-  /// Moves to the newest snapshot.
+  /// Moves the context to the newest snapshot.
   ///
-  /// Properties that were not changed here are read again; those that were keep their values, and will
-  /// be written over what the document has now.
+  /// Properties without changes here are read again. Changed properties keep their values, and the
+  /// next save writes them over those in the document.
   ///
-  /// - Returns: the models that took something over.
-  /// - Throws: whatever reading throws.
+  /// - Returns: the models that took over changes made elsewhere.
+  /// - Throws: the errors of reading.
   @discardableResult
   public func refresh() throws -> ModelUpdate { try core.refresh(settlesConflicts: true) }
 }
 
-/// Models one after the other: `while let todo = try cursor.next() { … }`.
+/// A cursor over models: `while let todo = try cursor.next() { … }`.
 public struct ModelCursor<M: Model> {
   private let core: ModelContextCore
   private var documents: DocumentCursor
   private let snapshot: Snapshot
-  /// Which one of the context's snapshots that is.
+  /// The number of `snapshot` among the context's snapshots.
   private let snapshotCount: Int
 
   init(_ core: ModelContextCore, _ snapshot: Snapshot, _ range: IDRange) {
@@ -224,16 +232,16 @@ public struct ModelCursor<M: Model> {
     documents = snapshot.documents(range)
   }
 
-  /// The next model; nil at the end.
+  /// Returns the next model; nil at the end.
   public mutating func next() throws -> M? {
     while true {
-      // The context may be over, and with it what is read from.
+      // The context may have ended, and with it the source that the cursor reads.
       try core.requireReadable()
       guard let (id, body) = try documents.nextBody() else { return nil }
       let found = ModelContent(id: id, body: EncodedValue(body))
       if core.snapshotCount == snapshotCount, !core.isInTransaction {
         if let model = try core.member(M.self, of: found) { return model }
-        // The context has moved on since: its models say what its snapshot says.
+        // The context has moved to another snapshot, whose version its models must show.
       } else if let current = try core.current(found, in: snapshot),
         let model = try core.member(M.self, of: current)
       {
@@ -242,7 +250,7 @@ public struct ModelCursor<M: Model> {
     }
   }
 
-  /// All that are left, as an array.
+  /// Returns the remaining models as an array.
   public mutating func rest() throws -> [M] {
     var all: [M] = []
     while let model = try next() { all.append(model) }

@@ -1,79 +1,82 @@
 import DivanLog
 
-/// What a ``ModelContext`` is inside, and what its models hold on to.
+/// The state of a ``ModelContext``, which its models retain.
 ///
-/// It holds the unsaved models, and they hold it: that circle is cut when the `ModelContext` goes, so
-/// that models which nobody else holds go with it, saved or not.
+/// It retains the unsaved models, and they retain it. The deinitializer of `ModelContext` breaks
+/// that cycle, so that models without other owners are released with it, saved or not.
 ///
 /// Invariants:
-/// - `unsaved` has the models that are new or changed and not deleted, as long as `isOpen`.
-/// - Models that are not changed say what `snapshot` says, but for those in `outdated`; in a transaction, what that
-///   had made when they were read or refreshed last.
+/// - `unsaved` has the models that are new or changed and not deleted, while `isOpen`.
+/// - Unchanged models show `snapshot`, except those in `outdated`. In a transaction, they show what
+///   it had stored when they were last read or refreshed.
 final class ModelContextCore {
   private(set) var source: ModelSource
-  /// Whether the context reads and saves by a transaction.
+  /// Whether the context reads and saves through a transaction.
   private(set) var isInTransaction = false
   let registry: ModelRegistry?
   /// See ``ModelContext/isStrict``.
   var isStrict = false
   /// See ``ModelContext/isObservable``.
   var isObservable = true
-  /// Whether models are told that they are about to be saved.
+  /// Whether a save is calling the hooks of its models.
   var isSaving = false
-  /// Whether models are told that they are about to be deleted, and what they delete then.
+  /// Whether a deletion is calling the hooks of its models.
   var isPreparingDeletion = false
   var alsoDeleted: [Model] = []
   private(set) weak var handle: ModelContext?
-  /// Whether `handle` lives.
+  /// Whether `handle` is alive.
   var isOpen = true
-  /// What the context reads; nil in a transaction, which goes on.
+  /// The snapshot that the context reads; nil in a transaction, whose state changes.
   var snapshot: Snapshot? { didSet { snapshotCount += 1 } }
-  /// How many snapshots the context has read from by now.
+  /// The number of snapshots that the context has read so far.
   private(set) var snapshotCount = 0
-  /// Why nothing can be read.
+  /// The error that prevents all reading.
   private var failure: (any Error)?
   var live = LiveModels()
   var unsaved = UnsavedModels()
-  /// How many times a model became unsaved.
+  /// The number of times that a model became unsaved.
   var lastOrder: UInt64 = 0
-  /// Tells those who save that models became unsaved; nil while nobody waits for that.
+  /// Notifies autosaving tasks that models became unsaved; nil while there are none.
   var unsavedSignal: ChangeSignal?
-  /// Those who are to be told of models that took something over.
+  /// The iterators to notify of models that took over changes.
   var followers: [ModelUpdates.WeakFollower] = []
-  /// What shows the same snapshot.
+  /// The live queries that show the context's snapshot.
   var liveQueries: [WeakLiveQuery] = []
-  /// Changed models whose documents were changed elsewhere, and those that could not be read;
-  /// `refresh` looks at them again.
+  /// Documents that their models have not fully taken over; `refresh` checks them again.
+  ///
+  /// These are changed models whose documents were changed elsewhere, and documents that could not
+  /// be read.
   var outdated: Set<DocumentKey> = []
-  /// Whether the context saves by itself what was changed: then it is kept until it has, and so is the
-  /// actor on which it does.
+  /// Whether the context autosaves.
+  ///
+  /// While it has unsaved models, it then retains itself and the actor on which it saves.
   var savesByItself = false
   weak var savingActor: (any Actor)?
-  /// What closing the database sees of the context; nil while nothing saves it by itself.
+  /// The context as seen by closing the database; nil while it does not autosave.
   var autosaving: AutosavingContext?
-  /// The models that could not be saved by themselves, all of them unsaved and ``Model/isRefused``.
+  /// The failures of autosaving, by model; all of the models are unsaved and ``Model/isRefused``.
   var saveFailures: [ObjectIdentifier: SaveFailure] = [:]
   var kept: (handle: ModelContext, actor: any Actor)?
-  /// What goes on by itself, until the context goes.
+  /// Background tasks, which are cancelled when the context is deallocated.
   var tasks: [Task<Void, Never>] = []
 
-  /// The indexes that inverses were looked for in and that there were not; and what is known without them.
+  /// The indexes that inverses needed and that did not exist.
   var missingIndexes: Set<DocumentIndex> = []
-  /// Those in whose place there are others of the same names.
+  /// The indexes whose names are taken by other indexes.
   var refusedIndexes: Set<DocumentIndex> = []
   var scannedReferences: [DocumentIndex: (snapshot: Snapshot, ids: [DocumentKey: [String]])] = [:]
-  /// The classes whose declared indexes were looked for.
+  /// The classes whose declared indexes were checked.
   var indexedClasses: Set<ObjectIdentifier> = []
   var undoHistory = UndoHistory()
-  /// What of a transaction may be taken back; empty elsewhere.
+  /// What a rollback within the transaction can restore; empty elsewhere.
   var reversals = ModelReversals()
   /// The classes whose models are in other contexts.
   var elsewhere: [ModelElsewhere] = []
-  /// The models whose inverses somebody observes, by their IDs; those of two databases may have the same.
+  /// The models whose inverses are observed, by ID; models of two databases may share one.
   var inverseReaders: [DocumentKey: [WeakModel]] = [:] {
     didSet { hasInverseReaders = !inverseReaders.isEmpty }
   }
-  /// Whether there are any: asked for each model that comes or goes.
+  /// Whether there are any: checked for each model that is added or removed.
   private(set) var hasInverseReaders = false
 
   struct WeakModel {
@@ -99,7 +102,7 @@ final class ModelContextCore {
 
   func setHandle(_ handle: ModelContext) { self.handle = handle }
 
-  /// What the context reads: in a transaction, what that has made so far.
+  /// Returns the snapshot to read: in a transaction, its current state.
   ///
   /// The latter never leaves the context, since it belongs to the transaction's thread.
   func requireSnapshot() throws -> Snapshot {
@@ -117,7 +120,7 @@ final class ModelContextCore {
     if isInTransaction, case .transaction(let transaction) = source { try transaction.check() }
   }
 
-  /// Ends the use of the context: from now on nothing is read or saved, and nothing of the source is held.
+  /// Ends the context: nothing can be read or saved any more, and the source is released.
   func end(_ error: DatabaseError) {
     failure = error
     source = .over(error)

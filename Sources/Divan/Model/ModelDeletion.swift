@@ -1,13 +1,13 @@
 import DivanLog
 
-// How models are deleted, and what goes with them.
+// Deletion of models, and of the models that are deleted with them.
 
 extension ModelContextCore {
-  /// Deletes the documents of models, and does what the rules of their classes say, in one transaction.
+  /// Deletes the documents of models and applies their delete rules, in one transaction.
   ///
-  /// They go together: none of them keeps another one from being deleted.
+  /// The models are deleted together: none of them prevents another from being deleted.
   func delete(_ models: [Model]) throws {
-    // From a hook of a model that is about to be deleted: these go with it.
+    // A `willDelete` hook deletes these: they are added to the current deletion.
     guard !isPreparingDeletion else {
       alsoDeleted += models
       return
@@ -17,7 +17,7 @@ extension ModelContextCore {
     try commit(deletion)
   }
 
-  /// Tells models that they are about to be deleted; returns what goes after they have done what they do then.
+  /// Calls the hooks of the models; returns the deletion that results from their changes.
   private func prepareDeletion(of models: [Model]) throws -> ModelDeletion {
     isPreparingDeletion = true
     defer {
@@ -26,7 +26,7 @@ extension ModelContextCore {
     }
     var told: Set<Model> = []
     while true {
-      // From the beginning each time, since the hooks may have changed what refers to what.
+      // Starts over each time, because the hooks may have changed references.
       var deletion = ModelDeletion(self)
       for model in models + alsoDeleted { try deletion.add(model) }
       let next = deletion.models.filter { $0.state == .stored && told.insert($0).inserted }
@@ -36,7 +36,7 @@ extension ModelContextCore {
     }
   }
 
-  /// Throws if a rule reaches into another context, where nothing can be done in the same transaction.
+  /// Throws if a rule reaches into another context, which the transaction cannot change.
   fileprivate func requireHere(_ model: Model) throws(DatabaseError) {
     guard !elsewhere.isEmpty else { return }
     let inverse = model.modelClass.inverses.first { $0.rule != .none && isElsewhere($0.source) }
@@ -81,11 +81,10 @@ extension ModelContextCore {
     for each in nullified { try? settle(each.change, each.key) }
   }
 
-  /// Lets a model know that a reference was taken out of its document, so that what was changed in it is no
-  /// conflict with that.
+  /// Applies a reference's removal to the document's model, so that it is no conflict with changes.
   private func takeOver(_ change: SavedChange) throws {
     guard let model = known(change.id), model.state == .stored,
-      // If others changed the document too, the model takes over all of it like any change from elsewhere.
+      // If others changed the document too, the model takes it over like any change made elsewhere.
       try change.before?.encoded().bytes == model.body?.bytes, let after = change.after
     else { return }
     let body = try after.encoded()
@@ -93,7 +92,7 @@ extension ModelContextCore {
     model.rebase(on: body)
   }
 
-  /// Lets it be no conflict that a reference was taken out, where the model took over what others changed besides.
+  /// Settles the conflict with a removed reference in a model that also took over other changes.
   private func settle(_ change: SavedChange, _ key: String) throws {
     guard let model = known(change.id), case let base?? = model.extras?.bases[key],
       try base.decode() == change.before?.properties[key]
@@ -117,22 +116,22 @@ extension ModelContextCore {
       last.properties = tombstone
       try transaction.delete(last)
     }
-    // In a conflict all other branches end, too.
+    // In a conflict, the other branches are deleted too.
     _ = try transaction.delete(id: model.id)
     return SavedChange(id: model.id, before: document, after: nil, tombstone: tombstone)
   }
 }
 
-/// What is to be deleted, and from where references are to be taken out.
+/// The models to delete, and the references to remove.
 ///
-/// Models that refer to another one count if they do as the context has them, and if their documents do: what was
-/// changed and not saved hides nothing.
+/// A model refers to another one if it does so in the context or in its stored document: unsaved
+/// changes do not hide a stored reference.
 private struct ModelDeletion {
-  /// The references by one property to one of the models that go.
+  /// The references of one property to one of the models to delete.
   struct Incoming {
     let target: Model
     let relation: InverseRelation
-    /// The documents that have them in the context's snapshot.
+    /// The IDs of the documents that contain them in the context's snapshot.
     let ids: [String]
   }
 
@@ -151,9 +150,9 @@ private struct ModelDeletion {
 
   var nullified: [Incoming] { incoming.filter { $0.relation.rule == .nullify } }
 
-  /// Adds a model, and all that go with it.
+  /// Adds a model, and the models that are deleted with it.
   mutating func add(_ first: Model) throws {
-    // One after the other, so that a long chain needs no deep stack.
+    // Iterative, so that a long chain does not overflow the stack.
     var next = [first]
     while let model = next.popLast() {
       guard model.state != .deleted, chosen.insert(ObjectIdentifier(model)).inserted else {
@@ -187,7 +186,7 @@ private struct ModelDeletion {
     }
   }
 
-  /// Throws if a rule keeps any of the models from being deleted.
+  /// Throws if a rule forbids deleting any of the models.
   func requireAllowed() throws(DatabaseError) {
     for (model, property, others) in denials {
       let left = others.filter { !chosen.contains(ObjectIdentifier($0)) }
@@ -201,7 +200,7 @@ private struct ModelDeletion {
     }
   }
 
-  /// Throws if documents came to refer to the models that go since the context's snapshot.
+  /// Throws if a document refers to one of the models only since the context's snapshot.
   func requireNothingNew(in transaction: WriteTransaction) throws {
     guard try transaction.lastSequence != core.requireSnapshot().sequence else { return }
     for each in incoming {
@@ -214,7 +213,7 @@ private struct ModelDeletion {
     }
   }
 
-  /// Takes references to the models that go out of the documents that stay.
+  /// Removes references to the deleted models from the remaining documents.
   func nullify(
     in transaction: WriteTransaction
   ) throws -> [(change: SavedChange, key: String)] {
@@ -244,7 +243,7 @@ private struct ModelDeletion {
 }
 
 extension ModelDeletion.Incoming {
-  /// Takes the references out of models where they were not saved yet.
+  /// Removes the references from unsaved models.
   func removeUnsaved(in core: ModelContextCore) {
     for source in core.unsavedModels where relation.includes(source) && relation.isUnsaved(source) {
       let property = source.modelClass.properties[relation.property.place.index]

@@ -1,38 +1,44 @@
-// References to models of another context, which may be one of another database.
+// References to models of another context, which may belong to another database.
 
-/// Where the models of a class are, if not in the context that refers to them.
+/// The context of the models of a class, if it is not the one that refers to them.
 struct ModelElsewhere {
-  /// Which class that was said of.
+  /// The class.
   let type: Model.Type
-  /// Whether a class is the one that was meant, or a subclass of it.
+  /// Whether a class is this one or a subclass of it.
   let includes: (Model.Type) -> Bool
   weak var context: ModelContext?
 }
 
 extension ModelContext {
-  /// Says in which context the models of a class are that are referred to from here, such as one of another database.
+  /// Sets the context of the models of a class to which models here refer.
+  ///
+  /// Use it for references into another database, for example:
   ///
   /// ```swift
   /// films.setContext(people, for: Person.self)
   /// film.director = Person(in: people)
   /// ```
   ///
-  /// It concerns the properties that are declared as references to this class or a subclass of it, and ``Inverse`` properties
-  /// whose models are of one: what they refer to is looked for there, and a model in no context that they are set to comes
-  /// there. The document has the other model's ID, and nothing that says where that is.
+  /// It applies to properties that are declared as references to this class or a subclass, and to
+  /// ``Inverse`` properties with such models. Their targets are looked up in the given context. A
+  /// model in no context that is assigned to such a property is inserted there. The document stores
+  /// only the ID of the other model, not its location.
   ///
-  /// Each context saves and refreshes its own models only: no transaction spans two databases, so save what is referred to first. A
-  /// ``DeleteRule`` cannot reach into the other context: deleting a model whose class has one that would throws
-  /// ``DatabaseError/Code/notInContext``. The other context belongs to the same task, thread or actor, and is not held by this one:
-  /// when it is gone the properties read as nil or empty, ``errorHandler`` is told, and the references stay.
+  /// Each context saves and refreshes only its own models. No transaction spans two databases, so
+  /// save the targets first. A ``DeleteRule`` cannot reach into the other context: deleting a model
+  /// whose class has such a rule throws ``DatabaseError/Code/notInContext``.
+  ///
+  /// The other context must belong to the same task, thread or actor, and is not retained by this
+  /// one. After it was released, the properties read as nil or empty, ``errorHandler`` receives an
+  /// error, and the references stay.
   ///
   /// - Parameters:
-  ///   - context: where the models are; nil, or this context, for here.
+  ///   - context: the context of the models; nil, or this context, to look them up here.
   ///   - type: a class of models.
   public func setContext<M: Model>(_ context: ModelContext?, for type: M.Type) {
     core.elsewhere.removeAll { $0.type == type }
     guard let context, context !== self else { return }
-    // What is said last of a class comes before what was said of its superclasses.
+    // The latest setting for a class takes precedence over earlier ones for its superclasses.
     core.elsewhere.insert(
       ModelElsewhere(type: type, includes: { $0 is M.Type }, context: context), at: 0)
   }
@@ -42,9 +48,9 @@ extension ModelContextCore {
   /// Whether models of a class are in another context.
   func isElsewhere(_ type: Model.Type) -> Bool { elsewhere.contains { $0.includes(type) } }
 
-  /// The context in which models of a class are that are referred to from here.
+  /// Returns the context in which to look up the targets of references to a class.
   ///
-  /// - Throws: ``DatabaseError/Code/closed`` if it is gone.
+  /// - Throws: ``DatabaseError/Code/closed`` if it was released.
   func home(of type: Model.Type) throws(DatabaseError) -> ModelContextCore {
     guard !elsewhere.isEmpty, let found = elsewhere.first(where: { $0.includes(type) }) else {
       return self
@@ -57,7 +63,7 @@ extension ModelContextCore {
     return context.core
   }
 
-  /// Puts in a model that is in no context, where models of the class are that a property declares.
+  /// Inserts a model that is in no context into the context for a property's declared class.
   func insert(_ target: Model, referredToAs type: Model.Type) {
     guard target.core == nil else { return }
     do throws(DatabaseError) {

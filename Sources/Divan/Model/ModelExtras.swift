@@ -1,33 +1,35 @@
-/// What few models have: changes of something else than their declared properties.
+/// Changes that few models have: those of undeclared properties and of attachments.
 ///
-/// Invariant: `undeclared` and `attachments` hold only what differs from the document. `bases` is asked for
-/// properties only that are changed still.
+/// Invariant: `undeclared` and `attachments` hold only differences from the document. `bases` is
+/// used only for properties that are still changed.
 struct ModelExtras {
-  /// Properties that the class does not declare, by their keys, as they were set; nil if they are to go.
+  /// Undeclared properties as they were set, by key; nil to remove one.
   var undeclared: ByteKeyed<Value?> = [:]
-  /// What changed properties were changed from, by their keys, where the model took over another document
-  /// since; nil if they were nothing.
+  /// The base values of changed properties, by key; nil if there was no value.
+  ///
+  /// They are recorded when the model takes over another version of the document.
   var bases: ByteKeyed<EncodedValue?> = [:]
-  /// Attachments that were set, by their names; nil if they are to go.
+  /// Attachments as they were set, by name; nil to remove one.
   var attachments: ByteKeyed<Document.Attachment?> = [:]
-  /// What a model that is not stored yet was made with.
+  /// The attachments with which a new model was created.
   var givenAttachments: Document.Attachments = [:]
-  /// The attachments that the document had when they were first asked for; nil before that.
+  /// The document's attachments when they were first read; nil before that.
   var originalAttachments: Document.Attachments?
 
   var isChanged: Bool { !undeclared.isEmpty || !attachments.isEmpty }
 }
 
-// MARK: - Properties by their keys
+// MARK: - Properties by key
 
 extension Model {
-  /// What is stored under a key, or would be if the model were saved now, whether the class declares it or
-  /// not.
+  /// Returns the value that saving the model now would store under a key.
   ///
-  /// - Parameter key: the name of a property in the document.
+  /// The class need not declare a property with this key.
+  ///
+  /// - Parameter key: the key of a property in the document.
   /// - Returns: the value, which may be ``Value/null``; nil if there is none.
-  /// - Throws: ``DatabaseError`` with the codes `damaged` if the document cannot be read, or `invalidValue` if
-  ///   the property has a value that cannot be stored.
+  /// - Throws: ``DatabaseError`` with the codes `damaged` if the document cannot be read, or
+  ///   `invalidValue` if the property has a value that cannot be stored.
   public final func value(for key: String) throws -> Value? {
     let declared = modelClass.property(for: key)
     noteAccess(declared.map { $0.observationPath(in: self) } ?? ModelObservation.undeclaredPath)
@@ -43,14 +45,15 @@ extension Model {
     return try body?.property(key)?.decode()
   }
 
-  /// Sets what is stored under a key, whether the class declares it or not.
+  /// Sets the value under a key, whether the class declares a property with it or not.
   ///
   /// - Parameters:
-  ///   - value: the value; nil to store nothing. A declared property then becomes nil, or gets the value
-  ///     that was declared if it cannot be nil.
-  ///   - key: the name of a property in the document.
-  /// - Throws: ``DatabaseError`` with the codes `mismatchedType` if the property is declared and cannot have
-  ///   this value; `invalidValue` if nothing can be stored under this key, or if the value cannot be.
+  ///   - value: the value; nil to store nothing. A declared property then becomes nil, or has its
+  ///     declared value if it cannot be nil.
+  ///   - key: the key of a property in the document.
+  /// - Throws: ``DatabaseError`` with the codes `mismatchedType` if the property is declared and
+  ///   cannot have this value; `invalidValue` if nothing can be stored under this key, or if the
+  ///   value cannot be stored.
   public final func setValue(_ value: Value?, for key: String) throws {
     guard let property = modelClass.property(for: key) else {
       return try setUndeclared(value, for: key)
@@ -76,11 +79,12 @@ extension Model {
     announcing(ModelObservation.undeclaredPath) { change(extras) }
   }
 
-  /// All properties as saving the model now would store them, those of its document that the class does
-  /// not declare among them.
+  /// Returns all properties as saving the model now would store them.
   ///
-  /// What was changed elsewhere since the model was read is not among them.
-  /// - Throws: as ``value(for:)``.
+  /// They include those of the document that the class does not declare, but not the changes that
+  /// were made elsewhere since the model was read.
+  ///
+  /// - Throws: the errors of ``value(for:)``.
   public final func propertiesToSave() throws -> Value.Object {
     guard case .object(let object) = try ModelCoder.properties(of: self).decode() else {
       return [:]
@@ -88,7 +92,7 @@ extension Model {
     return object
   }
 
-  /// Takes over changes, and notes whether there are any.
+  /// Sets the extras, and updates whether the model is changed.
   private func change(_ changed: ModelExtras) {
     extras = changed
     if changed.isChanged { return noteChange() }
@@ -103,8 +107,7 @@ extension Model {
 // MARK: - Attachments
 
 extension Model {
-  /// The attachments of the model's document by their names, with what was added and removed here and not
-  /// saved yet.
+  /// The attachments of the model's document by name, including unsaved changes.
   ///
   /// ```swift
   /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", data)
@@ -112,10 +115,11 @@ extension Model {
   /// try film.save()
   /// ```
   ///
-  /// Reading them reads what the document says of them, not their content. Changing them changes the model;
-  /// saving it writes what was changed over the attachments that the document has then, and throws
-  /// ``DatabaseError/Code/conflict`` if one of them was changed elsewhere, too. If the document cannot be
-  /// read there are none, and the context's ``ModelContext/errorHandler`` is told.
+  /// Reading this property reads the attachments' descriptions, not their content. Setting it
+  /// changes the model. Saving the model writes the changed attachments over those of the current
+  /// document, and throws ``DatabaseError/Code/conflict`` if one of them was also changed
+  /// elsewhere. If the document cannot be read, the result is empty, and the context's
+  /// ``ModelContext/errorHandler`` receives the error.
   public final var attachments: Document.Attachments {
     get {
       noteAccess(ModelObservation.attachmentsPath)
@@ -126,7 +130,7 @@ extension Model {
     set {
       let original = originalAttachments()
       var extras = extras ?? ModelExtras()
-      // By these, saving finds what others changed, also where there was nothing.
+      // Saving compares with them to find changes made elsewhere, even if there were none.
       extras.originalAttachments = original
       extras.attachments = [:]
       for (name, attachment) in newValue where original[name] != attachment {
@@ -139,7 +143,7 @@ extension Model {
     }
   }
 
-  /// Gives a new model the attachments of the document that it was made of.
+  /// Gives a new model the attachments of the document from which it was created.
   final func give(_ given: Document.Attachments) {
     guard !given.isEmpty else { return }
     attachments = given
@@ -150,10 +154,10 @@ extension Model {
     if let known = extras?.originalAttachments { return known }
     guard state != .new, let core else { return [:] }
     do {
-      // What is remembered of them, here or by those who change them, is what the transaction has now.
+      // The attachments are those that the transaction has now, which a rollback may change.
       if core.isInTransaction { core.reversals.noteReading(of: self) }
       guard let document = try core.requireSnapshot().get(id) else { return [:] }
-      // Most documents have none, and need nothing remembered.
+      // Most documents have none, and need no extras.
       if !document.attachments.isEmpty || extras != nil {
         var extras = extras ?? ModelExtras()
         extras.originalAttachments = document.attachments
@@ -168,7 +172,7 @@ extension Model {
     return [:]
   }
 
-  /// Writes the changes of attachments over those that the document has now.
+  /// Returns the current attachments of the document, overwritten with the changed ones.
   final func merge(into current: Document.Attachments) throws(DatabaseError)
     -> Document.Attachments
   {
@@ -187,8 +191,7 @@ extension Model {
     return merged
   }
 
-  /// Takes over the attachments that the document has now; returns whether they are others than those that
-  /// were seen.
+  /// Takes over the document's attachments; returns whether they differ from those read before.
   final func rebase(onAttachments attachments: Document.Attachments) -> Bool {
     guard let known = extras?.originalAttachments, known != attachments else { return false }
     announcing(ModelObservation.attachmentsPath) { extras?.originalAttachments = attachments }
@@ -197,7 +200,7 @@ extension Model {
 
   final var hasChangedAttachments: Bool { extras?.attachments.isEmpty == false }
 
-  /// Forgets which attachments the document had, unless some were changed from them.
+  /// Forgets the document's original attachments, unless some have unsaved changes.
   final func forgetOriginalAttachments() {
     if extras?.attachments.isEmpty == true { extras?.originalAttachments = nil }
   }

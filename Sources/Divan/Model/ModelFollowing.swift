@@ -1,5 +1,5 @@
 extension Database {
-  /// Makes a context that belongs to the caller's actor, and lives there by itself.
+  /// Creates a context on the caller's actor that follows the database and saves by itself.
   ///
   /// ```swift
   /// @MainActor final class TodoStore {
@@ -8,19 +8,22 @@ extension Database {
   /// }
   /// ```
   ///
-  /// What is changed elsewhere reaches its models on that actor soon after it was committed, as with
-  /// ``ModelContext/updates``; and what is changed in its models is saved after a while, as with
-  /// ``ModelContext/autosave(after:isolation:onError:)``. Errors of both are told to
-  /// ``ModelContext/errorHandler``. A context that nobody holds any more lives on until what was unsaved is saved, and
-  /// closing the database saves it, too: see ``Database/close(discardsUnsavedModels:isolation:)``.
+  /// Its models take over changes made elsewhere on that actor, soon after they were committed, as
+  /// with ``ModelContext/updates``. Changes to its models are saved after a delay, as with
+  /// ``ModelContext/autosave(after:isolation:onError:)``. ``ModelContext/errorHandler`` receives
+  /// the errors of both.
   ///
-  /// Without an actor nothing happens by itself: it is a context as ``makeContext(_:)`` makes it.
+  /// If you release the context while it has unsaved models, it stays alive until they are saved.
+  /// Closing the database saves them too: see ``Database/close(discardsUnsavedModels:isolation:)``.
+  ///
+  /// Without an actor, the context does neither: it is the same as one from ``makeContext(_:)``.
   ///
   /// - Parameters:
-  ///   - registry: which classes documents are of; without one, those that they are asked for as.
-  ///   - delay: how long after a change it is saved; nil to save only when that is asked for.
-  ///   - actor: where the context belongs.
-  /// - Returns: the context, which reads the database as it is now.
+  ///   - registry: the classes of documents; without it, a document becomes a model of the class
+  ///     that you request.
+  ///   - delay: how long after a change to save it; nil to save only when you call a save method.
+  ///   - actor: the actor that the context belongs to.
+  /// - Returns: a context that reads the database in its current state.
   public func makeContext(
     _ registry: ModelRegistry? = nil, autosavingAfter delay: Duration? = .seconds(1),
     isolation actor: isolated (any Actor)?
@@ -38,15 +41,15 @@ extension Database {
   }
 }
 
-/// What works for a context on its actor, and keeps neither of them.
+/// Follows and saves a context on its actor, without retaining either of them.
 ///
-/// `@unchecked Sendable`: the context is reached on its actor only; all else never changes.
+/// `@unchecked Sendable`: the context is accessed only on its actor; everything else is immutable.
 private final class ModelFollower: @unchecked Sendable {
   private weak var context: ModelContext?
   private weak var actor: (any Actor)?
   private let changesAndPurges: ChangeSignal
   private let unsaved: ChangeSignal
-  /// What the context shows when it is made: ``Snapshot/changesAndPurges``.
+  /// The context's state when it is created: ``Snapshot/changesAndPurges``.
   private let first: UInt64?
 
   init(_ context: ModelContext, of database: Database, on actor: any Actor) {
@@ -57,7 +60,7 @@ private final class ModelFollower: @unchecked Sendable {
     first = context.core.snapshot?.changesAndPurges
   }
 
-  /// Moves the context on whenever the database was changed, until it is gone or the database is closed.
+  /// Refreshes the context at each commit, until it is released or the database is closed.
   func follow() async {
     var last = first
     while let count = last, !Task.isCancelled {
@@ -67,7 +70,7 @@ private final class ModelFollower: @unchecked Sendable {
     }
   }
 
-  /// Moves the context on; returns what it shows then, or nil if it goes no further.
+  /// Refreshes the context; returns the state it then shows, or nil if following ends.
   private func moveOn(from last: UInt64, _ actor: isolated any Actor) -> UInt64? {
     guard let context else { return nil }
     let core = context.core
@@ -76,13 +79,13 @@ private final class ModelFollower: @unchecked Sendable {
     } catch {
       if core.source.isClosed { return nil }
       context.errorHandler?(error)
-      // Where it did not come further, it would not the next time either.
+      // If this refresh made no progress, the next one would not either.
       if core.snapshot?.changesAndPurges == last { return nil }
     }
     return core.snapshot?.changesAndPurges
   }
 
-  /// Saves what is changed, until the context is gone or the database is closed.
+  /// Saves changes until the context is released or the database is closed.
   func save(after delay: Duration) async {
     var last: AutosaveRound? = AutosaveRound()
     while let round = last, !Task.isCancelled {
@@ -92,8 +95,9 @@ private final class ModelFollower: @unchecked Sendable {
     }
   }
 
-  /// Saves what is unsaved, which keeps the context until then; returns how far it got, or nil if nothing is saved
-  /// any more.
+  /// Saves unsaved models, retaining the context in the meantime.
+  ///
+  /// Returns the progress, or nil if nothing will be saved any more.
   private func saveUnsaved(
     _ last: AutosaveRound, after delay: Duration, _ actor: isolated any Actor
   ) async -> AutosaveRound? {

@@ -1,6 +1,8 @@
 import DivanLog
 
-/// Which model of which class: what crosses to other tasks and actors, where models cannot.
+/// Identifies a model by its class and document ID.
+///
+/// Unlike a model, an ID can be sent to other tasks and actors.
 ///
 /// ```swift
 /// let id = film.modelID
@@ -12,10 +14,10 @@ public struct ModelID<M: Model>: Hashable, Sendable {
   /// The ID of the model's document.
   public let documentID: String
 
-  /// Names the model of a document.
+  /// Creates the ID of a document's model.
   public init(_ documentID: String) { self.documentID = documentID }
 
-  /// Whether both name the same document: the same bytes.
+  /// Returns whether both identify the same document: their IDs have the same bytes.
   public static func == (a: Self, b: Self) -> Bool { haveSameUTF8(a.documentID, b.documentID) }
 
   /// Feeds the document's ID into the hasher.
@@ -28,12 +30,12 @@ extension ModelID: CustomStringConvertible {
 }
 
 extension ModelID: Codable {
-  /// Reads a document's ID.
+  /// Decodes a document ID.
   public init(from decoder: any Decoder) throws {
     documentID = try decoder.singleValueContainer().decode(String.self)
   }
 
-  /// Writes the document's ID.
+  /// Encodes the document ID.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.singleValueContainer()
     try container.encode(documentID)
@@ -41,14 +43,15 @@ extension ModelID: Codable {
 }
 
 extension PersistableOptional where Self: Model {
-  /// Names this model, as what it is known here: its class, or a superclass.
+  /// The ID of this model, typed as its static class.
   public var modelID: ModelID<Self> { ModelID(id) }
 
-  /// A model in no context that has what this one has, with what was changed and not saved.
+  /// Returns a copy of the model that is in no context, including its unsaved changes.
   ///
-  /// It can be sent to another task or actor. There it can be read, except for its references and for attachments
-  /// that were not changed; or inserted into a context that has no model of its document, and saved: that merges
-  /// what was changed into what the document has then. This model keeps its changes as well.
+  /// You can send it to another task or actor. There you can read it, except for its references and
+  /// for unchanged attachments. You can also insert it into a context that has no model of its
+  /// document, and save it: its changes are then merged into the document as it is at that time.
+  /// This model keeps its changes as well.
   ///
   /// - Throws: ``DatabaseError/Code/invalidValue`` if a property has a value that cannot be stored.
   public func detachedCopy() throws -> sending Self {
@@ -72,9 +75,9 @@ extension PersistableOptional where Self: Model {
 }
 
 extension ModelContext {
-  /// The model of this name: the same object for as long as it lives.
+  /// Returns the model with this ID: the same object for as long as it lives.
   ///
-  /// - Returns: nil if there is no such document, or it is deleted.
-  /// - Throws: as ``model(_:_:)``.
+  /// - Returns: the model; nil if there is no such document, or it is deleted.
+  /// - Throws: the errors of ``model(_:_:)``.
   public func model<M: Model>(_ id: ModelID<M>) throws -> M? { try model(M.self, id.documentID) }
 }

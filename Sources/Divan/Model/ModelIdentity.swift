@@ -1,26 +1,26 @@
-// Which models a context has: one object for each document, held while it is unsaved.
+// The identity map of a context: one object for each document, retained while it is unsaved.
 
 extension ModelContextCore {
-  /// The live model of this ID.
+  /// Returns the live model with an ID.
   func known(_ id: String) -> Model? {
     live.isEmpty ? nil : live[id, hash: LiveModels.hash(of: id)]
   }
 
   func register(_ model: Model) {
     let hash = LiveModels.hash(of: model.id)
-    // The ID may be taken if the client gave it; saving then finds the conflict.
+    // If the client chose an ID that is taken, saving finds the conflict.
     if let other = live[model.documentID, hash: hash], other.state != .deleted { return }
     live.set(model, hash: hash)
   }
 
-  /// Takes out a model that is going.
+  /// Removes a model that is being deallocated.
   func forget(_ model: Model) {
     if live.remove(model), hasInverseReaders {
       forgetInverseReaders(DocumentKey(model.documentID))
     }
   }
 
-  /// Puts in a new model that is in no context, and those that it refers to.
+  /// Inserts a new model that is in no context, and the models that it refers to.
   func insert(_ model: Model) {
     guard model.core == nil else { return announceInverses() }
     take(model)
@@ -29,7 +29,7 @@ extension ModelContextCore {
       return model.awakeFromInitializer()
     }
     var arrived = [model]
-    // One after the other, so that a long chain needs no deep stack.
+    // Iterative, so that a long chain does not overflow the stack.
     var arriving: [Model] = takeTargets(of: model).reversed()
     while let next = arriving.popLast() {
       guard next.core == nil else { continue }
@@ -38,11 +38,11 @@ extension ModelContextCore {
       if next.modelClass.hasReferences { arriving += takeTargets(of: next).reversed() }
     }
     announceInverses()
-    // Those first that others refer to.
+    // Targets come before the models that refer to them.
     for model in arrived.reversed() { model.awakeFromInitializer() }
   }
 
-  /// Makes a model one of this context.
+  /// Makes a model a member of this context.
   private func take(_ model: Model) {
     model.core = self
     if !isObservable { model.stopObservation() }
@@ -50,7 +50,7 @@ extension ModelContextCore {
     if model.state == .new || model.isChanged || model.mark != .none { noteUnsaved(model) }
   }
 
-  /// Has a model refer to models that are in no context by their IDs; returns those of them that come into this one.
+  /// Replaces a model's references to models in no context by IDs; returns those to insert here.
   private func takeTargets(of model: Model) -> [Model] {
     var targets: [Model] = []
     for property in model.modelClass.properties {
@@ -66,7 +66,7 @@ extension ModelContextCore {
     return targets
   }
 
-  /// Holds a model until it is saved.
+  /// Retains a model until it is saved.
   func noteUnsaved(_ model: Model) {
     guard model.unsavedPlace == 0, isOpen else { return }
     lastOrder += 1
@@ -76,7 +76,7 @@ extension ModelContextCore {
     unsavedSignal?.note(lastOrder)
   }
 
-  /// Has somebody told from now on that models became unsaved.
+  /// Returns the signal of models that became unsaved, creating it if needed.
   func signalUnsaved() -> ChangeSignal {
     if let unsavedSignal { return unsavedSignal }
     let signal = ChangeSignal(lastOrder)
@@ -84,7 +84,7 @@ extension ModelContextCore {
     return signal
   }
 
-  /// Lets go of a model that was saved, reverted or deleted.
+  /// Releases a model that was saved, reverted or deleted.
   func noteClean(_ model: Model) {
     unsaved.remove(model)
     if model.isRefused { forgetFailure(of: model) }
@@ -94,31 +94,31 @@ extension ModelContextCore {
     kept = nil
   }
 
-  /// Says that what is changed is saved by itself from now on.
+  /// Turns autosaving on.
   func startSaving(on actor: any Actor) {
     savesByItself = true
     savingActor = actor
     beginAutosaving(on: actor)
   }
 
-  /// Says that nothing is saved by itself any more, since the database is closed.
+  /// Turns autosaving off, because the database is closed.
   func stopSaving() {
     savesByItself = false
     forgetAutosaving()
     kept = nil
   }
 
-  /// The unsaved models, in the order in which they became so.
+  /// The unsaved models, in the order in which they became unsaved.
   var unsavedModels: [Model] { unsaved.all }
 
-  /// Lets go of all models, when the context goes.
+  /// Releases all models when the context is deallocated.
   func close() {
     isOpen = false
     for task in tasks { task.cancel() }
     forgetAutosaving()
     saveFailures = [:]
     let models = unsaved.removeAll()
-    // What they hold of each other, so that none is left.
+    // Their references to each other would otherwise keep them alive.
     for case let model? in models where model.holdsFound { model.letGoOfFound() }
   }
 }

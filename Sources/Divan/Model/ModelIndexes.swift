@@ -1,36 +1,38 @@
 import DivanLog
 
-/// What an index has of a property: `@Persisted(index: .unique) var name = ""`.
+/// What the index of a property contains: `@Persisted(index: .unique) var name = ""`.
 ///
-/// The index has the documents of the class and of its subclasses only, so that a query for the class uses it; see
-/// ``Database/addIndexes(for:progress:)``.
+/// The index contains only documents of the class and its subclasses, so that queries for the class
+/// use it. See ``Database/addIndexes(for:progress:)``.
 public struct PropertyIndex<Value>: Sendable {
   @usableFromInline let _kind: PropertyIndexKind
 
-  /// The value, an array as a whole.
+  /// The value; an array is indexed as a whole.
   public static var value: PropertyIndex { PropertyIndex(_kind: .value) }
 
-  /// The value, which no two models of the class and its subclasses may have, other than nil.
+  /// The value, which must be unique.
   ///
-  /// Saving a second one throws ``DatabaseError/Code/notUnique``, nothing is saved, and the models stay unsaved.
+  /// No two models of the class and its subclasses may have the same value, other than nil. Saving
+  /// a second model with the value throws ``DatabaseError/Code/notUnique``. Nothing is saved then,
+  /// and the models stay unsaved.
   public static var unique: PropertyIndex { PropertyIndex(_kind: .unique) }
 }
 
 extension PropertyIndex where Value: QueryElements {
-  /// Each element of an array, so that models are found by any of them.
+  /// Each element of an array, so that queries find models by any element.
   public static var eachElement: PropertyIndex { PropertyIndex(_kind: .eachElement) }
 }
 
-/// What a property's index is, without the property's type.
+/// The kind of a property's index, without the property's type.
 @usableFromInline
 enum PropertyIndexKind: Sendable {
   case value, unique, eachElement
 }
 
-/// An index of a class of models that concerns several properties, or some documents only: ``Model/indexes``.
+/// An index of a model class over several properties, or over some documents: ``Model/indexes``.
 ///
-/// What it cannot be made of shows when it is made: ``Database/addIndexes(for:progress:)`` throws
-/// ``DatabaseError/Code/invalidIndex``.
+/// An invalid description is reported when the index is built:
+/// ``Database/addIndexes(for:progress:)`` throws ``DatabaseError/Code/invalidIndex``.
 public struct ModelIndex: Sendable {
   let name: String?
   let paths: [QueryPath]
@@ -39,18 +41,20 @@ public struct ModelIndex: Sendable {
   let filter: FilterExpression
   let refusal: DatabaseError?
 
-  /// Describes an index.
+  /// Creates the description of an index.
   ///
   /// - Parameters:
   ///   - type: the class.
-  ///   - properties: what models are ordered by, the one that decides first: ``Persisted`` properties, or what stands
-  ///     within them.
-  ///   - name: what it is called after the class; nil for the keys of the properties, joined by `+`.
-  ///   - isUnique: whether no two models of the class and its subclasses may have the same values in all properties, unless
-  ///     one is nil.
-  ///   - eachElement: whether each element of an array is an entry, if the first property is one.
-  ///   - condition: what models must fulfil to be in the index: comparisons with constants, that a property is not nil, and
-  ///     beginnings of texts, joined with `&&`.
+  ///   - properties: the properties that order the index, the most significant first: ``Persisted``
+  ///     properties, or properties nested in them.
+  ///   - name: the name of the index within the class; nil for the keys of the properties, joined
+  ///     by `+`.
+  ///   - isUnique: whether no two models of the class and its subclasses may have the same values
+  ///     in all properties, unless one of the values is nil.
+  ///   - eachElement: whether each element is indexed separately, if the first property is an
+  ///     array.
+  ///   - condition: the condition for models to be in the index: comparisons with constants,
+  ///     non-nil properties, and string prefixes, joined with `&&`.
   public init<Root: Model, each V>(
     of type: Root.Type, on properties: repeat (QuerySubject<Root>) -> QueryProperty<each V>,
     named name: String? = nil, isUnique: Bool = false, eachElement: Bool = false,
@@ -73,9 +77,9 @@ public struct ModelIndex: Sendable {
   }
 }
 
-/// The indexes that a class of models declares, or why one of them cannot be made.
+/// The indexes that a model class declares, or the error of one that cannot be built.
 ///
-/// They have the documents of the class alone; ``DeclaredIndexes`` knows its subclasses.
+/// They contain the documents of the class alone; ``DeclaredIndexes`` adds those of its subclasses.
 struct ModelIndexes: Sendable {
   private(set) var indexes: [DocumentIndex] = []
   private(set) var refusal: DatabaseError?
@@ -92,7 +96,7 @@ struct ModelIndexes: Sendable {
     }
   }
 
-  /// Throws if two indexes of one name are not the same.
+  /// Throws if two different indexes have the same name.
   static func requireOneMeaning(of indexes: [DocumentIndex]) throws(DatabaseError) {
     for (number, index) in indexes.enumerated() {
       for other in indexes[..<number] where haveSameUTF8(other.name, index.name) && other != index {
@@ -155,19 +159,19 @@ struct ModelIndexes: Sendable {
 }
 
 extension ModelClass {
-  /// The name of an index of the class.
+  /// Returns the full name of an index of the class.
   fileprivate func indexName(_ name: String) -> String {
     documentType.map { "model:\($0).\(name)" } ?? "model:\(name)"
   }
 
-  /// That documents are of the class, if they say so.
+  /// The conditions that limit an index to documents of the class, if it declares a type.
   fileprivate var typeConditions: [IndexCondition] {
     documentType.map { [IndexCondition(path: [documentTypeKey], .equal(.string($0)))] } ?? []
   }
 }
 
 extension FilterExpression {
-  /// The condition of a partial index that says the same; nil if there is none.
+  /// The equivalent condition of a partial index; nil if there is none.
   fileprivate var indexCondition: IndexCondition? {
     switch self {
     case .not(.test(let path, .equal(.null))):
@@ -197,46 +201,52 @@ extension FilterTest {
   }
 }
 
-// MARK: - Making them
+// MARK: - Building declared indexes
 
 extension Database {
-  /// Makes the indexes that classes of models declare, unless they are there.
+  /// Builds the indexes that model classes declare, unless they exist already.
   ///
   /// ```swift
   /// try database.addIndexes(for: Todo.self, Person.self)
   /// ```
   ///
-  /// These are the ones of ``Persisted`` properties with an `index`, those in ``Model/indexes``, and those that ``Inverse``
-  /// properties look into. To be called when the database was opened, before anything is saved; see
-  /// ``addIndex(_:progress:)`` for what it costs. A context that saves models of a class for the first time makes what is
-  /// missing then, and tells its ``ModelContext/errorHandler`` if it cannot: with ``DatabaseError/Code/invalidModelClass``
-  /// if another class has declared another index of that name since the database was opened, which stays.
+  /// These are the indexes of ``Persisted`` properties with an `index`, those in ``Model/indexes``,
+  /// and those that ``Inverse`` properties need. Call this method after opening the database,
+  /// before anything is saved. See ``addIndex(_:progress:)`` for the cost. A context that saves
+  /// models of a class for the first time builds missing indexes. If it cannot, its
+  /// ``ModelContext/errorHandler`` receives the error. The error is
+  /// ``DatabaseError/Code/invalidModelClass`` if another class has declared a different index with
+  /// the name since the database was opened; that index stays.
   ///
-  /// If a class declares a ``Model/documentType``, its indexes have the documents of that type and of its subclasses' types
-  /// only, are called `model:`, the type, a dot and the keys of the properties, and what is unique is so among these. If it
-  /// declares none, they have all documents with these properties, and their names have no type. Indexes for inverses are
-  /// called `reference:` and the key of the property that refers.
+  /// If a class declares a ``Model/documentType``, its indexes contain only the documents of that
+  /// type and of its subclasses' types, and unique values are unique among these documents. Their
+  /// names are `model:`, the type, a dot and the keys of the properties. If the class declares no
+  /// type, they contain all documents with the properties, and their names have no type. Indexes
+  /// for inverses are named `reference:`, followed by the key of the property that refers.
   ///
-  /// A subclass inherits what its superclass declares. With a type of its own it has indexes of its own, which have less than
-  /// those of the superclass; and those of its superclasses that declare a type are made with its own. So
-  /// `addIndexes(for: Film.self, Series.self)` makes those of `Show`, in the order of which
-  /// all shows are sorted, and unique values of `Show` are unique among films and series together. Subclasses are known when
-  /// they are named here, when a context saves that has them in its ``ModelRegistry``, or when one of their models is saved.
-  /// An index that does not have the documents of a subclass that becomes known is made again with them; name all classes
-  /// here, so that this happens at once. Types that an existing index has and that no known class declares stay in it.
-  /// Subclasses with another ``Model/documentTypeKey`` are not among the documents of the superclass's indexes.
+  /// A subclass inherits the indexes of its superclass. If the subclass declares its own type, it
+  /// has its own indexes, which contain fewer documents, and the indexes of its superclasses with a
+  /// type are built along with them. For example, `addIndexes(for: Film.self, Series.self)` also
+  /// builds the indexes of `Show`, which order all shows and make unique values of `Show` unique
+  /// among films and series together.
   ///
-  /// An index that a class declares in another way than before is removed and made again. If two documents have the same
-  /// value where none may, the earlier one is put back. One that is not declared any more stays, until
-  /// ``removeIndex(named:)``.
+  /// Subclasses become known when they are named here, when a context that has them in its
+  /// ``ModelRegistry`` saves, or when one of their models is saved. An index without the documents
+  /// of a newly known subclass is then rebuilt; name all classes here to avoid later rebuilding.
+  /// Types in an existing index that no known class declares are kept. Subclasses with a different
+  /// ``Model/documentTypeKey`` are not in the indexes of their superclass.
+  ///
+  /// An index whose declaration has changed is removed and rebuilt. If the rebuilt index would
+  /// violate uniqueness, the previous index is restored. An index that is no longer declared stays
+  /// until ``removeIndex(named:)``.
   ///
   /// - Parameters:
-  ///   - types: classes of models.
-  ///   - progress: told the share that was done, between 0 and 1; making them stops with
-  ///     ``DatabaseError/Code/cancelled`` when it returns false, and those that are made stay.
-  /// - Throws: ``DatabaseError/Code/invalidIndex`` if a class declares an index that there cannot be, and
-  ///   ``DatabaseError/Code/invalidModelClass`` if two different ones would have the same name; then none is made. What
-  ///   ``addIndex(_:progress:)`` throws.
+  ///   - types: model classes.
+  ///   - progress: called with the completed fraction, from 0 to 1. If it returns false, building
+  ///     stops with ``DatabaseError/Code/cancelled``, and completed indexes stay.
+  /// - Throws: ``DatabaseError/Code/invalidIndex`` if a class declares an invalid index, and
+  ///   ``DatabaseError/Code/invalidModelClass`` if two different indexes would have the same name;
+  ///   no index is built then. The errors of ``addIndex(_:progress:)``.
   public func addIndexes(
     for types: Model.Type..., progress: ((Double) -> Bool)? = nil
   ) throws {
@@ -260,20 +270,21 @@ extension Database {
     }
   }
 
-  /// Makes an index that a class declares, with the documents of its known subclasses, in place of another one of that name.
+  /// Builds a declared index, extended to known subclasses, replacing another one with its name.
   func addDeclaredIndex(
     _ own: DocumentIndex, of known: ModelClass, progress: ((Double) -> Bool)? = nil
   ) throws {
     let existing = try indexes()
     let index = DeclaredIndexes.of(store).index(own, of: known, amid: existing)
-    // Before the other one goes.
+    // Before the other index is removed.
     try index.validate(path)
     let other = existing.first { haveSameUTF8($0.name, index.name) }
     if let other, other != index { try removeIndex(named: index.name) }
     do {
       try addIndex(index, progress: progress)
     } catch let error as DatabaseError where error.code == .notUnique {
-      // What was unique stays so. If that fails too, the next save that looks for the index makes it.
+      // Restores the old index, to keep its uniqueness. If that fails, the next save that checks
+      // the index builds it.
       if let other, other != index { try? addIndex(other) }
       throw error
     }
@@ -281,9 +292,10 @@ extension Database {
 }
 
 extension ModelContextCore {
-  /// Makes the indexes of classes whose models are saved for the first time, before they are.
+  /// Builds the indexes of classes whose models are saved for the first time, before the save.
   ///
-  /// What cannot be made is told, and keeps nothing from being saved. An index that another class has declared stays.
+  /// Errors are reported, and do not prevent the save. An index that another class has declared
+  /// stays.
   func addDeclaredIndexes(of classes: some Sequence<ModelClass>) {
     guard case .database(let database) = source else { return }
     var new: [ModelClass] = []
@@ -305,11 +317,11 @@ extension ModelContextCore {
             let index = declared.index(own, of: known, amid: snapshot.readyIndexes)
             if !snapshot.hasIndex(index) { try database.addDeclaredIndex(own, of: known) }
           } catch let error as DatabaseError where error.code == .nestedWrite {
-            // Nothing can be saved now either, which is told at once.
+            // The save fails with the same error, which reports it.
             indexedClasses.subtract(new.map { ObjectIdentifier($0) })
             return
           } catch let error as DatabaseError where error.code == .alreadyExists {
-            // It is being made elsewhere; the next save looks again.
+            // The index is being built elsewhere; the next save checks again.
             indexedClasses.remove(ObjectIdentifier(saved))
           } catch {
             handle?.errorHandler?(error)

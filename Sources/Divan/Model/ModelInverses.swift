@@ -1,9 +1,9 @@
 import DivanLog
 
-// How the models are found that refer to another one.
+// Looking up the models that refer to another one.
 
 extension InverseRelation {
-  /// The index of all documents by what they refer to.
+  /// The index of all documents by the targets of the property.
   var index: DocumentIndex {
     let key = property.key
     return DocumentIndex("reference:\(key)", on: key, eachElement: true)
@@ -15,14 +15,14 @@ extension InverseRelation {
       .contains { $0.key == target }
   }
 
-  /// Whether what a model refers to may differ from what its document says.
+  /// Whether the references of a model may differ from those in its document.
   func isUnsaved(_ model: Model) -> Bool {
     model.state == .new || property.isDirty(in: model)
   }
 }
 
 extension Model {
-  /// The models that refer to this one, for reading a property.
+  /// Returns the models that refer to this one, for reading an inverse property.
   final func models<Source: Model>(
     by path: AnyKeyPath, of _: Source.Type
   ) -> [Source] {
@@ -46,10 +46,11 @@ extension Model {
 }
 
 extension ModelContextCore {
-  /// The models that refer to another one: those that are stored in the order of their IDs, then unsaved ones.
+  /// Returns the models that refer to another one.
   ///
-  /// With `orStored` also those that were changed so that they do not refer any more, and not saved. `passOver` is given the
-  /// errors of models that cannot be made; without it they are thrown.
+  /// Stored models come in the order of their IDs, followed by unsaved ones. With `orStored`,
+  /// models whose document still refers to it are included even if the model no longer does.
+  /// `passOver` receives the errors of models that cannot be loaded; without it, they are thrown.
   func models(
     referringTo model: Model, by relation: InverseRelation, orStored: Bool = false,
     passOver: ((any Error) -> Void)? = nil
@@ -74,7 +75,7 @@ extension ModelContextCore {
     return found
   }
 
-  /// The IDs of the documents that refer to another one, in their order.
+  /// Returns the IDs of the documents that refer to another one, in order.
   func ids(
     referringTo id: String, by relation: InverseRelation, passOver: ((any Error) -> Void)? = nil
   ) throws -> [String] {
@@ -88,7 +89,7 @@ extension ModelContextCore {
     return try scanned(index, snapshot, passOver)[DocumentKey(id)] ?? []
   }
 
-  /// What an index would say of a snapshot; every document is read, once for each snapshot.
+  /// Returns what an index would contain, from a scan of all documents, once per snapshot.
   private func scanned(
     _ index: DocumentIndex, _ snapshot: Snapshot, _ passOver: ((any Error) -> Void)?
   ) throws -> [DocumentKey: [String]] {
@@ -106,17 +107,17 @@ extension ModelContextCore {
       },
       { value, source in
         guard let target = value.stringValue.map(DocumentKey.init) else { return }
-        // An array may have it twice.
+        // An array may refer to it twice.
         if ids[target]?.last.map(DocumentKey.init) != DocumentKey(source) {
           ids[target, default: []].append(source)
         }
       })
-    // A transaction goes on, and may hold on to nothing that it has changed since.
+    // A transaction's state changes, so that the result would become outdated.
     if isWhole, !isInTransaction { scannedReferences[index] = (snapshot, ids) }
     return ids
   }
 
-  /// The model of a document, if it is of the class that is looked for.
+  /// Returns the model of a document, if it is of the source class.
   private func source(_ id: String, of relation: InverseRelation) throws -> Model? {
     if let known = known(id) {
       return known.state != .deleted && relation.includes(known) ? known : nil
@@ -125,18 +126,18 @@ extension ModelContextCore {
     return try relation.model(document, self)
   }
 
-  /// Makes the indexes that were missed, after something was saved.
+  /// Builds the indexes that were missing, after a save.
   func addMissingIndexes() {
     guard case .database(let database) = source, !missingIndexes.isEmpty else { return }
     let missing = missingIndexes
     missingIndexes = []
     scannedReferences = [:]
-    // Always in the same order: they are stored.
+    // In a fixed order, because they are stored.
     for index in missing.sorted(by: { compareUTF8($0.name, $1.name) < 0 }) {
       do {
         try database.addIndex(index)
       } catch {
-        // Another index of this name stays, and who hears of it once knows.
+        // An existing index of this name stays; the error is reported only once.
         if (error as? DatabaseError)?.code == .alreadyExists { refusedIndexes.insert(index) }
         handle?.errorHandler?(error)
       }
@@ -153,13 +154,13 @@ extension ModelContextCore {
     inverseReaders[key] = readers + [WeakModel(model: model)]
   }
 
-  /// Lets go of readers of an ID that are gone.
+  /// Drops the deallocated readers of an ID.
   func forgetInverseReaders(_ key: DocumentKey) {
     guard let readers = inverseReaders[key]?.filter({ $0.model != nil }) else { return }
     inverseReaders[key] = readers.isEmpty ? nil : readers
   }
 
-  /// Tells those who observe inverses of models that references to these came or went.
+  /// Notifies observers of inverses that references to these models were added or removed.
   func announceInverses(of targets: some Sequence<DocumentKey>) {
     guard hasInverseReaders else { return }
     for key in targets {
@@ -167,7 +168,7 @@ extension ModelContextCore {
     }
   }
 
-  /// Tells all of them that references may have come or gone.
+  /// Notifies all observers of inverses that references may have been added or removed.
   func announceInverses() {
     guard hasInverseReaders else { return }
     for key in inverseReaders.keys { forgetInverseReaders(key) }

@@ -1,15 +1,16 @@
 import DivanLog
 import Synchronization
 
-/// Finds out under which key a property of a class of models is stored.
+/// Finds the key under which a property of a model class is stored.
 enum ModelKeys {
-  /// The key under which the property at a key path is stored; nil for the model's ID.
+  /// Returns the key of the property at a key path; nil for the model's ID.
   ///
-  /// The key path is applied to a model that nobody sees, which notes what is read. To tell a computed property, which
-  /// reads others, only one may be read, of the same type, and what is read must be what that one has: another value
-  /// than the declared one, and the declared one, while all others have other values, and while they have theirs.
+  /// The key path is applied to a scratch model that records which properties are read. To rule out
+  /// computed properties, exactly one property of the same type must be read, and the result must
+  /// equal its value. This is checked with a sample value and with the declared value, while all
+  /// other properties have sample values and while they have their declared values.
   ///
-  /// - Throws: `invalidQuery` if it is no ``Persisted`` property.
+  /// - Throws: `invalidQuery` if the key path is not a ``Persisted`` property.
   static func key(of path: AnyKeyPath, in root: Model.Type) throws(DatabaseError) -> String? {
     let place = Place(root: ObjectIdentifier(root), path: path)
     if let found = known.withLock({ $0[place] }) { return try found.get() }
@@ -26,17 +27,18 @@ enum ModelKeys {
     return try found.get()
   }
 
-  /// A key path, and the class that it was asked of, which may be a subclass of the one that declares the property.
+  /// A key path and the class it is applied to, which may be a subclass of the declaring one.
   ///
-  /// `@unchecked Sendable`: key paths never change, and those of stored properties capture nothing.
+  /// `@unchecked Sendable`: key paths are immutable, and those of stored properties capture
+  /// nothing.
   private struct Place: Hashable, @unchecked Sendable {
     let root: ObjectIdentifier
     let path: AnyKeyPath
   }
 
-  /// What was found out, refusals among it, since that takes models and several readings of them.
+  /// Cached results, including errors, since a search creates models and reads them several times.
   private static let known = Mutex<[Place: Result<String?, DatabaseError>]>([:])
-  /// Far more than a program has properties: only paths with subscripts could come without end.
+  /// Far more than a program has properties; only key paths with subscripts are unlimited.
   private static let countLimit = 10_000
 
   private static func search(
@@ -58,7 +60,7 @@ enum ModelKeys {
       }
       property.reset(in: model)
       try require(property, at: path, in: model, isEqual: nil)
-      // Of a type of which no other value is known, the declared one must do.
+      // If no other value of the type is known, the declared one suffices.
       if let sample = alter(property, in: model) {
         try require(property, at: path, in: model, isEqual: sample)
       }
@@ -66,13 +68,13 @@ enum ModelKeys {
     return property.key
   }
 
-  /// What a property was set to.
+  /// A value that a property was set to.
   private enum Sample {
     case model(Model)
     case value(Value)
   }
 
-  /// Gives a property another value than the declared one; nil if none is known.
+  /// Sets a property to a value other than the declared one; returns nil if none is known.
   private static func alter(_ property: any ModelProperty, in model: Model) -> Sample? {
     if let probe = property.setProbe(in: model) { return .model(probe) }
     guard let type = property.valueType as? any Codable.Type,
@@ -82,7 +84,7 @@ enum ModelKeys {
     return .value(sample)
   }
 
-  /// What a key path gives, and the numbers of the properties that are read for it.
+  /// Returns the value at a key path, and the numbers of the properties that were read for it.
   private static func recording(
     _ path: AnyKeyPath, in model: Model
   ) -> (found: Any?, read: Set<Int>) {
@@ -97,8 +99,9 @@ enum ModelKeys {
     return (found, recorder.indexes)
   }
 
-  /// Throws if a key path reads anything but a property, or gives anything but what that has: a sample, or the declared
-  /// value if that is nil.
+  /// Throws unless a key path reads exactly one property, and its result equals the sample.
+  ///
+  /// Without a sample, the result must equal the declared value.
   private static func require(
     _ property: any ModelProperty, at path: AnyKeyPath, in model: Model, isEqual sample: Sample?
   ) throws(DatabaseError) {
@@ -134,7 +137,7 @@ extension Model: QueryKeyed {
   }
 }
 
-/// Notes which properties of a model are read.
+/// Records which properties of a model are read.
 final class PropertyRecorder: Sendable {
   static let current = TaskLocal<PropertyRecorder?>(wrappedValue: nil)
   private let noted = Mutex<Set<Int>>([])

@@ -1,8 +1,8 @@
 import DivanLog
 
-// How models are made of documents.
+// Loading of models from documents.
 
-/// What a model is made of: a document's ID, and its properties in their stored form.
+/// The content of a model: its document's ID, and the properties in their stored form.
 struct ModelContent {
   let id: String
   let body: EncodedValue
@@ -15,12 +15,12 @@ extension ModelContent {
 }
 
 extension ModelContextCore {
-  /// The model of a document.
+  /// Returns the model of a document.
   func model<M: Model>(_ type: M.Type, of document: Document) throws -> M {
     try model(type, of: ModelContent(document))
   }
 
-  /// The model of a document.
+  /// Returns the model of a document.
   func model<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M {
     let hash = LiveModels.hash(of: content.id)
     if let known = live[content.id, hash: hash] {
@@ -34,7 +34,7 @@ extension ModelContextCore {
     model.documentID = content.id
     model.attach(content.body, state: .stored)
     if isInTransaction { reversals.noteReading(of: model) }
-    // Before anything else is called: what that reads may refer to this document again.
+    // Before any hook is called, which may read references to this document.
     live.set(model, hash: hash)
     model.upgradeIfOutdated()
     do {
@@ -49,23 +49,23 @@ extension ModelContextCore {
     return model
   }
 
-  /// The model of a document, if that is one of the class and was not deleted here.
+  /// Returns the model of a document if it is of the class and was not deleted here.
   func member<M: Model>(_ type: M.Type, of content: ModelContent) throws -> M? {
     guard isDocument(content.body, of: type) else { return nil }
     let model = try model(type, of: content)
     return model.state == .deleted ? nil : model
   }
 
-  /// What the context's snapshot has of a document that was found in another; nil if nothing.
+  /// Returns the context's version of a document that another snapshot has; nil if there is none.
   func current(_ content: ModelContent, in snapshot: Snapshot) throws -> ModelContent? {
     let newest = try requireSnapshot()
-    // Numbers of changes may come again in a transaction, after others were taken back.
+    // In a transaction, a rollback lets sequence numbers be used again.
     if !isInTransaction, newest.isSameVersion(as: snapshot) { return content }
     guard let document = try newest.get(content.id) else { return nil }
     return try ModelContent(document)
   }
 
-  /// The class of the model of a document: the one that is registered for it, or that which was asked for.
+  /// Returns the class of a document's model: the registered one, or else the requested one.
   func modelClass<M: Model>(
     _ type: M.Type, of content: ModelContent
   ) throws(DatabaseError) -> M.Type {
@@ -78,9 +78,9 @@ extension ModelContextCore {
     return found
   }
 
-  /// Whether a document is one of a class or of a subclass of it, as far as anything says so.
+  /// Whether a document is of a class or a subclass of it, if anything determines that.
   func isDocument<M: Model>(_ document: Document, of type: M.Type) -> Bool {
-    // One that cannot be stored is none of any class.
+    // A document that cannot be encoded is of no class.
     guard let body = try? document.encoded() else { return false }
     return isDocument(body, of: type)
   }
@@ -90,16 +90,16 @@ extension ModelContextCore {
     return ModelKind.includes(body, type, registry)
   }
 
-  /// Whether there is a model of an ID here, or a document that saving a new model would meet.
+  /// Whether the context has a model with an ID, or a new model with it would conflict.
   func isTaken(_ id: String) throws -> Bool {
     if let known = known(id), known.state != .deleted { return true }
     if try requireSnapshot().exists(id) { return true }
     guard case .database(let database) = source else { return false }
-    // It may have been stored after what the context reads.
+    // The document may have been stored after the context's snapshot.
     return try database.snapshot().exists(id)
   }
 
-  /// The model of an ID; nil if there is no such document and no new model.
+  /// Returns the model with an ID; nil if there is no such document and no new model.
   func model<M: Model>(_ type: M.Type, _ id: String) throws -> M? {
     let known = known(id)
     if let known, known.state == .deleted { return nil }
@@ -110,7 +110,7 @@ extension ModelContextCore {
     return try model(type, of: document)
   }
 
-  /// What a reference refers to; nil if it is not there, or is of another class.
+  /// Returns the target of a reference; nil if it does not exist or is of another class.
   func target<M: Model>(_ id: String, _ type: M.Type) -> M? {
     do {
       let home = try home(of: type)
@@ -122,7 +122,7 @@ extension ModelContextCore {
     }
   }
 
-  /// The models of a class that references lead to; what is not there, or of another class, is left out.
+  /// Returns the targets of references, without those that do not exist or are of another class.
   func targets<M: Model>(of references: [ModelReference], _ type: M.Type) throws -> [M] {
     try references.compactMap { reference in
       do {

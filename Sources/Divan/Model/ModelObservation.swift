@@ -1,13 +1,14 @@
 import Observation
 
-/// How models tell who observes them of reads and changes, in the manner of `@Observable`.
+/// How models notify their observers of reads and changes, in the manner of `@Observable`.
 ///
-/// A class takes part if it is declared `Observable`, and models of a context whose ``ModelContext/isObservable`` is
-/// set. Each property stands for itself; what a model is otherwise, such as `needsSave`, stands for one
-/// more, and its attachments for another.
+/// A class takes part if it is declared `Observable`, in contexts with
+/// ``ModelContext/isObservable``. Each property has its own path. There is another path for the
+/// model's state, such as `needsSave`, and another for its attachments.
 enum ModelObservation {
-  /// What the observation library is told about: it only compares key paths, which a model's own would be
-  /// too slow for.
+  /// The subject that the observation library sees instead of the model.
+  ///
+  /// The library only compares key paths, and those of a model would be too slow for that.
   struct Subject: Observable, Sendable {
     subscript(property: Int) -> Never { preconditionFailure("Nobody reads a model through this") }
   }
@@ -20,14 +21,14 @@ enum ModelObservation {
   static let attachmentsPath: Path = \Subject[-2]
   /// Properties that the class does not declare.
   static let undeclaredPath: Path = \Subject[-3]
-  /// Which models refer to the model.
+  /// The inverses of the model.
   static let inversePath: Path = \Subject[-4]
-  /// When the model was changed elsewhere.
+  /// The time of the last change made elsewhere.
   static let externalChangePath: Path = \Subject[-5]
-  /// Which revision of its document the model's context has.
+  /// The revision of the document that the model's context has.
   static let documentPath: Path = \Subject[-6]
 
-  /// All that stands for no declared property.
+  /// The paths of state, attachments and undeclared properties.
   static var otherPaths: [Path] { [statePath, attachmentsPath, undeclaredPath] }
 
   static func path(ofProperty index: Int) -> Path { \Subject[index] }
@@ -36,12 +37,13 @@ enum ModelObservation {
   static func isObservable(_ type: Model.Type) -> Bool { type is any Observable.Type }
 }
 
-/// Those who observe a model.
+/// The observers of a model.
 ///
-/// An object of its own, since a registrar is of a type whose size nobody knows here: to find that there is none costs as much as
-/// to copy it. It tells the registrar itself, for which nobody then copies that.
+/// It is an object because the size of a registrar is not known at compile time: checking an
+/// optional registrar for nil would cost as much as copying it. The methods are on this class so
+/// that callers need not copy the registrar.
 final class ModelObservers {
-  /// What stands for each property.
+  /// The observation path of each property.
   private let propertyPaths: [ModelObservation.Path]
   private let registrar = ObservationRegistrar()
 
@@ -63,27 +65,27 @@ final class ModelObservers {
 }
 
 extension ModelProperty {
-  /// What stands for the property where its model is observed.
+  /// The property's observation path.
   func observationPath(in model: Model) -> ModelObservation.Path {
     model.observationPath(of: place)
   }
 }
 
 extension Model {
-  /// What stands for a property where the model is observed.
+  /// The observation path of a property.
   final func observationPath(of place: PropertyPlace) -> ModelObservation.Path {
     modelClass.observationPaths[place.index]
   }
 
-  /// Whether reads and changes are told of.
+  /// Whether observers are notified of reads and changes.
   private var isObserved: Bool { modelClass.isObservable && !isUnobserved }
 
-  /// The flags of a property of this model that was not touched yet.
+  /// The initial flags of a property of this model.
   final func initialFlags(at place: PropertyPlace) -> UInt16 {
     isUnobserved ? place.initialFlags & ~PropertyFlags.observed : place.initialFlags
   }
 
-  /// Notes that something is read.
+  /// Notifies the observation library of a read.
   @inline(__always)
   final func noteAccess(_ path: @autoclosure () -> ModelObservation.Path) {
     guard isObserved else { return }
@@ -91,20 +93,22 @@ extension Model {
     withObservers { $0.noteAccess(path()) }
   }
 
-  /// Notes that a property is read that has ``PropertyFlags/observed``, which only one of an observed model has.
+  /// Notifies the observation library of a read of a property with ``PropertyFlags/observed``.
+  ///
+  /// Only models that can be observed have such properties.
   @inline(__always)
   final func noteAccess(ofProperty index: Int) {
     if observers == nil { startObservation() }
     withObservers { $0.noteAccess(ofProperty: index) }
   }
 
-  /// Apart from what is done at each read.
+  /// Kept apart from the code that runs at each read.
   @inline(never)
   private final func startObservation() {
     observers = ModelObservers(modelClass.observationPaths)
   }
 
-  /// Makes a change of which observers are told.
+  /// Makes a change, and notifies the observers of it.
   @inline(__always)
   final func announcing(
     _ path: @autoclosure () -> ModelObservation.Path, _ change: () -> Void
@@ -116,7 +120,7 @@ extension Model {
     observers.didChange(path)
   }
 
-  /// Tells observers of changes that are made by `change`.
+  /// Makes a change, and notifies the observers of all its paths.
   final func announcing(
     _ paths: @autoclosure () -> [ModelObservation.Path], _ change: () -> Void
   ) {
@@ -127,7 +131,7 @@ extension Model {
     for path in paths { observers.didChange(path) }
   }
 
-  /// Has observers told of nothing any more, nor of what is read.
+  /// Stops notifying observers of reads and changes.
   final func stopObservation() {
     isUnobserved = true
     for place in modelClass.places {

@@ -1,27 +1,27 @@
 import DivanLog
 
-/// Where a property is, in the objects of its class and in their documents.
+/// The location of a property in the objects of its class and in their documents.
 struct PropertyPlace: Sendable {
   /// The property's name.
   var name = ""
-  /// The property's name in documents.
+  /// The property's key in documents.
   var key = ""
   /// The property's number in its class.
   var index = 0
-  /// From the beginning of the object to the wrapper, which begins with the value.
+  /// The offset of the wrapper in the object; the wrapper starts with the value.
   let offset: Int
-  /// From the beginning of the wrapper to its number and its flags.
+  /// The offsets of the number and the flags in the wrapper.
   let indexOffset: Int
   let flagsOffset: Int
-  /// The flags of a model that was just made.
+  /// The flags of a newly initialized model.
   var initialFlags: UInt16
-  /// What becomes of the models that the property refers to when its own is deleted.
+  /// What happens to the targets of the property when its model is deleted.
   var deleteRule = DeleteRule.none
   /// The index that is declared with the property; nil if there is none.
   var indexKind: PropertyIndexKind?
 }
 
-/// A wrapper of any type.
+/// A type-erased wrapper.
 protocol PersistedWrapper {
   static func place(at offset: Int) -> PropertyPlace
   static func makeProperty(_ place: PropertyPlace) -> any ModelProperty
@@ -45,7 +45,7 @@ extension Persisted: PersistedWrapper {
     storage.makeProperty(place)
   }
 
-  /// How values are stored: in a form of their own, as references, or else as they encode themselves.
+  /// The storage of the values: their own form, references, or else their `Codable` form.
   private static var storage: _PersistedStorage {
     if let type = Value.self as? any PersistableValue.Type { return type._storage }
     if let type = Value.self as? any ReferenceList.Type { return type.referenceStorage }
@@ -54,56 +54,58 @@ extension Persisted: PersistedWrapper {
   }
 }
 
-/// A property of a class of models: what can be done with it, whatever its type.
+/// A type-erased property of a model class.
 protocol ModelProperty: AnyObject, Sendable {
   var place: PropertyPlace { get }
-  /// The type that the property is declared with.
+  /// The declared type of the property.
   var valueType: Any.Type { get }
   var keyBytes: SharedBytes { get }
   /// The flags that the property has in every model.
   var classFlags: UInt16 { get }
-  /// Brings the value from the document into the model.
+  /// Loads the value from the document into the model.
   func load(_ model: Model)
-  /// Makes the wrapper hold the value.
+  /// Ensures that the wrapper holds the value.
   ///
-  /// After that, and after reading it, `finishReading` is due if the property is a reference.
+  /// If the property is a reference, `finishReading` must follow once the value was read.
   func prepareToRead(_ model: Model)
   func finishReading(_ model: Model)
-  /// Sets the value; does nothing if it is the same.
+  /// Sets the value; does nothing if it is unchanged.
   func assign<T>(_ value: T, to model: Model)
-  /// Sets the value to one in its stored form; returns false if it is none of this type.
+  /// Sets the value from its stored form; returns false if that is of another type.
   func assign(stored bytes: SharedBytes, to model: Model) -> Bool
-  /// Sets the value to the declared one.
+  /// Sets the value to nil if its type has one, and otherwise to the declared value.
   func reset(in model: Model)
   func beginModifying(_ model: Model)
   func endModifying(_ model: Model)
   /// Whether the property is left out of the document.
   func isAbsent(in model: Model) -> Bool
-  /// Adds the value.
+  /// Encodes the value.
   ///
   /// - Throws: ``DatabaseError`` with the code `invalidValue` or `documentTooLarge`.
   func encode(_ model: Model, into encoder: inout ValueEncoder) throws(DatabaseError)
-  /// What is to be stored, with what the property's type does not know of the objects in what is stored in a range.
+  /// Returns the value to store, with the properties of the stored one that its type does not know.
   func adding(unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Value) -> Value
-  /// Keeps nothing but the IDs of the models that the property refers to; returns those that it kept themselves, since its own
-  /// was in no context.
+  /// Reduces the property's references to IDs, and returns the models that they retained.
+  ///
+  /// They retain models only while the model of the property is in no context.
   func takeTargets(of model: Model) -> [Model]
-  /// Forgets what the property referred to; the document says it again.
+  /// Drops the references of the property, which are loaded from the document again.
   func forgetTargets(of model: Model)
-  /// The class that the property is declared to refer to; nil if it is no reference.
+  /// The class that the property refers to; nil if it is not a reference.
   var target: Model.Type? { get }
-  /// What the property refers to; nothing if it is no reference.
+  /// The references of the property; empty if it is not a reference.
   func references(in model: Model) -> [ModelReference]
-  /// Changes what the property refers to, those in other contexts among them; does nothing if it is no reference.
+  /// Sets the references, including those into other contexts; does nothing for other properties.
   func set(references: [ModelReference], in model: Model)
-  /// The models that the property refers to, those that are not there left out.
+  /// The targets of the property, without those that do not exist.
   func targets(in model: Model) throws -> [Model]
-  /// Takes references to a document out of the property.
+  /// Removes the references to a document from the property.
   func removeReferences(to target: DocumentKey, in model: Model)
-  /// Makes the property of a model that nobody sees refer to a new model, which it returns; nil if it is no
-  /// reference.
+  /// Sets the property of a scratch model to refer to a new model, which it returns.
+  ///
+  /// Returns nil if the property is not a reference.
   func setProbe(in model: Model) -> Model?
-  /// Why what a document has for the property cannot be read as its type; nil if it can, or is null.
+  /// The error of a stored value that is not of the property's type; nil if it is, or is null.
   func misfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) -> DatabaseError?
 }
 
@@ -121,14 +123,14 @@ extension ModelProperty {
   var name: String { place.name }
   var key: String { place.key }
 
-  /// Whether the property is to be saved.
+  /// Whether the property has an unsaved change.
   func isDirty(in model: Model) -> Bool { model.isDirty(place) }
 
   func set(_ flags: UInt16, in model: Model) {
     model.setFlags(model.flags(at: place) | flags, at: place)
   }
 
-  /// Has the value read from the document when it is asked for.
+  /// Makes the next access load the value from the document.
   func readAgain(in model: Model) {
     set(PropertyFlags.unloaded, in: model)
     clear(PropertyFlags.unreadable | PropertyFlags.unrounded, in: model)
@@ -139,13 +141,13 @@ extension ModelProperty {
     model.setFlags(model.flags(at: place) & ~flags, at: place)
   }
 
-  /// Notes that the document has a value that is none of the property's type.
+  /// Reports that the document's value is not of the property's type.
   func noteMisfit(_ bytes: SharedBytes, _ range: Range<Int>, in model: Model) {
     guard let misfit = misfit(bytes, range, in: model) else { return }
     model.core?.handle?.mismatchHandler?(misfit)
   }
 
-  /// Why the property cannot be read from the model's document, if it cannot.
+  /// The error of reading the property from the model's document, if there is one.
   func problem(in model: Model) throws(DatabaseError) -> DatabaseError? {
     guard !isDirty(in: model), let body = model.body else { return nil }
     let range = try keyBytes.withSpan { (key) throws(DatabaseError) in
@@ -156,7 +158,7 @@ extension ModelProperty {
 }
 
 extension SharedBytes {
-  /// Whether a null stands in a range, which is as if nothing did.
+  /// Whether a range is a null, which is treated like a missing value.
   func isNull(_ range: Range<Int>) -> Bool {
     range.count == 1 && self[range.lowerBound] == ValueFormat.Tag.null
   }

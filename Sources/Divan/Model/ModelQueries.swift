@@ -3,13 +3,13 @@ import DivanLog
 // Queries for models.
 
 extension Query where Subject: Model {
-  /// Makes a query for all models of the class.
+  /// Creates a query for all models of the class.
   ///
-  /// Of a class that declares a ``Model/documentType``, those documents only that have it as their `type`. In a context
-  /// with a ``ModelRegistry`` models of subclasses are among them, too.
+  /// If the class declares a ``Model/documentType``, only documents with that `type` match. In a
+  /// context with a ``ModelRegistry``, models of subclasses match too.
   public init() { self.init(kind: ModelKind.withoutRegistry(Subject.self)) }
 
-  /// In the order of a property: see ``sort(descending:byBytes:_:)``.
+  /// Sorts the results by a property: see ``sort(descending:byBytes:_:)``.
   public func sort<PropertyValue: QueryOrdered>(
     _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false
   ) -> Query {
@@ -17,15 +17,15 @@ extension Query where Subject: Model {
   }
 }
 
-/// Which documents are of a class.
+/// Filters for the documents of a class.
 enum ModelKind {
-  /// Those that say so, where there is no registry.
+  /// The documents with the type that the class declares, without a registry.
   static func withoutRegistry(_ type: Model.Type) -> FilterExpression {
     guard let name = type.documentType else { return .all }
     return .test(QueryPath(steps: [.key(type.documentTypeKey)]), .equal(.string(name)))
   }
 
-  /// Those that a context makes models of the class of.
+  /// The documents of which a context with a registry makes models of the class.
   static func of<M: Model>(_ type: M.Type, _ registry: ModelRegistry?) -> FilterExpression {
     let alone = withoutRegistry(type)
     guard let registry else { return alone }
@@ -33,7 +33,7 @@ enum ModelKind {
     return .custom("documents of \(type)") { includes($0, type, registry) }
   }
 
-  /// Whether a document of these properties is one of a class or of a subclass of it, as far as anything says so.
+  /// Whether a document is of a class or a subclass of it, if anything determines that.
   static func includes<M: Model>(
     _ body: EncodedValue, _ type: M.Type, _ registry: ModelRegistry
   ) -> Bool {
@@ -41,7 +41,7 @@ enum ModelKind {
     return includes(body, type)
   }
 
-  /// The same where there is no registry.
+  /// Whether a document is of a class, without a registry.
   static func includes<M: Model>(_ body: EncodedValue, _ type: M.Type) -> Bool {
     guard let name = type.documentType else { return true }
     guard let stored = try? body.string(type.documentTypeKey) else { return false }
@@ -52,7 +52,7 @@ enum ModelKind {
 // MARK: - Properties of models
 
 extension QuerySubject where Subject: Model {
-  /// A property of the class.
+  /// A property of the model.
   public subscript<PropertyValue>(
     dynamicMember path: KeyPath<Subject, PropertyValue>
   ) -> QueryProperty<PropertyValue> {
@@ -61,16 +61,16 @@ extension QuerySubject where Subject: Model {
 }
 
 extension QueryProperty {
-  /// A property of the model that this one refers to; where it refers to none, it is missing.
+  /// A property of the model that this property refers to; missing if it refers to none.
   ///
-  /// Each of these models' documents is read once.
+  /// The document of each referenced model is read once.
   public subscript<Target: Model, Inner>(
     dynamicMember path: KeyPath<Target, Inner>
   ) -> QueryProperty<Inner> where PropertyValue == Target? {
     QueryProperty(self.path.appending(.reference), refusal: refusal).member(path)
   }
 
-  /// A property of the model that is an element of an array.
+  /// A property of the model that an array element refers to.
   public subscript<Inner>(
     dynamicMember path: KeyPath<PropertyValue, Inner>
   ) -> QueryProperty<Inner> where PropertyValue: Model {
@@ -88,7 +88,7 @@ extension QueryProperty {
     } catch {
       return QueryProperty<Inner>(path, refusal: QueryRefusal(error))
     }
-    // The ID of what a reference leads to is what refers.
+    // The ID of a reference's target is the stored reference itself.
     guard path.steps.last == .reference else { return QueryProperty<Inner>(.documentID) }
     var path = path
     path.steps.removeLast()
@@ -99,60 +99,61 @@ extension QueryProperty {
 // MARK: - References
 
 extension QueryProperty {
-  /// Whether the property refers to this model.
+  /// Returns a filter for properties that refer to this model, or to none if it is nil.
   public static func == <Target: Model>(
     property: Self, target: ModelID<Target>?
   ) -> Filter where PropertyValue == Target? {
     property.test(.equal(target.map { .string($0.documentID) } ?? .null))
   }
 
-  /// Whether it does not.
+  /// Returns a filter for properties that do not refer to this model, or to any if it is nil.
   public static func != <Target: Model>(
     property: Self, target: ModelID<Target>?
   ) -> Filter where PropertyValue == Target? { !(property == target) }
 
-  /// Whether the property refers to this model, or to none if that is nil.
+  /// Returns a filter for properties that refer to this model, or to none if it is nil.
   public static func == <Target: Model>(
     property: Self, target: Target?
   ) -> Filter where PropertyValue == Target? {
     property.test(.equal(target.map { .string($0.id) } ?? .null))
   }
 
-  /// Whether it does not.
+  /// Returns a filter for properties that do not refer to this model, or to any if it is nil.
   public static func != <Target: Model>(
     property: Self, target: Target?
   ) -> Filter where PropertyValue == Target? { !(property == target) }
 
-  /// Whether the property refers to nothing.
+  /// Returns a filter for properties that refer to no model.
   public static func == <Target: Model>(
     property: Self, _: _OptionalNilComparisonType
   ) -> Filter where PropertyValue == Target? { property.test(.equal(.null)) }
 
-  /// Whether it refers to anything.
+  /// Returns a filter for properties that refer to a model.
   public static func != <Target: Model>(
     property: Self, _: _OptionalNilComparisonType
   ) -> Filter where PropertyValue == Target? { !property.test(.equal(.null)) }
 
-  /// Whether one of the models that the property refers to is this one.
+  /// Returns a filter for lists of references that contain this model.
   public func contains<Target: Model>(_ target: ModelID<Target>) -> Filter
   where PropertyValue == [Target] {
     contains { $0.test(.equal(.string(target.documentID))) }
   }
 
-  /// Whether one of the models that the property refers to is this one.
+  /// Returns a filter for lists of references that contain this model.
   public func contains<Target: Model>(_ target: Target) -> Filter
   where PropertyValue == [Target] {
     contains { $0.test(.equal(.string(target.id))) }
   }
 }
 
-// MARK: - Asking a context
+// MARK: - Querying a context
 
-/// Whatever is asked of a context is answered with what is stored, as the context sees it: what is changed and not saved makes
-/// no difference, and models that were not saved yet are not among the results. With a ``ModelRegistry`` a query for a class is
-/// one for its subclasses, too.
+/// Queries of a context see the stored documents of its snapshot.
+///
+/// Unsaved changes make no difference, and models that were never saved are not in the results.
+/// With a ``ModelRegistry``, a query for a class includes its subclasses.
 extension ModelContext: QuerySource {
-  /// What the context reads, and what its registry says of classes.
+  /// The view that the context reads, with the classes of its registry.
   public func _queryView() throws -> _QueryView {
     let registry = core.registry
     return _QueryView(view: try core.requireSnapshot().view) { subject in
@@ -160,12 +161,13 @@ extension ModelContext: QuerySource {
     }
   }
 
-  /// The models that a query means, in its order.
+  /// Returns the models that match a query, in its order.
   ///
-  /// It is asked of what is stored, as the context sees it: what is changed and not saved makes no difference, and models
-  /// that were not saved yet are not among them.
+  /// The query sees the stored documents of the context's snapshot. Unsaved changes make no
+  /// difference, and models that were never saved are not in the result.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be answered; whatever reading throws.
+  /// - Throws: ``DatabaseError/Code/invalidQuery`` if the query cannot be executed; the errors of
+  ///   reading.
   public func find<M: Model>(_ query: Query<M>) throws -> [M] {
     try documents(of: query).compactMap { document in
       let model = try core.model(M.self, of: document)
@@ -173,17 +175,17 @@ extension ModelContext: QuerySource {
     }
   }
 
-  /// The first model that a query means; nil if there is none.
+  /// Returns the first model that matches a query; nil if there is none.
   public func first<M: Model>(_ query: Query<M>) throws -> M? { try find(query.onlyFirst).first }
 }
 
-/// A class of models, which knows itself even where nothing but its being a type is known.
+/// A model class that can be queried through its metatype alone.
 private protocol QueriedClass {
   static func kind(_ registry: ModelRegistry?) -> FilterExpression
 }
 
 extension QueriedClass where Self: Model {
-  // Here `Self` is the class that was asked; in `Model` it would be `Model`.
+  // Here `Self` is the class of the query; in `Model` it would be `Model`.
   static func kind(_ registry: ModelRegistry?) -> FilterExpression {
     ModelKind.of(Self.self, registry)
   }
@@ -192,7 +194,7 @@ extension QueriedClass where Self: Model {
 extension Model: QueriedClass {}
 
 extension ModelContextCore {
-  /// A query for what this context makes models of the class of.
+  /// Returns the query with the filter for its class in this context.
   func known<M: Model>(_ query: Query<M>) -> Query<M> {
     var query = query
     query.core.kind = ModelKind.of(M.self, registry)

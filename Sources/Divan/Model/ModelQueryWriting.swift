@@ -1,48 +1,55 @@
 import DivanLog
 
-// What a query for models means, changed or deleted together.
+// Updating and deleting the models that match a query.
 
 extension ModelContext {
-  /// Changes every model that a query means, and saves them all, in one transaction: all of it, or nothing.
+  /// Changes and saves all models that match a query in one transaction: all of them, or none.
   ///
   /// ```swift
   /// try context.update(Query<Todo>().filter { $0.due < today }) { $0.priority += 1 }
   /// ```
   ///
-  /// The query is asked when the transaction has begun, of what is stored then, and before anything is changed, so that no model
-  /// is met twice. With a ``ModelRegistry`` a query for a class means its subclasses, too.
+  /// The query is executed in the transaction before anything is changed, on the newest documents,
+  /// so that no model is visited twice. With a ``ModelRegistry``, a query for a class includes its
+  /// subclasses.
   ///
-  /// `change` gets models that are made for it, some hundreds at a time, so that any number of them can be changed. They belong to
-  /// a context of the transaction, and are over with the call: see ``WriteTransaction/models``. What they refer to may be
-  /// set to models of this context. New models that they come to refer to are saved with them, hooks and
-  /// ``Model/validate(_:)`` are called as by ``saveModels(_:)``, some hundreds at a time, and what was unsaved in this context stays
-  /// so. What ``Model/didSave()`` changes is saved, too, up to sixteen times. `change` must not save with this context, unless that
-  /// is one of a transaction: it would be a transaction within another, which throws ``DatabaseError`` with the code `nestedWrite`.
+  /// `change` receives models that are created for this call, a few hundred at a time, so that
+  /// memory use is limited. They belong to a context of the transaction and are invalid after the
+  /// call: see ``WriteTransaction/models``. You may set their references to models of this context.
+  /// New models that they refer to are saved with them.
   ///
-  /// Afterwards this context's models show what was changed, and it can be taken back with ``undo()`` as one. Unsaved changes of
-  /// models that the query means stay unsaved, as if somebody else had changed the documents: saving them
-  /// keeps both, and where it is the same property that is a conflict until ``refresh()``.
+  /// Hooks and ``Model/validate(_:)`` are called as by ``saveModels(_:)``, a few hundred models at
+  /// a time. Changes that ``Model/didSave()`` makes are saved too, for up to sixteen rounds.
+  /// Unsaved models of this context stay unsaved. `change` must not save with this context, unless
+  /// it is the context of a transaction: the nested transaction would throw ``DatabaseError`` with
+  /// the code `nestedWrite`.
+  ///
+  /// Afterwards, this context's models show the changes, and ``undo()`` undoes them as a whole.
+  /// Models that match and have unsaved changes keep them, as if the documents had been changed
+  /// elsewhere. Saving them keeps both changes; if they concern the same property, it is a conflict
+  /// until ``refresh()``.
   ///
   /// - Parameters:
-  ///   - query: what is meant.
-  ///   - change: changes one model; it may delete it, or others, too.
-  /// - Returns: how many models `change` was called with.
-  /// - Throws: what finding models and ``saveModels(_:)`` throw, and what `change` throws; ``DatabaseError/Code/invalidModel`` if
-  ///   ``Model/didSave()`` changes models still after that; ``DatabaseError/Code/readOnly`` in a context of a snapshot.
+  ///   - query: the models to change.
+  ///   - change: changes one model; it may delete this model or others.
+  /// - Returns: the number of models that `change` was called with.
+  /// - Throws: the errors of ``find(_:)``, ``saveModels(_:)`` and `change`;
+  ///   ``DatabaseError/Code/invalidModel`` if ``Model/didSave()`` still changes models after the
+  ///   last round; ``DatabaseError/Code/readOnly`` in the context of a snapshot.
   @discardableResult
   public func update<M: Model>(
     _ query: Query<M>, _ change: (M) throws -> Void
   ) throws -> Int { try core.update(query, change) }
 
-  /// Deletes every model that a query means, and does what the ``DeleteRule``s of their classes say, in one transaction: all
-  /// of it, or nothing.
+  /// Deletes all models that match a query, and applies their ``DeleteRule``s, in one transaction.
   ///
-  /// They are the models that ``find(_:)`` gives, deleted as by ``Model/delete()``, but together: where a rule denies
-  /// that one is deleted, those that refer to it may be among them. What was changed in them and not saved is given up.
-  /// All of them are in memory until the transaction is over.
+  /// The models are those that ``find(_:)`` returns. They are deleted as by ``Model/delete()``, but
+  /// together: a rule that denies deleting one of them ignores the others. Their unsaved changes
+  /// are discarded. All of them are in memory until the transaction ends. If an error is thrown,
+  /// nothing is deleted.
   ///
-  /// - Returns: how many models the query means; those that go with them by a rule are not counted.
-  /// - Throws: what ``find(_:)`` and ``Model/delete()`` throw.
+  /// - Returns: the number of models that match the query, not including those that a rule deletes.
+  /// - Throws: the errors of ``find(_:)`` and ``Model/delete()``.
   @discardableResult
   public func delete<M: Model>(_ query: Query<M>) throws -> Int {
     try core.source.requireWritable()
@@ -53,10 +60,10 @@ extension ModelContext {
 }
 
 extension ModelContextCore {
-  /// How many models are changed before these are saved, and let go of.
+  /// The number of models that are changed before they are saved and released.
   private static let pieceCount = 256
 
-  /// How often they are saved while ``Model/didSave()`` changes models.
+  /// The number of rounds of saving while ``Model/didSave()`` changes models.
   static let saveLimit = 16
 
   fileprivate func update<M: Model>(
@@ -69,11 +76,11 @@ extension ModelContextCore {
     try write { transaction in
       var ids = try transaction.ids(known(query))[...]
       while !ids.isEmpty {
-        // A context for each piece: what it notes of its models goes with it.
+        // Each piece has its own context, which releases its bookkeeping when it ends.
         let piece = makePiece(of: transaction)
         defer { piece.core.end(ModelContextCore.pieceIsOver) }
         for id in ids.prefix(ModelContextCore.pieceCount) {
-          // Another one's change may have deleted it.
+          // The change of another model may have deleted it.
           guard let model = try piece.model(M.self, id) else { continue }
           count += 1
           try change(model)
@@ -88,7 +95,7 @@ extension ModelContextCore {
     return count
   }
 
-  /// A context that saves by a transaction what this one was asked to change.
+  /// Creates a context of the transaction with the settings of this one.
   private func makePiece(of transaction: WriteTransaction) -> ModelContext {
     let piece = transaction.makeContext(registry)
     piece.errorHandler = handle?.errorHandler
@@ -100,7 +107,7 @@ extension ModelContextCore {
     return piece
   }
 
-  /// Saves what is unsaved, and what hooks changed when it was.
+  /// Saves unsaved models, including those that hooks change in the process.
   private func saveUntilClean() throws {
     for _ in 0..<ModelContextCore.saveLimit where !unsaved.isEmpty {
       try save(unsavedModels, isEverything: true)

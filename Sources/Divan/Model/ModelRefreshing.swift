@@ -1,12 +1,12 @@
-// How a context moves on, and its models with it.
+// Moving a context and its models to a newer snapshot.
 
 extension ModelContextCore {
-  /// Moves to the newest snapshot, and the models with it.
+  /// Moves the context and its models to the newest snapshot.
   ///
-  /// - Parameter settlesConflicts: whether what was changed here is to win over what was changed elsewhere
-  ///   by now. If not, saving finds the conflict.
-  /// - Returns: the models that took something over.
-  /// - Throws: whatever reading throws.
+  /// - Parameter settlesConflicts: whether changes made here win over those made elsewhere so far.
+  ///   If not, saving detects the conflict.
+  /// - Returns: the models that took over changes.
+  /// - Throws: the errors of reading.
   @discardableResult
   func refresh(settlesConflicts: Bool) throws -> ModelUpdate {
     try requireReadable()
@@ -18,7 +18,7 @@ extension ModelContextCore {
     }
   }
 
-  /// Brings a model that was copied elsewhere to what the context's snapshot says of its document.
+  /// Updates a model that is a copy to its document in the context's snapshot.
   func catchUp(_ model: Model) throws {
     let snapshot = try requireSnapshot()
     _ = try telling { (taken) throws in
@@ -26,16 +26,16 @@ extension ModelContextCore {
     }
   }
 
-  /// Looks at those again whose documents were changed without their taking that over.
+  /// Updates the models that have not fully taken over their documents.
   private func updateOutdated(settlesConflicts: Bool, _ taken: inout ModelUpdate) throws {
-    // In a transaction documents may have come that refer to models which are new themselves.
+    // In a transaction, documents that refer to models which are new may have been stored.
     guard !outdated.isEmpty || isInTransaction else { return }
     defer { announceInverses() }
     let newest = try requireSnapshot()
     var firstError: (any Error)?
     for key in outdated.sorted(by: DocumentKey.isOrdered) {
       do {
-        // A new model may have the ID of one that went.
+        // A new model may have the ID of a released one.
         guard let model = known(key.id), model.state != .new else {
           outdated.remove(key)
           continue
@@ -45,7 +45,7 @@ extension ModelContextCore {
           if model.isRefused { noteMended(model) }
         }
         try update(model, newest.get(key.id), settlesConflicts: settlesConflicts, &taken)
-        // What is changed still is looked at again when somebody says that it is to win.
+        // A model with changes stays outdated until a refresh settles its conflicts.
         if settlesConflicts || !model.isChanged { outdated.remove(key) }
       } catch {
         firstError = firstError ?? error
@@ -54,9 +54,10 @@ extension ModelContextCore {
     if let firstError { throw firstError }
   }
 
-  /// Lets models show what the transaction has after something that they showed was taken back.
+  /// Updates models to the state of the transaction after a rollback.
   ///
-  /// That was nobody's change: what was changed in the models from it is no conflict.
+  /// The rollback is not a change by others, so that the models' own changes do not conflict with
+  /// it.
   func showAgain(_ models: [Model]) {
     guard !models.isEmpty else { return }
     _ = telling { taken in
@@ -72,12 +73,12 @@ extension ModelContextCore {
     }
   }
 
-  /// Tells followers of the models that `body` says took something over.
+  /// Notifies followers and hooks of the models that `body` updates.
   func telling(_ body: (inout ModelUpdate) throws -> Void) rethrows -> ModelUpdate {
     var taken = ModelUpdate()
     defer {
       if !taken.isEmpty { for each in followers { each.follower?.note(taken) } }
-      // When all of them are up to date: a hook may save, or refresh.
+      // Only after all models are up to date: a hook may save or refresh.
       for model in taken.changed { model.didLoad() }
     }
     try body(&taken)
@@ -87,11 +88,12 @@ extension ModelContextCore {
   /// Moves to the newest snapshot.
   ///
   /// - Parameters:
-  ///   - ownChanges: how many changes the context itself just made, which its models know of.
-  ///   - settlesConflicts: whether what was changed here is to win. If not, changed models remember what
-  ///     their properties were changed from, so that saving them finds conflicts.
-  ///   - taken: gets the models that took something over.
-  /// - Throws: whatever reading throws.
+  ///   - ownChanges: the number of changes that the context itself just made, and that its models
+  ///     have already.
+  ///   - settlesConflicts: whether changes made here win. If not, changed models remember the base
+  ///     values of their properties, so that saving detects conflicts.
+  ///   - taken: receives the models that took over changes.
+  /// - Throws: the errors of reading.
   private func advance(
     ownChanges: Int = 0, settlesConflicts: Bool, _ taken: inout ModelUpdate
   ) throws {
@@ -99,12 +101,12 @@ extension ModelContextCore {
     let last = try requireSnapshot()
     let newest = try database.snapshot()
     snapshot = newest
-    // They hold on to files that may not be needed any more.
+    // They retain files that may no longer be needed.
     scannedReferences = [:]
     guard !live.isEmpty else { return }
     if newest.hasPurged(since: last) {
       defer { announceInverses() }
-      // Purges are no changes: nothing but looking tells of them.
+      // A purge is not in the changes, so that each document must be checked.
       for model in live.all.sorted(by: LiveModels.isOrdered) where model.state == .stored {
         if try newest.exists(model.id) { continue }
         try update(model, nil, settlesConflicts: settlesConflicts, &taken)
@@ -123,9 +125,9 @@ extension ModelContextCore {
         try update(model, document, settlesConflicts: settlesConflicts, &taken)
       } catch let error as DatabaseError {
         firstError = firstError ?? error
-        // One document that cannot be read must not keep the others from being taken over.
+        // A document that cannot be read must not prevent the others from being updated.
         if error.code == .damaged, changes.position > position { continue }
-        // Whatever else changed is not known, so the next refresh looks at everything.
+        // The remaining changes are unknown, so the next refresh checks all models.
         noteAllOutdated()
         break
       }
@@ -133,18 +135,21 @@ extension ModelContextCore {
     if let firstError { throw firstError }
   }
 
-  /// Has all models looked at again that have documents.
+  /// Marks all models with documents as outdated.
   private func noteAllOutdated() {
     for model in live.all where model.state != .new {
       outdated.insert(DocumentKey(model.id))
     }
   }
 
-  /// Moves to the newest snapshot after a commit of our own, which an error must not seem to undo.
+  /// Moves to the newest snapshot after a commit of this context.
+  ///
+  /// Errors are reported but not thrown: they must not make the commit look failed.
   ///
   /// - Parameters:
-  ///   - ownChanges: how many changes that commit has of which the models know; 0 if they are to look at all.
-  ///   - merged: the models that took something over when they were saved.
+  ///   - ownChanges: the number of changes in that commit that the models have already; 0 to check
+  ///     all models.
+  ///   - merged: the models that took over changes when they were saved.
   func advance(ownChanges: Int, merged: [Model] = []) {
     do {
       _ = try telling { (taken) throws in
@@ -166,7 +171,7 @@ extension ModelContextCore {
     guard let document else {
       guard model.state != .deleted else { return }
       if model.isChanged, !settlesConflicts {
-        // Saving it finds the conflict, until somebody refreshes.
+        // Saving the model detects the conflict, until a refresh settles it.
         outdated.insert(DocumentKey(model.id))
         return
       }
@@ -181,7 +186,7 @@ extension ModelContextCore {
     if model.state == .deleted, let type = registry?.modelClass(of: body),
       type != Swift.type(of: model)
     {
-      // Another thing has got the ID: it gets an object of its own when it is asked for.
+      // The ID now belongs to another object, which gets its own model when it is requested.
       live.remove(model)
       return
     }
@@ -208,7 +213,7 @@ extension ModelContextCore {
     noteExternalChange(of: model, &taken)
   }
 
-  /// Whether a document has become one of another class than a model's, which it was of when the model took it over last.
+  /// Whether a document has changed from a model's class to another one.
   func hasOtherClass(_ body: EncodedValue, than model: Model) -> Bool {
     guard let old = model.body, old.bytes != body.bytes else { return false }
     if let registered = registry?.modelClass(of: body) {
@@ -219,8 +224,9 @@ extension ModelContextCore {
     return (try? old.string(key)) == type && (try? body.string(key)) != type
   }
 
-  /// Lets go of a model whose document has become one of another class: as if it was deleted, and another thing had got
-  /// its ID, which gets an object of its own when it is asked for.
+  /// Removes a model whose document has changed to another class.
+  ///
+  /// The model is treated as deleted; the document gets a new model when it is requested.
   func detach(_ model: Model, _ taken: inout ModelUpdate) {
     let isLost = model.isUnsaved
     if isInTransaction { reversals.noteReading(of: model) }

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Which class of models documents are of, by their `type`.
+/// The classes of documents, by their `type`.
 ///
 /// ```swift
 /// let registry = try ModelRegistry(Film.self, Series.self)   // both are subclasses of Show
@@ -8,20 +8,21 @@ import DivanLog
 /// let show = try context.model(Show.self, id)                // a Film, or a Series
 /// ```
 ///
-/// Without one, a document becomes a model of the class that is asked for.
+/// Without a registry, a document becomes a model of the class that you request.
 public struct ModelRegistry: Sendable {
   private var classes: ByteKeyed<Model.Type> = [:]
-  /// Where documents say what they are, each once, in the order in which their classes came.
+  /// The keys of document types, without duplicates, in the order of registration.
   private var typeKeys: [String] = []
   private let chooser: (@Sendable (_ type: String) -> Model.Type?)?
 
-  /// Makes a registry of classes, each of which declares a ``Model/documentType``.
+  /// Creates a registry of classes, each of which declares a ``Model/documentType``.
   ///
   /// - Parameters:
   ///   - classes: the classes.
-  ///   - chooser: asked for the class of a `type` that none of those has; nil for one that it does not
-  ///     know either.
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class declares no type, or two declare the same.
+  ///   - chooser: returns the class for a `type` that none of the classes declares; nil for one
+  ///     that it does not know either.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if a class declares no type, or two declare
+  ///   the same one.
   public init(
     _ classes: Model.Type..., chooser: (@Sendable (_ type: String) -> Model.Type?)? = nil
   ) throws {
@@ -30,10 +31,10 @@ public struct ModelRegistry: Sendable {
     for each in classes { try register(each) }
   }
 
-  /// Adds a class, for contexts that are made from now on.
+  /// Registers a class, for contexts that are created from now on.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class declares no type, or another one
-  ///   has declared it.
+  /// - Throws: ``DatabaseError/Code/invalidModelClass`` if the class declares no type, or another
+  ///   class has already declared the same one.
   public mutating func register(_ type: Model.Type) throws {
     guard let name = type.documentType else {
       throw DatabaseError(
@@ -50,16 +51,17 @@ public struct ModelRegistry: Sendable {
     if !typeKeys.contains(where: { haveSameUTF8($0, key) }) { typeKeys.append(key) }
   }
 
-  /// The classes that are registered.
+  /// The registered classes.
   var types: [Model.Type] { classes.entries.map(\.value) }
 
-  /// The class of the documents that have this type.
+  /// Returns the class of documents with a type; nil if it is unknown.
   public subscript(type: String) -> Model.Type? { classes[type] ?? chooser?(type) }
 
-  /// Which documents are of a class or of a subclass of it, by the classes that are registered; nil if that takes
-  /// code to say.
+  /// A filter for the documents of a class and its subclasses, by the registered classes.
+  ///
+  /// Nil if only code can decide that.
   func subclassNames<M: Model>(of type: M.Type) -> FilterExpression? {
-    // Where a class is not registered, documents of unknown classes may be of it.
+    // If the class is not registered, documents of unknown types may belong to it.
     guard chooser == nil, typeKeys.count == 1, let key = typeKeys.first,
       classes.entries.contains(where: { $0.value == type })
     else { return nil }
@@ -69,7 +71,7 @@ public struct ModelRegistry: Sendable {
       path, names.count == 1 ? .equal(.string(names[0])) : .oneOf(names.map { .string($0) }))
   }
 
-  /// The class of a document of these properties; nil if nobody knows.
+  /// Returns the class of a document with these properties; nil if it is unknown.
   func modelClass(of body: EncodedValue) -> Model.Type? {
     for key in typeKeys {
       guard let name = try? body.string(key), let found = self[name],
@@ -82,6 +84,6 @@ public struct ModelRegistry: Sendable {
 }
 
 extension DatabaseError.Code {
-  /// A class of models cannot be used as it is declared.
+  /// A model class cannot be used as it is declared.
   public static let invalidModelClass = Self("invalidModelClass")
 }

@@ -1,16 +1,16 @@
 import DivanLog
 
-/// What a model was before its context's transaction changed it, and what it was before that.
+/// The state of a model before its context's transaction changed it, and the states before that.
 ///
-/// Only the model holds it, so that it goes with it.
+/// Only the model retains it, so that it is released with it.
 final class ModelReversal {
   enum Change {
     case saving(Saving)
-    /// What the model was before it was deleted.
+    /// The state before the model was deleted.
     case deletion(Model.State)
-    /// What the document was before a reference was taken out of it, and from what changed properties were changed.
+    /// The document before a reference was removed, and the base values of changed properties.
     case rebasing(EncodedValue, ByteKeyed<EncodedValue?>)
-    /// What an unsaved property of this number referred to before references were taken out, and what was left.
+    /// The references of an unsaved property, by its number, before some were removed.
     case removal(Int, [ModelReference], left: [DocumentKey])
   }
 
@@ -26,16 +26,16 @@ final class ModelReversal {
   }
 
   deinit {
-    // One after the other, so that a long chain needs no deep stack.
+    // Iterative, so that a long chain does not overflow the stack.
     var next = previous.take()
     while next != nil, isKnownUniquelyReferenced(&next) { next = next?.previous.take() }
   }
 
-  /// Takes in what follows it and is taken back together with it; returns false if that is of another kind.
+  /// Absorbs the next change, to be rolled back together; returns false if it is of another kind.
   func add(_ next: Change) -> Bool {
     switch (change, next) {
     case (.saving(let first), .saving(let second)):
-      // The document that was saved last has nothing of what gave way in a conflict before.
+      // The last saved document does not contain the values that lost an earlier conflict.
       guard !first.isResolved else { return false }
       change = .saving(first.adding(second))
     case (.rebasing, .rebasing): break
@@ -44,7 +44,7 @@ final class ModelReversal {
     return true
   }
 
-  /// What is left once this is added to those before it, down to a number, that take it in.
+  /// Merges this into the previous changes down to a number, and returns what remains.
   func folded(since number: Int) -> ModelReversal {
     var last = self
     while let previous = last.previous, previous.number >= number, previous.add(last.change) {
@@ -70,7 +70,7 @@ final class ModelReversal {
 }
 
 extension ModelReversal {
-  /// What a model was before it was saved.
+  /// The state of a model before it was saved.
   struct Saving {
     private let state: Model.State
     private let body: EncodedValue?
@@ -78,12 +78,12 @@ extension ModelReversal {
     private let upgradedFrom: Int?
     /// The numbers of the properties that were changed.
     private var changed: Set<Int>
-    /// The document as the model meant it.
+    /// The document with the model's own values.
     private var saved: EncodedValue
-    /// Whether something else was stored for a property than the model had.
+    /// Whether conflict resolution stored a value other than the model's.
     fileprivate var isResolved: Bool
 
-    /// Remembers a model that is not clean yet.
+    /// Records a model before it is made clean.
     init(_ saved: SavedModel) {
       let model = saved.model
       state = model.state
@@ -96,7 +96,7 @@ extension ModelReversal {
       isResolved = !saved.resolved.isEmpty
     }
 
-    /// What the model was before it was saved twice.
+    /// Returns the state from before two successive saves.
     fileprivate func adding(_ next: Saving) -> Saving {
       var all = self
       all.extras = extras.map { $0.adding(next.extras) } ?? next.extras
@@ -106,14 +106,14 @@ extension ModelReversal {
       return all
     }
 
-    /// Makes the model unsaved again, with the values that it was saved with; what was changed since stays.
+    /// Makes the model unsaved again, with the values it was saved with; later changes stay.
     fileprivate func takeBack(_ model: Model) {
       let properties = model.modelClass.properties
       model.announcing(paths(in: model) + ModelObservation.otherPaths) {
         model.body = saved
         for property in properties where !property.isDirty(in: model) {
           property.readAgain(in: model)
-          // What a new model has stands nowhere else.
+          // The values of a new model are stored nowhere else.
           let isChanged = changed.contains(property.place.index)
           guard isChanged || body == nil else { continue }
           property.load(model)
@@ -127,8 +127,9 @@ extension ModelReversal {
       }
     }
 
-    /// What stands for the properties that are about to become others: those that are unsaved again, and what the model
-    /// took over when it was saved.
+    /// The observation paths of the properties that are about to change.
+    ///
+    /// These are the properties that become unsaved again, and those that the save merged.
     private func paths(in model: Model) -> [ModelObservation.Path] {
       let (shown, next) = (model.body, body ?? saved)
       let others = model.modelClass.properties.filter { property in
@@ -143,7 +144,7 @@ extension ModelReversal {
 }
 
 extension ModelExtras {
-  /// These changes, and later ones over them.
+  /// Returns these changes, overwritten with later ones.
   fileprivate func adding(_ later: ModelExtras?) -> ModelExtras {
     guard let later else { return self }
     var all = self

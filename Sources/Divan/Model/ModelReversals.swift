@@ -1,23 +1,24 @@
-/// What of a context's transaction may be taken back, and since when.
+/// The nested changes of a context's transaction, each of which can be rolled back.
 ///
-/// Nested changes are numbered as they begin. Whatever models take from the transaction, or leave there, bears the number of
-/// those that began last by then: so when changes are taken back, all that was meanwhile bears theirs or a greater one.
+/// Nested changes are numbered as they begin. Whatever models read from the transaction or store in
+/// it gets the number of the nested changes that began last. A rollback therefore concerns
+/// everything with the number of its nested changes or a greater one.
 ///
-/// Invariant: `going` are those that began and did not end, with growing numbers.
+/// Invariant: `going` has those that began and did not end, with increasing numbers.
 struct ModelReversals {
-  /// Nested changes that go on, or just ended.
+  /// Nested changes that are in progress, or have just ended.
   struct Nested {
     let number: Int
-    /// What could be undone before them.
+    /// The undo history from before the nested changes.
     let undoHistory: UndoHistory
-    /// Those that were changed meanwhile: if nobody else holds them, they are unsaved still when this is taken back.
+    /// The models that were changed, retained so that a rollback can make them unsaved again.
     var models: [Model] = []
-    /// Whether anything bears this number or a greater one.
+    /// Whether anything has this number or a greater one.
     var isNoted = false
   }
 
   private var going: [Nested] = []
-  /// How many nested changes have begun.
+  /// The number of nested changes that have begun so far.
   private var count = 0
 
   mutating func begin(_ undoHistory: UndoHistory) {
@@ -25,41 +26,42 @@ struct ModelReversals {
     going.append(Nested(number: count, undoHistory: undoHistory))
   }
 
-  /// Ends what began last; nil if nothing did.
+  /// Ends the nested changes that began last; returns nil if there are none.
   mutating func end(areKept: Bool) -> Nested? {
     guard let ended = going.popLast() else { return nil }
     if areKept { fold(ended) }
-    // What was taken back, too: models that showed it bear the number still, and show what those around it did.
+    // After a rollback too: models that were read in it keep the number, and show the outer state.
     if ended.isNoted, !going.isEmpty { going[going.count - 1].isNoted = true }
     return ended
   }
 
-  /// Adds what is kept to what was noted before it and is taken back together with it from now on.
+  /// Merges kept changes into the surrounding ones, with which they can still be rolled back.
   ///
-  /// So a model that changes in many nested changes, one after the other, remembers no more than one that changes once.
+  /// A model that changes in many successive nested changes thus remembers no more than a model
+  /// that changes once.
   private mutating func fold(_ kept: Nested) {
     let number = going.last?.number ?? 0
     for model in kept.models { model.reversal = model.reversal?.folded(since: number) }
     guard !going.isEmpty else { return }
-    // Those of which nothing bears the greater number are there already.
+    // Models without a greater number are in the list already.
     going[going.count - 1].models += kept.models.filter {
       $0.reversal.map { $0.number >= kept.number } ?? false
     }
   }
 
-  /// Notes that a model shows what the transaction has now.
+  /// Records that a model shows the current state of the transaction.
   mutating func noteReading(of model: Model) {
     guard !going.isEmpty else { return }
     model.lastReading = count
     going[going.count - 1].isNoted = true
   }
 
-  /// Notes what a model was, before something is done that may be taken back.
+  /// Records the state of a model before a change that can be rolled back.
   ///
-  /// Outside nested changes nothing holds the model: only all of the transaction can be taken back then, and the context is
-  /// over with it.
+  /// Outside nested changes, the model is not retained: only the whole transaction can then be
+  /// rolled back, which ends the context.
   mutating func note(_ change: ModelReversal.Change, of model: Model) {
-    // What was noted within the changes that go on is taken back together with this.
+    // A change that was recorded in the same nested changes is rolled back together with this.
     if let last = model.reversal, last.number >= going.last?.number ?? 0, last.add(change) {
       return
     }
@@ -75,7 +77,7 @@ extension ModelContextCore: TransactionFollower {
 
   func nestedChangesEnded(areKept: Bool) {
     guard let nested = reversals.end(areKept: areKept), !areKept else { return }
-    // How much is remembered is a setting, and nothing that the transaction did.
+    // The limit is a setting, not a change of the transaction.
     let limit = undoHistory.limit
     undoHistory = nested.undoHistory
     undoHistory.limit = limit
@@ -91,7 +93,7 @@ extension ModelContextCore: TransactionFollower {
     end(WriteTransaction.overError)
   }
 
-  /// Lets models be what they were before all that was noted under a number or a greater one.
+  /// Restores models to their states before everything recorded since a number.
   private func takeBack(_ models: [Model], since number: Int) {
     for model in models {
       while let last = model.reversal, last.number >= number {
@@ -103,28 +105,28 @@ extension ModelContextCore: TransactionFollower {
   }
 }
 
-// MARK: - What is noted
+// MARK: - Recording changes
 
 extension ModelContextCore {
-  /// Lets models that were just saved in the context's transaction be as before if that is taken back.
+  /// Records models that the context's transaction just saved, so that a rollback restores them.
   func noteReversal(of saved: [SavedModel]) {
     guard isInTransaction else { return }
     for each in saved { reversals.note(.saving(ModelReversal.Saving(each)), of: each.model) }
   }
 
-  /// Does the same for models that are about to be deleted there.
+  /// Records models that are about to be deleted.
   func noteReversal(ofDeleting models: [Model]) {
     guard isInTransaction else { return }
     for model in models { reversals.note(.deletion(model.state), of: model) }
   }
 
-  /// Does the same for a model out of whose document a reference is about to be taken.
+  /// Records a model from whose document a reference is about to be removed.
   func noteReversal(ofRebasing model: Model) {
     guard isInTransaction, let body = model.body else { return }
     reversals.note(.rebasing(body, model.extras?.bases ?? [:]), of: model)
   }
 
-  /// Does the same for references that were taken out of an unsaved model.
+  /// Records references that were removed from an unsaved model.
   func noteReversal(
     ofRemoving before: [ModelReference], leaving after: [ModelReference],
     _ property: any ModelProperty, in model: Model

@@ -1,20 +1,21 @@
 import DivanLog
 
-/// What a model will be once the transaction that saves it is committed.
+/// The state that a model takes on once the transaction that saves it is committed.
 struct SavedModel {
   let model: Model
   let body: EncodedValue
-  /// Whether the document had been changed elsewhere, so that properties must be read again.
+  /// Whether the document was changed elsewhere, so that properties must be read again.
   let isMerged: Bool
-  /// The keys of properties that became something else than the model had.
+  /// The keys of the properties for which conflict resolution chose another value.
   var resolved: [String] = []
-  /// What `body` would be with what the model had for these; nil if there are none.
+  /// The body with the model's values for `resolved`; nil if that is empty.
   var mine: EncodedValue?
 }
 
 extension ModelContextCore {
-  /// Stores the changes of models in one transaction; with those that come up meanwhile, if it is to be
-  /// everything.
+  /// Stores the changes of models in one transaction.
+  ///
+  /// With `isEverything`, models that become unsaved during the save are saved too.
   func save(_ models: some Sequence<Model>, isEverything: Bool = false) throws {
     guard !isSaving else {
       throw DatabaseError(
@@ -33,19 +34,20 @@ extension ModelContextCore {
       addDeclaredIndexes(of: chosen.lazy.map { $0.modelClass })
       try store(chosen)
     }
-    // Those first of which there was nothing to store: what `didSave` marks is for the next time.
+    // Models without changes come first: a mark that `didSave` sets applies to the next save.
     for model in asked where model.mark == .asked && !model.hasChanges { noteUnchanged(model) }
     for model in chosen { model.didSave() }
   }
 
-  /// Makes a model clean that was marked, and had nothing to store.
+  /// Clears the mark of a model that had no changes to store.
   private func noteUnchanged(_ model: Model) {
     model.announcing(ModelObservation.statePath) { model.mark = .none }
     if model.state == .stored { noteClean(model) }
   }
 
-  /// Lets the models change themselves that are to be saved, and say what is wrong; returns those that
-  /// have something to save, and those that were only marked.
+  /// Calls the hooks of the models, and validates them.
+  ///
+  /// Returns the models that have something to save, and those that are only marked.
   private func prepare(_ models: [Model], isEverything: Bool) throws -> [Model] {
     isSaving = true
     defer { isSaving = false }
@@ -71,7 +73,7 @@ extension ModelContextCore {
       model.validate(&validation)
       failures += validation.failures
     }
-    // One may have deleted another.
+    // A hook may have deleted another model.
     chosen.removeAll { !$0.isUnsaved }
     guard let first = failures.first else { return chosen }
     let error = InvalidModelsError(failures: failures)
@@ -102,7 +104,7 @@ extension ModelContextCore {
       let ids = undoHistory.isOn ? chosen.map(\.id) : []
       let before = try ids.map { try transaction.get($0) }
       var coder = ModelCoder()
-      // Documents are put in batches, so that not all of them are in memory twice.
+      // Documents are put in batches, so that only a batch of them is in memory twice.
       var batch: [Document] = []
       for model in chosen {
         let (document, result) = try coder.document(for: model, in: transaction)
@@ -127,7 +129,7 @@ extension ModelContextCore {
     for result in saved { result.model.noteOtherDocument() }
   }
 
-  /// Makes a model clean that was saved.
+  /// Makes a saved model clean.
   private func finish(_ saved: SavedModel) {
     let model = saved.model
     if saved.isMerged {
@@ -136,7 +138,7 @@ extension ModelContextCore {
     } else {
       model.body = saved.body
     }
-    // With what others changed, their attachments show, too.
+    // A merge also takes over the attachments that were changed elsewhere.
     model.announcing(
       saved.isMerged ? ModelObservation.otherPaths : [ModelObservation.statePath]
     ) {
@@ -152,12 +154,12 @@ extension ModelContextCore {
       let isReadAgain = flags & PropertyFlags.readAfterSaving != 0
       model.setFlags(
         flags & ~PropertyFlags.dirty | (isReadAgain ? PropertyFlags.unloaded : 0), at: place)
-      // What was changed here is now what the document says; it is read again like the rest.
+      // The changed values are now part of the document, and are read again like the others.
       if saved.isMerged { model.modelClass.properties[index].readAgain(in: model) }
     }
     if !model.isKnown { register(model) }
     noteClean(model)
-    // Marked again since `willSave` was called.
+    // The model may have been marked again after `willSave` was called.
     if model.isUnsaved { noteUnsaved(model) }
   }
 }

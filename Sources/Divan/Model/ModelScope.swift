@@ -1,7 +1,7 @@
-// Contexts that live as long as a transaction, or as a look at a snapshot.
+// Contexts with the lifetime of a transaction, or of a closure that reads a snapshot.
 
 extension WriteTransaction {
-  /// The transaction's models: a context that reads and saves by the transaction, and ends with it.
+  /// The models of the transaction: a context that reads and saves through it and ends with it.
   ///
   /// ```swift
   /// try database.write { transaction in
@@ -12,34 +12,39 @@ extension WriteTransaction {
   /// }
   /// ```
   ///
-  /// Saving stores models in the transaction, and is committed with all else or not at all. What is
-  /// not saved when the closure returns is not stored. ``Model/didSave()`` is called when the model stands in the
-  /// transaction. A model shows what the transaction had when it was loaded; documents that are put or deleted without their
-  /// models are merged as if others had changed them, and shown after ``ModelContext/refresh()``. If
-  /// ``nested(_:)`` takes back what was saved or deleted, the models are changed and unsaved again, or there; and what was loaded or
-  /// refreshed meanwhile shows what the transaction has then.
+  /// Saving stores models in the transaction, which is committed as a whole or not at all. Models
+  /// that are unsaved when the closure returns are not stored. ``Model/didSave()`` is called when
+  /// the model is stored in the transaction.
   ///
-  /// It is the same context each time. The compiler keeps models from being returned from the closure; where they leave it by a
-  /// variable, what they have can still be read, and all else throws ``DatabaseError/Code/closed``.
+  /// A model shows the state of the transaction when it was loaded. Documents that you put or
+  /// delete without their models are treated like changes made elsewhere: saving merges them, and
+  /// ``ModelContext/refresh()`` shows them. If ``nested(_:)`` rolls back, models that it saved are
+  /// unsaved again with their changes, and models that it deleted exist again. Models that were
+  /// loaded or refreshed in it then show the restored state.
+  ///
+  /// The property returns the same context each time. The compiler prevents models from being
+  /// returned from the closure. If they escape through a variable, the values they have can still
+  /// be read, and everything else throws ``DatabaseError/Code/closed``.
   public var models: ModelContext {
     if let known = companion as? ModelContext { return known }
     let context = makeContext()
-    // Afterwards nobody would let go of it.
+    // After the end of the transaction, nothing would release it.
     if !isOver { companion = context }
     return context
   }
 
-  /// Makes a context that reads and saves by the transaction, as ``models`` does, beside that.
+  /// Creates a context that reads and saves through the transaction, in addition to ``models``.
   ///
-  /// - Parameter registry: which classes documents are of; without one, those that they are asked for as.
-  /// - Returns: the context, which is to be held by whoever uses it, and ends with the transaction.
+  /// - Parameter registry: the classes of documents; without it, a document becomes a model of the
+  ///   class that you request.
+  /// - Returns: the context, which the caller must retain, and which ends with the transaction.
   public func makeContext(_ registry: ModelRegistry? = nil) -> ModelContext {
     ModelContext(isOver ? .over(WriteTransaction.overError) : .transaction(self), registry)
   }
 }
 
 extension Snapshot {
-  /// Lends a context that reads this snapshot, for as long as a closure runs.
+  /// Calls a closure with a context that reads this snapshot.
   ///
   /// ```swift
   /// let titles = try database.read { snapshot in
@@ -50,15 +55,17 @@ extension Snapshot {
   /// }
   /// ```
   ///
-  /// Models can be made and changed in it, and not be saved: that throws ``DatabaseError/Code/readOnly``. The compiler keeps them
-  /// from being returned from the closure; where they leave it by a variable, what they have can still be read, and reading
-  /// more throws ``DatabaseError/Code/closed``.
+  /// The context is valid only during the closure. You can create and change models in it, but
+  /// saving them throws ``DatabaseError/Code/readOnly``. The compiler prevents models from being
+  /// returned from the closure. If they escape through a variable, the values they have can still
+  /// be read, and reading more throws ``DatabaseError/Code/closed``.
   ///
   /// - Parameters:
-  ///   - registry: which classes documents are of; without one, those that they are asked for as.
-  ///   - body: what to do with the context, synchronously.
-  /// - Returns: what `body` returns.
-  /// - Throws: whatever `body` throws.
+  ///   - registry: the classes of documents; without it, a document becomes a model of the class
+  ///     that you request.
+  ///   - body: a synchronous closure that receives the context.
+  /// - Returns: the result of `body`.
+  /// - Throws: the error of `body`.
   public func models<R>(
     _ registry: ModelRegistry? = nil, _ body: (ModelContext) throws -> sending R
   ) rethrows -> sending R {
@@ -73,6 +80,6 @@ extension Snapshot {
 }
 
 extension DatabaseError.Code {
-  /// It cannot be done in the context of a transaction.
+  /// The operation is not available in the context of a transaction.
   public static let inTransaction = Self("inTransaction")
 }

@@ -1,19 +1,19 @@
 import DivanLog
 
-/// Where the models of a context come from, and where they are saved.
+/// The source that a context reads models from and saves them to.
 enum ModelSource {
-  /// One snapshot after the other, and a transaction for each save.
+  /// A database: one snapshot after another, and a transaction for each save.
   case database(Database)
-  /// What the transaction has made so far.
+  /// The current state of a transaction.
   case transaction(WriteTransaction)
-  /// This, for ever; nothing is saved.
+  /// A fixed snapshot; nothing can be saved.
   case snapshot(Snapshot)
-  /// Nowhere any more: the closure has returned that the context was lent to.
+  /// Invalidated: the scope that owned the context has ended.
   case over(DatabaseError)
 }
 
 extension ModelSource {
-  /// The store; nil if there is none any more.
+  /// The store; nil after the context was invalidated.
   private var store: Store? {
     switch self {
     case .database(let database): database.store
@@ -23,10 +23,10 @@ extension ModelSource {
     }
   }
 
-  /// A new document's ID, as the store makes them; nil if there is none.
+  /// Returns an ID for a new document from the store's generator; nil if there is no store.
   func newDocumentID() -> String? { store?.configuration.documentIDs.next() }
 
-  /// Whether it makes no sense to try again what could not be saved.
+  /// Whether a failed save can never succeed.
   var isClosed: Bool {
     if case .database(let database) = self { database.store.isClosed } else { true }
   }
@@ -47,7 +47,7 @@ extension ModelSource {
 }
 
 extension ModelContextCore {
-  /// Makes changes that are kept together: in a transaction of their own, or as a part of the context's.
+  /// Makes changes atomically: in a transaction of their own, or nested in that of the context.
   func write<R>(_ body: (WriteTransaction) throws -> R) throws -> R {
     switch source {
     case .database(let database):

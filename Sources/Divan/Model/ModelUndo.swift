@@ -1,23 +1,23 @@
-// How a context takes back what it saved, and makes it again.
+// Undo and redo of a context's saves and deletions.
 
-/// What one save or deletion of a context did to a document; nil stands for no document.
+/// The change that a save or deletion of a context made to a document; nil means no document.
 struct SavedChange {
   let id: String
   let before: Document?
   let after: Document?
-  /// What a deletion left; nil where nothing was deleted.
+  /// The properties of the tombstone; nil if nothing was deleted.
   var tombstone: Value.Object?
 
-  /// What takes it back.
+  /// The change that undoes this one.
   var reversed: SavedChange {
     SavedChange(id: id, before: after, after: before, tombstone: tombstone)
   }
 }
 
-/// What a context can take back, and make again.
+/// The changes that a context can undo and redo.
 ///
-/// Invariants: neither list has more than `limit` groups; what was taken back can be made again until something else
-/// is saved.
+/// Invariants: neither list has more than `limit` groups. An undone change can be redone until
+/// another change is saved.
 struct UndoHistory {
   var limit = 0 {
     didSet {
@@ -29,7 +29,7 @@ struct UndoHistory {
   private(set) var done: [[SavedChange]] = []
   private(set) var undone: [[SavedChange]] = []
 
-  /// Whether changes are to be remembered.
+  /// Whether changes are recorded.
   var isOn: Bool { limit > 0 }
 
   mutating func note(_ changes: [SavedChange]) {
@@ -41,13 +41,13 @@ struct UndoHistory {
   mutating func noteUndone() { if let last = done.popLast() { undone.append(last) } }
   mutating func noteRedone() { if let last = undone.popLast() { done.append(last) } }
 
-  /// Forgets what cannot be taken back, or made again.
+  /// Drops the latest group, which cannot be undone or redone.
   mutating func dropDone() { done = done.dropLast() }
   mutating func dropUndone() { undone = undone.dropLast() }
 }
 
 extension DatabaseError.Code {
-  /// Whether the same would be refused again, however often it is tried.
+  /// Whether a retry would fail again.
   fileprivate var isFinal: Bool {
     [
       .conflict, .damaged, .refused, .notUnique, .notFound, .alreadyExists, .invalidValue,
@@ -57,39 +57,44 @@ extension DatabaseError.Code {
 }
 
 extension ModelContext {
-  /// How many saves and deletions of this context can be taken back; 0, which is the default, remembers none.
+  /// The number of saves and deletions of this context that can be undone.
   ///
-  /// Their documents are kept in memory as they were before and after. Making it less forgets the oldest.
+  /// The default, 0, records none. The affected documents are kept in memory as they were before
+  /// and after. Lowering the limit drops the oldest changes.
   public var undoLimit: Int {
     get { core.undoHistory.limit }
     set { core.undoHistory.limit = max(0, newValue) }
   }
 
-  /// Whether there is something to take back.
+  /// Whether there is a change to undo.
   public var canUndo: Bool { !core.undoHistory.done.isEmpty }
 
-  /// Whether something was taken back that can be made again.
+  /// Whether there is an undone change to redo.
   public var canRedo: Bool { !core.undoHistory.undone.isEmpty }
 
-  /// Takes back what this context saved or deleted last, with all that was saved together, in one transaction.
+  /// Undoes the last save or deletion of this context as a whole, in one transaction.
   ///
-  /// Properties and attachments that were changed get back what they had; what others changed beside them stays.
-  /// New documents are deleted, and deleted ones are there again, with the same IDs; of a document in conflict that is so
-  /// for the winning branch. The models follow, as they
-  /// follow changes from elsewhere. What is not saved yet is not touched: ``Model/revert()`` takes that back.
+  /// Changed properties and attachments get their previous values; changes that others made to the
+  /// rest of the document stay. New documents are deleted, and deleted ones are restored with the
+  /// same IDs. For a document in conflict, this applies to the winning branch. The models take this
+  /// over like changes made elsewhere. Unsaved changes are not affected: ``Model/revert()``
+  /// discards those.
   ///
-  /// - Returns: false if there is nothing to take back.
-  /// - Throws: ``DatabaseError`` with the codes `conflict` if what is to be taken back was changed since, by
-  ///   anybody; `damaged` if an attachment that is to come back was cleaned away meanwhile; and those of
-  ///   ``Database/write(durability:timeout:_:)-4yolg``. Then nothing is taken back. What can never be taken back, because of a
-  ///   conflict, damage or a rule that refuses it, is forgotten: the next call takes back what was saved before it.
+  /// A change that can never be undone, because of a conflict, damage or a rule that refuses it, is
+  /// dropped. The next call undoes the change before it.
+  ///
+  /// - Returns: false if there is nothing to undo.
+  /// - Throws: ``DatabaseError`` with the codes `conflict` if the affected values were changed
+  ///   again since, here or elsewhere; `damaged` if an attachment to restore was removed by
+  ///   cleaning; and those of ``Database/write(durability:timeout:_:)-4yolg``. Nothing is undone
+  ///   then.
   @discardableResult
   public func undo() throws -> Bool { try core.undo() }
 
-  /// Makes again what was taken back last.
+  /// Redoes the change that was undone last.
   ///
-  /// - Returns: false if there is nothing to make again.
-  /// - Throws: as ``undo()``.
+  /// - Returns: false if there is nothing to redo.
+  /// - Throws: the errors of ``undo()``.
   @discardableResult
   public func redo() throws -> Bool { try core.redo() }
 }
@@ -114,24 +119,24 @@ extension ModelContextCore {
     do {
       try write { transaction in
         for change in changes {
-          // Nobody may hold the model any more that was deleted.
+          // The deleted model may have been released.
           let tombstone = change.tombstone ?? known(change.id)?.tombstoneProperties ?? [:]
           try change.make(tombstone, in: transaction)
         }
       }
     } catch let error as DatabaseError where error.code.isFinal {
-      // It would stand in the way of all that was saved before it.
+      // It would block undoing all earlier changes.
       forget(&undoHistory)
       throw error
     }
-    // Before the models hear of it: their hooks may save.
+    // Before the models are notified: their hooks may save.
     note(&undoHistory)
     advance(ownChanges: 0)
   }
 }
 
 extension SavedChange {
-  /// Changes a document from what it was before to what it was after; `tombstone` is what a deletion leaves.
+  /// Applies the change to a document; `tombstone` has the properties that a deletion leaves.
   fileprivate func make(_ tombstone: Value.Object, in transaction: WriteTransaction) throws {
     let current = try transaction.get(id)
     switch (before, after) {
@@ -145,7 +150,7 @@ extension SavedChange {
       else { throw conflict("the document was changed since") }
       current.properties = tombstone
       current.attachments = [:]
-      // Of a conflict only this branch: the others are not what is taken back.
+      // In a conflict, only this branch is deleted: the save did not create the others.
       try transaction.delete(current)
     case (let before?, let after?):
       guard let current else { throw conflict("the document was deleted since") }
@@ -171,7 +176,7 @@ extension SavedChange {
     try transaction.put(document)
   }
 
-  /// The attachments that a document has, with those of `after` where these differ from those of `before`.
+  /// Returns the document's attachments with the differences between `before` and `after` applied.
   private func attachments(
     _ before: Document, _ after: Document, _ current: Document
   ) throws -> Document.Attachments {

@@ -1,17 +1,17 @@
-/// Models that took over what was changed elsewhere.
+/// The models that took over changes made elsewhere.
 public struct ModelUpdate {
-  /// Models whose documents were changed, in the order of their changes.
+  /// The models whose documents were changed, in the order of the changes.
   public private(set) var changed: [Model] = []
-  /// Models whose documents were deleted.
+  /// The models whose documents were deleted.
   public internal(set) var deleted: [Model] = []
 
-  /// Those of ``changed``, so that none comes twice.
+  /// The models in ``changed``, so that none is added twice.
   private var known: Set<ObjectIdentifier> = []
 
-  /// Whether there are none.
+  /// Whether there are no models.
   public var isEmpty: Bool { changed.isEmpty && deleted.isEmpty }
 
-  /// Adds a model whose document was changed, unless it is there.
+  /// Adds a model whose document was changed, unless it was added already.
   mutating func noteChanged(_ model: Model) {
     if known.insert(ObjectIdentifier(model)).inserted { changed.append(model) }
   }
@@ -21,45 +21,47 @@ public struct ModelUpdate {
 extension ModelUpdate: Sendable {}
 
 extension ModelContext {
-  /// Moves the context on whenever the database was changed elsewhere, for as long as this is read.
+  /// A sequence that moves the context to each new snapshot, and yields the models it updated.
   ///
   /// ```swift
   /// for try await update in context.updates {
-  ///   print(update.changed.count, "models are others now")
+  ///   print(update.changed.count, "models were updated")
   /// }
   /// ```
   ///
-  /// Each step waits for a commit that changes something that models in this context show, moves to the newest
-  /// snapshot as ``refresh()`` does, and gives the models that took something over. Several commits may come
-  /// together. Unlike with ``refresh()``, a property that was changed here and elsewhere is a conflict when the
-  /// model is saved.
-  /// It ends when the task is cancelled or the context is gone, and throws ``DatabaseError/Code/closed`` when
-  /// the database is closed. Read it where the context belongs: on the same actor.
+  /// Each step waits for a commit that changes documents of models in this context, moves to the
+  /// newest snapshot as ``refresh()`` does, and yields the models that took over changes. One step
+  /// may cover several commits. Unlike with ``refresh()``, a property that was changed here and
+  /// elsewhere remains a conflict, which saving the model detects.
+  ///
+  /// The sequence ends when the task is cancelled or the context is released. It throws
+  /// ``DatabaseError/Code/closed`` when the database is closed. Iterate over it on the actor that
+  /// the context belongs to.
   public var updates: ModelUpdates { ModelUpdates(core: core) }
 }
 
-/// What other contexts, threads and imports change, as it comes: see ``ModelContext/updates``.
+/// The changes that other contexts, threads and imports make: see ``ModelContext/updates``.
 public struct ModelUpdates: AsyncSequence {
   let core: ModelContextCore
 
-  /// Begins to wait.
+  /// Creates an iterator that waits for changes.
   public func makeAsyncIterator() -> Iterator { Iterator(follower: Follower(core)) }
 
-  /// Waits for changes, one after the other.
+  /// An iterator that waits for one update after another.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let follower: Follower
 
-    /// The next models that took something over.
+    /// Returns the next update; nil when the task is cancelled or the context is released.
     public mutating func next() async throws -> ModelUpdate? {
       try await next(isolation: #isolation)
     }
 
-    /// The next models that took something over; nil when the task is cancelled or the context is gone.
+    /// Returns the next update; nil when the task is cancelled or the context is released.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(any Error) -> ModelUpdate? {
       let core = follower.core
-      // What reads a transaction or a snapshot is not moved on by anybody.
+      // Contexts of transactions and snapshots do not move on.
       guard case .database(let database) = core.source else { return nil }
       let signal = database.store.commits.changesAndPurges
       while !Task.isCancelled, core.handle != nil {
@@ -73,10 +75,10 @@ public struct ModelUpdates: AsyncSequence {
     }
   }
 
-  /// One who is to be told of all that models of a context take over, also when they are saved meanwhile.
+  /// Collects all updates of a context between two steps, including those of saves.
   final class Follower {
     fileprivate let core: ModelContextCore
-    /// What it was not told of yet.
+    /// The updates that were not yielded yet.
     fileprivate var missed: ModelUpdate?
 
     fileprivate init(_ core: ModelContextCore) {
@@ -86,7 +88,7 @@ public struct ModelUpdates: AsyncSequence {
 
     deinit { core.followers.removeAll { $0.follower == nil } }
 
-    /// Notes models that took something over.
+    /// Adds models that took over changes.
     func note(_ update: ModelUpdate) {
       var all = missed ?? ModelUpdate()
       for model in update.changed { all.noteChanged(model) }
@@ -95,7 +97,7 @@ public struct ModelUpdates: AsyncSequence {
     }
   }
 
-  /// A follower, as the context knows it.
+  /// A weak reference to a follower, for the context.
   struct WeakFollower {
     weak var follower: Follower?
   }

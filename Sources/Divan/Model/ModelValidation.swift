@@ -6,18 +6,18 @@ internal import DivanLog
   public import Foundation
 #endif
 
-/// Gathers what is wrong with a model that is to be saved: see ``Model/validate(_:)``.
+/// Collects the failures of a model that is being validated: see ``Model/validate(_:)``.
 public struct ModelValidation {
   private let model: Model
   private(set) var failures: [InvalidModelsError.Failure] = []
 
   init(_ model: Model) { self.model = model }
 
-  /// Says that something is wrong, so that nothing is saved.
+  /// Reports a failure, so that nothing is saved.
   ///
   /// - Parameters:
-  ///   - message: what is wrong, for whoever made the change.
-  ///   - property: the name of the property that is wrong, if it is one.
+  ///   - message: a description of the failure, for the user or code that made the change.
+  ///   - property: the name of the invalid property, if the failure concerns one.
   public mutating func fail(_ message: String, property: String? = nil) {
     failures.append(
       InvalidModelsError.Failure(
@@ -25,7 +25,7 @@ public struct ModelValidation {
         message: message))
   }
 
-  /// Says that something is wrong unless a condition holds.
+  /// Reports a failure unless a condition holds.
   public mutating func require(
     _ condition: Bool, _ message: @autoclosure () -> String, property: String? = nil
   ) {
@@ -36,31 +36,32 @@ public struct ModelValidation {
 @available(*, unavailable)
 extension ModelValidation: Sendable {}
 
-/// Why models were not saved: all that their ``Model/validate(_:)`` found.
+/// The failures that ``Model/validate(_:)`` reported, for which models were not saved.
 ///
-/// It is the ``DatabaseError/underlying`` of a ``DatabaseError`` with the code `invalidModel`.
+/// It is the ``DatabaseError/underlying`` error of a ``DatabaseError`` with the code
+/// `invalidModel`.
 public struct InvalidModelsError: Error, Sendable, CustomStringConvertible {
-  /// One thing that is wrong.
+  /// A failure that a model reported.
   public struct Failure: Sendable, Hashable, CustomStringConvertible {
     /// The ID of the model's document.
     public let documentID: String
     /// The name of the model's class.
     public let className: String
-    /// The name of the property that is wrong; nil if it is none alone.
+    /// The name of the invalid property; nil if the failure does not concern a single one.
     public let property: String?
-    /// What is wrong.
+    /// A description of the failure.
     public let message: String
 
-    /// The class, the property and what is wrong.
+    /// The class, the property and the message.
     public var description: String {
       printable("\(className)\(property.map { ".\($0)" } ?? "") (\(documentID)): \(message)")
     }
   }
 
-  /// All that is wrong, in the order in which the models were to be saved.
+  /// All failures, in the order in which the models were to be saved.
   public let failures: [Failure]
 
-  /// Everything that is wrong, in one line.
+  /// All failures, in one line.
   public var description: String { failures.map(\.description).joined(separator: "; ") }
 }
 
@@ -70,6 +71,6 @@ extension InvalidModelsError: LocalizedError {
 }
 
 extension DatabaseError.Code {
-  /// A model says that it is not to be saved as it is.
+  /// A model reported that it is invalid.
   public static let invalidModel = Self("invalidModel")
 }

@@ -4,150 +4,150 @@
   public import Foundation
 #endif
 
-/// Types of ``Persisted`` properties that have a form of their own, or are known to be empty at first; only
-/// Divan makes types conform.
+/// A type of ``Persisted`` properties with its own stored form, or with an initial empty value.
 ///
-/// All other types are stored as they encode themselves, so make yours `Codable`, or ``ValueConvertible``.
+/// Only Divan declares conformances. All other types are stored in their `Codable` form, so make
+/// yours `Codable` or ``ValueConvertible``.
 public protocol PersistableValue: SendableMetatype {
-  /// The value as it will be after storing and reading it.
+  /// Returns the value as it will be after storing and reading it.
   static func _normalized(_ value: Self) -> Self
-  /// How values of this type are stored.
+  /// The storage of values of this type.
   static var _storage: _PersistedStorage { get }
 }
 
-/// The types of ``Persisted`` properties that need no value at first.
+/// A type of ``Persisted`` properties that needs no initial value.
 public protocol EmptyPersistableValue: PersistableValue {
-  /// False, zero, empty or nil.
+  /// The empty value: false, zero, empty or nil.
   static var _empty: Self { get }
 }
 
-/// The types whose arrays may be ``Persisted``.
+/// A type whose arrays can be ``Persisted``.
 public protocol PersistableElement: PersistableValue, PersistableOptional {}
 
-/// The types whose optionals may be ``Persisted``.
+/// A type whose optionals can be ``Persisted``.
 public protocol PersistableOptional: SendableMetatype {
-  /// The optional's value as it will be after storing and reading it.
+  /// Returns the optional as it will be after storing and reading it.
   static func _normalizedOptional(_ value: Self?) -> Self?
-  /// How optionals of this type are stored.
+  /// The storage of optionals of this type.
   static var _optionalStorage: _PersistedStorage { get }
 }
 
-/// How values of a type are stored; only Divan makes these.
+/// The storage of the values of a type; only Divan creates instances.
 public struct _PersistedStorage {
-  /// Makes the property of a class.
+  /// Creates the property for a location in a class.
   let makeProperty: (PropertyPlace) -> any ModelProperty
 }
 
 extension PersistableValue {
-  /// The value itself, for most types.
+  /// Returns the value itself, the default.
   @inlinable
   public static func _normalized(_ value: Self) -> Self { value }
 }
 
 extension PersistableOptional {
-  /// The value itself, for most types.
+  /// Returns the value itself, the default.
   @inlinable
   public static func _normalizedOptional(_ value: Self?) -> Self? { value }
 }
 
 extension PersistableValue where Self: Codable {
-  /// As the value encodes itself.
+  /// The storage in the value's `Codable` form.
   public static var _storage: _PersistedStorage { .form(of: Self.self) }
 }
 
 extension PersistableOptional where Self: Codable {
-  /// As the value encodes itself.
+  /// The storage in the value's `Codable` form.
   public static var _optionalStorage: _PersistedStorage { .form(of: Self?.self) }
 }
 
-// MARK: - The types
+// MARK: - Types with a direct stored form
 
 extension Bool: EmptyPersistableValue, PersistableElement {
   /// False.
   @inlinable public static var _empty: Bool { false }
-  /// Stored as a truth value.
+  /// The storage as a Boolean.
   public static var _storage: _PersistedStorage { .of(Bool.self) }
-  /// Stored as a truth value.
+  /// The storage as a Boolean.
   public static var _optionalStorage: _PersistedStorage { .of(Bool?.self) }
 }
 
 extension Int: EmptyPersistableValue, PersistableElement {
   /// Zero.
   @inlinable public static var _empty: Int { 0 }
-  /// Stored as a whole number.
+  /// The storage as an integer.
   public static var _storage: _PersistedStorage { .of(Int.self) }
-  /// Stored as a whole number.
+  /// The storage as an integer.
   public static var _optionalStorage: _PersistedStorage { .of(Int?.self) }
 }
 
 extension Double: EmptyPersistableValue, PersistableElement {
   /// Zero.
   @inlinable public static var _empty: Double { 0 }
-  /// Stored as a number that is not a whole one, even if it looks like it.
+  /// The storage as a floating-point number, even for whole numbers.
   public static var _storage: _PersistedStorage { .of(Double.self) }
-  /// Stored as a number that is not a whole one, even if it looks like it.
+  /// The storage as a floating-point number, even for whole numbers.
   public static var _optionalStorage: _PersistedStorage { .of(Double?.self) }
 }
 
 extension String: EmptyPersistableValue, PersistableElement {
-  /// The empty text.
+  /// The empty string.
   @inlinable public static var _empty: String { "" }
-  /// Stored as a text.
+  /// The storage as a string.
   public static var _storage: _PersistedStorage { .of(String.self) }
-  /// Stored as a text.
+  /// The storage as a string.
   public static var _optionalStorage: _PersistedStorage { .of(String?.self) }
 }
 
 extension Date: PersistableElement {
-  /// The nearest date in whole milliseconds.
+  /// Returns the date rounded to milliseconds.
   public static func _normalized(_ value: Date) -> Date { value.roundedToMilliseconds }
-  /// The nearest date in whole milliseconds.
+  /// Returns the date rounded to milliseconds.
   public static func _normalizedOptional(_ value: Date?) -> Date? { value?.roundedToMilliseconds }
-  /// Stored as a text in ISO 8601, in UTC with milliseconds.
+  /// The storage as an ISO 8601 string in UTC with milliseconds.
   public static var _storage: _PersistedStorage { .of(Date.self) }
-  /// Stored as a text in ISO 8601, in UTC with milliseconds.
+  /// The storage as an ISO 8601 string in UTC with milliseconds.
   public static var _optionalStorage: _PersistedStorage { .of(Date?.self) }
 }
 
 extension Array: PersistableValue, EmptyPersistableValue, PersistableOptional
 where Element: PersistableElement {
-  /// The array without elements.
+  /// The empty array.
   @inlinable public static var _empty: [Element] { [] }
 
-  /// The array with each element as it will be after storing and reading it.
+  /// Returns the array with each element as it will be after storing and reading it.
   @inlinable
   public static func _normalized(_ value: [Element]) -> [Element] {
     if Element.self == Date.self { return value.map(Element._normalized) }
     return value
   }
 
-  /// The array with each element as it will be after storing and reading it.
+  /// Returns the array with each element as it will be after storing and reading it.
   @inlinable
   public static func _normalizedOptional(_ value: [Element]?) -> [Element]? {
     value.map(_normalized)
   }
 
-  /// Stored as an array.
+  /// The storage as an array.
   public static var _storage: _PersistedStorage { .ofArray(of: Element.self) }
-  /// Stored as an array.
+  /// The storage as an array.
   public static var _optionalStorage: _PersistedStorage { .ofOptionalArray(of: Element.self) }
 }
 
 extension Optional: PersistableValue, EmptyPersistableValue where Wrapped: PersistableOptional {
-  /// Nothing.
+  /// Nil.
   @inlinable public static var _empty: Wrapped? { nil }
 
-  /// The wrapped value as it will be after storing and reading it.
+  /// Returns the wrapped value as it will be after storing and reading it.
   @inlinable
   public static func _normalized(_ value: Wrapped?) -> Wrapped? {
     Wrapped._normalizedOptional(value)
   }
 
-  /// Stored as what is wrapped, and not at all if that is nothing.
+  /// The storage of the wrapped value; nil is not stored.
   public static var _storage: _PersistedStorage { Wrapped._optionalStorage }
 }
 
-// MARK: - Types that are stored as they encode themselves
+// MARK: - Types that are stored in their Codable form
 
 extension EmptyPersistableValue where Self: Numeric {
   /// Zero.
@@ -169,7 +169,7 @@ extension UUID: PersistableElement {}
 extension URL: PersistableElement {}
 
 extension Data: EmptyPersistableValue, PersistableElement {
-  /// No bytes.
+  /// The empty data.
   @inlinable public static var _empty: Data { Data() }
 }
 
@@ -179,13 +179,13 @@ extension Value: EmptyPersistableValue, PersistableElement {
 }
 
 extension Value.Object: EmptyPersistableValue, PersistableElement {
-  /// The object without properties.
+  /// The empty object.
   @inlinable public static var _empty: Value.Object { [:] }
 }
 
 extension Dictionary: PersistableValue, EmptyPersistableValue, PersistableOptional
 where Key == String, Value: Codable {
-  /// The dictionary without entries.
+  /// The empty dictionary.
   @inlinable public static var _empty: [String: Value] { [:] }
 }
 

@@ -2,58 +2,64 @@
 ///
 /// ```swift
 /// class Todo: Model {
-///   @Persisted var text: String                  // stored under "text"; empty at first
-///   @Persisted(key: "due_date") var due: Date?   // stored under another name
-///   @Persisted var tags = ["new"]                // with a value of its own at first
+///   @Persisted var text: String                  // stored under "text"; initially empty
+///   @Persisted(key: "due_date") var due: Date?   // stored under another key
+///   @Persisted var tags = ["new"]                // with an initial value
 ///   @Persisted var list: TodoList?               // a reference to another model
-///   @Persisted var watchers: [Person]            // references to several
-///   @Persisted(index: .value) var priority = 3   // found and sorted by it without reading all others
+///   @Persisted var watchers: [Person]            // references to several models
+///   @Persisted(index: .value) var priority = 3   // indexed, for finding and sorting
 /// }
 /// ```
 ///
-/// Properties may be of any type that is `Codable`, and references to other models, optional ones or arrays.
-/// Numbers,
-/// texts, truth values, arrays, dictionaries and nested values are stored as what they are; a `Date`,
-/// which is rounded to milliseconds when it is assigned, `Data`, `Decimal`, `URL` and `UUID` as texts, as
-/// ``DocumentEncoder`` has them. Types that have nothing natural to begin with need a value at first. A
-/// type of your own that is no `Codable` can be ``ValueConvertible``.
+/// A property may have any `Codable` type, or refer to other models by an optional or an array.
+/// Numbers, strings, Booleans, arrays, dictionaries and nested values are stored as such. `Date`,
+/// `Data`, `Decimal`, `URL` and `UUID` are stored as strings, as by ``DocumentEncoder``; a `Date`
+/// is rounded to milliseconds when it is assigned. Types without an obvious empty value need an
+/// initial value. A type of yours that is not `Codable` can conform to ``ValueConvertible``.
 ///
-/// The name is found by itself. A value is read from the document when it is first asked for; after that
-/// the property costs what any stored property does. Changing a value in place, `todo.tags.append("x")` or
-/// `todo.place.street = "y"`, changes the model; so values should be structures or enumerations.
+/// The key is the property's name unless you give another one. A value is read from the document
+/// when you first access it; after that, access costs the same as for any stored property. Changing
+/// a value in place, as in `todo.tags.append("x")` or `todo.place.street = "y"`, changes the model.
+/// Values should therefore be structures or enumerations.
 ///
-/// A nil is not stored, unless another value is declared (`var color: String? = "red"`): then it is stored as null, so that it
-/// comes back as nil. Where the document has no value, the property has the value that was declared; where it has a null, nil if
-/// the type has one, and otherwise the declared value, too. Where it has one that is not of this type, or an array or dictionary with one
-/// element that is not, the property has the declared value too, the context's
-/// ``ModelContext/mismatchHandler`` is told, and the document keeps what it has until the property is
-/// assigned. ``Model/load()``, and every loading in a strict context, throws for that.
+/// How nil, null and missing values are treated:
+/// - A nil is not stored. If the declared value is not nil, as in `var color: String? = "red"`, nil
+///   is stored as null, so that it is read as nil again.
+/// - If the document has no value, the property has its declared value.
+/// - If the document has a null, the property is nil if its type allows that, and otherwise has its
+///   declared value.
+/// - If the document's value, or one element of its array or dictionary, is of another type, the
+///   property has its declared value. The context calls its ``ModelContext/mismatchHandler``, and
+///   the document keeps its value until you assign the property. ``Model/load()`` throws in this
+///   case, as does loading in a strict context.
 ///
-/// Where a document has properties within a value that its type does not know, such as what another program put into an
-/// address, they stay when the property is changed, as long as an object of the new value stands in the place of the old one. Known is
-/// what the type decodes or encodes by its keys, also if it happens to be nil: that goes when it becomes nil. A dictionary knows
-/// all of its entries. Of arrays these elements take the place of old ones:
-/// - if all of them have an `id` of their own, before and after, those with the same one;
-/// - else those that are equal as far as their type knows them, wherever they stand, unless fewer of them are left than there were
-///   and it is not certain which;
-/// - and where both arrays have as many elements and none has moved, those at the same index. Elements of a set have none.
+/// A stored value can contain properties that its type does not know, such as one that another
+/// program added to an address. They are kept when the property changes, as long as the new value
+/// has an object in the place of the old one. A type knows the keys that it decodes or encodes,
+/// even if their values are nil: those are removed when they become nil. A dictionary knows all of
+/// its entries. Elements of arrays replace old elements as follows:
+/// - If all elements, before and after, have an `id` of their own, those with the same `id` match.
+/// - Otherwise, elements match that are equal in what their type knows, at any position. If fewer
+///   of them remain than there were, and it is ambiguous which, they do not match.
+/// - Without such IDs, elements at the same index match too if both arrays have the same count and
+///   no element has moved. This does not apply to sets.
 ///
-/// Other elements begin without what the type does not know.
+/// An element without a match starts without unknown properties.
 ///
-/// Invariants, once the model it is in was made:
-/// - `_index` is its number in the model's class.
-/// - While `_flags` has `PropertyFlags.unloaded`, the document has the value, if it has any.
+/// Invariants, once the model of the property was initialized:
+/// - `_index` is the property's number in the model's class.
+/// - While `_flags` has `PropertyFlags.unloaded`, the value is in the document, if there is one.
 @propertyWrapper
 public struct Persisted<Value> {
   @usableFromInline var _value: Value
-  /// Its number among the properties of its class; before it is bound, what ``PropertyKeys`` says.
+  /// The property's number in its class; before it is bound, the number from ``PropertyKeys``.
   @usableFromInline var _index: UInt16
   @usableFromInline var _flags: UInt16
 
-  /// Reads and writes the property of a model, for the compiler.
+  /// Reads and writes the property of a model, on behalf of the compiler.
   ///
-  /// The key path of the wrapped property is not used, because making it would cost more than the
-  /// access; the other one is optimised away.
+  /// The key path of the wrapped property is not used, because creating it would cost more than the
+  /// access. The one of the storage is optimized away.
   @inlinable
   public static subscript<Owner: Model>(
     _enclosingInstance model: Owner,
@@ -81,13 +87,13 @@ public struct Persisted<Value> {
       let isSlow =
         model[keyPath: storage]._flags & PropertyFlags.decidesWrite != PropertyFlags.dirty
       if _slowPath(isSlow) { _beginModify(model, Int(model[keyPath: storage]._index)) }
-      // Deferred, because whoever changes the value may throw when it has been changed.
+      // Deferred, because the code that modifies the value may throw after changing it.
       defer { if _slowPath(isSlow) { _endModify(model, Int(model[keyPath: storage]._index)) } }
       yield &model[keyPath: storage]._value
     }
   }
 
-  /// Never called: properties are reached through their model.
+  /// Unavailable: a property is accessed through its model.
   @available(
     *, unavailable, message: "@Persisted can only be used on properties of Model subclasses"
   )
@@ -96,7 +102,7 @@ public struct Persisted<Value> {
     set { _value = newValue }
   }
 
-  /// Makes a property that has a value at first.
+  /// Creates a property with an initial value.
   @inlinable
   public init(wrappedValue: Value) where Value: PersistableValue {
     _value = Value._normalized(wrappedValue)
@@ -104,7 +110,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound
   }
 
-  /// Makes a property that has a value at first, and another name in the document.
+  /// Creates a property with an initial value, stored under another key.
   @inlinable
   public init(wrappedValue: Value, key: String) where Value: PersistableValue {
     _value = Value._normalized(wrappedValue)
@@ -112,7 +118,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | PropertyFlags.keyed
   }
 
-  /// Makes a property that has a value at first, and is stored as it encodes itself.
+  /// Creates a property with an initial value of a `Codable` type.
   @inlinable @_disfavoredOverload
   public init(wrappedValue: Value) where Value: Codable {
     _value = wrappedValue
@@ -120,8 +126,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound
   }
 
-  /// Makes a property that has a value at first, and another name in the document, and is stored as
-  /// it encodes itself.
+  /// Creates a property with an initial value of a `Codable` type, stored under another key.
   @inlinable @_disfavoredOverload
   public init(wrappedValue: Value, key: String) where Value: Codable {
     _value = wrappedValue
@@ -129,29 +134,27 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | PropertyFlags.keyed
   }
 
-  /// Makes a property that is nil at first, and is stored as it encodes itself.
+  /// Creates an optional property of a `Codable` type, initially nil.
   @inlinable @_disfavoredOverload
   public init<Wrapped: Codable>() where Value == Wrapped? { self.init(wrappedValue: nil) }
 
-  /// Makes a property that is nil at first, and has another name in the document, and is stored as it
-  /// encodes itself.
+  /// Creates an optional property of a `Codable` type, initially nil, stored under another key.
   @inlinable @_disfavoredOverload
   public init<Wrapped: Codable>(key: String) where Value == Wrapped? {
     self.init(wrappedValue: nil, key: key)
   }
 
-  /// Makes a property that is an empty array at first, and is stored as it encodes itself.
+  /// Creates a property that is initially an empty array of `Codable` elements.
   @inlinable @_disfavoredOverload
   public init<Element: Codable>() where Value == [Element] { self.init(wrappedValue: []) }
 
-  /// Makes a property that is an empty array at first, and has another name in the document, and is
-  /// stored as it encodes itself.
+  /// Creates a property that is initially an empty array of `Codable` elements, under another key.
   @inlinable @_disfavoredOverload
   public init<Element: Codable>(key: String) where Value == [Element] {
     self.init(wrappedValue: [], key: key)
   }
 
-  /// Makes a property that refers to other models, in their order.
+  /// Creates a property that refers to other models, in order.
   @inlinable
   public init<Target: Model>(wrappedValue: [Target]) where Value == [Target] {
     _value = wrappedValue
@@ -159,7 +162,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound
   }
 
-  /// Makes a property that refers to other models, in their order, and has another name in the document.
+  /// Creates a property that refers to other models, in order, stored under another key.
   @inlinable
   public init<Target: Model>(wrappedValue: [Target], key: String) where Value == [Target] {
     _value = wrappedValue
@@ -167,22 +170,22 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | PropertyFlags.keyed
   }
 
-  /// Makes a property that refers to other models, to none at first.
+  /// Creates a property that refers to other models, initially to none.
   @inlinable
   public init<Target: Model>() where Value == [Target] { self.init(wrappedValue: []) }
 
-  /// Makes a property that refers to other models, to none at first, and has another name in the document.
+  /// Creates a property that refers to other models, initially to none, stored under another key.
   @inlinable
   public init<Target: Model>(key: String) where Value == [Target] {
     self.init(wrappedValue: [], key: key)
   }
 
-  /// Makes a property that refers to other models, to none at first, and says what becomes of them.
+  /// Creates a property that refers to other models, initially to none, with a delete rule.
   ///
   /// - Parameters:
-  ///   - rule: ``DeleteRule/cascade`` if they are deleted with this model; ``DeleteRule/deny`` if it cannot be
-  ///     deleted while there are any.
-  ///   - key: another name in the document; nil for the property's own.
+  ///   - rule: ``DeleteRule/cascade`` to delete them with this model; ``DeleteRule/deny`` to forbid
+  ///     deleting this model while there are any.
+  ///   - key: the key in the document; nil for the property's name.
   @inlinable
   public init<Target: Model>(
     onDelete rule: DeleteRule, key: String? = nil
@@ -192,12 +195,12 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
   }
 
-  /// Makes a property that refers to another model, to none at first, and says what becomes of it.
+  /// Creates a property that refers to another model, initially to none, with a delete rule.
   ///
   /// - Parameters:
-  ///   - rule: ``DeleteRule/cascade`` if it is deleted with this model; ``DeleteRule/deny`` if this model cannot
-  ///     be deleted while there is one.
-  ///   - key: another name in the document; nil for the property's own.
+  ///   - rule: ``DeleteRule/cascade`` to delete it with this model; ``DeleteRule/deny`` to forbid
+  ///     deleting this model while there is one.
+  ///   - key: the key in the document; nil for the property's name.
   @inlinable
   public init<Target: Model>(
     onDelete rule: DeleteRule, key: String? = nil
@@ -207,8 +210,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound | rule._flags | (key == nil ? 0 : PropertyFlags.keyed)
   }
 
-  /// Makes a property that refers to other models, to none at first, of which there is an index, and says what becomes of
-  /// them.
+  /// Creates an indexed list of references, initially empty, with a delete rule.
   @inlinable
   public init<Target: Model>(
     onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
@@ -217,8 +219,7 @@ public struct Persisted<Value> {
     _flags |= rule._flags
   }
 
-  /// Makes a property that refers to another model, to none at first, of which there is an index, and says what becomes of
-  /// it.
+  /// Creates an indexed reference to another model, initially to none, with a delete rule.
   @inlinable
   public init<Target: Model>(
     onDelete rule: DeleteRule, key: String? = nil, index: PropertyIndex<Value>
@@ -227,7 +228,7 @@ public struct Persisted<Value> {
     _flags |= rule._flags
   }
 
-  /// Makes a property that is false, zero, empty or nil at first.
+  /// Creates a property that is initially false, zero, empty or nil.
   @inlinable
   public init() where Value: EmptyPersistableValue {
     _value = Value._empty
@@ -235,8 +236,7 @@ public struct Persisted<Value> {
     _flags = PropertyFlags.unbound
   }
 
-  /// Makes a property that is false, zero, empty or nil at first, and has another name in the
-  /// document.
+  /// Creates a property that is initially false, zero, empty or nil, stored under another key.
   @inlinable
   public init(key: String) where Value: EmptyPersistableValue {
     _value = Value._empty
@@ -256,26 +256,26 @@ extension Persisted {
       PropertyFlags.unbound | PropertyFlags.indexed | (key == nil ? 0 : PropertyFlags.keyed)
   }
 
-  /// Makes a property that has a value at first, and of which there is an index.
+  /// Creates an indexed property with an initial value.
   ///
   /// - Parameters:
-  ///   - wrappedValue: the value.
-  ///   - key: another name in the document; nil for the property's own.
-  ///   - index: what the index has of the property: see ``Database/addIndexes(for:progress:)``.
+  ///   - wrappedValue: the initial value.
+  ///   - key: the key in the document; nil for the property's name.
+  ///   - index: what the index contains: see ``Database/addIndexes(for:progress:)``.
   @inlinable
   public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
   where Value: PersistableValue {
     self.init(_indexed: Value._normalized(wrappedValue), key, index._kind)
   }
 
-  /// Makes a property that has a value at first, of which there is an index, and that is stored as it encodes itself.
+  /// Creates an indexed property with an initial value of a `Codable` type.
   @inlinable @_disfavoredOverload
   public init(wrappedValue: Value, key: String? = nil, index: PropertyIndex<Value>)
   where Value: Codable {
     self.init(_indexed: wrappedValue, key, index._kind)
   }
 
-  /// Makes a property that refers to other models, in their order, and of which there is an index.
+  /// Creates an indexed property that refers to other models, in order.
   @inlinable
   public init<Target: Model>(
     wrappedValue: [Target], key: String? = nil, index: PropertyIndex<Value>
@@ -283,31 +283,31 @@ extension Persisted {
     self.init(_indexed: wrappedValue, key, index._kind)
   }
 
-  /// Makes a property that is false, zero, empty or nil at first, and of which there is an index.
+  /// Creates an indexed property that is initially false, zero, empty or nil.
   ///
   /// - Parameters:
-  ///   - key: another name in the document; nil for the property's own.
-  ///   - index: what the index has of the property: see ``Database/addIndexes(for:progress:)``.
+  ///   - key: the key in the document; nil for the property's name.
+  ///   - index: what the index contains: see ``Database/addIndexes(for:progress:)``.
   @inlinable
   public init(key: String? = nil, index: PropertyIndex<Value>) where Value: EmptyPersistableValue {
     self.init(_indexed: Value._empty, key, index._kind)
   }
 
-  /// Makes a property that is nil at first, of which there is an index, and that is stored as it encodes itself.
+  /// Creates an indexed optional property of a `Codable` type, initially nil.
   @inlinable @_disfavoredOverload
   public init<Wrapped: Codable>(key: String? = nil, index: PropertyIndex<Value>)
   where Value == Wrapped? {
     self.init(_indexed: nil, key, index._kind)
   }
 
-  /// Makes a property that is an empty array at first, of which there is an index, and that is stored as it encodes itself.
+  /// Creates an indexed property that is initially an empty array of `Codable` elements.
   @inlinable @_disfavoredOverload
   public init<Element: Codable>(key: String? = nil, index: PropertyIndex<Value>)
   where Value == [Element] {
     self.init(_indexed: [], key, index._kind)
   }
 
-  /// Makes a property that refers to other models, to none at first, and of which there is an index.
+  /// Creates an indexed property that refers to other models, initially to none.
   @inlinable
   public init<Target: Model>(key: String? = nil, index: PropertyIndex<Value>)
   where Value == [Target] {
@@ -318,7 +318,7 @@ extension Persisted {
 // MARK: - Access
 
 extension Persisted {
-  /// Takes the other model out of the wrapper, where it must not stay.
+  /// Reads the target models and removes them from the wrapper, which must not retain them.
   @usableFromInline @inline(never)
   static func _readReference(_ model: Model, _ index: Int) -> Value {
     guard let property = model.property(index) else {
@@ -329,7 +329,7 @@ extension Persisted {
     return value
   }
 
-  /// Sets the value; returns false if the wrapper is to hold it, and nobody else knows of it.
+  /// Sets the value; returns false if the property is unknown and the wrapper must store it.
   @usableFromInline @inline(never)
   static func _write(_ value: Value, _ model: Model, _ index: Int) -> Bool {
     guard let property = model.property(index) else { return false }
@@ -348,11 +348,11 @@ extension Persisted {
   }
 }
 
-// MARK: - What does not compile
+// MARK: - Uses that do not compile
 
-/// What the compiler says of a property of a type that cannot be stored.
+/// The compiler errors for properties of types that cannot be stored.
 extension Persisted {
-  /// Never called: says which types can be stored.
+  /// Unavailable: the message lists the types that can be stored.
   @_disfavoredOverload
   @available(
     *, unavailable,
@@ -363,7 +363,7 @@ extension Persisted {
     preconditionFailure("A @Persisted property of a type that cannot be stored")
   }
 
-  /// Never called: says which types can be stored.
+  /// Unavailable: the message lists the types that can be stored.
   @_disfavoredOverload
   @available(
     *, unavailable,
@@ -374,7 +374,7 @@ extension Persisted {
     preconditionFailure("A @Persisted property of a type that cannot be stored")
   }
 
-  /// Never called: says what is missing.
+  /// Unavailable: the message says what is missing.
   @_disfavoredOverload
   @available(
     *, unavailable,
@@ -385,7 +385,7 @@ extension Persisted {
     preconditionFailure("A @Persisted property without an initial value")
   }
 
-  /// Never called: says what is missing.
+  /// Unavailable: the message says what is missing.
   @_disfavoredOverload
   @available(
     *, unavailable,

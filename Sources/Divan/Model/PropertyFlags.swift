@@ -1,77 +1,78 @@
 import DivanLog
 import Synchronization
 
-/// What is known of one property of one model: bits in its wrapper.
+/// The state of one property of one model, as bits in its wrapper.
 ///
-/// Functions of the client's module test them, hence `@inlinable`.
+/// `@inlinable`, because code in the client's module tests them.
 @usableFromInline
 enum PropertyFlags {
-  /// The document has the value, if it has any; the wrapper has what was declared.
+  /// The value, if there is one, is still in the document; the wrapper has the declared value.
   @inlinable @inline(__always) static var unloaded: UInt16 { 1 }
-  /// The value differs from that in the document, and is to be saved.
+  /// The value differs from the one in the document and is to be saved.
   @inlinable @inline(__always) static var dirty: UInt16 { 1 << 1 }
-  /// Somebody wants to be told of reads and writes.
+  /// Observers are notified of reads and writes.
   @inlinable @inline(__always) static var observed: UInt16 { 1 << 2 }
-  /// The model only notes which of its properties are read.
+  /// A `PropertyRecorder` records reads of the model's properties.
   @inlinable @inline(__always) static var recording: UInt16 { 1 << 3 }
-  /// Every write is announced.
+  /// Every write is noted, even if the property is already dirty.
   @inlinable @inline(__always) static var hooked: UInt16 { 1 << 4 }
-  /// The value is a reference: the model keeps an ID, and the wrapper nothing.
+  /// The value is a reference: the model stores an ID, and the wrapper is empty.
   @inlinable @inline(__always) static var reference: UInt16 { 1 << 5 }
   /// Values are rounded when they are assigned.
   @inlinable @inline(__always) static var normalizing: UInt16 { 1 << 6 }
   /// The value was changed in place, and is rounded when it is next read.
   @inlinable @inline(__always) static var unrounded: UInt16 { 1 << 7 }
-  /// The document has something that is no value of this type, which stays until one is assigned.
+  /// The document has a value of another type, which is kept until one is assigned.
   @inlinable @inline(__always) static var unreadable: UInt16 { 1 << 8 }
-  /// The wrapper has no longer the value that was declared.
+  /// The wrapper no longer has the declared value.
   @inlinable @inline(__always) static var replaced: UInt16 { 1 << 9 }
-  /// The property has a key that is not its name.
+  /// The property is stored under a key other than its name.
   @inlinable @inline(__always) static var keyed: UInt16 { 1 << 10 }
-  /// What is stored may be another value than the one that was assigned, so that it is read again.
+  /// The stored value may differ from the assigned one, and is read again after saving.
   @inlinable @inline(__always) static var readAfterSaving: UInt16 { 1 << 12 }
-  /// Deleting the model deletes what the property refers to.
+  /// Deleting the model deletes the models that the property refers to.
   @inlinable @inline(__always) static var cascading: UInt16 { 1 << 13 }
-  /// The model is not deleted while the property refers to anything.
+  /// The model cannot be deleted while the property refers to any model.
   @inlinable @inline(__always) static var denying: UInt16 { 1 << 14 }
-  /// There is an index of the property.
+  /// The property is indexed.
   @inlinable @inline(__always) static var indexed: UInt16 { 1 << 15 }
-  /// The model did not find the property yet.
+  /// The model's initializer has not bound the property yet.
   @inlinable @inline(__always) static var unbound: UInt16 { 1 << 11 }
 
-  /// With one of these, reading takes the long way.
+  /// If one of these is set, reading takes the slow path.
   @inlinable @inline(__always) static var slowToRead: UInt16 {
     unloaded | observed | recording | reference | unrounded | unbound
   }
-  /// With one of these, the wrapper does not have what is to be read.
+  /// If one of these is set, the wrapper does not have the value to read.
   static var incomplete: UInt16 { unloaded | reference | unrounded }
-  /// Of these, writing takes the short way only if `dirty` is the one that is set.
+  /// Writing takes the fast path only if, of these, exactly `dirty` is set.
   @inlinable @inline(__always) static var decidesWrite: UInt16 {
     dirty | observed | hooked | reference | normalizing | unbound
   }
 }
 
-/// What `@Persisted(key:index:)` says of a property beside its value.
+/// What `@Persisted(key:index:)` declares about a property, apart from its value.
 struct PropertyDeclaration: Sendable, Hashable {
-  /// The name in the document; nil for the property's own.
+  /// The key in the document; nil for the property's name.
   var key: String?
   /// The index of the property; nil if there is none.
   var index: PropertyIndexKind?
 }
 
-/// The declarations that `@Persisted(key:index:)` gives.
+/// The declarations of `@Persisted(key:index:)`.
 ///
-/// They are needed once per class. While a class is being looked at, wrappers get a number for their
-/// declaration in place of their own number; at any other time asking costs one relaxed load.
+/// They are needed once per class. While a class is being discovered, its wrappers get the number
+/// of their declaration in place of their property number. At any other time, a wrapper's
+/// initializer costs one relaxed load.
 @usableFromInline
 enum PropertyKeys {
   private static let lookers = Atomic<Int>(0)
   private static let declarations = Mutex<[PropertyDeclaration]>([])
 
-  /// What stands for no declaration; no property has this number either.
+  /// The number of no declaration; no property has this number either.
   @inlinable @inline(__always) static var none: UInt16 { .max }
 
-  /// The number of a declaration, counted down from the greatest; `none` if nobody is looking.
+  /// The number of a declaration, counted down from the maximum; `none` outside discovery.
   @usableFromInline
   static func _number(of key: String?, _ index: PropertyIndexKind? = nil) -> UInt16 {
     guard lookers.load(ordering: .relaxed) > 0 else { return none }
@@ -91,13 +92,13 @@ enum PropertyKeys {
     return declarations.withLock { $0.indices.contains(index) ? $0[index] : nil }
   }
 
-  /// Runs `body` while wrappers get numbers for their declarations.
+  /// Runs `body` while wrappers get the numbers of their declarations.
   static func whileLooking(_ body: () -> Void) {
     lookers.add(1, ordering: .relaxed)
     body()
     lookers.subtract(1, ordering: .relaxed)
   }
 
-  /// A class has fewer properties, and all classes together fewer declarations.
+  /// The limit on properties per class, and on declarations of all classes together.
   static let propertyLimit = 32_000
 }

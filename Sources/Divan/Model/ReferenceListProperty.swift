@@ -1,23 +1,24 @@
 import DivanLog
 
-/// An array of models: what a property can refer to besides a single one.
+/// An array of models, the type of a property that refers to several.
 protocol ReferenceList {
   static var referenceStorage: _PersistedStorage { get }
 }
 
 extension Array: ReferenceList where Element: Model {
-  /// Stored as the IDs of the other models' documents.
+  /// The storage as the IDs of the other models' documents.
   static var referenceStorage: _PersistedStorage {
     _PersistedStorage { ReferenceListProperty<Element>(place: $0) }
   }
 }
 
-/// A property that refers to other models in an order, whose IDs the model keeps.
+/// A property that refers to other models, in order, by their IDs, which the model stores.
 ///
-/// As with a single reference, the wrapper holds the others only while it is read or changed. Each reading
-/// looks all of them up; once the list was changed, what was found is held until it is saved. Those that are not there, or
-/// cannot be read just now, are left out. When the list is changed those that were deleted go from the document, and the
-/// others stay: they may come later.
+/// As with a single reference, the wrapper retains the targets only during a read or a
+/// modification. Each read looks up all of them. Once the list was changed, found targets are
+/// retained until the list is saved. Targets that do not exist, or cannot be read, are left out. A
+/// change of the list removes references to deleted documents. It keeps other references without a
+/// target, whose documents may arrive later.
 final class ReferenceListProperty<Target: Model>: ModelProperty {
   let place: PropertyPlace
   let keyBytes: SharedBytes
@@ -58,7 +59,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       documentID: model.documentID, propertyPath: key)
   }
 
-  /// What was declared, or given by the initializer, becomes references like any others.
+  /// Turns declared models, or ones set by the initializer, into references by ID.
   private func prepare(_ model: Model) {
     if model.flags(at: place) & PropertyFlags.unloaded != 0 { return load(model) }
     let targets = model.withValue(at: place.offset, of: [Target].self) { current in
@@ -78,7 +79,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     model.withValue(at: place.offset, of: [Target].self) { $0 = targets }
   }
 
-  /// The models that the list refers to, without those that are not there; holds what was found, if it is to.
+  /// Returns the existing targets of the list, and retains those it looked up if `isHolding`.
   private func findTargets(_ model: Model, isHolding: Bool) -> [Target] {
     guard let references = model.referenceLists[place.index] else { return [] }
     var targets: [Target] = []
@@ -114,9 +115,10 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
     }
   }
 
-  /// Whether what a reference leads to was deleted.
+  /// Whether the target of a reference was deleted.
   ///
-  /// Then it goes from a list that is changed. What is not there yet, or cannot be read, stays.
+  /// A changed list drops such a reference. It keeps one whose target does not exist yet or cannot
+  /// be read.
   private func isDeleted(_ reference: ModelReference, for model: Model) -> Bool {
     guard reference.target == nil, let core = model.core else { return false }
     do {
@@ -190,7 +192,7 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
   }
 
   func setProbe(in model: Model) -> Model? {
-    // What was declared must not come back in its place.
+    // Removes declared models, which would otherwise replace the probe.
     prepare(model)
     let target = Target()
     model.referenceLists[place.index] = [ModelReference(id: target.id, target: target)]
@@ -208,25 +210,26 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       defer { current = [] }
       return current
     }
-    // What was found at the beginning is held still.
+    // The references still retain the targets found in `beginModifying`.
     let before = model.referenceLists[place.index] ?? []
     take(targets, in: model, before)
-    // What is not unsaved holds nothing; what it held is released here, when all is in its place.
+    // A model that is not unsaved retains no targets; they are released once everything is
+    // consistent.
     if model.holdsFound, model.unsavedPlace == 0 { model.letGoOfFound() }
   }
 
-  /// Makes the list one of these models, and of those of its references that lead to none just now.
+  /// Sets the list to these models, and keeps the references that currently have no target.
   private func take(_ targets: [Target], in model: Model, _ before: [ModelReference]) {
     let sameCount = zip(before, targets).prefix { ($0.found ?? $0.target) === $1 }.count
     if sameCount == before.count {
-      // Most lists are changed at their end.
+      // Most lists change at their end.
       if sameCount < targets.count { append(targets[sameCount...], to: model) }
       return
     }
     let shown = before.map { $0.found ?? $0.target.flatMap { $0 as? Target } }
     guard !shown.lazy.compactMap({ $0 }).elementsEqual(targets, by: ===) else { return }
     var references = targets.map { reference(to: $0, from: model) }
-    // Those that lead to none stay behind those that they followed.
+    // References without a target stay behind the ones that they followed.
     var previous: DocumentKey?
     for (reference, target) in zip(before, shown) {
       if target == nil {
@@ -246,12 +249,12 @@ final class ReferenceListProperty<Target: Model>: ModelProperty {
       model.noteChange(at: place)
     }
     guard let core = model.core else { return }
-    // It became unsaved only now.
+    // The model may have become unsaved only by this change.
     if model.unsavedPlace > 0 { model.holdsFound = true }
     if core.hasInverseReaders { core.announceInverses(of: Set(new.map(\.key))) }
   }
 
-  /// A reference that holds its model, if the one that refers to it is in a context.
+  /// Returns a reference that retains its target if the model that refers to it is in a context.
   private func reference(to target: Target, from model: Model) -> ModelReference {
     var reference = model.reference(to: target, as: Target.self)
     if model.core != nil {

@@ -1,9 +1,9 @@
 import DivanLog
 
-/// A property that refers to another model, whose ID the model keeps.
+/// A property that refers to another model by its ID, which the model stores.
 ///
-/// The wrapper holds the other model only while it is read or changed, so that models that refer to
-/// each other can go.
+/// The wrapper retains the target only during a read or a modification, so that models that refer
+/// to each other do not form a cycle.
 final class ReferenceProperty<Target: Model>: ModelProperty {
   let place: PropertyPlace
   let keyBytes: SharedBytes
@@ -39,7 +39,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
       documentID: model.documentID, propertyPath: key)
   }
 
-  /// The value that was declared, or given by the initializer, becomes a reference like any other.
+  /// Turns a declared value, or one set by the initializer, into a reference by ID.
   private func takeFromWrapper(_ model: Model) {
     let target = model.withValue(at: place.offset, of: Target?.self) { current in
       defer { current = nil }
@@ -137,7 +137,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 
   func setProbe(in model: Model) -> Model? {
-    // What was declared must not come back in its place.
+    // Removes a declared value, which would otherwise replace the probe.
     prepare(model)
     let target = Target()
     model.references[place.index] = ModelReference(id: target.id, target: target)
@@ -151,7 +151,7 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
       defer { current = nil }
       return current
     }
-    // One that could not be found stays, unless another was assigned.
+    // A reference whose target could not be found stays, unless another model was assigned.
     if target == nil, let id = model.references[place.index]?.id,
       model.core?.target(id, Target.self) == nil
     {
@@ -172,32 +172,35 @@ final class ReferenceProperty<Target: Model>: ModelProperty {
   }
 }
 
-/// What a property refers to.
+/// A reference of a property.
 struct ModelReference {
   let id: String
   var key: DocumentKey { DocumentKey(id) }
-  /// The model itself, while the one that refers to it is in no context.
+  /// The target, while the model that refers to it is in no context.
   let target: Model?
-  /// The model that was found, held while the one that refers to it is unsaved, so that a list that grows is not looked up
-  /// as a whole each time.
+  /// The target after a lookup, retained while the model that refers to it is unsaved.
+  ///
+  /// It prevents a growing list from being looked up as a whole at each change.
   var found: Model?
 
-  /// The same without what was found.
+  /// The reference without `found`.
   var unheld: ModelReference { ModelReference(id: id, target: target) }
 }
 
 extension Model {
-  /// Lets go of the models that lists of references hold since they were found.
+  /// Releases the targets that reference lists retain since they were looked up.
   final func letGoOfFound() {
     holdsFound = false
-    // What is released may run anybody's code, when the lists are whole again.
+    // Keeps the targets alive until the lists are consistent again: releasing them may run client
+    // code.
     let lists = referenceLists
     for (index, list) in lists { referenceLists[index] = list.map(\.unheld) }
   }
 
-  /// Lets go of the models that this one, which is in no context and is going, refers to.
+  /// Releases the targets of this model, which is in no context and is being deallocated.
   ///
-  /// One after the other, so that a long chain needs no deep stack: each leaves what it holds itself to the first.
+  /// Iterative, so that a long chain does not overflow the stack: each released model adds its own
+  /// targets to the list of the first.
   final func letGoOfTargets() {
     var targets = references.values.compactMap(\.target)
     for list in referenceLists.values { targets += list.compactMap(\.target) }
@@ -214,7 +217,7 @@ extension Model {
   }
 }
 
-/// Models that are let go of, one after the other.
+/// Models that are released one after another.
 final class GoingModels {
   var models: [Model] = []
 }

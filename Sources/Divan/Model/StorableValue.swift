@@ -6,21 +6,21 @@ import DivanLog
   import Foundation
 #endif
 
-/// A type of properties, with its way into documents and out of them.
+/// A type of properties that is converted directly to and from its stored form.
 protocol StorableValue: PersistableValue {
-  /// The value that fills `range`, or nil if something else does.
+  /// Returns the value that fills `range`; nil if it is of another type.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Self?
-  /// Replaces `value` with the one that fills `range`; returns false if something else does.
+  /// Replaces `value` with the one that fills `range`; returns false if it is of another type.
   ///
-  /// A requirement, so that the types have it compiled for themselves.
+  /// This is a requirement so that it is specialized for each type.
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Self) -> Bool
-  /// Adds the value; returns false if it cannot be stored.
+  /// Encodes the value; returns false if it cannot be stored.
   func encode(into encoder: inout ValueEncoder) -> Bool
   /// Whether the property is left out of the document.
   var isAbsent: Bool { get }
   /// Whether both have the same stored form.
   static func areSame(_ a: Self, _ b: Self) -> Bool
-  /// Whether assigned values may have to be rounded.
+  /// Whether values may have to be rounded when they are assigned.
   static var isNormalizing: Bool { get }
   /// The type's nil, if it has one.
   static var nilValue: Self? { get }
@@ -73,7 +73,7 @@ extension Int: StorableValue {
 }
 
 extension Double: StorableValue {
-  /// Whole numbers are read, too, because other programs write `2` for `2.0`.
+  /// Accepts integers too, because other programs write `2` for `2.0`.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Double? {
     try? NumberReading.double(bytes, range)
   }
@@ -116,13 +116,13 @@ extension Date: StorableValue {
 }
 
 extension Array: StorableValue where Element: StorableValue & PersistableElement {
-  /// An array with an element of another type is no array of this type.
+  /// Returns nil if an element is of another type.
   static func decode(_ bytes: Span<UInt8>, _ range: Range<Int>) -> [Element]? {
     guard !range.isEmpty, bytes[range.lowerBound] & 0xF0 == ValueFormat.Tag.array,
       let array = ValueFormat.container(bytes, at: range.lowerBound, end: range.upperBound)
     else { return nil }
     var elements: [Element] = []
-    // Every element has at least a byte.
+    // An element has at least one byte.
     elements.reserveCapacity(Swift.min(array.count ?? 4, array.end - array.start))
     var position = array.start
     while position < array.end {

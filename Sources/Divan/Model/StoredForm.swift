@@ -1,15 +1,15 @@
 import DivanLog
 
-/// How the values of a type are brought into documents and out of them.
+/// How the values of a type are converted to and from their stored form.
 protocol StoredForm: SendableMetatype {
   associatedtype Value
-  /// Replaces `value` with the one that fills `range`; returns false if something else does.
+  /// Replaces `value` with the one that fills `range`; returns false if it is of another type.
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool
-  /// Why what fills `range` cannot be read, where more can be said than that.
+  /// The error of decoding `range`, if it says more than that the type is wrong.
   static func misfit(_ bytes: SharedBytes, _ range: Range<Int>) -> (any Error)?
-  /// Adds a value.
+  /// Encodes a value.
   static func write(_ value: Value, to encoder: inout ValueEncoder) throws(DatabaseError)
-  /// The stored form of a value, with what is unknown to the type in what fills `range`, and which the value replaces.
+  /// Returns the new stored form, with the unknown properties of the one in `range` it replaces.
   static func adding(
     unknownIn bytes: SharedBytes, _ range: Range<Int>, to new: Divan.Value
   ) -> Divan.Value
@@ -17,17 +17,17 @@ protocol StoredForm: SendableMetatype {
   static func isAbsent(_ value: Value) -> Bool
   /// Whether both have the same stored form.
   static func areSame(_ a: Value, _ b: Value) -> Bool
-  /// The value as it will be after storing and reading it, for types that round what is assigned.
+  /// Returns the value as stored and read again, for types that round assigned values.
   static func normalized(_ value: Value) -> Value
-  /// Whether assigned values may have to be rounded.
+  /// Whether values may have to be rounded when they are assigned.
   static var isNormalizing: Bool { get }
   /// The type's nil, if it has one.
   static var nilValue: Value? { get }
-  /// Whether a value that was saved is read again, because it may have become another.
+  /// Whether a saved value is read again, because the stored one may differ.
   static var isReadAfterSaving: Bool { get }
 }
 
-/// The form of the types that have one of their own.
+/// The form of types that have a direct stored form.
 enum OwnForm<Value: StorableValue>: StoredForm {
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool {
     Value.read(bytes, range, into: &value)
@@ -54,7 +54,7 @@ enum OwnForm<Value: StorableValue>: StoredForm {
   static var isReadAfterSaving: Bool { false }
 }
 
-/// The form of all other types: as they encode themselves.
+/// The form of all other types: their `Codable` form.
 enum CodedForm<Value: Codable>: StoredForm {
   static func read(_ bytes: SharedBytes, _ range: Range<Int>, into value: inout Value) -> Bool {
     guard let read = try? decode(bytes, range) else { return false }
@@ -74,7 +74,7 @@ enum CodedForm<Value: Codable>: StoredForm {
   private static func decode(
     _ bytes: SharedBytes, _ range: Range<Int>, noting keys: KnownKeys? = nil
   ) throws -> Value {
-    // A null is no value of any type but the one that holds whatever there is.
+    // Only `Value` can represent a null.
     if bytes.isNull(range), Value.self != Divan.Value.self { throw Misfit.null }
     let session = DecodingSession(userInfo: [:], id: nil, revision: nil, keys: keys)
     guard let own = bytes.slice(range.lowerBound, range.count) else { throw Misfit.damaged }
@@ -123,7 +123,7 @@ enum CodedForm<Value: Codable>: StoredForm {
     do throws(DatabaseError) {
       return try storedForm(a) == storedForm(b)
     } catch {
-      // What cannot be stored is refused when it is saved.
+      // A value that cannot be stored is reported when the model is saved.
       return false
     }
   }
@@ -142,7 +142,7 @@ enum CodedForm<Value: Codable>: StoredForm {
 }
 
 extension Value {
-  /// Whether it is an object, or an array with one in it.
+  /// Whether the value is an object, or an array that contains one.
   fileprivate var holdsObject: Bool {
     switch self {
     case .object: true
@@ -152,7 +152,7 @@ extension Value {
   }
 }
 
-/// An optional of whatever type.
+/// A type-erased optional.
 private protocol MayBeNil {
   var isNil: Bool { get }
   static func makeNil<V>(as _: V.Type) -> V?
@@ -163,14 +163,14 @@ extension Optional: MayBeNil {
   fileprivate static func makeNil<V>(as type: V.Type) -> V? { same(Self.none, as: type) }
 }
 
-// MARK: - Which form a type has
+// MARK: - The form of a type
 
 extension _PersistedStorage {
   static func of<V: StorableValue>(_: V.Type) -> _PersistedStorage {
     _PersistedStorage { TypedProperty<OwnForm<V>>(place: $0) }
   }
 
-  /// For types that are `Codable`; nil for others.
+  /// The storage of a `Codable` type; nil for other types.
   static func coded<V>(_ type: V.Type) -> _PersistedStorage? {
     guard let type = type as? any Codable.Type else { return nil }
     return form(of: type)
@@ -180,7 +180,8 @@ extension _PersistedStorage {
     _PersistedStorage { TypedProperty<CodedForm<C>>(place: $0) }
   }
 
-  // The compiler does not know of an element's form; it is looked for when the class is met first.
+  // The form of the elements is not known at compile time; it is determined when the class is
+  // discovered.
 
   static func ofArray<E: PersistableElement>(of _: E.Type) -> _PersistedStorage {
     if let element = E.self as? any (StorableValue & PersistableElement).Type {

@@ -2,13 +2,13 @@ import DivanLog
 import Observation
 import Synchronization
 
-/// A property whose value is kept in its wrapper.
+/// A property whose value is stored in its wrapper.
 final class TypedProperty<Form: StoredForm>: ModelProperty {
   typealias V = Form.Value
 
   let place: PropertyPlace
   let keyBytes: SharedBytes
-  /// Whether nil is stored as null: 0 as long as nobody asked, 1 for no, 2 for yes.
+  /// Whether nil is stored as null: 0 if not determined yet, 1 for no, 2 for yes.
   private let nullRule = Atomic<UInt8>(0)
 
   init(place: PropertyPlace) {
@@ -33,9 +33,9 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
         & ~(PropertyFlags.unloaded | PropertyFlags.unreadable), at: place)
   }
 
-  /// Gives the property the value that it has where the document has none of its type.
+  /// Sets the property to the value it has if the document has none of its type.
   ///
-  /// Apart from `load`, which is often called and needs nothing to be made ready for this.
+  /// Kept apart from `load`, which is called often, so that it does not set up what this needs.
   @inline(never)
   private func loadWithout(_ range: Range<Int>?, _ model: Model) {
     let flags = model.flags(at: place)
@@ -94,7 +94,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
       if isSame { return }
     }
     model.announcing(model.observationPath(of: place)) {
-      // What was there is released only after the access is over: that may run anybody's code.
+      // The old value is released only after the access has ended: that may run client code.
       let old = model.withValue(at: place.offset, of: V.self) { current in
         let old = current
         current = value
@@ -118,7 +118,7 @@ final class TypedProperty<Form: StoredForm>: ModelProperty {
 
   func reset(in model: Model) { assign(Form.nilValue ?? declaredValue(in: model), to: model) }
 
-  /// Whether nil is stored as null: where something else is declared, a missing value would be read as that.
+  /// Whether nil is stored as null, because a missing value would be read as the declared one.
   private func storesNull(in model: Model) -> Bool {
     let known = nullRule.load(ordering: .relaxed)
     guard known == 0 else { return known == 2 }

@@ -1,10 +1,10 @@
-/// The unsaved models of a context, in the order in which they became so.
+/// The unsaved models of a context, in the order in which they became unsaved.
 ///
-/// Each knows its place among them, so that nothing is searched when it is saved.
+/// Each model stores its own position, so that removing it needs no search.
 ///
 /// Invariants:
-/// - A model's `unsavedPlace` is one more than the index of it in `places`, and 0 if it is none of them.
-/// - `count` is how many places are taken; those that are not are fewer than these, but for some.
+/// - The `unsavedPlace` of a model is its index in `places` plus one, or 0 if it is not there.
+/// - `count` is the number of models in `places`. At most `count` + 32 places are empty.
 struct UnsavedModels {
   private var places: [Model?] = []
   private(set) var count = 0
@@ -13,14 +13,14 @@ struct UnsavedModels {
   /// In the order in which they became unsaved.
   var all: [Model] { places.compactMap { $0 } }
 
-  /// Adds a model, which is not among them, as the last one.
+  /// Appends a model that is not in the collection.
   mutating func add(_ model: Model) {
     places.append(model)
     count += 1
     model.unsavedPlace = places.count
   }
 
-  /// Takes out a model, which the caller holds; does nothing if it is not among them.
+  /// Removes a model, which the caller retains; does nothing if it is not in the collection.
   mutating func remove(_ model: Model) {
     guard model.unsavedPlace > 0 else { return }
     places[model.unsavedPlace - 1] = nil
@@ -29,7 +29,9 @@ struct UnsavedModels {
     if places.count > 2 * count + 32 { closeGaps() }
   }
 
-  /// Takes out all, and gives them to the caller: what is released here could run anybody's code.
+  /// Removes and returns all models.
+  ///
+  /// The caller releases them, because their deinitializers may run client code.
   mutating func removeAll() -> [Model?] {
     let models = places
     for model in models { model?.unsavedPlace = 0 }

@@ -1,4 +1,4 @@
-/// A type of your own that says itself how it is stored, as a ``Value``.
+/// A type that defines its own stored form, as a ``Value``.
 ///
 /// ```swift
 /// struct Color: ValueConvertible {
@@ -9,23 +9,23 @@
 /// }
 /// ```
 ///
-/// It may then be the type of ``Persisted`` properties, in arrays, optionals and dictionaries too, and stand
-/// wherever something is `Codable`: by these two requirements it encodes and decodes itself.
+/// Use it as the type of ``Persisted`` properties, also in arrays, optionals and dictionaries, and
+/// wherever a `Codable` type is expected. The two requirements provide its `Codable` conformance.
 public protocol ValueConvertible: Codable {
-  /// Makes the value of what is stored.
+  /// Creates a value from its stored form.
   ///
-  /// - Throws: anything, if that is no value of this type.
+  /// - Throws: any error, if the stored form is not a value of this type.
   init(storedValue: Value) throws
-  /// What is stored for the value.
+  /// The stored form of the value.
   var storedValue: Value { get throws }
 }
 
 extension ValueConvertible {
-  /// Reads what is stored.
+  /// Decodes the stored form.
   public init(from decoder: any Decoder) throws {
     try self.init(storedValue: try Value(from: decoder))
   }
 
-  /// Writes what is to be stored.
+  /// Encodes the stored form.
   public func encode(to encoder: any Encoder) throws { try storedValue.encode(to: encoder) }
 }
