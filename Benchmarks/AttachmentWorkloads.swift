@@ -1,7 +1,7 @@
 import Divan
 
 extension Workload {
-  /// One large attachment, in and out: a gigabyte with the usual number of documents.
+  /// Stores and reads one large attachment: a gigabyte with the default number of documents.
   static let attaching = [
     Workload(
       name: "attachment-in", title: "an attachment stored as a stream, and made durable",
@@ -75,7 +75,7 @@ extension Workload {
     film.attachments["film"] = try database.storeAttachment(contentType: "video/mp4") {
       afterEach()
       guard rest > 0 else { return nil as ArraySlice<UInt8>? }
-      // No two pieces are the same.
+      // No two pieces are equal.
       piece[rest % pieceSize] &+= 1
       let next = piece.prefix(rest)
       rest -= next.count

@@ -6,24 +6,24 @@ import Divan
   import Foundation
 #endif
 
-/// What workloads work on: the documents, and stores that several of them share.
+/// The environment of workloads: the documents, and stores that several workloads share.
 struct Bench: Sendable {
-  /// Documents of the loaded store.
+  /// The number of documents in the loaded store.
   var count: Int
-  /// The number of the sample, from 0 on.
+  /// The number of the sample, from 0.
   var repetition = 0
-  /// Where stores are made; it exists.
+  /// The directory for stores; it exists.
   var directory: String
   /// The documents.
   var samples = Samples()
 
-  /// Documents in one transaction of a load.
+  /// The number of documents in one transaction of a load.
   static let transactionSize = 1000
 
-  /// The store of this name within the directory.
+  /// Returns the path of the store with this name.
   func path(_ name: String) -> String { directory + "/" + name + ".divan" }
 
-  /// Opens the store of this name, and makes it if there is none.
+  /// Opens the store with this name; creates it if there is none.
   func open(
     _ name: String, _ durability: Durability = .full, reads: ReadMode = .mapped,
     remembersFilters: Bool = true
@@ -35,14 +35,15 @@ struct Bench: Sendable {
     return try Database(at: path(name), configuration: configuration)
   }
 
-  /// Removes the store of this name, if there is one.
+  /// Removes the store with this name, if there is one.
   func remove(_ name: String) throws {
     guard FileManager.default.fileExists(atPath: path(name)) else { return }
     try FileManager.default.removeItem(atPath: path(name))
   }
 
-  /// Fills an open store, and returns the seconds spent in it; the documents are made before the
-  /// clock starts, a transaction's worth at a time.
+  /// Fills an open store, and returns the seconds spent in it.
+  ///
+  /// The documents of each transaction are created before the clock starts.
   @discardableResult
   func fill(_ database: Database) throws -> Double {
     var elapsed = 0.0
@@ -55,7 +56,7 @@ struct Bench: Sendable {
     return elapsed + (try seconds { try database.flush() })
   }
 
-  /// Makes sure that there is a store of this name with all documents, closed.
+  /// Ensures that there is a closed store with this name and all documents.
   func load(_ name: String = "loaded") throws {
     guard !FileManager.default.fileExists(atPath: path(name)) else { return }
     if name == "loaded" {
@@ -68,9 +69,9 @@ struct Bench: Sendable {
     }
   }
 
-  /// How many documents a workload of random reads reads.
+  /// The number of documents that a workload of random reads reads.
   var readCount: Int { min(count, 100_000) }
 
-  /// IDs to read, other ones in each repetition.
+  /// The IDs to read, which differ in each repetition.
   var readIDs: [String] { samples.randomIDs(readCount, among: count, seed: 100 + repetition) }
 }

@@ -4,11 +4,11 @@
   import Foundation
 #endif
 
-/// Draws figures as bars: a panel for each unit, since only bars of one unit can be compared.
+/// Draws figures as bars: a panel for each unit, because only bars of one unit are comparable.
 struct Chart {
-  /// What stands above the bars.
+  /// The text above the bars.
   var title: String
-  /// What is drawn.
+  /// The figures to draw.
   var figures: [Figure]
 
   private static let width = 900
@@ -17,7 +17,7 @@ struct Chart {
   private static let rowHeight = 24
   private static let headHeight = 36
 
-  /// Writes `benchmarks.svg` into a directory, which is made if need be.
+  /// Writes `benchmarks.svg` into a directory, which is created if necessary.
   func write(into directory: String) throws {
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true)
@@ -25,7 +25,7 @@ struct Chart {
     try Data(svg.utf8).write(to: file)
   }
 
-  /// The picture.
+  /// The picture as SVG.
   var svg: String {
     var body = text(title, x: 16, y: 26, style: "font-weight:bold;font-size:16px")
     var y = 44

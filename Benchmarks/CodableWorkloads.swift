@@ -7,9 +7,9 @@ import Divan
 #endif
 
 extension Workload {
-  /// `Codable` types into documents and out of them, beside `JSONEncoder` and `JSONDecoder`.
+  /// Coding of `Codable` types as documents, compared with `JSONEncoder` and `JSONDecoder`.
   ///
-  /// Those write dates as numbers here, which costs them least; Divan writes texts.
+  /// Those write dates as numbers here, which is their cheapest form; Divan writes texts.
   static let coding = encoding + decoding
 
   private static let encoding = [
@@ -97,7 +97,7 @@ struct Note: Codable {
   var created: Date
 }
 
-/// Something with objects in arrays in it, enumerations and properties that may be missing.
+/// A type with objects in arrays, enumerations and properties that may be missing.
 struct Film: Codable {
   var title: String
   var year: Int
@@ -109,25 +109,25 @@ struct Film: Codable {
   var runtime: Int?
   var extract: String
 
-  /// Who plays whom.
+  /// An actor's role.
   struct Role: Codable {
     var actor: Person
     var character: String
     var isLead: Bool
   }
 
-  /// Somebody.
+  /// A person.
   struct Person: Codable {
     var name: String
     var born: Int?
   }
 
-  /// Who may see it.
+  /// The audience.
   enum Rating: String, Codable {
     case everybody, guided, adults
   }
 
-  /// Makes one up.
+  /// Creates a random film.
   init(_ random: inout RandomNumbers) {
     func person() -> Person {
       Person(name: random.words(8..<16), born: random.below(3) == 0 ? nil : 1880 + random.below(80))

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension Workload {
-  /// Durable commits of one document, and what the system makes them cost.
+  /// Durable commits of one document, and the costs that the system imposes.
   static let committing = [
     Workload(
       name: "commit", title: "one durable commit, median", unit: .microsecondsPerCommit,
@@ -75,7 +75,7 @@ extension Workload {
   private static let commitCount = 200
   private static let threadCount = 8
 
-  /// Documents that no store has: the warm-up, whose repetition is -1, has its own too.
+  /// Returns documents that no store has; the warm-up, with repetition -1, has its own, too.
   private static func newDocuments(_ count: Int, _ bench: Bench, place: Int) -> [Document] {
     let first = bench.count + (place * 1000 + bench.repetition + 1) * 10_000
     return bench.samples.documents(first..<first + count)

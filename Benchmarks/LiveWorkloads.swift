@@ -3,7 +3,7 @@ import Divan
 import Synchronization
 
 extension Workload {
-  /// One query that is followed, of which 10,000 documents are results, sorted by their titles.
+  /// One observed query with 10,000 results, sorted by their titles.
   static let following = [
     Workload(
       name: "live-update", title: "a change to one of 10,000 followed results, until it is told of",
@@ -73,7 +73,7 @@ extension Workload {
     }
   }
 
-  /// Nanoseconds that `work` says, which gets a database in memory and a query of it that was followed so far.
+  /// Returns nanoseconds from `work`, which gets an in-memory database and an observed query of it.
   private static func measureFollowing(
     _ bench: Bench,
     _ work:

@@ -1,7 +1,7 @@
 import Divan
 
 extension Workload {
-  /// Writing much at once.
+  /// Bulk writes.
   static let loading = [
     Workload(
       name: "load", title: "bulk load in random key order, 1,000 a transaction, flushed at the end",
@@ -45,7 +45,7 @@ extension Workload {
     },
   ]
 
-  /// Stores documents in one transaction, whatever stands there.
+  /// Stores documents in one transaction, replacing existing ones.
   static func overwrite(_ documents: [Document], in database: Database) throws {
     try database.write(durability: Durability.none) { transaction in
       for document in documents {

@@ -6,7 +6,7 @@ import Divan
   import Foundation
 #endif
 
-/// What a workload's figures count.
+/// The unit of a workload's figures.
 enum Unit: String, Codable, Sendable {
   case microsecondsPerDocument = "µs/document"
   case nanosecondsPerDocument = "ns/document"
@@ -20,18 +20,18 @@ enum Unit: String, Codable, Sendable {
   case times = "×"
 }
 
-/// What was measured of one workload: one sample of each repetition.
+/// The measurements of one workload: one sample of each repetition.
 struct Figure: Codable, Sendable {
   /// The workload's name.
   var name: String
-  /// What the workload does.
+  /// A description of the workload.
   var title: String
-  /// What the samples count.
+  /// The unit of the samples.
   var unit: Unit
-  /// In the order in which they were taken.
+  /// The samples in the order in which they were taken.
   var samples: [Double]
 
-  /// The middle one of the samples.
+  /// The median of the samples.
   var median: Double { samples.quantile(0.5) }
 
   /// Half the distance between the quartiles as a share of the median; nil below three samples.
@@ -42,7 +42,7 @@ struct Figure: Codable, Sendable {
 }
 
 extension [Double] {
-  /// The value below which a share of the values lies, interpolated; 0 if there are none.
+  /// Returns the value below which a share of the values lies, interpolated; 0 if there are none.
   func quantile(_ share: Double) -> Double {
     let sorted = self.sorted()
     guard let last = sorted.indices.last else { return 0 }
@@ -53,14 +53,15 @@ extension [Double] {
   }
 }
 
-/// The seconds that `body` takes.
+/// Returns the seconds that `body` takes.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
   let elapsed = try ContinuousClock().measure(body).components
   return Double(elapsed.seconds) + Double(elapsed.attoseconds) * 1e-18
 }
 
-/// The anonymous memory of this process in bytes, which is what it keeps from others; nil where the
-/// system does not tell.
+/// Returns the anonymous memory of this process in bytes; nil if the system does not provide it.
+///
+/// Anonymous memory is not available to other processes.
 func anonymousMemory() -> Double? {
   guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else {
     return nil
@@ -72,23 +73,23 @@ func anonymousMemory() -> Double? {
   return nil
 }
 
-/// The most anonymous memory that was seen, beyond what there was at the beginning.
+/// The peak of anonymous memory beyond the amount at the beginning.
 struct GreatestMemory {
   private let before = anonymousMemory()
   private var greatest = 0.0
   private var lookCount = 0
 
-  /// Begins with what there is.
+  /// Begins with the current amount.
   init() {}
 
-  /// Looks one time in so many, since looking costs something.
+  /// Reads the memory once in `interval` calls, because reading costs time.
   mutating func look(oneTimeIn interval: Int = 16) {
     lookCount += 1
     guard lookCount % interval == 0 else { return }
     greatest = max(greatest, anonymousMemory() ?? 0)
   }
 
-  /// How much more there was than at the beginning, in bytes.
+  /// Returns the growth since the beginning in bytes.
   func growth() throws -> Double {
     guard let before else {
       throw BenchmarkError("this system does not tell how much memory is anonymous")
@@ -97,7 +98,7 @@ struct GreatestMemory {
   }
 }
 
-/// A number with three digits that count.
+/// Returns a number with three significant digits.
 func shortText(_ number: Double) -> String {
   let digits = abs(number) >= 100 ? 0 : abs(number) >= 10 ? 1 : 2
   let scale = [1.0, 10, 100][digits]
@@ -110,9 +111,9 @@ func shortText(_ number: Double) -> String {
 
 /// A failure that ends one workload, not the run.
 struct BenchmarkError: Error, CustomStringConvertible {
-  /// What happened.
+  /// A description of the failure.
   var description: String
 
-  /// Makes a failure.
+  /// Creates a failure.
   init(_ description: String) { self.description = description }
 }

@@ -11,7 +11,7 @@ final class SampleModel: Model {
   @Persisted var created = ""
 }
 
-/// The same as a class that nothing keeps, for comparison.
+/// The same as a plain class that is never stored, for comparison.
 final class PlainModel {
   var year = 0
 }
@@ -19,8 +19,8 @@ final class PlainModel {
 extension Workload {
   /// Models and their properties.
   ///
-  /// A property is read and written through a call that is not inlined; what that costs shows where the
-  /// same is done with a class that is no model.
+  /// A property is read and written through a call that is not inlined; the same work on a class
+  /// that is not a model shows what that costs.
   static let modelling = [
     Workload(
       name: "model-save", title: "make models and save them, one transaction",
@@ -137,7 +137,7 @@ extension Workload {
     },
   ]
 
-  /// Gives a model all that a document has.
+  /// Sets all properties of a model to those of a document.
   private static func fill(
     _ model: SampleModel, from document: Document
   ) throws -> SampleModel {

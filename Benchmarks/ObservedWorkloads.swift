@@ -2,12 +2,12 @@ import Divan
 import Observation
 import Synchronization
 
-/// A model that tells of each property.
+/// A model that notifies observers of each property.
 private final class ObservedModel: Model, Observable {
   @Persisted var year = 0
 }
 
-/// A class that tells of its property as `@Observable` would have it, written by hand.
+/// A handwritten class that notifies observers as `@Observable` would.
 private final class ObservedPlain: Observable {
   private var storedYear = 0
   private let registrar = ObservationRegistrar()
@@ -23,7 +23,7 @@ private final class ObservedPlain: Observable {
   }
 }
 
-/// A model that counts how many of it there are.
+/// A model that counts its instances.
 private final class CountedModel: Model {
   static let count = Atomic<Int>(0)
   @Persisted var number = 0
@@ -39,7 +39,7 @@ private final class CountedModel: Model {
 }
 
 extension Workload {
-  /// Models that are observed, beside what `@Observable` costs; and what is left of models that are dropped.
+  /// Observed models, compared with `@Observable`, and the memory left of dropped models.
   static let observing = [
     Workload(
       name: "observed-read", title: "read an observed model's property again", unit: .nanoseconds
@@ -97,7 +97,7 @@ extension Workload {
     ) { bench in
       try bench.remove("cycles")
       let database = try bench.open("cycles", .none)
-      // The first rounds bring in what is there once.
+      // The first rounds allocate memory that is needed only once.
       for _ in 0..<10 { try cycle(database) }
       let before = try requireMemory()
       for _ in 0..<(bench.count / cycleSize) { try cycle(database) }
@@ -139,10 +139,10 @@ extension Workload {
   ]
 
   private static let cycleSize = 100
-  /// What may stay in memory of any number of models, in bytes: caches and what allocators keep.
+  /// The maximum growth of memory for any number of models, in bytes: caches and allocators.
   private static let growthLimit = 32e6
 
-  /// Makes models that refer to each other in circles, saves them, loads them elsewhere, and purges them.
+  /// Creates models that refer to each other in cycles, saves, loads and purges them.
   private static func cycle(_ database: Database) throws {
     let ids = (0..<cycleSize).map { "model \($0)" }
     do {

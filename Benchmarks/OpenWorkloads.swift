@@ -1,7 +1,7 @@
 import Divan
 
 extension Workload {
-  /// Opening, in a new process, with the files in the system's cache.
+  /// Opens stores in a new process, with the files in the system's cache.
   static let opening = [
     Workload(
       name: "open-clean", title: "open and first read, after a clean close", unit: .milliseconds,
@@ -11,7 +11,7 @@ extension Workload {
       name: "open-killed", title: "open and first read, after the writer of 20,000 was killed",
       unit: .milliseconds, isApart: true, warmsUp: false,
       prepare: { bench in
-        // A fresh copy, so that one sample does not carry the log of the sample before.
+        // A fresh copy, so that no sample has the log of the previous one.
         try bench.remove("killed")
         try bench.load("killed")
         try ChildTask(workload: overwriteAndEnd.name, bench: bench).runUntilKilled()
@@ -19,7 +19,7 @@ extension Workload {
     ) { try openAndRead("killed", $0) },
   ]
 
-  /// What the process does that is killed; not a workload by itself.
+  /// The work of the process that is killed; not a workload by itself.
   static let overwriteAndEnd = Workload(
     name: "overwrite-and-end", title: "", unit: .milliseconds
   ) { bench in

@@ -1,27 +1,27 @@
-/// What the command line asks for.
+/// The options from the command line.
 struct Options {
-  /// Documents of the store.
+  /// The number of documents in the store.
   var count = 20_000
-  /// Samples of each workload.
+  /// The number of samples of each workload.
   var repetitions = 3
-  /// For how many seconds samples may be taken; as long as they take if this is nil.
+  /// The maximum number of seconds for taking samples; nil for no limit.
   var secondLimit: Double?
-  /// Names, or beginnings of names, of the workloads to run; all if empty.
+  /// The names, or prefixes of names, of the workloads to run; all if empty.
   var only: [String] = []
-  /// Where stores are made.
+  /// The directory for stores.
   var directory: String?
-  /// Where every sample is written.
+  /// The path of the file for all samples.
   var json: String?
-  /// Where the chart is written.
+  /// The directory for the chart.
   var svg: String?
-  /// Whether to name the workloads and end.
+  /// Whether to list the workloads and exit.
   var isList = false
-  /// Whether to explain the options and end.
+  /// Whether to explain the options and exit.
   var isHelp = false
-  /// The workload that this process measures for another one.
+  /// The workload that this process measures for another process.
   var child: ChildTask?
 
-  /// What `--help` prints.
+  /// The text of `--help`.
   static let usage = """
     Benchmarks: what Divan's work costs. A build for debugging makes a release build and runs that.
     Use it on a quiet machine.
@@ -40,7 +40,7 @@ struct Options {
       --help           prints this
     """
 
-  /// Reads the arguments behind the program's name.
+  /// Parses the arguments after the program's name.
   init(_ arguments: [String]) throws {
     var rest = arguments[...]
     var isLimited = true
@@ -61,7 +61,7 @@ struct Options {
 
   private mutating func set(_ name: String, _ value: String) throws {
     switch name {
-    // Every workload can do with a hundred documents.
+    // Every workload works with a hundred documents.
     case "--count": count = max(100, try Self.number(name, value))
     case "--repeat": repetitions = try Self.number(name, value)
     case "--seconds": secondLimit = Double(try Self.number(name, value))

@@ -1,18 +1,18 @@
-// Processes and threads are in the large Foundation only.
+// Processes and threads are only in the full Foundation.
 import Foundation
 
 /// One sample that another process takes.
 struct ChildTask: Codable {
   /// The workload's name.
   var workload: String
-  /// Documents of the loaded store.
+  /// The number of documents in the loaded store.
   var count: Int
   /// The number of the sample.
   var repetition: Int
-  /// Where stores are.
+  /// The directory of the stores.
   var directory: String
 
-  /// The option that carries it.
+  /// The option that passes it.
   static let flag = "--child"
 
   /// Describes a sample.
@@ -23,14 +23,14 @@ struct ChildTask: Codable {
     directory = bench.directory
   }
 
-  /// Reads what ``encoded()`` wrote.
+  /// Decodes the output of ``encoded()``.
   init(encoded: String) throws {
     self = try JSONDecoder().decode(ChildTask.self, from: Data(encoded.utf8))
   }
 }
 
 extension ChildTask {
-  /// Has a new process take the sample.
+  /// Takes the sample in a new process.
   func run() throws -> Double {
     let (process, output) = try start()
     guard process.terminationReason == .exit, process.terminationStatus == 0 else {
@@ -43,7 +43,7 @@ extension ChildTask {
     return value
   }
 
-  /// Has a new process do it that kills itself in the end.
+  /// Runs the task in a new process that kills itself at the end.
   func runUntilKilled() throws {
     let (process, _) = try start()
     guard process.terminationReason == .uncaughtSignal else {
@@ -51,7 +51,7 @@ extension ChildTask {
     }
   }
 
-  /// What the new process does: takes the sample and prints it.
+  /// Takes the sample and prints it, in the new process.
   func serve() throws {
     guard let found = (Workload.all + [.overwriteAndEnd]).first(where: { $0.name == workload })
     else { throw BenchmarkError("there is no workload \(workload)") }

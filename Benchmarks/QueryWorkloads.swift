@@ -1,8 +1,10 @@
 import Divan
 
 extension Workload {
-  /// Queries of a store with an index of the moments at which documents were created, which are nearly all different, and
-  /// one of each of their tags.
+  /// Queries of a store with two indexes.
+  ///
+  /// One is of the moments at which documents were created, which are nearly all different; the
+  /// other is of their tags.
   static let querying = [
     Workload(
       name: "query-equal", title: "the document of a value in an index", unit: .nanoseconds,
@@ -95,7 +97,7 @@ extension Workload {
   private static let created = DocumentIndex("created", on: "created")
   private static let tags = DocumentIndex("tags", on: "tags", eachElement: true)
 
-  /// Nanoseconds for each document.
+  /// Returns nanoseconds for each document.
   private static func indexing(
     _ bench: Bench, _ index: DocumentIndex
   ) throws -> (making: Double, removing: Double) {
@@ -110,15 +112,17 @@ extension Workload {
     return (making * share, removing * share)
   }
 
-  /// Nanoseconds for each document, of filters that no index answers: of one whose properties nobody has asked for, of the same
-  /// once more, and of others that look at the same properties.
+  /// Returns nanoseconds for each document, for filters that no index answers.
+  ///
+  /// The filters are one whose properties were never queried, the same again, and others on the
+  /// same properties.
   private static func scanning(
     _ bench: Bench
   ) throws -> (first: Double, again: Double, other: Double) {
     let database = try bench.open("indexed")
     let snapshot = try database.snapshot()
     var documents = snapshot.documents()
-    // Touches the pages.
+    // Reads all pages into memory.
     while let document = try documents.next() { _ = titleSize(document) }
     let times = try ([1970, 1970, 1950, 1990] as [Int64]).map { year in
       try seconds {
@@ -135,7 +139,7 @@ extension Workload {
     Query().filter { $0["year"] > .int(year) && $0["done"] == true }
   }
 
-  /// Nanoseconds for each document of the store, of a question that was asked before some of them were changed.
+  /// Returns nanoseconds for each document, for a query that ran before some documents changed.
   private static func scanningAfterChanges(_ bench: Bench) throws -> Double {
     try bench.remove("changed")
     try bench.load("changed")
@@ -158,7 +162,7 @@ extension Workload {
     return elapsed * 1e9 / Double(bench.count)
   }
 
-  /// What no index answers, beside reading a property of every document.
+  /// Returns the time of a query without an index, relative to reading every document.
   private static func scanRatio(_ bench: Bench) throws -> Double {
     let database = try bench.open("indexed", remembersFilters: false)
     let snapshot = try database.snapshot()
@@ -193,7 +197,7 @@ extension Workload {
     try database.close()
   }
 
-  /// Nanoseconds for each query.
+  /// Returns nanoseconds for each query.
   private static func measureQueries<Parameter>(
     _ bench: Bench, _ parameters: [Parameter], remembersFilters: Bool = true,
     _ query: (Snapshot, Parameter) throws -> Int
@@ -201,7 +205,7 @@ extension Workload {
     let database = try bench.open("indexed", remembersFilters: remembersFilters)
     let snapshot = try database.snapshot()
     var elapsed = 0.0
-    // The first time touches the pages.
+    // The first run reads the pages into memory.
     for _ in 0..<2 {
       var found = 0
       elapsed = try seconds {

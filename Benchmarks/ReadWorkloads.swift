@@ -1,7 +1,7 @@
 import Divan
 
 extension Workload {
-  /// Documents by ID, in random order, in a store that is in the system's cache.
+  /// Reads documents by ID, in random order, in a store that is in the system's cache.
   static let reading = [
     Workload(
       name: "read", title: "random read of a document and one property, mapped",
@@ -43,7 +43,7 @@ extension Workload {
     },
   ]
 
-  /// Every document, one after the other.
+  /// Reads all documents in sequence.
   static let scanning = [
     Workload(
       name: "scan-id", title: "scan in the order of IDs, one property each",
@@ -80,7 +80,7 @@ extension Workload {
     },
   ]
 
-  /// The bytes of the title, so that the property is really read.
+  /// Returns the number of bytes of the title, so that the property is actually read.
   static func titleSize(_ document: Document) -> Int {
     document["title"]?.stringValue?.utf8.count ?? 0
   }
@@ -97,7 +97,7 @@ extension Workload {
   ) throws -> Double {
     let database = try bench.open("loaded", reads: mode)
     let snapshot = try database.snapshot()
-    // Touches every page once, so that no fault of a new mapping is measured.
+    // Reads every page once, so that no page fault of a new mapping is measured.
     var documents = snapshot.documents()
     while try documents.next() != nil {}
     let ids = ids ?? bench.readIDs
@@ -114,7 +114,7 @@ extension Workload {
     let database = try bench.open("loaded")
     let snapshot = try database.snapshot()
     var elapsed = 0.0
-    // The first touches the pages.
+    // The first run reads the pages into memory.
     for _ in 0..<2 {
       var count = 0
       elapsed = try seconds { count = try scan(snapshot) }

@@ -1,11 +1,11 @@
-// Processes are in the large Foundation only.
+// Processes are only in the full Foundation.
 import Foundation
 
-/// The release build of this program: figures of any other build are worth nothing.
+/// The release build of this program: figures of other builds are useless.
 enum ReleaseBuild {
-  /// Whether this is one.
+  /// Whether this is a release build.
   ///
-  /// Assertions are evaluated in builds without optimisation only.
+  /// Assertions are evaluated only in builds without optimisation.
   static let isThis: Bool = {
     var isOptimised = true
     assert(
@@ -16,12 +16,13 @@ enum ReleaseBuild {
     return isOptimised
   }()
 
-  /// Builds the program in release and runs it with the same arguments; says so on standard error.
+  /// Builds the program in release, and runs it with the same arguments.
   ///
-  /// Standard input, output and error are the new process's, too.
+  /// It reports that on standard error. The new process uses the same standard input, output and
+  /// error.
   ///
-  /// - Returns: the status with which it ended, or as a shell has it 128 and the number of the signal
-  ///   that ended it.
+  /// - Returns: The exit status, or, as in a shell, 128 plus the number of the signal that ended
+  ///   the process.
   static func run(_ arguments: [String]) throws -> Int32 {
     let command = ["swift", "run", "-c", "release", "Benchmarks"] + arguments
     let shown = command.map(quoted).joined(separator: " ")
@@ -39,7 +40,8 @@ enum ReleaseBuild {
       Data("Benchmarks: built for debugging; running a release build: \(shown)\n".utf8))
     let process = Process()
     process.executableURL = URL(fileURLWithPath: swift)
-    // Paths among the arguments are relative to where this process is, so the new one stays there.
+    // Relative paths in the arguments refer to this process's directory, so the new one stays
+    // there.
     process.arguments =
       ["run", "--package-path", package, "-c", "release", "Benchmarks"] + arguments
     try process.run()
@@ -48,8 +50,9 @@ enum ReleaseBuild {
       ? 128 + process.terminationStatus : process.terminationStatus
   }
 
-  /// The directory of the package that this program was built from: around the program, or else
-  /// where its source was.
+  /// The directory of the package that this program was built from.
+  ///
+  /// It is searched for around the program, and otherwise at the source's location.
   private static var package: String? {
     var directory = Bundle.main.executableURL?.resolvingSymlinksInPath()
       .deletingLastPathComponent()
@@ -68,14 +71,14 @@ enum ReleaseBuild {
     }
   }
 
-  /// Where `swift` is, by PATH.
+  /// The path of `swift`, from PATH.
   private static var swift: String? {
     (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
       .map { "\($0)/swift" }
       .first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// An argument as a shell takes it.
+  /// Returns an argument in shell syntax.
   private static func quoted(_ argument: String) -> String {
     let isPlain =
       !argument.isEmpty

@@ -1,7 +1,7 @@
 import Divan
 
 extension Workload {
-  /// Histories that are kept, and conflicts.
+  /// Retained histories, and conflicts.
   static let branching = [
     Workload(
       name: "update", title: "documents changed, nothing kept of what they were",
@@ -107,11 +107,11 @@ extension Workload {
     }
   }
 
-  /// Revision IDs for a history of some length, newest first.
+  /// Returns revision IDs for a history of a length, newest first.
   private static func history(of length: Int, after first: RevisionID? = nil) -> [RevisionID] {
     let generations = UInt64(first == nil ? 1 : 2)...UInt64(first == nil ? length : length + 1)
     let new = generations.reversed().compactMap { generation in
-      // Each digest stands in a document once, as in life.
+      // Each digest occurs once in a document, as in practice.
       let digits = String(generation)
       let zeros = String(repeating: "0", count: 32 - digits.count)
       return RevisionID(generation: generation, digest: zeros + digits)
@@ -119,7 +119,7 @@ extension Workload {
     return new + (first.map { [$0] } ?? [])
   }
 
-  /// The growth of anonymous memory while `body` works with a store that is new, in megabytes.
+  /// Returns the growth of anonymous memory while `body` works with a new store, in megabytes.
   private static func withNewStore(
     _ bench: Bench, revisionDepth: Int = Configuration().revisionDepth,
     _ body: (Database, inout GreatestMemory) throws -> Void
@@ -136,7 +136,7 @@ extension Workload {
     return try memory.growth() / 1e6
   }
 
-  /// Gives every document as many revisions as are known of one, the last of them made here.
+  /// Extends every document's history to the maximum depth, with the last revision made here.
   private static func deepen(_ database: Database, _ documents: inout [Document]) throws {
     var changed: [Document] = []
     try inBatches(documents, database) { transaction, document in
@@ -162,7 +162,7 @@ extension Workload {
     }
   }
 
-  /// Gives every document a branch in which one property is another.
+  /// Adds a branch to every document in which one property differs.
   private static func branch(_ documents: [Document], in database: Database) throws {
     try inBatches(documents, database) { transaction, document in
       for title in ["A", "B"] {

@@ -4,13 +4,13 @@
   import Foundation
 #endif
 
-/// One run: every chosen workload, one after the other.
+/// One run: every selected workload in sequence.
 struct Run {
   private let options: Options
   private let bench: Bench
   private let workloads: [Workload]
 
-  /// Prepares a run, whose stores have a directory of their own.
+  /// Prepares a run with a directory of its own for stores.
   init(_ options: Options) throws {
     self.options = options
     workloads = Workload.all.filter { $0.isChosen(by: options) }
@@ -23,13 +23,13 @@ struct Run {
     bench = Bench(count: options.count, directory: directory.path)
   }
 
-  /// Takes all samples, shows each figure when it is there, and removes the stores.
+  /// Takes all samples, prints each figure when it is complete, and removes the stores.
   ///
-  /// - Returns: the figures, and whether any workload failed or was above its limit.
+  /// - Returns: The figures, and whether any workload failed or exceeded its limit.
   func measure() throws -> (figures: [Figure], hasFailed: Bool) {
     try FileManager.default.createDirectory(
       atPath: bench.directory, withIntermediateDirectories: true)
-    // What cannot be removed is in a temporary directory.
+    // If removal fails, the files are in a temporary directory.
     defer { try? FileManager.default.removeItem(atPath: bench.directory) }
     print(Report.heading(options))
     var figures: [Figure] = []
@@ -43,7 +43,8 @@ struct Run {
           "\(workload.name): left out, since the time is up; --only \(workload.name) measures it")
         continue
       }
-      // Every workload gets its first sample; more of them only while there is time for those that follow.
+      // Every workload gets its first sample; more only while there is time for the following
+      // workloads.
       let share = Double(index + 1) / Double(workloads.count)
       let deadline = options.secondLimit.map { max($0 * 0.6 * share - elapsed, 0) }
       do {
@@ -69,7 +70,7 @@ struct Run {
     return Double(elapsed.seconds) + Double(elapsed.attoseconds) * 1e-18
   }
 
-  /// Takes samples; after `deadline` seconds none is begun but the first.
+  /// Takes samples; after `deadline` seconds, none begins except the first.
   private func samples(of workload: Workload, within deadline: Double?) throws -> [Double] {
     let clock = ContinuousClock()
     let start = clock.now

@@ -1,22 +1,25 @@
 import Divan
 
-/// Makes the documents of the workloads: about 300 bytes of JSON with seven properties, the same on
-/// every machine and in every run.
+/// Creates the documents of the workloads: about 300 bytes of JSON with seven properties.
+///
+/// They are the same on every machine and in every run.
 struct Samples: Sendable {
-  /// What all of them are made from.
+  /// The seed of all documents.
   var seed: UInt64 = 1
 
-  /// Every ID has this many characters.
+  /// The number of characters of every ID.
   static let idSize = 20
 
-  /// The ID of a document; those of neighbours have nothing in common, so documents in the order of
-  /// their numbers are in random key order.
+  /// Returns the ID of a document.
+  ///
+  /// The IDs of neighbours have nothing in common, so documents in the order of their numbers are
+  /// in random key order.
   func id(_ index: Int) -> String {
     var random = generator(index)
     return Self.id(from: &random)
   }
 
-  /// The document of a number; another `version` has other properties under the same ID.
+  /// Returns the document of a number; another `version` has other properties under the same ID.
   func document(_ index: Int, version: Int = 0) -> Document {
     var random = generator(index)
     let id = Self.id(from: &random)
@@ -32,18 +35,18 @@ struct Samples: Sendable {
       ])
   }
 
-  /// Documents with numbers in a row.
+  /// Returns documents with consecutive numbers.
   func documents(_ indices: Range<Int>, version: Int = 0) -> [Document] {
     indices.map { document($0, version: version) }
   }
 
-  /// IDs of documents chosen at random among the first `count`.
+  /// Returns IDs of documents chosen at random among the first `count`.
   func randomIDs(_ sampleCount: Int, among count: Int, seed: Int) -> [String] {
     var random = RandomNumbers(state: self.seed &+ UInt64(seed) &* 7919)
     return (0..<sampleCount).map { _ in id(random.below(count)) }
   }
 
-  /// The size of the JSON of a document with its `_id` and `_rev`.
+  /// Returns the size of the JSON of a document with its `_id` and `_rev`.
   static func size(_ document: Document) -> Int {
     let identity = #""_id":"","_rev":"1-","#.utf8.count + 32
     return document.json.utf8.count + document.id.utf8.count + identity
@@ -62,10 +65,10 @@ struct Samples: Sendable {
 
 /// Random numbers that are the same for the same seed on every machine (SplitMix64).
 struct RandomNumbers: RandomNumberGenerator {
-  /// Where the generator stands.
+  /// The state of the generator.
   var state: UInt64
 
-  /// The next number.
+  /// Returns the next number.
   mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
@@ -74,15 +77,15 @@ struct RandomNumbers: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number from 0 up to, and without, `bound`.
+  /// Returns a number from 0 up to, but not including, `bound`.
   mutating func below(_ bound: Int) -> Int { Int((next() >> 11) % UInt64(bound)) }
 
-  /// A word.
+  /// A random word.
   var word: String {
     mutating get { Self.vocabulary[below(Self.vocabulary.count)] }
   }
 
-  /// Words that together have about as many characters.
+  /// Returns random words with about this number of characters in total.
   mutating func words(_ size: Range<Int>) -> String {
     let wanted = size.lowerBound + below(size.count)
     var text = word
@@ -90,7 +93,7 @@ struct RandomNumbers: RandomNumberGenerator {
     return text
   }
 
-  /// A moment, as a model stores it.
+  /// A random moment, in the form in which a model stores it.
   var date: String {
     mutating get {
       func padded(_ number: Int, _ width: Int) -> String {

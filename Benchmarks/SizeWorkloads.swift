@@ -1,14 +1,14 @@
 import Divan
 
 extension Workload {
-  /// What stores take: memory and disk.
+  /// The memory and disk space of stores.
   static let taking = [
     Workload(
       name: "memory-loaded", title: "growth of anonymous memory by a load, everything resident",
       unit: .bytesPerDocument, isApart: true, warmsUp: false
     ) { bench in
       try bench.remove("memory")
-      // The documents of one transaction are made once before, so that they are not counted.
+      // The documents of one transaction are created once before, so that they are not counted.
       _ = bench.samples.documents(0..<min(bench.count, Bench.transactionSize))
       let before = try requireMemory()
       let database = try bench.open("memory", .none)
@@ -69,7 +69,7 @@ extension Workload {
     return memory
   }
 
-  /// The JSON of the documents with `_id` and `_rev`; from a sample, since all are much alike.
+  /// Returns the size of the documents' JSON with `_id` and `_rev`, estimated from a sample.
   private static func liveSize(_ bench: Bench) -> Double {
     let sample = bench.samples.documents(0..<min(bench.count, 2000))
     let size = sample.reduce(0) { $0 + Samples.size($1) }

@@ -7,7 +7,7 @@ import Divan
 #endif
 
 extension Workload {
-  /// JSON Lines out and in.
+  /// Export and import of JSON Lines.
   static let transferring = [
     Workload(
       name: "export", title: "export as JSON Lines, without revisions, to nowhere",

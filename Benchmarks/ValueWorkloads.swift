@@ -2,9 +2,9 @@ import Divan
 import DivanLog
 
 extension Workload {
-  /// Values between their forms, without a store.
+  /// Conversion of values between their forms, without a store.
   ///
-  /// The stored form has no public interface; the last two go through the package's own.
+  /// The stored form has no public interface; the last two use the package's own.
   static let converting = [
     Workload(
       name: "json-parse", title: "JSON text to value", unit: .nanosecondsPerDocument
@@ -41,7 +41,7 @@ extension Workload {
     bench.samples.documents(0..<min(bench.count, 20_000)).map { .object($0.properties) }
   }
 
-  /// The nanoseconds that `body` takes for one of `inputs`.
+  /// Returns the nanoseconds that `body` takes for one of `inputs`.
   static func measureEach<Input>(
     _ inputs: [Input], _ body: (Input) throws -> Void
   ) throws -> Double {

@@ -16,7 +16,7 @@ extension Workload {
       name: "view-open", title: "rows of a view, from its file, after opening",
       unit: .nanosecondsPerDocument, prepare: { try $0.load() }
     ) { bench in
-      // Which writes the file, unless it is there.
+      // This writes the file, unless it exists.
       _ = try measureView(bench, workCount: 1) { _ in 0 }
       let database = try bench.open("loaded")
       let elapsed = try seconds {
@@ -77,7 +77,7 @@ extension Workload {
     emit([document["year"] ?? .null, document["title"] ?? .null])
   }
 
-  /// Measures something in a view whose rows are there.
+  /// Measures work on a view whose rows are built.
   private static func measureView(
     _ bench: Bench, _ name: String = "loaded", workCount: Int,
     _ work: (Database) throws -> Double

@@ -1,29 +1,30 @@
-/// Something to measure.
+/// A workload to measure.
 struct Workload: Sendable {
-  /// What `--only` takes.
+  /// The workload's name for `--only`.
   var name: String
-  /// What it does, for people.
+  /// A description of the workload.
   var title: String
-  /// What a sample counts.
+  /// The unit of a sample.
   var unit: Unit
-  /// Whether each sample is taken in a process of its own, because memory, caches or an unclean end
-  /// are what it is about.
+  /// Whether each sample is taken in a process of its own.
+  ///
+  /// This is needed to measure memory, caches or an unclean end.
   var isApart = false
-  /// What no sample may be above, in the unit; nil if there is nothing to hold.
+  /// The maximum of every sample, in the unit; nil for no limit.
   var limit: Double?
-  /// Whether one sample is thrown away first, so that code and caches are warm.
+  /// Whether one sample is discarded first, so that code and caches are warm.
   var warmsUp = true
-  /// What must be there before a sample is taken; not measured.
+  /// Prepares the stores before a sample is taken; not measured.
   var prepare: @Sendable (Bench) throws -> Void = { _ in }
   /// Takes one sample.
   var measure: @Sendable (Bench) throws -> Double
 
-  /// All of them, in the order in which they run.
+  /// All workloads, in the order in which they run.
   static let all =
     loading + committing + reading + scanning + querying + opening + taking + converting + coding
     + branching + viewing + following + attaching + modelling + observing + transferring
 
-  /// Whether `--only` names it, or the beginning of its name where that is no other's whole name.
+  /// Whether `--only` selects it, by its name or by a prefix that is not another workload's name.
   func isChosen(by options: Options) -> Bool {
     options.only.isEmpty
       || options.only.contains { wanted in

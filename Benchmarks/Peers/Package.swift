@@ -5,7 +5,7 @@ let package = Package(
   name: "Peers",
   platforms: [.macOS(.v15)],
   dependencies: [
-    // The path fixes no directory name, so the package's own name is given.
+    // The path does not determine a directory name, so the package's own name is given.
     .package(name: "Divan", path: "../.."),
     .package(url: "https://github.com/groue/GRDB.swift.git", exact: "7.10.0"),
   ],

@@ -1,11 +1,11 @@
 extension PlantedBug {
-  /// All that are planted, in the order in which their places are looked for.
+  /// All planted bugs, in the order in which their places are searched.
   static let all: [PlantedBug] =
     flushing + ordering + sequences + merging + segments + opening + reading + checkpoints
     + committing + bytes + indexes + revisions + secondaryIndexes + views + ownership
     + damage
 
-  /// A simulated disk that never loses anything: with it the proofs are worth nothing.
+  /// A simulated disk that never loses anything, which makes the proofs worthless.
   static let diskThatNeverLoses = PlantedBug(
     "disk-that-never-loses", rule: "the simulated disk", "a loss of power leaves everything",
     in: "SimulatedPowerLoss.swift",
@@ -14,7 +14,7 @@ extension PlantedBug {
     killedBy: .crash("a new store"))
 }
 
-/// Where bugs are planted.
+/// The files in which bugs are planted.
 enum Place {
   static let directory = "StoreDirectory.swift"
   static let writer = "LogWriter.swift"

@@ -1,4 +1,4 @@
-/// Bugs in what a damaged store claims.
+/// Bugs in the answers of a damaged store.
 extension PlantedBug {
   static let damage: [PlantedBug] = [
     PlantedBug(

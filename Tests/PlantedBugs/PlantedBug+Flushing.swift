@@ -1,4 +1,4 @@
-/// Every flush and every flush of a directory left out, one by one.
+/// Bugs that omit each flush of a file or a directory, one by one.
 extension PlantedBug {
   private static func fileNotFlushed(
     _ name: String, _ rule: String, _ mistake: String, where condition: String,
@@ -173,7 +173,7 @@ extension PlantedBug {
       killedBy: .rules("a backup is durable"), needsLoss: true),
   ]
 
-  /// Two steps in the wrong order.
+  /// Bugs with two steps in the wrong order.
   static let ordering: [PlantedBug] = [
     PlantedBug(
       "rename-before-flush", rule: "8", "a file is flushed after it has got its name",

@@ -1,4 +1,4 @@
-/// Bugs in how the log is written, merged and taken up again.
+/// Bugs in how the log is written, merged and replayed.
 extension PlantedBug {
   static let sequences: [PlantedBug] = [
     PlantedBug(

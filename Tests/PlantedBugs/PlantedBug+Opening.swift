@@ -1,4 +1,4 @@
-/// Bugs in how a store is opened, in what is believed then, and in checkpoints.
+/// Bugs in how a store is opened, in what is trusted then, and in checkpoints.
 extension PlantedBug {
   static let opening: [PlantedBug] = [
     PlantedBug(

@@ -1,4 +1,4 @@
-/// Bugs in telling what a store made from what belongs to others, and in noticing that the lock is lost.
+/// Bugs in distinguishing a store's files from foreign ones, and in detecting a lost lock.
 extension PlantedBug {
   static let ownership: [PlantedBug] = [
     PlantedBug(
@@ -54,7 +54,7 @@ extension PlantedBug {
           Place.fileSystem,
           find: "let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK",
           plant: "let flags = O_RDWR | O_CREAT | (PLANTED ? 0 : O_NOFOLLOW) | O_NONBLOCK"),
-        // What was locked is not what the name leads to, so a second look would go on for ever.
+        // The locked file is not the one at the path, so a second check would never end.
         Edit(
           Place.fileSystem,
           find: "try lock.checkPlace()", plant: "if !PLANTED { try lock.checkPlace() }"),

@@ -1,4 +1,4 @@
-/// Bugs in what documents have besides one revision, and stores besides documents.
+/// Bugs in documents with more than one revision, and in stores with more than documents.
 extension PlantedBug {
   static let revisions: [PlantedBug] = [
     PlantedBug(

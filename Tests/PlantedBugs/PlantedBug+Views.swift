@@ -1,4 +1,4 @@
-/// Bugs in what is kept of views from one opening to the next.
+/// Bugs in the view data that is kept from one opening to the next.
 extension PlantedBug {
   static let views: [PlantedBug] = [
     PlantedBug(

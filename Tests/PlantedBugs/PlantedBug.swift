@@ -1,28 +1,28 @@
-/// A mistake that somebody could make, to be made on purpose, so that it is seen which proof notices.
+/// A plausible mistake that is made on purpose, to test which proof detects it.
 struct PlantedBug: Sendable {
-  /// What it is called on the command line.
+  /// The bug's name on the command line.
   let name: String
-  /// The rule of the log, or the promise of the store, that it breaks.
+  /// The rule of the log, or the promise of the store, that it violates.
   let rule: String
-  /// What is wrong, in a few words.
+  /// A short description of the mistake.
   let mistake: String
   let edits: [Edit]
-  /// What must notice.
+  /// The command that must detect it.
   let killer: Killer
-  /// How it shows.
+  /// The way in which it shows.
   let symptom: Symptom
-  /// Whether it leaves out a flush, or moves one: then nothing but a loss of power can show it.
+  /// Whether it omits or moves a flush, which only a loss of power can show.
   let needsLoss: Bool
 
-  /// Some lines of a source file, and what takes their place.
+  /// Some lines of a source file, and their replacement.
   ///
-  /// In the latter `PLANTED` stands for whether the bug was chosen.
+  /// In the replacement, `PLANTED` represents whether the bug was selected.
   struct Edit: Sendable {
-    /// The file's name; with the folder it is in, where another file has that name, too.
+    /// The file's name, with its folder if another file has the same name.
     let file: String
     /// The code of whole lines.
     ///
-    /// Comments, indentation and line breaks do not matter.
+    /// Comments, indentation and line breaks are ignored.
     let find: String
     let plant: String
 
@@ -33,19 +33,19 @@ struct PlantedBug: Sendable {
     }
   }
 
-  /// How it is noticed that something is wrong.
+  /// The way in which a bug is detected.
   enum Symptom: String, Sendable {
     /// A check fails.
     case failure = "fails"
-    /// The program is ended by the system, as where it would read beyond its memory.
+    /// The system ends the program, for example because it would read beyond its memory.
     case trap = "traps"
-    /// The program does not end, which is the very nature of the bug.
+    /// The program does not end, which is the nature of the bug.
     case hang = "hangs"
   }
 }
 
 extension PlantedBug {
-  /// A bug in one place.
+  /// Creates a bug in one place.
   init(
     _ name: String, rule: String, _ mistake: String, in file: String, find: String, plant: String,
     killedBy killer: Killer, symptom: Symptom = .failure, needsLoss: Bool = false
@@ -55,7 +55,7 @@ extension PlantedBug {
       symptom: symptom, needsLoss: needsLoss)
   }
 
-  /// A bug in several places.
+  /// Creates a bug in several places.
   init(
     _ name: String, rule: String, _ mistake: String, edits: [Edit], killedBy killer: Killer,
     symptom: Symptom = .failure, needsLoss: Bool = false
@@ -70,17 +70,17 @@ extension PlantedBug {
   }
 }
 
-/// A command that fails where a bug is, and succeeds otherwise.
+/// A command that fails if there is a bug, and succeeds otherwise.
 struct Killer: Hashable, Sendable {
-  /// What `Proofs` is told.
+  /// The arguments of `Proofs`.
   let arguments: [String]
 
-  /// One check of the proof `rules`.
+  /// Returns one check of the proof `rules`.
   static func rules(_ only: String) -> Killer {
     Killer(arguments: ["ci", "rules", "--only", only])
   }
 
-  /// Loss of power at every call of one workload, with a few losses at each.
+  /// Returns losses of power at every call of one workload, with a few losses at each.
   static func crash(_ only: String) -> Killer {
     Killer(arguments: ["test", "crash", "--only", only])
   }

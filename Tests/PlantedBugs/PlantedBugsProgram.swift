@@ -16,7 +16,7 @@ struct PlantedBugsProgram {
       --build       builds, and tries nothing
     """
 
-  /// No killer may take longer.
+  /// The maximum time of a killer.
   private static let secondsLimit = 20.0
 
   private var only: String?
@@ -40,10 +40,10 @@ struct PlantedBugsProgram {
     }
   }
 
-  /// The status to exit with if nothing can be said of the bugs; 1 says that some survive.
+  /// The exit status if the bugs could not be tested; 1 means that some survive.
   private static let nothingTried: Int32 = 2
 
-  /// Does what was asked for; returns the status to exit with.
+  /// Runs the requested tests; returns the exit status.
   func run() -> Int32 {
     guard isUnderstood, jobs > 0 else {
       say(Self.usage)
@@ -80,14 +80,14 @@ struct PlantedBugsProgram {
     return try neverLoses || needsLosses(bugs, build) ? 0 : 1
   }
 
-  /// Whether nothing is noticed where nothing is wrong.
+  /// Returns whether every killer succeeds without a bug.
   private func holdsWithoutBugs(_ build: PlantedBuild, _ killers: Set<Killer>) throws -> Bool {
     let outcomes = try inParallel(killers.sorted { $0.description < $1.description }) {
       ($0, try build.run($0, bugs: [], secondsLimit: Self.secondsLimit))
     }
     var isSound = true
     for (killer, outcome) in outcomes {
-      // A line with a figure, or nothing of that name was tried.
+      // If there is no line with a figure, nothing of that name was tried.
       let hasTried = outcome.text.contains(#/\n  [1-9][0-9]* /#)
       if outcome.ending == .success, hasTried { continue }
       isSound = false
@@ -99,7 +99,7 @@ struct PlantedBugsProgram {
     return isSound
   }
 
-  /// Whether every bug is noticed.
+  /// Returns whether every bug is detected.
   private func kill(_ bugs: [PlantedBug], _ build: PlantedBuild) throws -> Bool {
     let disk = neverLoses ? [PlantedBug.diskThatNeverLoses.name] : []
     let outcomes = try inParallel(bugs) { bug in
@@ -130,7 +130,7 @@ struct PlantedBugsProgram {
     return survivors == 0
   }
 
-  /// Whether bugs that leave out a flush are noticed by nothing but the losses of the simulated disk.
+  /// Returns whether only losses of the simulated disk detect bugs that omit a flush.
   private func needsLosses(_ bugs: [PlantedBug], _ build: PlantedBuild) throws -> Bool {
     let outcomes = try inParallel(bugs.filter(\.needsLoss)) { bug in
       (
@@ -151,8 +151,7 @@ struct PlantedBugsProgram {
     return others == 0
   }
 
-  /// Calls `body` for each element, some at the same time; the results are in the order of the
-  /// elements.
+  /// Calls `body` for each element, in parallel; the results are in the order of the elements.
   private func inParallel<Element: Sendable, Result: Sendable>(
     _ elements: [Element], _ body: @Sendable (Element) throws -> Result
   ) throws -> [Result] {
@@ -171,5 +170,5 @@ struct PlantedBugsProgram {
   }
 }
 
-/// Prints at once, also where the output is a pipe.
+/// Prints immediately, also if the output is a pipe.
 private func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

@@ -2,7 +2,7 @@ import Foundation
 
 /// A copy of the project with all bugs in it.
 struct PlantedBuild {
-  /// The project.
+  /// The root of the project.
   let root: URL
   let planting: Planting
 
@@ -10,8 +10,10 @@ struct PlantedBuild {
   private var program: URL { directory.appending(path: ".build/release/Proofs") }
   private var logs: URL { directory.appending(path: "logs") }
 
-  /// Copies the project and plants the bugs; what has not changed since the last time is left alone,
-  /// so that only the rest is built anew.
+  /// Copies the project and plants the bugs.
+  ///
+  /// Files that have not changed since the last time are not written, so that only the rest is
+  /// rebuilt.
   func prepare() throws {
     var texts = try planting.texts(among: paths(in: root).filter { $0.hasPrefix("Sources/") }) {
       try String(contentsOf: root.appending(path: $0), encoding: .utf8)
@@ -37,7 +39,7 @@ struct PlantedBuild {
     }
   }
 
-  /// What the package manager wants to see of a project, from its root.
+  /// Returns the paths that the package manager needs of a project, from its root.
   private func paths(in project: URL) throws -> [String] {
     var paths: [String] = []
     for part in ["Package.swift", "Sources", "Tests", "Benchmarks"] {
@@ -72,29 +74,29 @@ struct PlantedBuild {
 }
 
 extension PlantedBuild {
-  /// What came of running a killer.
+  /// The result of running a killer.
   struct Outcome: Sendable {
     enum Ending: Equatable, Sendable {
-      /// Nothing was noticed.
+      /// Nothing was detected.
       case success
       case symptom(PlantedBug.Symptom)
-      /// It could not be run as it was meant.
+      /// It could not be run as intended.
       case other(Int32)
     }
 
     let ending: Ending
     let seconds: Double
-    /// What was printed.
+    /// The output of the killer.
     let text: String
 
-    /// The first thing that was complained about.
+    /// The first reported problem.
     var complaint: String? {
       text.split(separator: "\n").first { $0.contains("FAILED") || $0.contains("Fatal error") }
         .map { $0.trimmingCharacters(in: .whitespaces) }
     }
   }
 
-  /// Runs a killer with some bugs chosen, for so many seconds at most.
+  /// Runs a killer with some bugs selected, with a time limit.
   func run(_ killer: Killer, bugs: [String], secondsLimit: Double) throws -> Outcome {
     let name = (bugs + killer.arguments).joined(separator: " ").filter { $0 != "/" }
     let log = logs.appending(path: String(name.prefix(180)))
@@ -106,7 +108,7 @@ extension PlantedBuild {
     process.arguments = killer.arguments + ["--jobs", "1"]
     var environment = ProcessInfo.processInfo.environment
     environment[Planting.variable] = bugs.joined(separator: ",")
-    // Nobody waits for a trace of the stack.
+    // A stack trace is not needed.
     environment["SWIFT_BACKTRACE"] = "enable=no"
     process.environment = environment
     process.standardOutput = output

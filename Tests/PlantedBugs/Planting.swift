@@ -1,18 +1,19 @@
 import Foundation
 
-/// Puts bugs into source texts, each behind a switch.
+/// Inserts bugs into source texts, each behind a switch.
 struct Planting {
   let bugs: [PlantedBug]
 
-  /// Why the bugs cannot be planted.
+  /// The reason why the bugs cannot be planted.
   struct Problem: Error, CustomStringConvertible {
     let description: String
   }
 
-  /// Plants all bugs in the sources at `paths`, from the project's root; `read` gives the text of one of them.
+  /// Plants all bugs in the sources at `paths`, from the project's root.
   ///
-  /// Bugs are planted one after the other, so a later one names code as an earlier one left it.
-  /// - Returns: the texts of the files that changed, by their paths.
+  /// `read` returns the text of one of them. Bugs are planted in sequence, so the edit of a later
+  /// one matches code as an earlier one left it.
+  /// - Returns: The texts of the files that changed, by their paths.
   func texts(
     among paths: [String], _ read: (String) throws -> String
   ) throws -> [String: String] {
@@ -43,7 +44,7 @@ struct Planting {
     return texts.mapValues(\.text)
   }
 
-  /// The one path that ends with the name that an edit gives.
+  /// Returns the one path that ends with the file name of an edit.
   private static func path(
     of edit: PlantedBug.Edit, for bug: PlantedBug, among paths: [String]
   ) throws(Problem) -> String {
@@ -72,10 +73,10 @@ struct Planting {
     return source.replacing(places[0], with: planted)
   }
 
-  /// A file that says which bugs were chosen, for each target with bugs.
+  /// The source of a file with the selected bugs, for each target with bugs.
   ///
-  /// A name that is not known ends the program, so that nobody takes no bug for one that was not
-  /// noticed.
+  /// An unknown name ends the program, so that a run without the bug is not mistaken for one that
+  /// did not detect it.
   var switches: String {
     """
     import Foundation
@@ -107,7 +108,7 @@ struct Planting {
 }
 
 extension PlantedBug {
-  /// What the bug's switch is called in the source.
+  /// The name of the bug's switch in the source.
   var switchName: String {
     let words = name.split(separator: "-")
     return words.prefix(1).joined() + words.dropFirst().map(\.capitalized).joined()

@@ -1,7 +1,7 @@
-/// A source text whose code can be found whatever its comments, indentation and line breaks are.
+/// A source text whose code can be found regardless of comments, indentation and line breaks.
 struct SourceCode {
   private let lines: [Substring]
-  /// All of the code but white space.
+  /// All of the code except white space.
   private var code: [UInt8] = []
   /// The line of each byte of ``code``.
   private var lineNumbers: [Int] = []
@@ -18,9 +18,9 @@ struct SourceCode {
 
   var text: String { lines.joined(separator: "\n") }
 
-  /// A line up to a comment that ends it.
+  /// Returns a line up to a comment that ends it.
   ///
-  /// What looks like one within quotes is none.
+  /// Slashes within quotes are not a comment.
   private static func withoutComment(_ line: Substring.UTF8View) -> Substring.UTF8View {
     let (slash, quote, escape) = (UInt8(ascii: "/"), UInt8(ascii: "\""), UInt8(ascii: "\\"))
     var isQuoted = false
@@ -43,7 +43,7 @@ struct SourceCode {
 }
 
 extension SourceCode {
-  /// The whole lines that have just the code of another text: each place where it stands.
+  /// Returns each range of whole lines whose code equals that of another text.
   func lines(with wanted: SourceCode) -> [ClosedRange<Int>] {
     let wanted = wanted.code
     guard let first = wanted.first, wanted.count <= code.count else { return [] }
@@ -58,7 +58,7 @@ extension SourceCode {
     }
   }
 
-  /// The text with other lines, which are indented as the first of those that they replace.
+  /// Returns the text with some lines replaced; the new ones are indented like the first old one.
   func replacing(_ range: ClosedRange<Int>, with text: String) -> SourceCode {
     let indentation = lines[range.lowerBound].prefix { $0 == " " }
     let inserted = text.split(separator: "\n", omittingEmptySubsequences: false)

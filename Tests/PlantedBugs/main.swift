@@ -1,4 +1,4 @@
-// Sees whether planted bugs are noticed: `swift run -c release PlantedBugs`.
+// Checks whether planted bugs are detected: `swift run -c release PlantedBugs`.
 import Foundation
 
 exit(PlantedBugsProgram(arguments: Array(CommandLine.arguments.dropFirst())).run())

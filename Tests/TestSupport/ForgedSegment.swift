@@ -1,12 +1,12 @@
 package import DivanLog
 
-/// A segment written frame by frame, every checksum right, as no writer would write it.
+/// A segment built frame by frame, with valid checksums, in ways that no writer would.
 package struct ForgedSegment {
   package var header: SegmentHeader
   private var frames: [UInt8] = []
   private var chain: UInt32
 
-  /// Begins with no frames.
+  /// Creates a segment without frames.
   package init(
     numbers: ClosedRange<UInt64> = 1...1, fileID: UInt64 = 1, storeID: UInt64 = 1,
     generation: UInt32 = 0, after predecessor: LogEnd = LogEnd(offset: 0, commit: 0, chain: 0),
@@ -21,7 +21,7 @@ package struct ForgedSegment {
     chain = SegmentHeader.chain(of: header.encode())
   }
 
-  /// The whole file, which claims to have been flushed as a whole.
+  /// The whole file, whose header claims that all of it was flushed.
   package var bytes: [UInt8] {
     var header = header
     header.flushedSize = UInt64(size)
@@ -31,7 +31,7 @@ package struct ForgedSegment {
 
   package var size: Int { SegmentHeader.size + frames.count }
 
-  /// The place after the last frame.
+  /// Returns the position after the last frame.
   package func end(commit: UInt64) -> LogEnd {
     LogEnd(offset: UInt64(size), commit: commit, chain: chain)
   }
@@ -68,7 +68,7 @@ extension ForgedSegment {
           lastSequence: lastSequence, documentCount: documentCount, flushedThrough: flushedThrough))
   }
 
-  /// The bytes of a commit's trailer.
+  /// Returns the bytes of a commit's trailer.
   package static func trailer(
     frameCount: UInt32 = 1, lastSequence: UInt64 = 0, documentCount: UInt64 = 0,
     flushedThrough: UInt64 = 0
@@ -81,14 +81,14 @@ extension ForgedSegment {
     return writer.array
   }
 
-  /// The bytes of a record.
+  /// Returns the bytes of a record.
   package static func record(_ kind: UInt8, _ payload: [UInt8]) -> [UInt8] {
     var writer = ByteWriter()
     _ = Record.append(kind: Record.Kind(rawValue: kind), to: &writer) { $0.append(payload) }
     return writer.array
   }
 
-  /// Writes the file to a store's directory, which is made if it is not there.
+  /// Writes the file to a store's directory, which is created if it does not exist.
   package func write(to directory: StoreDirectory) throws {
     if try !directory.fileSystem.exists(directory.path) {
       try directory.fileSystem.makeDirectory(directory.path)
@@ -100,7 +100,7 @@ extension ForgedSegment {
   }
 }
 
-/// A header block after a change, its checksum made right again.
+/// Returns a header block after a change, with its checksum corrected.
 package func resealed(_ block: SharedBytes, _ change: (inout [UInt8]) -> Void) -> SharedBytes {
   var bytes = block.array
   change(&bytes)
@@ -111,7 +111,7 @@ package func resealed(_ block: SharedBytes, _ change: (inout [UInt8]) -> Void) -
   return SharedBytes(copying: bytes)
 }
 
-/// Writes a number over eight bytes, the least significant first.
+/// Overwrites eight bytes with a number, least significant byte first.
 package func put(_ number: UInt64, in bytes: inout [UInt8], at offset: Int) {
   for index in 0..<8 {
     bytes[offset + index] = UInt8(truncatingIfNeeded: number >> UInt64(8 * index))

@@ -3,7 +3,7 @@ package import DivanLog
 package import DivanTesting
 package import Testing
 
-/// What a store should hold, in the plainest way: a dictionary, searched and sorted when asked.
+/// The expected contents of a store as a plain dictionary.
 package struct PlainStore: Equatable, Sendable {
   package struct Entry: Equatable, Sendable {
     package var properties: Value.Object
@@ -30,7 +30,7 @@ package struct PlainStore: Equatable, Sendable {
 }
 
 extension PlainStore {
-  /// This model after random changes, which are made in the transaction too.
+  /// Returns this model after random changes, which are also made in the transaction.
   package func changed(
     by transaction: WriteTransaction, _ random: inout SeededGenerator
   ) throws -> PlainStore {
@@ -70,7 +70,7 @@ extension PlainStore {
       if wasLive {
         entries[id]?.isDeleted = true
         entries[id]?.properties = [:]
-        // The revision and the sequence are what the store made them.
+        // The store determines the revision and the sequence.
         entries[id]?.revision = nil
         entries[id]?.sequence = 0
       }
@@ -81,7 +81,7 @@ extension PlainStore {
     }
   }
 
-  /// Expects a snapshot to hold what this model holds, by every way of reading.
+  /// Expects a snapshot to have the contents of this model, by every way of reading.
   package func compare(
     with snapshot: Snapshot, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
@@ -112,8 +112,9 @@ extension PlainStore {
 }
 
 extension Configuration {
-  /// Files so small that a few transactions fill them, and maintenance within the calls that make it
-  /// due, so that one seed always makes the same calls.
+  /// Returns a configuration with files that a few transactions fill, and synchronous maintenance.
+  ///
+  /// Maintenance runs within the calls that make it due, so one seed always makes the same calls.
   package static func small(on fileSystem: any FileSystem) -> Configuration {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem

@@ -1,9 +1,9 @@
 import DivanLog
 import Foundation
 
-/// A directory of its own for a test, removed with everything in it when the last reference goes.
+/// A directory for a test, removed with its contents when the last reference is released.
 package final class TemporaryDirectory: Sendable {
-  /// Its path, without symbolic links.
+  /// The directory's path, without symbolic links.
   package let path: String
 
   package init() throws {
@@ -16,7 +16,7 @@ package final class TemporaryDirectory: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// Makes a symbolic link, which Divan itself never does.
+/// Creates a symbolic link, which Divan itself never does.
 package func makeSymbolicLink(at path: String, to target: String) throws {
   try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
 }

@@ -7,7 +7,7 @@ package import DivanLog
 #endif
 
 extension Document {
-  /// Content of any kind and size that belongs to a document: a picture, a sound, a file.
+  /// Content of any type and size that belongs to a document: a picture, a sound, a file.
   ///
   /// ```swift
   /// film.attachments["poster"] = Document.Attachment(contentType: "image/jpeg", jpeg)
@@ -15,35 +15,35 @@ extension Document {
   /// try database.write { try $0.put(film) }
   /// let poster = try database.read { try $0.get(film.id)?.attachments["poster"]?.content() }
   /// ```
+  /// It is stored with the document's next revision and stays with later revisions until you remove
+  /// it. Equal content is stored only once, and is deleted when nothing refers to it any more.
+  /// Reading an attachment's metadata does not read the content.
   ///
-  /// It is stored with the document's next revision, and stays with the revisions after that until it is
-  /// taken out. Equal content is stored once, whoever refers to it, and goes when nothing refers to it any
-  /// more. Looking at what it is does not read the content.
-  ///
-  /// One that was read keeps the content readable for as long as the database is open. Only one of a live result
-  /// (``Database/updates(of:)-(Query<Document>)``) does not: its content is there while the newest version has it.
+  /// The content of an attachment that you read stays readable while the database is open. The
+  /// exception is an attachment of a live result (``Database/updates(of:)-(Query<Document>)``): its
+  /// content is readable only while the newest version has it.
   public struct Attachment: Sendable {
-    /// What kind of content it is, as a MIME type.
+    /// The content's MIME type.
     public let contentType: String
-    /// How long the content is, in bytes.
+    /// The length of the content in bytes.
     public let length: Int
-    /// The generation of the revision that added it, CouchDB's `revpos`; 0 if it was not stored yet.
+    /// The generation of the revision that added it, CouchDB's `revpos`; 0 if it is not stored yet.
     ///
-    /// What you set counts for a revision that was made elsewhere
-    /// (``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``), if the revision's own generation is not lower.
-    /// Of changes that are made here it is found out.
+    /// A value that you set is used for a revision that was made elsewhere
+    /// (``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``), unless the
+    /// revision's own generation is lower. For local changes, the generation is computed.
     public var generation: UInt64
-    /// What another store says of the content; nil unless it came from one.
+    /// The digest that another store gave for the content; nil unless the content came from one.
     ///
-    /// It is kept with the attachment, and goes when other content takes its place. It is not part of revision IDs, and
-    /// of whether two attachments are equal.
+    /// It is kept with the attachment and dropped when other content replaces it. It is not part of
+    /// revision IDs, and is ignored when attachments are compared for equality.
     public var foreignDigest: ForeignDigest?
     package let body: Body
 
     package enum Body: Sendable {
-      /// Bytes that were not stored yet.
+      /// Bytes that are not stored yet.
       case bytes(SharedBytes)
-      /// A file from which the bytes are read when they are stored.
+      /// A file whose bytes are read when they are stored.
       case file(path: String)
       /// Bytes that are in a store.
       case stored(SHA256.Digest, any AttachmentSource)
@@ -63,19 +63,20 @@ extension Document {
 }
 
 extension Document.Attachment {
-  /// What another store says of an attachment's content, in its own terms.
+  /// Another store's digest of an attachment's content, in that store's own terms.
   ///
-  /// CouchDB's digest of a text is that of its compressed bytes, which depend on the compressor: so it is taken as it is, and
-  /// never computed here. A replicator compares it with what that store says later, and need not send again what is the same.
+  /// CouchDB's digest of a text is that of its compressed bytes, which depend on the compressor. So
+  /// the digest is kept as received and never computed here. A replicator compares it with what
+  /// that store reports later, and does not send equal content again.
   public struct ForeignDigest: Sendable, Hashable {
-    /// As that store writes it: `md5-…` or `sha1-…`, say.
+    /// The digest as that store writes it: `md5-…` or `sha1-…`, for example.
     public var text: String
-    /// How the content is encoded there: `gzip`, say; nil if it is not.
+    /// The encoding of the content in that store, for example `gzip`; nil if it is not encoded.
     public var encoding: String?
-    /// How long the encoded content is, in bytes; nil if it is not encoded.
+    /// The length of the encoded content in bytes; nil if it is not encoded.
     public var encodedLength: Int?
 
-    /// Makes what another store says.
+    /// Creates a digest of another store.
     ///
     /// Each text may have up to 1,024 bytes of UTF-8; storing a longer one throws
     /// ``DatabaseError/Code/invalidAttachment``.
@@ -87,39 +88,39 @@ extension Document.Attachment {
   }
 }
 
-/// Where the content of an attachment is.
+/// The store that holds the content of an attachment.
 package protocol AttachmentSource: AnyObject, Sendable {
-  /// Opens the content of this digest.
+  /// Opens the content with this digest.
   func open(_ digest: SHA256.Digest) throws(DatabaseError) -> AttachmentReader
 }
 
 extension Document.Attachment {
-  /// Makes an attachment of bytes in memory.
+  /// Creates an attachment from bytes in memory.
   ///
   /// - Parameters:
-  ///   - contentType: what kind of content it is, as a MIME type.
-  ///   - content: the bytes.
+  ///   - contentType: The content's MIME type.
+  ///   - content: The bytes.
   public init(contentType: String, _ content: some Sequence<UInt8>) {
     let bytes = SharedBytes(copying: Array(content))
     self.init(contentType: contentType, length: bytes.count, generation: 0, body: .bytes(bytes))
   }
 
-  /// Makes an attachment of what a file holds.
+  /// Creates an attachment from the contents of a file.
   ///
-  /// The file is read, a piece at a time, when the document is stored, during the transaction; it must
-  /// not change until then. ``Database/storeAttachment(contentType:file:)`` reads it before, so that
-  /// nobody waits.
+  /// The file is read in pieces when the document is stored, inside the transaction; it must not
+  /// change until then. ``Database/storeAttachment(contentType:file:)`` reads the file before the
+  /// transaction, so that no other writer waits.
   ///
   /// - Parameters:
-  ///   - contentType: what kind of content it is, as a MIME type.
-  ///   - file: the file's path.
+  ///   - contentType: The content's MIME type.
+  ///   - file: The file's path.
   /// - Throws: ``DatabaseError`` with the code `notFound`, `accessDenied` or `inputOutput`.
   public init(contentType: String, file: String) throws {
     let status: FileStatus
     let path: String
     do throws(SystemError) {
       status = try POSIXFileSystem().status(file)
-      // It is read later, when another directory may be the working one.
+      // The file is read later, when the working directory may be another one.
       path = try POSIXFileSystem().absolutePath(file)
     } catch {
       throw DatabaseError(error)
@@ -132,17 +133,18 @@ extension Document.Attachment {
       contentType: contentType, length: status.size, generation: 0, body: .file(path: path))
   }
 
-  /// The whole content, checked against its digest.
+  /// Returns the whole content, checked against its digest.
   ///
   /// Takes as much memory as the content is long; ``pieces(_:)`` takes little.
-  /// - Throws: ``DatabaseError`` with the code `damaged` if it is missing or is not what was stored,
-  ///   `closed` or `inputOutput`; `notFound` if the database was opened for reading only and somebody else
-  ///   has removed it since, or if it is one of a live result and was removed.
+  /// - Throws: ``DatabaseError`` with the code `damaged` if the content is missing or is not what
+  ///   was stored, `closed` or `inputOutput`; `notFound` if the database was opened for reading
+  ///   only and another process has removed the content since, or if the attachment is one of a
+  ///   live result and was removed.
   public func content() throws -> Data {
     switch body {
     case .bytes(let bytes): return Data(bytes.array)
     case .file, .stored:
-      // That there are as many bytes is known only once the content is open.
+      // The number of bytes is known for certain only once the content is open.
       var pieces = try pieces()
       var data = Data(capacity: length)
       while let piece = try pieces.next() { data.append(piece) }
@@ -150,10 +152,11 @@ extension Document.Attachment {
     }
   }
 
-  /// A part of the content, checked against the checksums stored with it.
+  /// Returns a part of the content, checked against the checksums stored with it.
   ///
-  /// What `range` has beyond the end is left out. Costs the chunks that it touches, of 64 KiB mostly.
-  /// - Throws: as ``content()``.
+  /// The part of `range` beyond the end is ignored. The cost is the chunks that it touches, mostly
+  /// of 64 KiB.
+  /// - Throws: The same errors as ``content()``.
   public func content(in range: Range<Int>) throws -> Data {
     let range = range.clamped(to: 0..<length)
     switch body {
@@ -167,11 +170,11 @@ extension Document.Attachment {
     }
   }
 
-  /// The content, or a part of it, a piece at a time, in little memory.
+  /// Returns the content, or a part of it, in pieces, using little memory.
   ///
-  /// - Parameter range: which part; all of it if nil.
-  /// - Returns: the pieces, one after the other.
-  /// - Throws: as ``content()``.
+  /// - Parameter range: The part to read; nil reads all of it.
+  /// - Returns: The pieces, in order.
+  /// - Throws: The same errors as ``content()``.
   public func pieces(_ range: Range<Int>? = nil) throws -> AttachmentPieces {
     let whole = 0..<length
     switch body {
@@ -193,7 +196,8 @@ extension Document.Attachment {
 
   /// The digest of the content: `sha256-` and the SHA-256 in base64.
   ///
-  /// Nil for a file that was not stored yet. Of bytes that were not stored yet it is computed each time.
+  /// It is nil for a file that is not stored yet. For bytes that are not stored yet, it is computed
+  /// each time.
   public var digest: String? {
     switch body {
     case .bytes(let bytes): SHA256.digest(of: bytes).attachmentText
@@ -207,7 +211,7 @@ extension SHA256.Digest {
   /// `sha256-` and the bytes in base64.
   package var attachmentText: String { "sha256-" + Data(bytes).base64EncodedString() }
 
-  /// Reads what ``attachmentText`` writes; nil if the text is none.
+  /// Reads what ``attachmentText`` writes; nil if the text is not a digest.
   init?(attachmentText text: String) {
     guard text.hasPrefix("sha256-"), let bytes = Data(base64Encoded: String(text.dropFirst(7)))
     else { return nil }
@@ -226,7 +230,7 @@ extension Document.Attachment: Equatable {
   }
 }
 
-/// The content of an attachment, a piece at a time: `while let piece = try pieces.next() { … }`.
+/// The content of an attachment in pieces: `while let piece = try pieces.next() { … }`.
 public struct AttachmentPieces {
   private var source: Source
 
@@ -248,7 +252,7 @@ public struct AttachmentPieces {
     }
   }
 
-  /// The next piece; nil at the end.
+  /// Returns the next piece; nil at the end.
   ///
   /// - Throws: ``DatabaseError`` with the code `damaged` or `inputOutput`.
   public mutating func next() throws -> Data? {

@@ -1,32 +1,33 @@
 extension Document {
-  /// What is attached to a document, by name.
+  /// The attachments of a document, by name.
   ///
-  /// It is used like a dictionary. The attachments come in the order of the bytes of their names. Names are the same
-  /// if their bytes of UTF-8 are: `é` as one scalar and as two are two names, as in ``Value/Object``.
+  /// It is used like a dictionary. The attachments are ordered by the bytes of their names. Two
+  /// names are equal if their bytes of UTF-8 are: `é` as one scalar and as two are two names, as in
+  /// ``Value/Object``.
   public struct Attachments: Sendable {
-    /// A name and what is attached under it.
+    /// A name and its attachment.
     public typealias Element = (key: String, value: Attachment)
 
     private var entries: ByteKeyed<Attachment>
 
-    /// Makes a set without attachments.
+    /// Creates a set without attachments.
     public init() { entries = ByteKeyed() }
   }
 }
 
 extension Document.Attachments {
-  /// Makes a set of attachments in any order; of those with the same name, the last counts.
+  /// Creates a set from attachments in any order; of those with the same name, the last wins.
   public init(_ attachments: some Sequence<(String, Document.Attachment)>) {
     entries = ByteKeyed(attachments)
   }
 
-  /// What is attached under a name; setting nil takes it out.
+  /// The attachment with a name; setting nil removes it.
   public subscript(name: String) -> Document.Attachment? {
     get { entries[name] }
     set { entries[name] = newValue }
   }
 
-  /// Takes out what is attached under a name, and returns it.
+  /// Removes the attachment with a name, and returns it.
   @discardableResult
   public mutating func removeValue(forKey name: String) -> Document.Attachment? {
     let removed = entries[name]
@@ -58,7 +59,7 @@ extension Document.Attachments: Equatable {
 }
 
 extension Document.Attachments: ExpressibleByDictionaryLiteral {
-  /// Makes a set of attachments; of those with the same name, the last counts.
+  /// Creates a set of attachments; of those with the same name, the last wins.
   public init(dictionaryLiteral elements: (String, Document.Attachment)...) {
     self.init(elements)
   }

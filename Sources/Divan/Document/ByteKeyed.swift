@@ -1,10 +1,11 @@
 import DivanLog
 
-/// Values by texts that are told apart by their bytes of UTF-8.
+/// Values by texts that are compared by their bytes of UTF-8.
 ///
-/// A dictionary takes `é` as one scalar and as two for the same key, so that the second overwrites the first.
+/// A dictionary treats `é` as one scalar and as two as the same key, so that the second overwrites
+/// the first.
 ///
-/// Finding a value takes time logarithmic, adding one linear in their number; adding them in order takes little.
+/// A lookup takes logarithmic time, and an insertion linear time; appending in order is cheap.
 ///
 /// Invariant: `entries` is strictly ascending by the bytes of the keys.
 struct ByteKeyed<Value> {
@@ -14,9 +15,9 @@ struct ByteKeyed<Value> {
 }
 
 extension ByteKeyed {
-  /// Makes one of values in any order; of those with the same key, the last counts.
+  /// Creates one from values in any order; of those with the same key, the last wins.
   init(_ elements: some Sequence<(String, Value)>) {
-    // The sort is stable, so that the last of several is the last here, too.
+    // The sort is stable, so the last of several equal keys is also the last here.
     for (key, value) in elements.sorted(by: { compareUTF8($0.0, $1.0) < 0 }) {
       if let last = entries.last, haveSameUTF8(last.key, key) { entries.removeLast() }
       entries.append((key, value))
@@ -44,14 +45,14 @@ extension ByteKeyed {
     }
   }
 
-  /// Takes in others, which win over those that are there.
+  /// Adds the values of `others`, which replace existing ones.
   mutating func merge(_ others: Self) {
     for (key, value) in others.entries { self[key] = .some(value) }
   }
 
-  /// Where `key` is, or where it belongs.
+  /// Returns the position of `key`, or the position to insert it at.
   private func place(of key: String) -> (index: Int, isFound: Bool) {
-    // Most are added in order.
+    // Most keys are added in order.
     guard let last = entries.last, compareUTF8(last.key, key) >= 0 else {
       return (entries.count, false)
     }

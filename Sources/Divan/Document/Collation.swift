@@ -1,55 +1,61 @@
 import DivanLog
 
-/// The order of values in the rows of views, in sorted results and in keys: one order of all values, which is the same
-/// on every platform and in every release that has the same ``version``.
+/// The order of values in the rows of views, in sorted results and in keys.
 ///
-/// Null comes first, then false, true, numbers, texts, arrays, objects. Numbers are in the order of their size, whole or
-/// not: `1` and `1.0` are equal. Arrays are ordered element by element, and objects property by property, first the
-/// name, then the value, in the order of the bytes of the names; what ends first comes first.
+/// It is one order of all values, the same on every platform and in every release that has the same
+/// ``version``.
+///
+/// Null comes first, then false, true, numbers, texts, arrays, objects. Numbers are ordered by
+/// their size, whole or not: `1` and `1.0` are equal. Arrays are ordered element by element, and
+/// objects property by property, first by the name, then by the value, in the order of the bytes of
+/// the names; a prefix comes first.
 ///
 /// Two texts are ordered by the first of these levels at which they differ:
 ///
-/// 1. **Letters**, one after the other; what ends first comes first. Their order is: control characters (U+0000 to 001F
-///    and 007F to 009F) by number; tab, line feed, vertical tab, form feed, carriage return, space and
-///    `_-,;:!?.'"()[]{}@*/\&#%`, the grave accent, `^+<=>|~$`; other signs by number (U+00A0 to 00BF, 00D7, 00F7, 02B0 to
-///    02FF, 2000 to 2BFF, 3000 to 303F, 1F000 to 1FAFF); the digits 0 to 9; Latin letters
-///    `abcdðeəɛfgɣhijklmnŋoɔpqrstuvwxyzʒþƿ` and other ones by number (U+00C0 to 02AF, 1E00 to 1EFF, 2C60 to 2C7F, A720 to
-///    A7FF, AB30 to AB6F); Greek letters `αβγδεϝϛζηθικλμνξοπϟρστυφχψωϡ` and other ones by number (U+0370 to 03FF, 1F00 to
-///    1FFF); Cyrillic letters `аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя` and other ones by number (U+0400
-///    to 052F, 1C80 to 1C8F, 2DE0 to 2DFF, A640 to A69F); everything else by number.
+/// 1. **Letters**, in order; a prefix comes first. Their order is: control characters (U+0000 to
+///    001F and 007F to 009F) by number; tab, line feed, vertical tab, form feed, carriage return,
+///    space and `_-,;:!?.'"()[]{}@*/\&#%`, the grave accent, `^+<=>|~$`; other signs by number
+///    (U+00A0 to 00BF, 00D7, 00F7, 02B0 to 02FF, 2000 to 2BFF, 3000 to 303F, 1F000 to 1FAFF); the
+///    digits 0 to 9; Latin letters `abcdðeəɛfgɣhijklmnŋoɔpqrstuvwxyzʒþƿ` and other ones by number
+///    (U+00C0 to 02AF, 1E00 to 1EFF, 2C60 to 2C7F, A720 to A7FF, AB30 to AB6F); Greek letters
+///    `αβγδεϝϛζηθικλμνξοπϟρστυφχψωϡ` and other ones by number (U+0370 to 03FF, 1F00 to 1FFF);
+///    Cyrillic letters `аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя` and other ones by
+///    number (U+0400 to 052F, 1C80 to 1C8F, 2DE0 to 2DFF, A640 to A69F); everything else by number.
 ///
-///    In U+0041 to 005A, 00C0 to 052F and 1E00 to 1FFF, capitals count as their small letters, and letters with accents
-///    as what Unicode 14 decomposes them to, but for `ѓйќўї`, which stay letters; `øđħłŧ` count as letters with a stroke,
-///    `ıſςϐϑϕϖϰϱϵ` as `isσβθφπκρε`, `æœßĳǆǉǌǳ` as two letters and `ŀ` as `l·`.
-/// 2. **Marks**, that is U+0300 to 036F and what takes their place in one scalar, letter by letter: none before any, then
-///    by number, those of one letter sorted. A stroke is U+0338.
-/// 3. **Forms**, letter by letter: small, capital, another form of it (the small one first), one of two letters that are
-///    written as one.
-/// 4. The **bytes** of their UTF-8, behind a text of which each scalar is the only one, or the first, with its letters,
-///    marks and form. So only the same texts are equal.
+///    In U+0041 to 005A, 00C0 to 052F and 1E00 to 1FFF, capitals count as their small letters, and
+///    letters with accents as their Unicode 14 decompositions, except for `ѓйќўї`, which remain
+///    letters; `øđħłŧ` count as letters with a stroke, `ıſςϐϑϕϖϰϱϵ` as `isσβθφπκρε`, `æœßĳǆǉǌǳ` as
+///    two letters and `ŀ` as `l·`.
+/// 2. **Marks**, that is U+0300 to 036F and those of single scalars that include marks, letter by
+///    letter: none before any, then by number, those of one letter sorted. A stroke is U+0338.
+/// 3. **Forms**, letter by letter: small, capital, another form of it (the small one first), one of
+///    two letters that are written as one.
+/// 4. The **bytes** of their UTF-8; before them come texts in which each scalar is the only one, or
+///    the first, with its letters, marks and form. So only identical texts are equal.
 public enum Collation {
-  /// The number of this order, which rises whenever any two values change places.
+  /// The version of this order, which is incremented whenever any two values change places.
   ///
-  /// What is kept in this order has it beside it, and is made anew when it differs.
+  /// Data that is stored in this order has the version stored with it, and is rebuilt when it
+  /// differs.
   public static let version = 1
 
-  /// Whether one value comes before another one.
+  /// Returns whether one value comes before another.
   public static func precedes(_ a: Value, _ b: Value) -> Bool { compare(a, b) < 0 }
 
-  /// Whether one text comes before another one.
+  /// Returns whether one text comes before another.
   public static func precedes(_ a: String, _ b: String) -> Bool { CollationText.compare(a, b) < 0 }
 
-  /// How two values are ordered: below, at or above zero.
+  /// Returns the order of two values: below, at or above zero.
   static func compare(_ a: Value, _ b: Value) -> Int {
     if case .string(let a) = a, case .string(let b) = b { return CollationText.compare(a, b) }
     if let a = CollationKey.Number(a), let b = CollationKey.Number(b) { return a.compare(b) }
     let (one, other) = (CollationKey.tag(of: a), CollationKey.tag(of: b))
     if one != other { return Int(one) - Int(other) }
-    // Of values that may be as deep as they like only the walk into bytes does not recurse.
+    // Values may be arbitrarily deep, and only the walk into bytes does not recurse.
     return DivanLog.compare(key(of: a).span, key(of: b).span)
   }
 
-  /// How two values in their stored form are ordered; of texts nothing is copied.
+  /// Returns the order of two values in their stored form; texts are not copied.
   static func compare(_ a: EncodedValue, _ b: EncodedValue) throws(DatabaseError) -> Int {
     let texts = a.bytes.withSpan { a in
       b.bytes.withSpan { b -> Int? in
@@ -61,20 +67,21 @@ public enum Collation {
     }
     if let texts { return texts }
     if let a = a.int, let b = b.int { return a < b ? -1 : a == b ? 0 : 1 }
-    // Kept apart: the compiler of 6.3.1 makes wrong code of both in one expression that may throw.
+    // Kept in two statements: compiler 6.3.1 generates wrong code for both in one throwing
+    // expression.
     let one = try key(of: a)
     let other = try key(of: b)
     return DivanLog.compare(one.span, other.span)
   }
 
-  /// Bytes whose order is the order of values.
+  /// Returns bytes whose order is the order of values.
   static func key(of value: Value) -> [UInt8] { CollationKey.bytes(of: value, .collated) }
 
-  /// The same of a value in its stored form.
+  /// Returns such bytes for a value in its stored form.
   static func key(of value: EncodedValue) throws(DatabaseError) -> [UInt8] {
     try CollationKey.bytes(of: value, .collated)
   }
 
-  /// How the bytes of two keys are ordered.
+  /// Returns the order of the bytes of two keys.
   static func compare(keys a: [UInt8], _ b: [UInt8]) -> Int { DivanLog.compare(a.span, b.span) }
 }

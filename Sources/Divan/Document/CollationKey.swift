@@ -1,27 +1,30 @@
 import DivanLog
 
-/// The bytes of values whose byte order is an order of values: what keys of indexes and of views are made of.
+/// Bytes of values whose byte order is an order of values: the keys of indexes and of views.
 ///
-/// Null comes first, then false, true, numbers by their size, texts, arrays element by element, and objects
-/// property by property, in the order of the bytes of their names, the name before the value. Numbers that are equal
-/// have the same bytes, also if one is written as a whole number and the other is not. FILE_FORMAT.md §10
+/// Null comes first, then false, true, numbers by their size, texts, arrays element by element, and
+/// objects property by property, in the order of the bytes of their names, the name before the
+/// value. Numbers that are equal have the same bytes, also if only one is written as a whole
+/// number. FILE_FORMAT.md §10
 ///
 ///     10  null     20  false     21  true
-///     30  a number: its nearest double, in ten bytes with what it is more than that
-///     40  a text, as its ``TextOrder`` has it
+///     30  a number: its nearest double, in ten bytes with the difference of the number from it
+///     40  a text, in its ``TextOrder``
 ///     50  an array: the elements, 00
 ///     60  an object: for each property its name as a text and its value, 00
 ///
-/// No value's bytes begin with all bytes of another one, so that whatever stands behind them makes no difference
-/// to the order, and no two keys are the same.
+/// The bytes of a value are never a prefix of those of another. So the bytes that follow them do
+/// not affect the order, and no two keys are the same.
 struct CollationKey: ~Copyable {
-  /// How texts are ordered.
+  /// The order of texts.
   enum TextOrder: Sendable {
     /// By the bytes of their UTF-8, which follow with each 00 as 00 FF, and 00 00 at the end.
     case bytes
-    /// As ``Collation`` has it: the places of their letters, 00, the marks, with a 02 behind those of each letter as
-    /// far as there are any, 00, the forms without the small letters at the end, 00; and then 00 if these say which text
-    /// it is, else 01 and the text as in ``bytes``.
+    /// The order of ``Collation``.
+    ///
+    /// The bytes are: the places of the letters, 00, the marks, with a 02 after those of each
+    /// letter up to the last one with marks, 00, the forms without the small letters at the end,
+    /// 00; and then 00 if these identify the text, else 01 and the text as in ``bytes``.
     case collated
   }
 
@@ -36,7 +39,7 @@ struct CollationKey: ~Copyable {
   }
 
   enum Tag {
-    /// Ends texts, arrays and objects; below all that could follow.
+    /// Ends texts, arrays and objects; less than any byte that could follow.
     static let end: UInt8 = 0
     static let null: UInt8 = 0x10
     static let no: UInt8 = 0x20
@@ -45,16 +48,16 @@ struct CollationKey: ~Copyable {
     static let text: UInt8 = 0x40
     static let array: UInt8 = 0x50
     static let object: UInt8 = 0x60
-    /// Above all values.
+    /// Greater than all values.
     static let limit: UInt8 = 0x70
   }
 
-  /// Ends the marks of one letter, and stands for a small letter: the least of what both levels have.
+  /// Ends the marks of one letter, and denotes a small letter: the least value of both levels.
   private static let plain: UInt8 = 2
 
-  /// The bytes of a value.
+  /// Returns the bytes of a value.
   ///
-  /// What is deeper than any document has it is left out.
+  /// Parts nested deeper than any document allows are omitted.
   static func bytes(of value: Value, _ order: TextOrder) -> [UInt8] {
     var key = CollationKey(order)
     key.append(value)
@@ -63,14 +66,14 @@ struct CollationKey: ~Copyable {
 
   /// Appends the bytes of a value.
   mutating func append(_ value: Value) {
-    // Nothing is refused that is fed unchanged.
+    // Feeding a value unchanged never throws.
     try? ValueWalk.feed(value, into: &self, .unchanged)
   }
 
-  /// All that was appended.
+  /// All bytes that were appended.
   var bytes: [UInt8] { writer.array }
 
-  /// The bytes of a value in its stored form.
+  /// Returns the bytes of a value in its stored form.
   static func bytes(
     of value: EncodedValue, _ order: TextOrder
   ) throws(DatabaseError) -> [UInt8] {
@@ -79,7 +82,7 @@ struct CollationKey: ~Copyable {
     }
   }
 
-  /// The same of bytes that are a value in its stored form.
+  /// Returns the bytes for the stored form of a value.
   static func bytes(
     ofStored value: Span<UInt8>, _ order: TextOrder
   ) throws(DatabaseError) -> [UInt8] {
@@ -89,7 +92,7 @@ struct CollationKey: ~Copyable {
     return key.writer.array
   }
 
-  /// The bytes of the values that were added, one behind the other.
+  /// The number of bytes of the values that were added.
   var count: Int { writer.count }
 
   /// Whether a part of these bytes is null.
@@ -97,18 +100,18 @@ struct CollationKey: ~Copyable {
     range.count == 1 && writer[range.lowerBound] == Tag.null
   }
 
-  /// Appends bytes of the values that were added to others.
+  /// Appends a range of these bytes to another writer.
   func append(_ range: Range<Int>, to other: inout ByteWriter) { other.append(writer, range) }
 
-  /// Forgets the values that were added, also one of which only a beginning was, and keeps the room.
+  /// Removes the values that were added, also an incomplete one, and keeps the capacity.
   mutating func removeAll() {
     writer.removeAll()
     depth = 0
   }
 
-  /// The bytes with which all texts begin that begin with a text.
+  /// Returns the bytes with which all texts begin that have a given prefix.
   ///
-  /// With the order of ``Collation`` that is whatever accents and capitals they have.
+  /// With the order of ``Collation``, accents and capitals are ignored.
   static func prefix(ofTexts text: String, _ order: TextOrder) -> [UInt8] {
     var key = CollationKey(order)
     key.writer.append(Tag.text)
@@ -119,7 +122,7 @@ struct CollationKey: ~Copyable {
     return key.writer.array
   }
 
-  /// The tag of a value, of false for both truth values.
+  /// Returns the tag of a value; for both truth values, that of false.
   static func tag(of value: Value) -> UInt8 {
     switch value {
     case .null: Tag.null
@@ -135,34 +138,35 @@ struct CollationKey: ~Copyable {
 // MARK: - Numbers
 
 extension CollationKey {
-  /// A number so that it is compared with any other.
+  /// A number in a form that can be compared with any other.
   struct Number {
-    /// Bits of the nearest double, in the order of numbers.
+    /// The bits of the nearest double, in the order of numbers.
     var nearest: UInt64
-    /// How much the number is more than that.
+    /// The difference of the number from the nearest double.
     ///
-    /// Rounding never exchanges two numbers, and those that round to the same one differ by 1,024 at most from
-    /// it; so this decides only among these.
+    /// Rounding never exchanges two numbers, and numbers that round to the same double differ from
+    /// it by at most 1,024; so this decides only among these.
     var residue = 0
 
     init(_ number: Double) {
       // The two zeros are equal.
       let bits = number == 0 ? 0 : number.bitPattern
-      // Negative numbers are in the reverse order of their bits, and below all others.
+      // Negative numbers are in the reverse order of their bits, and less than all others.
       nearest = bits >> 63 == 1 ? ~bits : bits | 1 << 63
     }
 
     init(_ number: Int64) {
       let double = Double(number)
       self.init(double)
-      // What rounds to 2^63 is taken from -2^63 instead, and as differences wrap, it comes to the same.
+      // For numbers that round to 2^63, -2^63 is subtracted instead; differences wrap, so the
+      // result is the same.
       residue = Int(number &- (Int64(exactly: double) ?? .min))
     }
 
     init(_ number: UInt64) {
       let double = Double(number)
       self.init(double)
-      // Likewise 0 stands for 2^64.
+      // Likewise 0 is used for 2^64.
       residue = Int(Int64(bitPattern: number &- (UInt64(exactly: double) ?? 0)))
     }
 
@@ -208,12 +212,12 @@ extension CollationKey {
     }
   }
 
-  /// Appends letters, marks and forms, and tells whether the text itself must follow.
+  /// Appends letters, marks and forms, and returns whether the text itself must follow.
   private mutating func appendLevels(_ text: Span<UInt8>) -> Bool {
     let table = CollationTable.shared
     var marks: [UInt8] = []
     var forms = Forms()
-    // Most texts begin with letters that are one byte each, behind which no marks are to be looked for.
+    // Most texts begin with letters of one byte each, after which no marks need to be looked for.
     var start = 0
     while start < text.count, text[start] < 0x80, start + 1 == text.count || text[start + 1] < 0x80
     {
@@ -223,7 +227,7 @@ extension CollationKey {
       start += 1
     }
     var reader = CollationText(at: start)
-    // How many letters stand between the last one that has marks and this one.
+    // The number of letters between the last one that has marks and this one.
     var withoutMarks = start
     while reader.next(text, table) {
       if reader.marks.isEmpty {
@@ -246,10 +250,10 @@ extension CollationKey {
     return !reader.isPlain
   }
 
-  /// The forms of letters, without the small ones at the end.
+  /// The forms of letters, without the small letters at the end.
   private struct Forms {
     private(set) var bytes: [UInt8] = []
-    /// How many small letters stand behind the last one of another form.
+    /// The number of small letters after the last letter of another form.
     private var smallCount = 0
 
     mutating func add(_ form: UInt8) {
@@ -263,7 +267,7 @@ extension CollationKey {
     }
   }
 
-  /// A text's UTF-8, so that no end is found in it.
+  /// Appends a text's UTF-8, escaped so that it contains no end marker.
   private mutating func appendEscaped(_ text: Span<UInt8>) {
     var start = 0
     for index in text.indices where text[index] == 0 {
@@ -278,7 +282,7 @@ extension CollationKey {
 // MARK: - Containers
 
 extension CollationKey: ValueSink {
-  /// Whether what comes next is no deeper than any document has it.
+  /// Whether the next value is no deeper than any document allows.
   private var hasRoom: Bool { depth <= DocumentLimits.depth }
 
   private mutating func append(_ tag: UInt8) { if hasRoom { writer.append(tag) } }

@@ -1,8 +1,9 @@
 /// The letters of Latin, Greek and Cyrillic: their order, their capitals and their accents.
 ///
-/// What stands here decides the order that ``Collation`` promises; whoever changes it raises ``Collation/version``.
-/// Decompositions and capitals are those of Unicode 14 for these scripts, and never change there; they stand here
-/// so that no order rests on the tables of a runtime or of a system.
+/// These tables determine the order that ``Collation`` guarantees; if you change them, raise
+/// ``Collation/version``. Decompositions and capitals are those of Unicode 14 for these scripts,
+/// and never change there. They are listed here so that no order depends on the tables of a runtime
+/// or of a system.
 enum CollationLetters {
   /// The signs of ASCII, in their order.
   static let signs = "\t\n\u{B}\u{C}\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
@@ -15,22 +16,23 @@ enum CollationLetters {
   /// The Cyrillic letters that have a place; others follow, by number.
   static let cyrillic = "аәбвгґғдђѓеєжҗзѕийіїјкќқлљмњнңоөпрстћуўүұфхһцчџшщъыьэюя"
 
-  /// Letters that their alphabets count apart though Unicode makes them of another letter and a mark: the letter,
-  /// the mark, and the letter that they are together.
+  /// Letters of their own in an alphabet that Unicode composes from a letter and a mark.
+  ///
+  /// Each is the letter, the mark, and the letter that they form together.
   static let joined: [(UInt32, UInt32, UInt32)] = [
     (0x433, 0x301, 0x453), (0x438, 0x306, 0x439), (0x43A, 0x301, 0x45C), (0x443, 0x306, 0x45E),
     (0x456, 0x308, 0x457),
   ]
 
-  /// Letters that are another form of the letter behind them.
+  /// Letters that are another form of the letter after them.
   static let variants = "ıi ſs ςσ ϐβ ϑθ ϕφ ϖπ ϰκ ϱρ ϵε"
 
-  /// Letters that are written instead of the two behind them.
+  /// Letters that are written instead of the two after them.
   static let pairs = """
     æae ÆAE œoe ŒOE ßss ẞSS ĳij ĲIJ ŀl· ĿL· ǆdž ǅDž ǄDŽ ǉlj ǈLj ǇLJ ǌnj ǋNj ǊNJ ǳdz ǲDz ǱDZ
     """
 
-  /// Capitals, each before its small letter, as far as they have no accent.
+  /// Capitals, each before its small letter, for letters without an accent.
   static let capitals = """
     AaBbCcDdEeFfGgHhIiJjKkLlMmNnOoPpQqRrSsTtUuVvWwXxYyZz
     Ðð Þþ Ŋŋ Ɓɓ Ƃƃ Ƅƅ Ɔɔ Ƈƈ Ɖɖ Ɗɗ Ƌƌ Ǝǝ Əə Ɛɛ Ƒƒ Ɠɠ Ɣɣ Ɩɩ Ɨɨ Ƙƙ Ɯɯ Ɲɲ Ɵɵ Ƣƣ Ƥƥ Ʀʀ Ƨƨ Ʃʃ Ƭƭ Ʈʈ Ʊʊ Ʋʋ
@@ -43,7 +45,7 @@ enum CollationLetters {
     Ԫԫ Ԭԭ Ԯԯ Ỻỻ Ỽỽ Ỿỿ
     """
 
-  /// Scalars that are no others than those behind them.
+  /// Scalars that are identical to those after them.
   static let equivalents: [(UInt32, [UInt32])] = [
     (0x340, [0x300]), (0x341, [0x301]), (0x343, [0x313]), (0x344, [0x308, 0x301]),
     (0x374, [0x2B9]), (0x37E, [0x3B]), (0x387, [0xB7]), (0x1F71, [0x3AC]), (0x1F73, [0x3AD]),
@@ -54,7 +56,7 @@ enum CollationLetters {
     (0x1FFB, [0x38F]), (0x1FFD, [0xB4]),
   ]
 
-  /// Marks, and the letters that have them, each behind the letter without it.
+  /// Marks, and the letters that have them, each after the letter without it.
   ///
   /// A stroke through a letter counts as the mark 0338, though Unicode has no such decomposition.
   static let accents: [(mark: UInt32, letters: String)] = [

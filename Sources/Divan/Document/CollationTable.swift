@@ -1,33 +1,33 @@
-/// What each Unicode scalar counts for in the order of texts.
+/// The weights of each Unicode scalar in the order of texts.
 ///
-/// A scalar stands for a letter, for two, or for a mark on the letter before it. A letter has a *place* among
-/// all letters, digits and signs, which decides first; then its marks decide, then its *form*.
-/// Made once, from ``CollationLetters``.
+/// A scalar represents a letter, two letters, or a mark on the letter before it. A letter has a
+/// *place* among all letters, digits and signs, which is compared first; then its marks are
+/// compared, then its *form*. The table is built once, from ``CollationLetters``.
 struct CollationTable: Sendable {
   static let shared = CollationTable(Maker())
 
   /// One to four bytes that are in the order of letters, the first of them in the highest bits.
   ///
-  /// Their first byte tells how many they are, so that none begins with all bytes of another one; it is 2 at least.
-  /// Zero stands for no letter.
+  /// The first byte determines their number, so no place is a prefix of another; it is at least 2.
+  /// Zero means no letter.
   typealias Place = UInt32
 
-  /// What tells letters of one place from each other, with the same marks.
+  /// Distinguishes letters of one place with the same marks.
   enum Form {
     static let small: UInt8 = 2
     static let capital: UInt8 = 3
     /// Added for another form of a letter, such as ς.
     static let variant: UInt8 = 2
-    /// Added for a letter that is written for two.
+    /// Added for a letter that is written instead of two.
     static let pair: UInt8 = 4
   }
 
-  /// What one scalar stands for.
+  /// The letters and marks of one scalar.
   struct Entry: Sendable, Hashable {
-    /// No place if it is a mark.
+    /// Zero if the scalar is a mark.
     var place: Place = 0
     var form = Form.small
-    /// The second letter, if it stands for two.
+    /// The place of the second letter, if the scalar represents two.
     var secondPlace: Place = 0
     var secondForm = Form.small
     /// The marks on the last letter, eight bits each, the first one in the lowest.
@@ -41,7 +41,7 @@ struct CollationTable: Sendable {
       if used < 32 { marks |= more << UInt32(used) }
     }
 
-    /// The same with the marks in the order of their numbers, in which texts are compared.
+    /// The same entry with the marks in the order of their numbers, in which texts are compared.
     var withSortedMarks: Entry {
       var sorted = self
       sorted.marks = 0
@@ -57,7 +57,7 @@ struct CollationTable: Sendable {
   private static let lowEnd: UInt32 = 0x530
   private static let highRange: Range<UInt32> = 0x1E00..<0x2000
 
-  /// What a scalar stands for.
+  /// The entry of a scalar.
   @inline(__always)
   subscript(scalar: UInt32) -> Entry {
     if scalar < CollationTable.lowEnd { return low[Int(scalar)] }
@@ -70,7 +70,7 @@ struct CollationTable: Sendable {
   /// The marks: U+0300 to U+036F.
   static func isMark(_ scalar: UInt32) -> Bool { 0x300..<0x370 ~= scalar }
 
-  /// What a mark counts for: one byte above those that end a letter.
+  /// Returns the weight of a mark: one byte above those that end a letter.
   static func weight(ofMark scalar: UInt32) -> UInt32 { scalar - 0x300 + 3 }
 }
 
@@ -92,7 +92,7 @@ extension CollationTable {
     static let others: UInt32 = 0xF0
   }
 
-  /// How many bytes a place has.
+  /// Returns the number of bytes of a place.
   @inline(__always)
   static func size(of place: Place) -> Int {
     switch place >> 24 {
@@ -103,7 +103,7 @@ extension CollationTable {
     }
   }
 
-  /// The place of a scalar that no alphabet names.
+  /// Returns the place of a scalar that no alphabet lists.
   private static func place(byNumber scalar: UInt32) -> Place {
     let lead =
       switch scalar {
@@ -120,7 +120,7 @@ extension CollationTable {
     return lead << 24 | scalar
   }
 
-  /// The letter that a letter and a mark are together, where an alphabet counts it apart.
+  /// Returns the letter that a letter and a mark form, if it is a letter of its own in an alphabet.
   @inline(__always)
   static func joined(_ place: Place, _ mark: UInt8) -> Place? {
     guard place >> 24 >= Lead.cyrillic else { return nil }
@@ -142,7 +142,7 @@ extension CollationTable {
     return places
   }()
 
-  /// The places of the scalars that signs, digits and alphabets name.
+  /// Returns the places of the scalars in the lists of signs, digits and alphabets.
   private static func namedPlaces() -> [UInt32: Place] {
     var places: [UInt32: Place] = [:]
     for (lead, letters, end) in [
@@ -177,14 +177,14 @@ extension CollationTable {
     }
   }
 
-  /// What entries are made from.
+  /// The data from which entries are made.
   private struct Maker {
     let places = CollationTable.namedPlaces()
     var entries: [UInt32: Entry] = [:]
     var small: [UInt32: UInt32] = [:]
     var variants: [UInt32: UInt32] = [:]
     var pairs: [UInt32: [UInt32]] = [:]
-    /// What a scalar is made of, as canonical decomposition has it.
+    /// The canonical decomposition of a scalar.
     var parts: [UInt32: [UInt32]] = [:]
 
     init() {
@@ -217,7 +217,7 @@ extension CollationTable {
       if let parts = parts[scalar] {
         var made = entry(of: parts[0])
         for mark in parts.dropFirst() { made.add(marks: entry(of: mark).marks) }
-        // A mark that is none of its own is no other than that one.
+        // A mark that decomposes is equal to the mark that it decomposes to.
         if CollationTable.isMark(scalar) { made.isAlone = false }
         return made
       }

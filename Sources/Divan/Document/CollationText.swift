@@ -1,15 +1,15 @@
 import DivanLog
 
-/// A text taken apart into letters, each with its place, its marks and its form, as ``CollationTable`` has them.
+/// Splits a text into letters, each with its place, marks and form in ``CollationTable``.
 ///
-/// The bytes may be anything: what is not UTF-8 counts as U+FFFD, byte by byte.
+/// The bytes may be arbitrary: invalid UTF-8 counts as U+FFFD, byte by byte.
 struct CollationText {
-  /// The place of the letter that was read last; zero for what stands before the first one.
+  /// The place of the letter that was read last; zero before the first one.
   private(set) var place: CollationTable.Place = 0
   private(set) var form = CollationTable.Form.small
   /// Its marks, in the order of their numbers.
   private(set) var marks: [UInt8] = []
-  /// Whether letters, marks and forms say which text this is, as far as it was read.
+  /// Whether letters, marks and forms identify the text that was read so far.
   private(set) var isPlain = true
 
   private var position = 0
@@ -18,9 +18,9 @@ struct CollationText {
 
   init(at position: Int = 0) { self.position = position }
 
-  /// Goes on to the next letter; false if there is none.
+  /// Moves to the next letter; false if there is none.
   ///
-  /// The first one is no letter, and has what marks stand at the beginning.
+  /// The first one is not a letter; its marks are those at the beginning of the text.
   mutating func next(_ bytes: Span<UInt8>, _ table: CollationTable) -> Bool {
     if !marks.isEmpty { marks.removeAll(keepingCapacity: true) }
     var packed: UInt32 = 0
@@ -80,7 +80,7 @@ struct CollationText {
     return scalar
   }
 
-  /// Reads one scalar, of which the first byte is there.
+  /// Reads one scalar; its first byte must be present.
   @inline(__always)
   private mutating func readScalar(_ bytes: Span<UInt8>) -> UInt32 {
     let first = bytes[position]
@@ -112,17 +112,17 @@ struct CollationText {
 }
 
 extension CollationText {
-  /// How far differences between texts count.
+  /// The level down to which differences between texts count.
   enum Depth {
     /// Letters, digits and signs only: neither accents nor capitals.
     case letters
     /// Accents, too.
     case accents
-    /// Everything: only the same texts are the same.
+    /// Everything: only identical texts are equal.
     case everything
   }
 
-  /// How two texts are ordered: below, at or above zero.
+  /// Returns the order of two texts: below, at or above zero.
   static func compare(_ a: Span<UInt8>, _ b: Span<UInt8>, _ depth: Depth = .everything) -> Int {
     let table = CollationTable.shared
     // Most texts differ in their first letters, and have no accents there.
@@ -158,12 +158,12 @@ extension CollationText {
     return one.isPlain ? 0 : DivanLog.compare(a, b)
   }
 
-  /// How two texts are ordered.
+  /// Returns the order of two texts.
   static func compare(_ a: String, _ b: String, _ depth: Depth = .everything) -> Int {
     withUTF8(of: a) { a in withUTF8(of: b) { b in compare(a, b, depth) } }
   }
 
-  /// The places of a text's letters, digits and signs: what is left of it without accents and capitals.
+  /// Returns the places of a text's letters, digits and signs, ignoring accents and capitals.
   static func letters(of text: String) -> [CollationTable.Place] {
     withUTF8(of: text) { bytes in
       let table = CollationTable.shared

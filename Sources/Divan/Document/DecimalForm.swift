@@ -1,9 +1,10 @@
-/// A double as a decimal: `digits` × 10 ^ `exponent`, of which it is the nearest double.
+/// A decimal, `digits` × 10 ^ `exponent`, whose nearest double is a given double.
 ///
 /// Decimals of at most 15 significant digits and doubles in the ordinary range determine each
-/// other, so that a double has one form, or none:
-/// - a whole number below 10^15 has the exponent 0;
-/// - of others, `digits` is not divisible by ten, and is the shortest that reads back as the double.
+/// other, so a double has one form, or none:
+/// - A whole number below 10^15 has the exponent 0.
+/// - For others, `digits` is not divisible by ten, and is the shortest that reads back as the
+///   double.
 ///
 /// Invariant: `digits` is within ±(10^15 - 1). There is no form of -0.0.
 struct DecimalForm: Equatable {
@@ -26,7 +27,7 @@ struct DecimalForm: Equatable {
     }
     if abs(number) < limit, abs(number) >= 1e-6 {
       for places in 1...22 {
-        // Off by less than 0.2 below 10^15, so that rounding finds the digits if there are any.
+        // The error is less than 0.2 below 10^15, so rounding finds the digits if there are any.
         let scaled = (number * DecimalForm.powersOfTen[places]).rounded()
         guard abs(scaled) < limit else { return nil }
         if scaled / DecimalForm.powersOfTen[places] == number {
@@ -92,7 +93,7 @@ struct DecimalForm: Equatable {
     return Double("\(digits)e\(exponent)") ?? .infinity
   }
 
-  /// The powers of ten that are doubles exactly.
+  /// The powers of ten that doubles represent exactly.
   static let powersOfTen: [Double] = [
     1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,

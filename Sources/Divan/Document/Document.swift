@@ -1,10 +1,10 @@
 package import DivanLog
 
-/// A document: an ID, and properties, as one revision of it has them.
+/// One revision of a document: an ID and properties.
 ///
-/// A value that can be kept, changed and sent anywhere. One that was read shares the bytes of the
-/// store, and decodes a property when it is asked for; changing it changes nothing in the store until
-/// it is put back.
+/// A document is a value that you can keep, change and send. One that was read shares the bytes of
+/// the store, and decodes a property when you read it; changing it does not affect the store until
+/// you put it back.
 ///
 /// ```swift
 /// var film = Document(id: "film:1", ["title": "Metropolis", "year": 1927])
@@ -12,24 +12,24 @@ package import DivanLog
 /// film["genres"] = ["drama", "science fiction"]
 /// ```
 public struct Document: Sendable, Identifiable {
-  /// What is attached to the document, by name.
+  /// The document's attachments, by name.
   ///
-  /// Assign to add, replace or take out; it is stored with the document. A name has 1 to 1,024 bytes and
-  /// does not begin with an underscore. Read content costs nothing until it is asked for.
+  /// Assign to add, replace or remove one; it is stored with the document. A name has 1 to 1,024
+  /// bytes and does not begin with an underscore. The content is not read until you request it.
   public var attachments: Attachments
   private var source: Source
 
   private enum Source {
-    /// The bytes of the record that was read, which were checked.
+    /// The bytes of the record that was read, which are validated.
     case read(SharedBytes, DocumentLayout)
     case made(MadeDocument)
   }
 }
 
-/// A document that was made, or changed since it was read.
+/// A document that was created, or changed since it was read.
 private struct MadeDocument {
   var id: String
-  /// Of which revision it is, or was changed from; nil if it was not stored yet.
+  /// The revision that it is, or was changed from; nil if it is not stored yet.
   var stamp: Stamp?
   var content: Content
 
@@ -38,7 +38,7 @@ private struct MadeDocument {
     case edited(Value.Object)
   }
 
-  /// Apart, so that a document has few parts to be copied.
+  /// A separate object, so that copying a document copies few fields.
   final class Stamp: Sendable {
     let revision: RevisionID
     let parent: RevisionID?
@@ -58,17 +58,17 @@ private struct MadeDocument {
 }
 
 extension Document {
-  /// Makes a document that is not stored yet.
+  /// Creates a document that is not stored yet.
   ///
   /// - Parameters:
-  ///   - id: the document's ID; a new one is chosen when it is stored if this is nil.
-  ///   - properties: what the document holds.
+  ///   - id: The document's ID; if nil, a new one is chosen when the document is stored.
+  ///   - properties: The document's properties.
   public init(id: String? = nil, _ properties: Value.Object = [:]) {
     attachments = [:]
     source = .made(MadeDocument(id: id ?? "", content: .edited(properties)))
   }
 
-  /// A document as it was read: the bytes of its record, which were checked, and where its parts are in them.
+  /// Creates a document from the validated bytes of a record and the layout of its parts.
   @inline(__always)
   init(
     _ record: consuming SharedBytes, _ layout: DocumentLayout,
@@ -78,7 +78,7 @@ extension Document {
     source = .read(record, layout)
   }
 
-  /// A document of parts that were read; `body` was checked when it was written.
+  /// Creates a document from parts that were read; `body` was validated when it was written.
   init(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool,
     body: SharedBytes, attachments: Attachments = [:]
@@ -91,7 +91,7 @@ extension Document {
         content: .encoded(EncodedValue(body))))
   }
 
-  /// A document of properties in their binary form, which were checked, changed from a revision.
+  /// Creates a document with validated properties in their binary form, changed from a revision.
   package init(
     id: String, revision: RevisionID?, _ properties: EncodedValue,
     attachments: Attachments = [:]
@@ -101,7 +101,7 @@ extension Document {
       MadeDocument(id: id, stamp: revision.map { .init($0) }, content: .encoded(properties)))
   }
 
-  /// The same content as another revision, which was just stored.
+  /// Returns the same content as another revision, which was just stored.
   func stored(
     id: String, revision: RevisionID, parent: RevisionID?, sequence: UInt64, isDeleted: Bool
   ) -> Document {
@@ -114,8 +114,10 @@ extension Document {
     return copy
   }
 
-  /// The same in parts, with memory of its own: so that it can be kept without keeping files, a version of the store, or
-  /// what a record has besides.
+  /// Returns a copy in parts with memory of its own.
+  ///
+  /// The copy can be kept without retaining files, a version of the store, or the other parts of a
+  /// record.
   func withOwnBytes() -> Document {
     var copy = self
     var made = made
@@ -127,7 +129,7 @@ extension Document {
     return copy
   }
 
-  /// The same in parts that can be changed.
+  /// The document in parts that can be changed.
   private var made: MadeDocument {
     switch source {
     case .made(let made): made
@@ -145,7 +147,7 @@ extension Document {
 extension Document {
   /// The document's ID; empty for a document that gets one when it is stored.
   ///
-  /// Of a document as it was read, a text is made each time.
+  /// For a document as it was read, a new `String` is created each time.
   public var id: String {
     switch source {
     case .made(let made): made.id
@@ -154,7 +156,7 @@ extension Document {
     }
   }
 
-  /// The revision that this is, or that it was changed from; nil if it was not stored yet.
+  /// The revision that this is, or that it was changed from; nil if it is not stored yet.
   public var revision: RevisionID? {
     switch source {
     case .made(let made): made.stamp?.revision
@@ -162,7 +164,7 @@ extension Document {
     }
   }
 
-  /// The revision before that one; nil if there is none, or if it is not known any more.
+  /// The parent of that revision; nil if there is none, or if it is no longer known.
   public var parentRevision: RevisionID? {
     switch source {
     case .made(let made): made.stamp?.parent
@@ -170,7 +172,7 @@ extension Document {
     }
   }
 
-  /// When the revision was stored, in the store's own order; 0 if it was not.
+  /// The sequence number at which the revision was stored; 0 if it is not stored.
   public var sequence: UInt64 {
     switch source {
     case .made(let made): made.stamp?.sequence ?? 0
@@ -178,7 +180,7 @@ extension Document {
     }
   }
 
-  /// Whether this revision says that the document is deleted.
+  /// A Boolean value that indicates whether the document is deleted in this revision.
   ///
   /// It may still have properties.
   public var isDeleted: Bool {
@@ -188,7 +190,7 @@ extension Document {
     }
   }
 
-  /// The bytes of the properties as they are stored; nil once they were edited.
+  /// The stored form of the properties; nil once they were edited.
   package var storedProperties: SharedBytes? {
     switch source {
     case .read(let bytes, let layout): return layout.body(in: bytes)
@@ -198,7 +200,7 @@ extension Document {
     }
   }
 
-  /// The properties that were edited; nil if they are as they are stored.
+  /// The edited properties; nil if they are unchanged.
   private var editedProperties: Value.Object? {
     if case .made(let made) = source, case .edited(let object) = made.content {
       object
@@ -207,7 +209,7 @@ extension Document {
     }
   }
 
-  /// The properties in their binary form, checked against what can be stored.
+  /// Returns the properties in their binary form, after checking that they can be stored.
   package func encoded() throws(DatabaseError) -> EncodedValue {
     if let storedProperties { return EncodedValue(storedProperties) }
     let object = properties
@@ -215,7 +217,7 @@ extension Document {
     return EncodedValue(try ValueCoding.encode(.object(object)))
   }
 
-  /// The properties in their binary form, appended and checked against what can be stored.
+  /// Appends the properties in their binary form, after checking that they can be stored.
   func encodeProperties(
     with coding: inout ValueCoding, to writer: inout ByteWriter
   ) throws(DatabaseError) {
@@ -225,7 +227,7 @@ extension Document {
     try coding.encode(.object(object), into: &writer)
   }
 
-  /// Makes properties in their binary form, which were checked, the document's own.
+  /// Replaces the document's properties by validated ones in their binary form.
   mutating func replaceProperties(with properties: EncodedValue) {
     replaceContent(with: .encoded(properties))
   }
@@ -238,12 +240,12 @@ extension Document {
 
   /// All properties.
   ///
-  /// Reading it decodes them all, in time linear in their size; a single one is found faster through
-  /// the subscript.
+  /// Reading this decodes all of them, in time linear in their size; to read a single one, the
+  /// subscript is faster.
   public var properties: Value.Object {
     get {
       if let editedProperties { return editedProperties }
-      // The bytes passed their checksum and were checked when they were written.
+      // The bytes matched their checksum, and were validated when they were written.
       guard let storedProperties,
         case .object(let object)? = try? EncodedValue(storedProperties).decode()
       else { return [:] }
@@ -252,11 +254,11 @@ extension Document {
     set { replaceContent(with: .edited(newValue)) }
   }
 
-  /// The property of this name; nil if there is none.
+  /// The property with this name; nil if there is none.
   ///
   /// Assigning nil removes it.
   ///
-  /// Reading a document as it came from the store decodes this property only.
+  /// For a document as it came from the store, only this property is decoded.
   public subscript(name: String) -> Value? {
     get {
       if let storedProperties { return try? EncodedValue(storedProperties).value(name) }
@@ -265,7 +267,7 @@ extension Document {
     set {
       var object = properties
       if case .made(var made) = source, case .edited = made.content {
-        // With one reference to the properties only, setting one copies none of the others.
+        // With a single reference to the properties, setting one copies none of the others.
         made.content = .edited([:])
         source = .made(made)
       }
@@ -279,7 +281,7 @@ extension Document {
 }
 
 extension Document: Equatable {
-  /// Whether both have the same ID, the same revision and equal properties and attachments.
+  /// Returns whether both have the same ID and revision, and equal properties and attachments.
   public static func == (a: Document, b: Document) -> Bool {
     a.id == b.id && a.revision == b.revision && a.isDeleted == b.isDeleted
       && a.properties == b.properties && a.attachments == b.attachments

@@ -9,16 +9,18 @@ import DivanLog
 /// }
 /// ```
 ///
-/// The property is not stored among the others: it is the ID under which the document is stored, and
-/// is set when one is read. It is nil until then; storing a value without an ID gives it a new one
-/// (see ``WriteTransaction/put(_:id:)-6qtg3``). In other formats, and deeper inside a document, it is a text
-/// like others.
+/// The property is not stored among the others: it is the ID under which the document is stored,
+/// and is set when one is read. It is nil until then; storing a value without an ID gives it a new
+/// one (see ``WriteTransaction/put(_:id:)-6qtg3``). In other formats, and deeper inside a document,
+/// it is a text like others.
 ///
-/// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a text.
+/// Write `@DocumentID var id: String? = nil` for a memberwise initializer that takes the ID as a
+/// text.
 ///
 /// IDs are texts that are not empty, take at most ``DocumentLimits/documentIDSizeInBytes`` bytes of
-/// UTF-8 and do not begin with an underscore, except for `_design/` and a name: a document that comes from
-/// CouchDB may be called so, and is a document like any other here. IDs are told apart, and ordered, by their bytes.
+/// UTF-8 and do not begin with an underscore. The exception is `_design/` and a name, which
+/// documents from CouchDB may have; such a document is handled like any other. IDs are compared and
+/// ordered by their bytes.
 @propertyWrapper
 public struct DocumentID: Sendable {
   private var mark: DocumentMark<String>
@@ -29,17 +31,17 @@ public struct DocumentID: Sendable {
     set { mark = DocumentMark(newValue) }
   }
 
-  /// Makes the ID of a document, or of one that has none yet.
+  /// Creates the ID of a document; nil for a document that has none yet.
   public init(wrappedValue: String? = nil) { mark = DocumentMark(wrappedValue) }
 
-  /// Gives the object that has this property its document's ID, or takes it away again.
+  /// Sets the ID of the object that has this property, or removes it again.
   func assign(_ id: String?) { mark.assign(id) }
 }
 
 extension DocumentID {
-  /// Checks that `id` may be the ID of a document.
+  /// Checks that `id` is valid as the ID of a document.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidDocumentID``, naming the reason.
+  /// - Throws: ``DatabaseError/Code/invalidDocumentID`` with the reason.
   public static func validate(_ id: String) throws(DatabaseError) {
     let size = id.utf8.count
     guard size > 0 else { throw DatabaseError(.invalidDocumentID, "A document ID is empty") }
@@ -56,26 +58,26 @@ extension DocumentID {
 }
 
 extension DocumentID {
-  /// Whether an ID is one of CouchDB's design documents.
+  /// Whether an ID is that of a CouchDB design document.
   private static func isOfDesign(_ id: String) -> Bool {
     let prefix = "_design/"
     return id.utf8.count > prefix.utf8.count && id.utf8.starts(with: prefix.utf8)
   }
 }
 
-/// Which names properties may have.
+/// The rules for the names of properties.
 package enum PropertyNames {
-  /// Checks that no top-level property begins with an underscore: those are reserved.
+  /// Checks that no top-level property begins with an underscore: those names are reserved.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidValue``, naming the property.
+  /// - Throws: ``DatabaseError/Code/invalidValue`` with the name of the property.
   package static func validate(_ properties: Value.Object) throws(DatabaseError) {
     for key in properties.keys where key.utf8.first == 0x5F { throw reserved(key) }
   }
 
-  /// Checks the same of an object in its stored form.
+  /// Checks the properties of an object in its stored form.
   package static func validate(_ properties: EncodedValue) throws(DatabaseError) {
-    // Keys are sorted: those that begin with an underscore are neighbours, and the first of them is
-    // found by reading the keys in order.
+    // Keys are sorted, so those that begin with an underscore are adjacent. Reading the keys in
+    // order finds the first of them.
     let reservedKey = properties.bytes.withSpan { bytes -> String? in
       guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count), object.isObject
       else { return nil }

@@ -7,35 +7,35 @@ import Synchronization
   import Foundation
 #endif
 
-/// Makes the IDs of new documents.
+/// Generates the IDs of new documents.
 ///
-/// Tests that need the same IDs each time make one of a closure that counts.
+/// For tests that need the same IDs each time, create one with a closure that counts.
 public struct DocumentIDGenerator: Sendable {
   private let make: @Sendable () -> String
 
-  /// Makes a generator of a closure that returns a new ID at each call.
+  /// Creates a generator from a closure that returns a new ID at each call.
   public init(_ make: @escaping @Sendable () -> String) { self.make = make }
 
-  /// A new ID.
+  /// Returns a new ID.
   public func next() -> String { make() }
 }
 
 extension DocumentIDGenerator {
-  /// IDs of 20 characters that ascend with time, across all databases of this process.
+  /// Generates IDs of 20 characters that ascend with time, across all databases of this process.
   ///
   /// See ``timeOrdered(millisecondsSince1970:random:)``.
   public static let timeOrdered = timeOrdered(
     millisecondsSince1970: { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) },
     random: { UInt64.random(in: 0...UInt64.max) })
 
-  /// IDs of 20 characters that ascend with time.
+  /// Returns a generator of IDs of 20 characters that ascend with time.
   ///
   /// An ID has 120 bits: 48 of milliseconds since 1970, eight zeros and 64 random bits. Within the
-  /// same millisecond, or when the clock steps back, an ID is the one before plus a random step of up
-  /// to 2^32. So the IDs of one generator strictly ascend by their bytes, and are hard to guess. The
-  /// alphabet is `-0…9A…Z_a…z`, in the order of its bytes; that of the first character is `0…9A…Za…z{|`,
-  /// so that no ID begins with an underscore, which is reserved, or with a hyphen, which command lines take
-  /// for an option. The first one stays `0` until the year 2109.
+  /// same millisecond, or when the clock steps back, an ID is the previous one plus a random step
+  /// of up to 2^32. So the IDs of one generator strictly ascend by their bytes, and are hard to
+  /// guess. The alphabet is `-0…9A…Z_a…z`, in the order of its bytes; that of the first character
+  /// is `0…9A…Za…z{|`. So no ID begins with an underscore, which is reserved, or with a hyphen,
+  /// which command lines treat as an option. The first character stays `0` until the year 2109.
   public static func timeOrdered(
     millisecondsSince1970: @escaping @Sendable () -> UInt64,
     random: @escaping @Sendable () -> UInt64
@@ -56,7 +56,7 @@ extension DocumentIDGenerator {
   }
 }
 
-/// An ID's 120 bits, 60 in each number.
+/// The 120 bits of an ID, 60 in each number.
 private struct TimeOrderedID {
   var high: UInt64
   var low: UInt64
@@ -65,7 +65,7 @@ private struct TimeOrderedID {
 
   mutating func advance(by step: UInt64) {
     low += step
-    // A carry into the time is no harm: the clock will catch up.
+    // A carry into the time is harmless: the clock catches up.
     if low >= 1 << 60 {
       low -= 1 << 60
       high = (high + 1) & (1 << 60 - 1)

@@ -1,18 +1,18 @@
 import DivanLog
 
-/// Where the parts of a document are in the bytes of the record that it was read from, which were checked.
+/// The positions of a document's parts in the validated bytes of the record that it was read from.
 ///
-/// Plain numbers: they are handed on with each document that is read, and the parts that nobody asks for are never made.
-/// FILE_FORMAT.md §9
+/// Plain numbers: they are passed on with each document that is read, and parts that are not
+/// requested are never created. FILE_FORMAT.md §9
 struct DocumentLayout: BitwiseCopyable, Sendable {
   var sequence: UInt64 = 0
   /// The revision's generation.
   var generation: UInt64 = 1
-  /// Where what follows the generation stands.
+  /// The offset of the bytes after the generation.
   var digestStart: UInt32 = 0
-  /// Where that of the parent stands; 0 if none is known.
+  /// The offset of the parent's digest; 0 if no parent is known.
   var parentStart: UInt32 = 0
-  /// Where the properties begin, which go to the end.
+  /// The offset of the properties, which extend to the end.
   var bodyStart: UInt32 = 0
   var idSize: UInt8 = 0
   var traits: Traits = []
@@ -26,10 +26,10 @@ struct DocumentLayout: BitwiseCopyable, Sendable {
 }
 
 extension DocumentLayout {
-  /// Behind the flags and its own size.
+  /// After the flags and its own size.
   private static let idStart = 2
 
-  /// Where the document's ID is, in UTF-8.
+  /// The range of the document's ID, in UTF-8.
   var idRange: Range<Int> { DocumentLayout.idStart..<DocumentLayout.idStart + Int(idSize) }
 
   var isDeleted: Bool { traits.contains(.deleted) }
@@ -37,16 +37,17 @@ extension DocumentLayout {
   /// The properties in their binary form.
   func body(in bytes: SharedBytes) -> SharedBytes { bytes.suffix(from: Int(bodyStart)) }
 
-  /// The revision.
+  /// Returns the revision.
   ///
-  /// Mapped bytes may come from the medium anew after they were checked. If a foreign digest is none any more, the
-  /// revision is one that no document has, so that whoever changes it is told of a conflict.
+  /// Mapped bytes may be read from the medium again after they were checked. If a foreign digest is
+  /// then no longer valid, the result is a revision that no document has, so that a write based on
+  /// it reports a conflict.
   func revision(in bytes: SharedBytes) -> RevisionID {
     let digest = digest(at: digestStart, isForeign: traits.contains(.foreignDigest), in: bytes)
     return RevisionID(generation: generation, digest: digest ?? .foreign("unreadable"))
   }
 
-  /// The revision that this one was made from; nil for a first one, and if it is not known.
+  /// Returns the parent revision; nil for a first revision, or if it is not known.
   func parent(in bytes: SharedBytes) -> RevisionID? {
     guard generation > 1, parentStart > 0 else { return nil }
     let digest = digest(at: parentStart, isForeign: traits.contains(.foreignAncestors), in: bytes)

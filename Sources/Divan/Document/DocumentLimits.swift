@@ -1,16 +1,18 @@
-/// What a document may be at most.
+/// The limits of a document.
 ///
 /// The limits are checked when documents are written and again when they are read.
 public enum DocumentLimits {
-  /// How deeply arrays and objects may be nested: a number is at depth 0, `[1]` at depth 1.
+  /// The maximum depth of arrays and objects: a number is at depth 0, `[1]` at depth 1.
   public static let depth = 100
 
-  /// How many bytes a document's stored form may have.
+  /// The maximum number of bytes of a document's stored form.
   public static let sizeInBytes = 16 << 20
 
-  /// How many revisions that end a branch, deleted ones included, a document may have before none is added.
+  /// The maximum number of leaf revisions of a document, including deleted ones.
+  ///
+  /// More branches are not added.
   public static let branches = 2000
 
-  /// How many bytes of UTF-8 a document ID may have.
+  /// The maximum number of bytes of UTF-8 of a document ID.
   public static let documentIDSizeInBytes = 240
 }

@@ -1,27 +1,27 @@
 package import DivanLog
 
-/// A value in its stored form: it is looked into without decoding the rest.
+/// A value in its stored form; parts of it can be read without decoding the rest.
 ///
-/// The bytes may be anything: what is looked at is checked, and what is wrong is reported as
+/// The bytes may be arbitrary: each part is checked when it is read, and an error is reported as
 /// ``DatabaseError/Code/damaged``.
 package struct EncodedValue: Sendable {
   /// The stored form.
   package let bytes: SharedBytes
 
-  /// Wraps bytes, which are checked when they are looked into.
+  /// Wraps bytes, which are checked when they are read.
   package init(_ bytes: SharedBytes) { self.bytes = bytes }
 
   /// The stored form of an object without properties.
   package static let emptyObject = EncodedValue(SharedBytes(copying: [ValueFormat.Tag.object]))
 
-  /// What kind of value this is.
+  /// The kind of a value.
   package enum Kind: Sendable {
     case null, bool, integer, double, string, array, object
   }
 }
 
 extension EncodedValue {
-  /// The kind of value, or nil if the bytes are none.
+  /// The kind of value, or nil if the bytes are not a value.
   package var kind: Kind? {
     guard !bytes.isEmpty else { return nil }
     return switch bytes[0] {
@@ -36,12 +36,12 @@ extension EncodedValue {
     }
   }
 
-  /// The whole value.
+  /// Returns the whole value.
   package func decode() throws(DatabaseError) -> Value {
     try bytes.withSpan { (bytes) throws(DatabaseError) in try EncodedValue.decode(bytes) }
   }
 
-  /// The value that bytes are the stored form of.
+  /// Returns the value whose stored form `bytes` are.
   static func decode(_ bytes: Span<UInt8>) throws(DatabaseError) -> Value {
     var builder = ValueBuilder()
     let damage = ValueReader.read(bytes, into: &builder)
@@ -56,18 +56,18 @@ extension EncodedValue {
     if damage != nil { throw EncodedValue.damage(at: damage) }
   }
 
-  /// The property `key`, or nil if there is none or this is no object.
+  /// Returns the property `key`, or nil if there is none or this is not an object.
   package func property(_ key: String) throws(DatabaseError) -> EncodedValue? {
     try withUTF8(of: key) { (key) throws(DatabaseError) in try property(key) }
   }
 
-  /// The property with the key of these bytes, or nil if there is none or this is no object.
+  /// Returns the property whose key is these bytes; nil if there is none or this is no object.
   package func property(_ key: Span<UInt8>) throws(DatabaseError) -> EncodedValue? {
     guard let range = try propertyRange(key) else { return nil }
     return bytes.slice(range.lowerBound, range.count).map { EncodedValue($0) }
   }
 
-  /// The property `key`, decoded; nil if there is none or this is no object.
+  /// Returns the property `key`, decoded; nil if there is none or this is not an object.
   package func value(_ key: String) throws(DatabaseError) -> Value? {
     let range = try withUTF8(of: key) { (key) throws(DatabaseError) in try propertyRange(key) }
     guard let range else { return nil }
@@ -76,12 +76,12 @@ extension EncodedValue {
     }
   }
 
-  /// Where in ``bytes`` the value of the property `key` lies, or nil if there is none.
+  /// Returns the range in ``bytes`` of the value of the property `key`, or nil if there is none.
   package func propertyRange(_ key: Span<UInt8>) throws(DatabaseError) -> Range<Int>? {
     try EncodedValue.range(bytes.withSpan { ValueFormat.property(key, of: $0) })
   }
 
-  /// The element at `index`, or nil if there is none or this is no array.
+  /// Returns the element at `index`, or nil if there is none or this is not an array.
   package func element(_ index: Int) throws(DatabaseError) -> EncodedValue? {
     guard index >= 0 else { return nil }
     let found = bytes.withSpan { bytes -> ValueFormat.Found in
@@ -129,7 +129,7 @@ extension EncodedValue {
 
   /// The double, if this is one.
   ///
-  /// A whole number is none.
+  /// It is nil for a whole number.
   package var double: Double? {
     bytes.withSpan { bytes in
       guard ValueFormat.skip(bytes, at: 0, end: bytes.count) == bytes.count,
@@ -147,18 +147,18 @@ extension EncodedValue {
     }
   }
 
-  /// The whole number that is the property `key`, or nil if it is something else or missing.
+  /// Returns the property `key` if it is a whole number; nil otherwise or if it is missing.
   package func int(_ key: Span<UInt8>) throws(DatabaseError) -> Int64? {
     guard let range = try propertyRange(key) else { return nil }
     return bytes.withSpan { ValueFormat.int64($0, range) }
   }
 
-  /// The text that is the property `key`, or nil if it is something else or missing.
+  /// Returns the property `key` if it is a text; nil otherwise or if it is missing.
   package func string(_ key: String) throws(DatabaseError) -> String? {
     try withUTF8(of: key) { (key) throws(DatabaseError) in try string(key) }
   }
 
-  /// The text that is the property with the key of these bytes, or nil if it is something else or missing.
+  /// Returns the property with the key of these bytes if it is a text; nil otherwise or if missing.
   package func string(_ key: Span<UInt8>) throws(DatabaseError) -> String? {
     guard let range = try propertyRange(key) else { return nil }
     return bytes.withSpan { bytes in
@@ -169,7 +169,7 @@ extension EncodedValue {
 }
 
 extension ValueFormat {
-  /// The value of the property `key` of the value that `bytes` are; there is none if that is no object.
+  /// Finds the property `key` of the value in `bytes`; it is missing if that is not an object.
   static func property(_ key: Span<UInt8>, of bytes: Span<UInt8>) -> Found {
     guard let object = container(bytes, at: 0, end: bytes.count) else {
       return bytes.count > 0 && bytes[0] & 0xF0 != Tag.object ? .missing : .damaged
@@ -177,7 +177,7 @@ extension ValueFormat {
     return object.isObject ? property(key, of: object, in: bytes) : .missing
   }
 
-  /// What a path leads to in the value that `bytes` are.
+  /// Finds the value at a path in the value in `bytes`.
   static func value(at path: [String], of bytes: Span<UInt8>) -> Found {
     var (start, end) = (0, bytes.count)
     for name in path {
@@ -188,7 +188,7 @@ extension ValueFormat {
     return .at(start, end: end)
   }
 
-  /// The integer that fills `range`, if it is one that fits `Int64`.
+  /// Returns the integer that fills `range`, if it is one that fits `Int64`.
   static func int64(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Int64? {
     guard !range.isEmpty else { return nil }
     let tag = bytes[range.lowerBound]
@@ -206,7 +206,7 @@ extension ValueFormat {
     }
   }
 
-  /// Where the bytes of the text are that fills `range`, if it is one.
+  /// Returns the range of the bytes of the text that fills `range`, if it is one.
   static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Range<Int>? {
     guard !range.isEmpty else { return nil }
     let tag = bytes[range.lowerBound]

@@ -7,24 +7,24 @@ import DivanLog
 #endif
 
 extension Date {
-  /// The nearest date in whole milliseconds, which is what is stored.
+  /// The nearest date in whole milliseconds, the precision of the stored form.
   var roundedToMilliseconds: Date {
     let milliseconds = (timeIntervalSince1970 * 1000).rounded()
-    // One that is not finite stays, and saving it tells.
+    // A date that is not finite is unchanged; saving it reports the error.
     return milliseconds.isFinite ? Date(timeIntervalSince1970: milliseconds / 1000) : self
   }
 }
 
 /// Dates as texts in ISO 8601, in UTC with milliseconds: `2026-03-01T12:00:00.000Z`.
 ///
-/// Written here because a formatter takes five to ten times as long, and cuts milliseconds off where
-/// it should round them.
+/// Implemented here because a formatter takes five to ten times as long, and truncates milliseconds
+/// instead of rounding them.
 enum ISO8601Date {
   private static let millisecondsPerDay = 86_400_000
-  /// From the year 0 through 9999, in milliseconds since 1970.
+  /// The years 0 through 9999, in milliseconds since 1970.
   private static let range = -62_167_219_200_000...253_402_300_799_999
 
-  /// The 24 bytes of the text of a date, or nil for one before the year 0 or after 9999.
+  /// Returns the 24 bytes of a date's text; nil for a date before the year 0 or after 9999.
   static func text(of date: Date) -> [UInt8]? {
     let rounded = (date.timeIntervalSince1970 * 1000).rounded()
     guard let milliseconds = Int(exactly: rounded), range.contains(milliseconds) else { return nil }
@@ -42,7 +42,7 @@ enum ISO8601Date {
     return text
   }
 
-  /// The date that a text tells, or nil if it is no date with a time and a zone.
+  /// Returns the date that a text represents; nil if it is not a date with a time and a zone.
   ///
   /// Any number of digits may follow the seconds, and the zone may be `Z` or like `+01:00`.
   static func date(of text: Span<UInt8>) -> Date? {
@@ -75,7 +75,7 @@ enum ISO8601Date {
     return Date(timeIntervalSince1970: milliseconds / 1000)
   }
 
-  /// The seconds by which the zone at the end of the text is ahead of UTC.
+  /// Returns the number of seconds by which the zone at the end of the text is ahead of UTC.
   private static func zoneOffset(_ text: Span<UInt8>, at position: Int) -> Int? {
     guard position < text.count else { return nil }
     let sign: Int
@@ -118,7 +118,7 @@ enum ISO8601Date {
 
   // MARK: The calendar
 
-  // Years begin in March here, so that the odd day comes last; 400 of them have 146,097 days.
+  // Years begin in March here, so the leap day comes last; 400 of them have 146,097 days.
 
   private static let daysTo1970 = 719_468
 
@@ -149,7 +149,7 @@ enum ISO8601Date {
     }
   }
 
-  /// Quotient and remainder, the latter never negative.
+  /// Returns the quotient and the remainder, which is never negative.
   private static func split(_ number: Int, by divisor: Int) -> (Int, Int) {
     let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)

@@ -5,12 +5,12 @@ package import DivanLog
 extension Value {
   /// Reads JSON text.
   ///
-  /// What could not be kept without loss is refused: integers outside `Int64` and `UInt64`, numbers
-  /// that overflow `Double`, keys that appear twice, halves of surrogate pairs. Other decimals become
-  /// the nearest `Double`.
+  /// Text that cannot be represented without loss is rejected: integers outside `Int64` and
+  /// `UInt64`, numbers that overflow `Double`, duplicate keys, halves of surrogate pairs. Other
+  /// decimals become the nearest `Double`.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidJSON``, whose message gives the path to the property and
-  ///   whose ``DatabaseError/offset`` the byte; ``DatabaseError/Code/documentTooLarge`` if arrays and
+  /// - Throws: ``DatabaseError/Code/invalidJSON``, with the path to the property in the message and
+  ///   the byte in ``DatabaseError/offset``; ``DatabaseError/Code/documentTooLarge`` if arrays and
   ///   objects are nested more than ``DocumentLimits/depth`` deep.
   public init(json text: String) throws(DatabaseError) {
     self = try withUTF8(of: text) { (bytes) throws(DatabaseError) in try Value(json: bytes) }
@@ -29,7 +29,7 @@ extension Value {
   private init(json bytes: Span<UInt8>) throws(DatabaseError) {
     var builder = ValueBuilder()
     try JSONParser.parse(bytes, into: &builder)
-    // The parser fed one whole value, or threw.
+    // The parser added one whole value, or threw.
     self = builder.value ?? .null
   }
 
@@ -74,10 +74,10 @@ extension EncodedValue {
 }
 
 extension ValueCoding {
-  /// Appends the stored form of the value that is JSON text in UTF-8, without building the value.
+  /// Appends the stored form of a value in JSON text in UTF-8, without building the value.
   ///
-  /// - Throws: as ``Value/init(json:)``, and ``DatabaseError/Code/documentTooLarge`` for the size.
-  ///   Then `writer` is as it was.
+  /// - Throws: The same errors as ``Value/init(json:)``, and
+  ///   ``DatabaseError/Code/documentTooLarge`` for the size. In that case `writer` is unchanged.
   package mutating func encode(
     json bytes: Span<UInt8>, into writer: inout ByteWriter
   ) throws(DatabaseError) {
@@ -86,7 +86,7 @@ extension ValueCoding {
     }
   }
 
-  /// The stored form of the value that is JSON text in UTF-8, by itself.
+  /// Returns the stored form of the value of a JSON text in UTF-8.
   package static func encode(json bytes: SharedBytes) throws(DatabaseError) -> SharedBytes {
     var coding = ValueCoding()
     var writer = ByteWriter(capacity: bytes.count)
@@ -101,13 +101,14 @@ extension ValueCoding {
 
 /// JSON texts that hold many values, for importing.
 package enum JSON {
-  /// The elements of a text that is one array, or of one that is values one after the other (JSON
-  /// Lines): a text that begins with a bracket is an array.
+  /// Returns the elements of a text that is one array, or a sequence of values (JSON Lines).
+  ///
+  /// A text that begins with a bracket is an array.
   package static func elements(of bytes: SharedBytes) -> Elements { Elements(bytes) }
 
-  /// Reads one element of a large JSON text after the other.
+  /// Reads the elements of a large JSON text one at a time.
   ///
-  /// Once it has thrown, it throws the same for ever.
+  /// After an error, every further call throws the same error.
   package struct Elements {
     private let bytes: SharedBytes
     private var position = 0
@@ -128,7 +129,7 @@ package enum JSON {
 }
 
 extension JSON.Elements {
-  /// The next element, or nil at the end.
+  /// Returns the next element, or nil at the end.
   package mutating func next() throws(DatabaseError) -> Value? {
     var builder = ValueBuilder()
     let found = try advance { (parser, bytes) throws(DatabaseError) in
@@ -141,7 +142,7 @@ extension JSON.Elements {
   package mutating func next(
     with coding: inout ValueCoding, into writer: inout ByteWriter
   ) throws(DatabaseError) -> Bool {
-    // Finding the end comes first, because at the end nothing is encoded.
+    // The end is checked first, because at the end nothing is encoded.
     guard try !isAtEnd() else { return false }
     let found = try advance { (parser, bytes) throws(DatabaseError) in
       try coding.encoder.encode(into: &writer) { (encoder) throws(DatabaseError) in
@@ -151,7 +152,7 @@ extension JSON.Elements {
     return found != nil
   }
 
-  /// Where the next element lies in the bytes, or nil at the end.
+  /// Returns the range of the next element's bytes, or nil at the end.
   package mutating func nextRange() throws(DatabaseError) -> Range<Int>? {
     var nothing = NothingSink()
     return try advance { (parser, bytes) throws(DatabaseError) in

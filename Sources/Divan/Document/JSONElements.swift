@@ -1,9 +1,9 @@
 import DivanLog
 
-/// The values in a JSON text that holds many, one after the other, for importing.
+/// Reads the values of a JSON text that contains many, one at a time, for importing.
 ///
-/// The text is one array, or values one after the other, as in JSON Lines: one that begins with a
-/// bracket is an array. Only the value that is read is in memory as such, besides the text itself.
+/// The text is one array, or a sequence of values, as in JSON Lines: a text that begins with a
+/// bracket is an array. In addition to the text, only the current value is in memory.
 ///
 /// ```swift
 /// var films = JSONElements(bytes)
@@ -12,14 +12,15 @@ import DivanLog
 public struct JSONElements {
   private var elements: JSON.Elements
 
-  /// Makes a reader of a JSON text in UTF-8.
+  /// Creates a reader of a JSON text in UTF-8.
   public init(_ text: some Sequence<UInt8>) {
     elements = JSON.elements(of: SharedBytes(copying: Array(text)))
   }
 
-  /// The next value; nil at the end.
+  /// Returns the next value; nil at the end.
   ///
-  /// - Throws: as ``Value/init(json:)-(String)``; the error's ``DatabaseError/offset`` is the byte in the whole
-  ///   text. Once it has thrown, it throws the same for ever.
+  /// - Throws: The same errors as ``Value/init(json:)-(String)``; the error's
+  ///   ``DatabaseError/offset`` is the byte in the whole text. After an error, every further call
+  ///   throws the same error.
   public mutating func next() throws -> Value? { try elements.next() }
 }

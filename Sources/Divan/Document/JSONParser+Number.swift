@@ -1,7 +1,7 @@
 import DivanLog
 
 extension JSONParser {
-  /// Moves past a number and feeds it.
+  /// Moves past a number and adds it to the sink.
   mutating func parseNumber(
     _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
@@ -39,7 +39,7 @@ extension JSONParser {
     }
   }
 
-  /// Moves past digits and appends them to `digits`, unless they no longer fit.
+  /// Moves past digits and appends them to `digits`, if they still fit.
   @inline(__always)
   private mutating func parseDigits(
     _ bytes: Span<UInt8>, _ digits: inout UInt64, _ isExact: inout Bool
@@ -64,7 +64,7 @@ extension JSONParser {
     while position < bytes.count {
       let digit = bytes[position] &- UInt8(ascii: "0")
       guard digit <= 9 else { break }
-      // Larger ones are told apart by the slow way, from the text.
+      // Larger exponents are left to the slow path, which reads the text.
       if exponent < 100_000 { exponent = exponent * 10 + Int(digit) }
       position += 1
     }
@@ -77,7 +77,7 @@ extension JSONParser {
     into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
     if isExact, let small = Int64(exactly: digits) {
-      // JSON's -0 is a number of which only a double keeps the sign.
+      // JSON's -0 is a number whose sign only a double keeps.
       if isNegative, small == 0 { sink.add(-0.0) } else { sink.add(isNegative ? -small : small) }
     } else if isExact, !isNegative {
       sink.add(unsigned: digits)
@@ -96,7 +96,7 @@ extension JSONParser {
     _ bytes: Span<UInt8>
   ) throws(DatabaseError) -> Double {
     if isExact, digits < 1 << 53, exponent >= -22, exponent <= 22 {
-      // Both factors are exact, so that the one operation rounds correctly.
+      // Both factors are exact, so the one operation rounds correctly.
       let power = DecimalForm.powersOfTen[abs(exponent)]
       let number = exponent < 0 ? Double(digits) / power : Double(digits) * power
       return isNegative ? -number : number

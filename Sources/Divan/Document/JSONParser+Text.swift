@@ -1,14 +1,15 @@
 import DivanLog
 
 extension JSONParser {
-  /// Moves past a text, and returns where its bytes lie; or nil if it had escapes and is now spelled
-  /// out in `unescaped`.
+  /// Moves past a text and returns the range of its bytes, or nil if it has escapes.
+  ///
+  /// A text with escapes is decoded into `unescaped`.
   mutating func parseText(_ bytes: Span<UInt8>) throws(DatabaseError) -> Range<Int>? {
     position += 1
     let start = position
     skipPlain(bytes)
     guard position < bytes.count else { throw error("A text does not end", bytes) }
-    // Offsets within a document have 32 bits, so that no single text may be out of bounds.
+    // Offsets within a document have 32 bits, so no single text may exceed them.
     guard position - start <= textSizeLimit else { throw DocumentLimits.sizeError }
     if bytes[position] == UInt8(ascii: "\"") {
       position += 1
@@ -38,7 +39,7 @@ extension JSONParser {
     position = JSONText.endOfPlain(bytes, from: position)
   }
 
-  /// Moves past an escape, and appends what it stands for.
+  /// Moves past an escape, and appends the character that it represents.
   private mutating func parseEscape(_ bytes: Span<UInt8>) throws(DatabaseError) {
     let start = position
     guard bytes.count - position >= 2 else { throw error("A text does not end", bytes) }

@@ -1,17 +1,17 @@
 import DivanLog
 
-/// Reads JSON (RFC 8259), strictly, and feeds it into a sink as it goes.
+/// Parses JSON (RFC 8259) strictly, and feeds it into a sink.
 ///
-/// Refused is what could not be kept without loss: integers beyond `Int64` and `UInt64`, numbers that
-/// overflow `Double`, keys that appear twice, halves of surrogate pairs. Open containers are kept on
-/// a stack of its own.
+/// Text that cannot be represented without loss is rejected: integers beyond `Int64` and `UInt64`,
+/// numbers that overflow `Double`, duplicate keys, halves of surrogate pairs. Open containers are
+/// kept on the parser's own stack.
 struct JSONParser {
-  /// Where reading goes on, in the bytes.
+  /// The offset of the next byte to read.
   var position: Int
   private var open: [Level] = []
-  /// A text with escapes, spelled out.
+  /// The current text with its escapes decoded.
   var unescaped: [UInt8] = []
-  /// How many bytes a single text may have.
+  /// The maximum number of bytes of a single text.
   let textSizeLimit: Int
 
   /// An open array or object.
@@ -19,7 +19,7 @@ struct JSONParser {
     var isObject: Bool
     /// The index of the current element of an array.
     var index = 0
-    /// Where the current key of an object begins, after its quotation mark.
+    /// The offset of the current key of an object, after its quotation mark.
     var keyStart = 0
   }
 
@@ -30,9 +30,9 @@ struct JSONParser {
 }
 
 extension JSONParser {
-  /// Feeds the one value that `bytes`, which are UTF-8, hold.
+  /// Feeds the single value in `bytes`, which are UTF-8.
   ///
-  /// `textSizeLimit` is below 2³², for the sake of sinks that count in as many bits.
+  /// `textSizeLimit` is below 2³², for sinks that count in 32 bits.
   static func parse(
     _ bytes: Span<UInt8>, textSizeLimit: Int = DocumentLimits.sizeInBytes,
     into sink: inout some ValueSink & ~Copyable
@@ -48,14 +48,14 @@ extension JSONParser {
     }
   }
 
-  /// Feeds one value, and stays just past it.
+  /// Feeds one value, and stops just after it.
   ///
   /// The bytes must be UTF-8 throughout.
   mutating func parseValue(
     _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) {
     while true {
-      // A value is due.
+      // A value must follow.
       skipSpace(bytes)
       guard position < bytes.count else { throw error("JSON ends too early", bytes) }
       switch bytes[position] {
@@ -96,7 +96,7 @@ extension JSONParser {
     }
   }
 
-  /// Moves past the ends of containers and one comma; true if the outermost value is complete.
+  /// Moves past container ends and one comma; true if the outermost value is complete.
   private mutating func closeContainers(
     _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
   ) throws(DatabaseError) -> Bool {
@@ -198,7 +198,7 @@ extension JSONParser {
 // MARK: - Errors
 
 extension JSONParser {
-  /// An error at `position`, with the path to it.
+  /// Returns an error at `position`, with the path to it.
   func error(_ what: String, _ bytes: Span<UInt8>, hint: String? = nil) -> DatabaseError {
     DatabaseError(
       .invalidJSON, what + PropertyPath.phrase(path(bytes)), hint: hint, offset: position)
@@ -212,7 +212,7 @@ extension JSONParser {
       offset: duplicate.source)
   }
 
-  /// The way to what is being read.
+  /// Returns the path to the value that is being read.
   private func path(_ bytes: Span<UInt8>) -> String {
     var path = ""
     for level in open {
@@ -225,7 +225,7 @@ extension JSONParser {
     return path
   }
 
-  /// The key that begins at `start`, or nil if it is what is wrong.
+  /// Returns the key that begins at `start`, or nil if the key itself is invalid.
   private func key(at start: Int, _ bytes: Span<UInt8>) -> String? {
     var parser = JSONParser(position: start)
     guard let range = try? parser.parseText(bytes) else {

@@ -10,10 +10,10 @@ struct JSONText: ValueSink, ~Copyable {
 
   init(isPretty: Bool) { self.isPretty = isPretty }
 
-  /// What was written, as text.
+  /// The text that was written.
   var text: String { writer.withSpan { String(utf8: $0) ?? "" } }
 
-  /// Forgets what was written, and keeps the room.
+  /// Removes the text that was written, and keeps the capacity.
   mutating func removeAll() {
     writer.removeAll()
     open.removeAll(keepingCapacity: true)
@@ -72,7 +72,7 @@ extension JSONText {
     writer.append(UInt8(ascii: bracket))
   }
 
-  /// Writes what stands between the last element and the next: a comma, a line break.
+  /// Writes the separator between elements: a comma, a line break.
   private mutating func beginElement() {
     if isAfterKey {
       isAfterKey = false
@@ -87,7 +87,7 @@ extension JSONText {
   private mutating func breakLine() {
     guard isPretty else { return }
     writer.append(UInt8(ascii: "\n"))
-    // Deeper than anything that is stored, the text would grow with the square of the depth.
+    // Beyond the depth of stored values, the text would grow with the square of the depth.
     for _ in 0..<2 * min(open.count, DocumentLimits.depth) { writer.append(UInt8(ascii: " ")) }
   }
 
@@ -117,14 +117,14 @@ extension JSONText {
     writer.append(UInt8(ascii: "\""))
   }
 
-  /// Where the next quotation mark, backslash or control character is from `start` on, or the end.
+  /// Returns the offset of the next quotation mark, backslash or control character, or the end.
   @inline(__always)
   static func endOfPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
     var position = start
     let ones: UInt64 = 0x0101_0101_0101_0101
     while bytes.count - position >= 8 {
-      // The high bit of each byte that is one of these comes out set. A borrow can set more, but
-      // only above the first that is set rightly.
+      // The high bit of each byte that is one of these is set. A borrow can set more bits, but only
+      // above the first that is set correctly.
       let word = bytes.word(at: position)
       let quote = word ^ (ones &* 0x22)
       let backslash = word ^ (ones &* 0x5C)

@@ -1,11 +1,11 @@
-/// A revision that nothing was made from, by its ID.
+/// The ID of a revision without successors.
 public struct LeafRevision: Sendable, Hashable, Identifiable {
   /// The revision's ID.
   public let id: RevisionID
-  /// Whether it says that the document is deleted.
+  /// A Boolean value that indicates whether the document is deleted in this revision.
   public let isDeleted: Bool
 
-  /// Makes what another store says of a leaf.
+  /// Creates a leaf revision from the data of another store.
   public init(id: RevisionID, isDeleted: Bool) {
     self.id = id
     self.isDeleted = isDeleted

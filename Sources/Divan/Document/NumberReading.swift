@@ -1,16 +1,18 @@
 import DivanLog
 
-/// Which stored numbers fit which Swift type: the one place that says so, for models, `Codable` types and sums.
+/// The rules for which stored numbers fit which Swift type, for models, `Codable` types and sums.
 ///
-/// - A whole-number type takes every number that it has, however that is stored: `2`, `2.0` and `2e0` are the same one.
-/// - `Double` takes every number, `Float` every one that is not too large for it; both round to the nearest that they have.
+/// - A whole-number type accepts every number in its range, however it is stored: `2`, `2.0` and
+///   `2e0` are the same number.
+/// - `Double` accepts every number, `Float` every one that is not too large for it; both round to
+///   the nearest representable one.
 ///
-/// Filters compare stored numbers by what they are, so that they find what is read where nothing was rounded. The guide has
-/// this as a table, which a test makes.
+/// Filters compare the exact stored numbers, so they find the values that are read where nothing
+/// was rounded. The guide contains these rules as a table, which a test generates.
 enum NumberReading {
-  /// The number that fills `range`; nil if something else does.
+  /// Returns the number that fills `range`; nil if it holds another kind of value.
   ///
-  /// - Throws: `range` if the type does not have it.
+  /// - Throws: `range` if the type cannot represent the number.
   static func integer<I: FixedWidthInteger>(
     _ bytes: Span<UInt8>, _ range: Range<Int>
   ) throws(Misfit) -> I? {
@@ -20,7 +22,7 @@ enum NumberReading {
     return nil
   }
 
-  /// The number that fills `range`; nil if something else does.
+  /// Returns the number that fills `range`; nil if it holds another kind of value.
   static func double(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(Misfit) -> Double? {
     if let number = ValueFormat.double(bytes, range) {
       guard number.isFinite else { throw .damaged }
@@ -30,15 +32,15 @@ enum NumberReading {
     return unsigned(bytes, range).map { Double($0) }
   }
 
-  /// The number that fills `range`; nil if something else does.
+  /// Returns the number that fills `range`; nil if it holds another kind of value.
   ///
-  /// - Throws: `range` if it is too large.
+  /// - Throws: `range` if the number is too large.
   static func float(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(Misfit) -> Float? {
     guard let number = try double(bytes, range).map({ Float($0) }) else { return nil }
     return try require(number.isFinite ? number : nil)
   }
 
-  /// The whole number beyond `Int64` that fills `range`; nil if something else does.
+  /// Returns the whole number beyond `Int64` that fills `range`; nil if there is none.
   static func unsigned(_ bytes: Span<UInt8>, _ range: Range<Int>) -> UInt64? {
     guard range.count == 9, bytes[range.lowerBound] == ValueFormat.Tag.positive + 7 else {
       return nil
@@ -52,16 +54,16 @@ enum NumberReading {
   }
 }
 
-/// What stored numbers count for where they are added up as ones of a type.
+/// Selects the stored numbers that count when they are added up as numbers of a type.
 enum NumberCounting: Sendable {
-  /// All, as they are.
+  /// All numbers, unchanged.
   case all
-  /// Those that `Float` has.
+  /// The numbers that `Float` can represent.
   case float
-  /// Those that a type has whose numbers are whole and in a range.
+  /// Whole numbers in a range.
   case whole(ClosedRange<Int128>)
 
-  /// How the numbers of a type count, or those that are in an optional of it.
+  /// Selects the numbers that count for a type, or for the type that an optional wraps.
   init(_ type: Any.Type) {
     let type = (type as? any OptionalNumber.Type)?.wrapped ?? type
     if type == Float.self {
@@ -77,7 +79,7 @@ enum NumberCounting: Sendable {
     Int128(clamping: I.min)...Int128(clamping: I.max)
   }
 
-  /// The number that a value counts for; nil if it is none, or does not fit the type.
+  /// Returns the number to add for a value; nil if it is not a number, or does not fit the type.
   func number(_ value: Value) -> Value? {
     switch (self, value) {
     case (.all, .int), (.all, .unsigned), (.all, .double), (.float, .int), (.float, .unsigned):
@@ -88,7 +90,7 @@ enum NumberCounting: Sendable {
       return range.contains(Int128(number)) ? value : nil
     case (.whole(let range), .double(let double)):
       guard let number = Int128(exactly: double), range.contains(number) else { return nil }
-      // What cannot be stored as a whole number is added as what it is.
+      // A number that cannot be stored as a whole number is added unchanged.
       if let small = Int64(exactly: number) { return .int(small) }
       return UInt64(exactly: number).map { .unsigned($0) } ?? value
     default: return nil
@@ -96,7 +98,7 @@ enum NumberCounting: Sendable {
   }
 }
 
-/// An optional of whatever type.
+/// An optional of any type.
 private protocol OptionalNumber {
   static var wrapped: Any.Type { get }
 }

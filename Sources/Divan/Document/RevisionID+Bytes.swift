@@ -1,9 +1,10 @@
 import DivanLog
 
-/// How revision digests stand in records and in the index. FILE_FORMAT.md §9
+/// The stored form of revision digests in records and in the index. FILE_FORMAT.md §9
 extension RevisionID.Digest {
-  /// Appends the digest: sixteen bytes; or, where foreign ones may stand, their length first, which is
-  /// 0 for the sixteen bytes of our own.
+  /// Appends the digest: sixteen bytes, after a length if foreign digests are possible.
+  ///
+  /// The length is 0 for the sixteen bytes of one of our own.
   func encode(to writer: inout ByteWriter, isForeign: Bool) {
     switch kind {
     case .own(let high, let low):
@@ -52,10 +53,10 @@ extension RevisionID.Digest {
 extension RevisionID {
   var isForeign: Bool { digest.isForeign }
 
-  /// The generations that there can be.
+  /// The valid generations.
   static let generations = 1...generationLimit
 
-  /// The revision of a generation that was read; nil if there is no such generation.
+  /// Returns the revision of a generation that was read; nil if the generation is invalid.
   static func read(_ generation: UInt64, _ digest: Digest) -> RevisionID? {
     guard generations.contains(generation) else { return nil }
     return RevisionID(generation: generation, digest: digest)

@@ -1,8 +1,9 @@
 package import DivanLog
 
 extension RevisionID {
-  /// The ID of an edit, which depends on nothing but its arguments: the same edit of the same parent
-  /// has the same ID on every machine.
+  /// Returns the ID of an edit, which depends only on the arguments.
+  ///
+  /// The same edit of the same parent has the same ID on every machine.
   ///
   /// The digest is the first 16 bytes of the SHA-256 of:
   ///
@@ -37,14 +38,14 @@ extension RevisionID {
       generation: generation, digest: Digest(form.withSpan { SHA256.digest(of: $0) }))
   }
 
-  /// What of an attachment goes into the ID of a revision.
+  /// The properties of an attachment that are part of the ID of a revision.
   package struct AttachmentDigest: Sendable {
     package var name: String
     package var contentType: String
     package var length: UInt64
     package var digest: SHA256.Digest
 
-    /// Makes it of its parts.
+    /// Creates the digest from its parts.
     package init(name: String, contentType: String, length: UInt64, digest: SHA256.Digest) {
       self.name = name
       self.contentType = contentType
@@ -53,7 +54,7 @@ extension RevisionID {
     }
   }
 
-  /// Appends the form that is hashed, and returns the generation of the edit.
+  /// Appends the bytes to be hashed, and returns the generation of the edit.
   private static func append(
     parent: RevisionID?, isDeleted: Bool, body: Span<UInt8>, attachments: [AttachmentDigest],
     to form: inout ByteWriter
@@ -86,7 +87,7 @@ extension RevisionID {
 }
 
 extension RevisionID.Digest {
-  /// The first half of a SHA-256.
+  /// Creates a digest from the first half of a SHA-256.
   init(_ digest: SHA256.Digest) { self = .own(digest.words.0, digest.words.1) }
 }
 
@@ -97,10 +98,10 @@ extension RevisionID {
     private var ranges: [Range<Int>] = []
     private var generations: [UInt64] = []
 
-    /// Begins with no edits.
+    /// Creates an empty batch.
     package init() {}
 
-    /// How many edits were added.
+    /// The number of edits that were added.
     package var count: Int { ranges.count }
 
     /// Adds an edit; see ``RevisionID/compute(parent:isDeleted:body:attachments:)``.
@@ -114,7 +115,7 @@ extension RevisionID {
       ranges.append(start..<forms.count)
     }
 
-    /// The IDs of the edits, in the order in which they were added; the batch is empty afterwards.
+    /// Returns the IDs of the edits in the order of addition, and empties the batch.
     package mutating func finish() -> [RevisionID] {
       let digests = SHA256.digests(of: ranges, in: forms)
       let revisions = zip(generations, digests).map {

@@ -2,29 +2,29 @@ package import DivanLog
 
 /// The name of a revision: `generation-digest`, as in `2-9b72b0117fa1058c3b8485ca2583dea3`.
 ///
-/// The generation counts the edits from the first revision on, which has 1. The digest tells edits of
-/// the same generation apart; Divan's own are computed from what was edited (see
-/// FILE_FORMAT.md §9), those of other stores are kept as they are.
+/// The generation counts the edits, starting with 1 for the first revision. The digest
+/// distinguishes edits of the same generation. Divan's own digests are computed from the edit (see
+/// FILE_FORMAT.md §9); those of other stores are kept unchanged.
 ///
 /// Revision IDs are ordered by generation, then by the bytes of their digests.
 public struct RevisionID: Sendable {
-  /// How many edits led here, from 1 on.
+  /// The number of edits up to this revision, starting with 1.
   public let generation: UInt64
   let digest: Digest
 
-  /// What follows the generation.
+  /// The part after the generation.
   ///
-  /// Nearly all are our own, which are plain numbers: no reference is counted for them.
+  /// Nearly all are Divan's own, which are plain numbers: they need no reference counting.
   struct Digest: Sendable {
     private let high: UInt64
     private let low: UInt64
-    /// Nil for one of our own.
+    /// Nil for one of Divan's own.
     private let foreignText: ForeignText?
   }
 
   /// The largest generation.
   public static let generationLimit = UInt64(Int64.max)
-  /// The greatest size of a digest's text, so that an index entry always fits in a page.
+  /// The maximum size of a digest's text, so that an index entry always fits in a page.
   static let digestSizeLimit = 256
 
   init(generation: UInt64, digest: Digest) {
@@ -32,10 +32,12 @@ public struct RevisionID: Sendable {
     self.digest = digest
   }
 
-  /// Makes the ID from its parts, or gives nil if the generation is 0 or above
-  /// ``generationLimit``, or the digest is empty or has more than 256 bytes.
+  /// Creates an ID from its parts.
   ///
-  /// 32 hexadecimal digits are folded to lower case, as CouchDB does.
+  /// Returns nil if the generation is 0 or above ``generationLimit``, or the digest is empty or has
+  /// more than 256 bytes.
+  ///
+  /// 32 hexadecimal digits are converted to lower case, as CouchDB does.
   public init?(generation: UInt64, digest: String) {
     guard generation >= 1, generation <= RevisionID.generationLimit, !digest.isEmpty,
       digest.utf8.count <= RevisionID.digestSizeLimit
@@ -46,7 +48,7 @@ public struct RevisionID: Sendable {
 }
 
 extension RevisionID.Digest {
-  /// Reads 32 hexadecimal digits of either case, or gives nil.
+  /// Parses 32 hexadecimal digits of either case, or returns nil.
   init?(_ text: Span<UInt8>) {
     guard text.count == 32 else { return nil }
     var words: (UInt64, UInt64) = (0, 0)
@@ -72,9 +74,9 @@ extension RevisionID.Digest {
 }
 
 extension RevisionID.Digest {
-  /// What a digest can be.
+  /// The kinds of digests.
   ///
-  /// Invariant: `.foreign` is not empty, and never what `.own` could hold.
+  /// Invariant: `.foreign` is not empty, and never a digest that `.own` can represent.
   enum Kind {
     /// 32 lower-case hexadecimal digits, as numbers of 16 each.
     case own(UInt64, UInt64)
@@ -96,7 +98,7 @@ extension RevisionID.Digest {
     return .own(high, low)
   }
 
-  /// A text that is moved about by its address.
+  /// A text in an object, so that it can be passed as a reference.
   fileprivate final class ForeignText: Sendable {
     let text: String
 
@@ -105,10 +107,10 @@ extension RevisionID.Digest {
 }
 
 extension RevisionID: LosslessStringConvertible {
-  /// Reads `generation-digest`, or gives nil if `text` is not that.
+  /// Parses `generation-digest`; returns nil if `text` does not have that form.
   ///
-  /// The generation is made of digits only and is at least 1; zeros before it are dropped. The digest
-  /// is anything after the first hyphen, but not nothing, and at most 256 bytes.
+  /// The generation consists of digits only and is at least 1; leading zeros are dropped. The
+  /// digest is the text after the first hyphen, of 1 to 256 bytes.
   public init?(_ text: String) {
     let utf8 = text.utf8
     guard let hyphen = utf8.firstIndex(of: 0x2D), hyphen > utf8.startIndex else { return nil }
@@ -123,7 +125,7 @@ extension RevisionID: LosslessStringConvertible {
     self.init(generation: generation, digest: String(text[utf8.index(after: hyphen)...]))
   }
 
-  /// Reads `generation-digest`.
+  /// Parses `generation-digest`.
   ///
   /// - Throws: ``DatabaseError/Code/invalidRevisionID``.
   public init(parsing text: String) throws(DatabaseError) {
@@ -138,12 +140,12 @@ extension RevisionID: LosslessStringConvertible {
   /// `generation-digest`.
   public var description: String { "\(generation)-\(digestText)" }
 
-  /// What follows the hyphen.
+  /// The part after the hyphen.
   public var digestText: String { digest.text }
 }
 
 extension RevisionID: Hashable, Comparable {
-  /// Whether both are the same bytes as text.
+  /// Whether both have the same bytes as text.
   public static func == (a: RevisionID, b: RevisionID) -> Bool {
     guard a.generation == b.generation else { return false }
     switch (a.digest.kind, b.digest.kind) {
@@ -153,23 +155,23 @@ extension RevisionID: Hashable, Comparable {
     }
   }
 
-  /// Feeds what `==` compares into the hasher.
+  /// Feeds the compared properties into the hasher.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(generation)
     switch digest.kind {
     case .own(let high, let low):
-      // Both, or whoever chooses digests could make a set of them slow.
+      // Both, because otherwise chosen digests could make a set of them slow.
       hasher.combine(high)
       hasher.combine(low)
     case .foreign(let text): hasher.combine(text)
     }
   }
 
-  /// Whether `a` has the lower generation or, in the same one, the digest of lower bytes.
+  /// Whether `a` has the lower generation or, in the same generation, the digest of lower bytes.
   public static func < (a: RevisionID, b: RevisionID) -> Bool {
     if a.generation != b.generation { return a.generation < b.generation }
     if case .own(let a0, let a1) = a.digest.kind, case .own(let b0, let b1) = b.digest.kind {
-      // Digits and lower-case letters are in the order of the numbers they stand for.
+      // Digits and lower-case letters are in the order of the numbers that they represent.
       return (a0, a1) < (b0, b1)
     }
     return compareUTF8(a.digestText, b.digestText) < 0
@@ -198,8 +200,10 @@ extension RevisionID: Codable {
 // MARK: - Stored form
 
 extension RevisionID {
-  /// Appends the stored form: twice the generation, plus one if the digest is foreign, as a varint;
-  /// then the 16 bytes of an own digest, or the size (varint) and UTF-8 of a foreign one.
+  /// Appends the stored form.
+  ///
+  /// It is a varint of twice the generation, plus one if the digest is foreign; then the 16 bytes
+  /// of an own digest, or the size (varint) and UTF-8 of a foreign one.
   package func encode(into writer: inout ByteWriter) {
     switch digest.kind {
     case .own(let high, let low):

@@ -1,6 +1,6 @@
 import DivanLog
 
-// The stored form: FILE_FORMAT.md §9. Each tree has one form only, and reading refuses all others.
+// The stored form: FILE_FORMAT.md §9. Each tree has only one form, and reading rejects all others.
 
 extension RevisionTree {
   private struct Flags: OptionSet {
@@ -14,7 +14,7 @@ extension RevisionTree {
     static let known: Flags = [.deleted, .foreignEdit, .body, .foreignDigest, .root, .branch]
   }
 
-  /// No node takes fewer bytes.
+  /// The minimum number of bytes of a node.
   private static let leastNodeSize = 3
 
   /// Appends the stored form.
@@ -52,7 +52,8 @@ extension RevisionTree {
 
   /// Reads the stored form.
   ///
-  /// Takes time linear in the number of nodes, and 15 times the bytes that are read.
+  /// Takes time linear in the number of nodes, and at most 15 times as much memory as the bytes
+  /// that are read.
   init(from reader: inout ByteReader) throws(ByteError) {
     self.init()
     let start = reader.offset
@@ -68,7 +69,7 @@ extension RevisionTree {
       }
       var parentIndex = RevisionTree.noParent
       var generation: UInt64
-      // What must be lower than this revision.
+      // The revision that must be lower than this one.
       var sibling: RevisionID?
       if flags.contains(.root) {
         generation = try reader.readVarint()

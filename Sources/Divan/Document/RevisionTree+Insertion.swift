@@ -1,36 +1,35 @@
 extension RevisionTree {
-  /// A revision, and those before it as far as they are known, without a gap.
+  /// A revision and its known ancestors, without a gap.
   struct Path: Sendable {
     let revision: RevisionID
-    /// The digests of the revisions before it, the nearest first.
+    /// The digests of its ancestors, nearest first.
     private(set) var ancestors: [RevisionID.Digest]
   }
 
-  /// What came of an insertion.
+  /// The result of an insertion.
   struct Insertion: Equatable, Sendable {
-    /// Where the path met the tree, in the terms of CouchDB.
+    /// Where the path met the tree, in CouchDB's terms.
     enum Kind: Sendable {
-      /// The path continues what was a leaf, or is the first one.
+      /// The path continues a former leaf, or is the first one.
       case newLeaf
-      /// The path begins a tree, or leaves one at a node that has children.
+      /// The path begins a tree, or branches off at a node that has children.
       case newBranch
       /// The path ends within the tree.
       case internalNode
     }
 
     var kind: Kind
-    /// Whether the path's revision is a leaf that the tree did not have: then its record is to be
-    /// written.
+    /// Whether the revision is a leaf that the tree did not have; its record must be written.
     ///
-    /// The revision may have been known before though the kind is not ``Kind/internalNode``: where a
-    /// longer history connects a tree with its beginning. Then no node has the sequence number that was
-    /// given, whether the revision is a leaf or has successors.
+    /// The revision may have been known before even if the kind is not ``Kind/internalNode``: if a
+    /// longer history connects a tree with its beginning. Then no node has the given sequence
+    /// number, whether the revision is a leaf or has successors.
     var isNewRevision: Bool
-    /// Whether anything is different now.
+    /// Whether the tree has changed.
     ///
-    /// A known revision may have got more ancestors.
+    /// For example, a known revision may have more ancestors.
     var hasChangedTree: Bool
-    /// The sequence numbers of the records whose bodies are needed no more.
+    /// The sequence numbers of the records whose bodies are no longer needed.
     var released: [UInt64] = []
 
     fileprivate static let nothing = Insertion(
@@ -39,9 +38,10 @@ extension RevisionTree {
 }
 
 extension RevisionTree.Path {
-  /// Makes a path of a revision and the digests of those before it, the nearest first.
+  /// Creates a path from a revision and the digests of its ancestors, nearest first.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if there are more than the generation allows.
+  /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if there are more than the generation
+  ///   allows.
   init(
     _ revision: RevisionID, ancestors: [RevisionID.Digest] = []
   ) throws(DatabaseError) {
@@ -54,7 +54,7 @@ extension RevisionTree.Path {
     self.ancestors = ancestors
   }
 
-  /// Makes a path of revisions, the newest first.
+  /// Creates a path from revisions, newest first.
   ///
   /// - Throws: ``DatabaseError/Code/invalidRevisionID`` if there are none, or their generations do
   ///   not count down by one.
@@ -72,7 +72,7 @@ extension RevisionTree.Path {
     try self.init(newest, ancestors: revisions.dropFirst().map(\.digest))
   }
 
-  /// The revision of a generation; nil if the path has none.
+  /// Returns the revision of a generation; nil if the path has none.
   subscript(_ generation: UInt64) -> RevisionID? {
     guard generation >= firstGeneration, generation <= revision.generation else { return nil }
     if generation == revision.generation { return revision }
@@ -80,7 +80,7 @@ extension RevisionTree.Path {
     return RevisionID(generation: generation, digest: ancestors[steps - 1])
   }
 
-  /// The same path, which begins at one of its revisions.
+  /// Returns the path starting at one of its revisions.
   func from(_ oldest: RevisionID) -> Self {
     var path = self
     path.ancestors = Array(ancestors.prefix(Int(clamping: revision.generation - oldest.generation)))
@@ -90,7 +90,7 @@ extension RevisionTree.Path {
   /// The generation of the oldest revision.
   var firstGeneration: UInt64 { revision.generation - UInt64(ancestors.count) }
 
-  /// The nodes of the path, the oldest first.
+  /// Returns the nodes of the path, oldest first.
   fileprivate func nodes(newest: RevisionNode) -> [RevisionNode] {
     var nodes: [RevisionNode] = []
     nodes.reserveCapacity(ancestors.count + 1)
@@ -107,7 +107,7 @@ extension RevisionTree.Path {
 // MARK: - Inserting
 
 extension RevisionTree {
-  /// A tree that is one path.
+  /// Creates a tree that is a single path.
   init(_ path: Path, isDeleted: Bool = false, isForeignEdit: Bool = false, sequence: UInt64 = 0) {
     self.init()
     insert(path, isDeleted: isDeleted, isForeignEdit: isForeignEdit, sequence: sequence)
@@ -115,16 +115,16 @@ extension RevisionTree {
 
   /// Inserts a revision with its history, and prunes the tree to a depth.
   ///
-  /// The sequence number is that of the record which will hold the body, or 0.
+  /// The sequence number is that of the record that will hold the body, or 0.
   ///
-  /// What is there already stays as it is, with its flags and its body; inserting something again
-  /// changes nothing but what pruning does. Ancestors that were not known become nodes without a
-  /// body. Trees whose roots are on the path are joined to it; as in CouchDB they are pruned before
-  /// that, so that the whole may be deeper until the next insertion.
+  /// Existing nodes keep their flags and bodies; inserting a revision again has no effect except
+  /// for pruning. Unknown ancestors become nodes without a body. Trees whose roots are on the path
+  /// are joined to it. As in CouchDB, they are pruned before that, so the whole may be deeper until
+  /// the next insertion.
   ///
-  /// Takes time linear in *n* plus the length of the path; constant time, apart from pruning, for the
-  /// child of a straight line's leaf; and *n* log *n* where trees are joined or fall into several. If
-  /// both happens at once, it takes time linear in *n* for each leaf.
+  /// Takes time linear in *n* plus the length of the path; constant time, apart from pruning, for
+  /// the child of a straight line's leaf; and *n* log *n* where trees are joined or split. If both
+  /// happen at once, it takes time linear in *n* for each leaf.
   @discardableResult
   mutating func insert(
     _ path: Path, isDeleted: Bool = false, isForeignEdit: Bool = false, sequence: UInt64 = 0,
@@ -141,9 +141,9 @@ extension RevisionTree {
     return insert(nodes[...], below: nil, depth: depth)
   }
 
-  /// Inserts a revision that was made from the one at `parent`, whose generation is one lower.
+  /// Inserts a revision whose parent is at `parent`, with a generation one higher.
   ///
-  /// Does and costs what ``insert(_:isDeleted:isForeignEdit:sequence:depth:)`` does.
+  /// The effect and the cost are those of ``insert(_:isDeleted:isForeignEdit:sequence:depth:)``.
   @discardableResult
   mutating func insert(
     _ revision: RevisionID, childOf parent: Int, isDeleted: Bool = false,
@@ -157,7 +157,7 @@ extension RevisionTree {
     return insert([child], below: parent, depth: depth)
   }
 
-  /// Inserts a path of nodes, the oldest first, below the node at `start` or as a tree of its own.
+  /// Inserts a path of nodes, oldest first, below the node at `start` or as a tree of its own.
   private mutating func insert(
     _ path: ArraySlice<RevisionNode>, below start: Int?, depth: Int
   ) -> Insertion {
@@ -172,8 +172,8 @@ extension RevisionTree {
       if nodes.count < countBefore { insertion.hasChangedTree = true }
       return insertion
     }
-    // The order of things is CouchDB's: the path is joined to the first tree that it meets, every
-    // leaf's history is cut, and only then what belongs together is joined.
+    // The order is CouchDB's: the path is joined to the first tree that it meets, every leaf's
+    // history is cut, and only then are overlapping trees joined.
     let joins = rootCount > (met == nil ? 0 : 1) ? countRoots(on: rest) : 0
     let before = self
     var insertion = rest.isEmpty ? .nothing : place(rest, below: met, joinsAllTrees: false)
@@ -181,7 +181,7 @@ extension RevisionTree {
       if insertion.isNewRevision, let newest = path.last, newest.sequence != 0 {
         insertion.isNewRevision = keepsBody(of: newest)
       }
-      // Only now: a body that came with an inner revision is gone again.
+      // Not earlier: a body that came with an inner revision has been dropped again by now.
       insertion.hasChangedTree = self != before
       insertion.released = sequencesReleased(since: before)
     }
@@ -190,9 +190,9 @@ extension RevisionTree {
 
   /// Whether a node that was added is a leaf with its own body after trees were joined.
   ///
-  /// The node may have been joined with one that was there. If that one is a leaf, its body is the
-  /// older one and is kept. If it has successors, only its ID is of interest, so the body that came
-  /// with the node is forgotten: otherwise an inner revision would be stored as if it were a leaf.
+  /// The node may have been joined with an existing one. If that one is a leaf, its older body is
+  /// kept. If it has successors, only its ID matters, so the body that came with the node is
+  /// dropped: otherwise an inner revision would be stored as if it were a leaf.
   private mutating func keepsBody(of added: RevisionNode) -> Bool {
     let place = nodes.firstIndex {
       $0.revision == added.revision && $0.sequence == added.sequence
@@ -203,8 +203,7 @@ extension RevisionTree {
     return false
   }
 
-  /// At least how many generations are between the oldest and the newest revision when the path is
-  /// in the tree, both counted.
+  /// Returns the number of generations in the tree including the path, from oldest to newest.
   private func height(with path: ArraySlice<RevisionNode>) -> Int {
     // Roots ascend by generation.
     let lowest = min(
@@ -218,8 +217,9 @@ extension RevisionTree {
     return highest < lowest ? 0 : Int(clamping: highest - lowest + 1)
   }
 
-  /// Follows a path along what is there, and returns the last node that it met, and what is left of
-  /// the path.
+  /// Follows a path along existing nodes.
+  ///
+  /// Returns the last node that it met, and the rest of the path.
   private func follow(
     _ path: ArraySlice<RevisionNode>, from start: Int?
   ) -> (met: Int?, rest: ArraySlice<RevisionNode>) {
@@ -232,7 +232,7 @@ extension RevisionTree {
     return (met, rest)
   }
 
-  /// Inserts a whole path of nodes, the oldest first, and returns where its last node stands.
+  /// Inserts a whole path of nodes, oldest first, and returns the position of its last node.
   ///
   /// All other trees must begin at the same generation or a lower one.
   mutating func place(_ path: [RevisionNode]) -> Int {
@@ -241,7 +241,7 @@ extension RevisionTree {
     return rest.isEmpty ? met ?? 0 : append(rest, below: met)
   }
 
-  /// Adds the rest of a path, whose first node is no child of the one at `start`.
+  /// Adds the rest of a path, whose first node is not a child of the one at `start`.
   private mutating func place(
     _ rest: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion {
@@ -255,9 +255,9 @@ extension RevisionTree {
     return Insertion(kind: kind, isNewRevision: true, hasChangedTree: true)
   }
 
-  /// The child of a node that has a revision.
+  /// Returns the child of a node that has a revision.
   ///
-  /// Looks at each node below at most once while a path is followed, so that following it takes time
+  /// Visits each node below at most once while a path is followed, so following it takes time
   /// linear in *n* plus its length.
   private func child(of index: Int, _ revision: RevisionID) -> Int? {
     var child = index + 1
@@ -269,8 +269,9 @@ extension RevisionTree {
     return nil
   }
 
-  /// Adds nodes, each a child of the one before it, as a new branch of the node at `parent` or as a
-  /// tree of its own, and returns where the last of them stands.
+  /// Adds nodes, each the child of the previous one, and returns the position of the last.
+  ///
+  /// They become a new branch of the node at `parent` or a tree of their own.
   private mutating func append(_ branch: ArraySlice<RevisionNode>, below parent: Int?) -> Int {
     guard let first = branch.first?.revision else { return parent ?? 0 }
     var place = parent.map { $0 + 1 } ?? 0
@@ -297,12 +298,13 @@ extension RevisionTree {
 // MARK: - Joining trees
 
 extension RevisionTree {
-  /// Does what `place` does if roots of other trees are on the path; otherwise returns nil.
+  /// Does the same as `place` if roots of other trees are on the path; otherwise returns nil.
   private mutating func placeJoining(
     _ path: ArraySlice<RevisionNode>, below start: Int?, joinsAllTrees: Bool
   ) -> Insertion? {
     var roots = rootsByRevision[...]
-    // Both ascend by generation. A root of a lower one than the path's first cannot be on it.
+    // Both ascend by generation. A root of a lower generation than the path's first cannot be on
+    // it.
     func root(_ revision: RevisionID) -> Int? {
       while let root = roots.first, nodes[root].revision < revision { roots.removeFirst() }
       return roots.first.flatMap { nodes[$0].revision == revision ? $0 : nil }
@@ -318,7 +320,7 @@ extension RevisionTree {
         at = child
         continue
       }
-      // What CouchDB says of a path is how it left the tree that it met first.
+      // The kind that CouchDB reports describes how the path left the tree that it met first.
       if let index = at, hasMet, kind == nil { kind = isLeaf(index) ? .newLeaf : .newBranch }
       if joinsAllTrees || !hasMet, let root = root(node.revision) {
         if let at { joints.append((root, at)) }
@@ -344,7 +346,7 @@ extension RevisionTree {
     nodes.indices.filter { nodes[$0].parentIndex == RevisionTree.noParent }
   }
 
-  /// How many roots have a revision of the path.
+  /// Returns the number of roots whose revision is on the path.
   private func countRoots(on path: ArraySlice<RevisionNode>) -> Int {
     var path = path
     return rootsByRevision.count { root in
@@ -355,10 +357,10 @@ extension RevisionTree {
     }
   }
 
-  /// Brings nodes whose parents are right into their order, in time *n* log *n*.
+  /// Sorts nodes whose parents are correct, in time *n* log *n*.
   mutating func sortNodes() {
     let none = RevisionTree.noParent
-    // Lists of children, made from their ends on, so that each ascends.
+    // Lists of children, built from the end, so that each ascends.
     var firstChild = [Int32](repeating: none, count: nodes.count)
     var nextSibling = firstChild
     var firstRoot = none
@@ -396,7 +398,7 @@ extension RevisionTree {
     recount()
   }
 
-  /// Counts leaves and roots anew.
+  /// Recounts leaves and roots.
   mutating func recount() {
     leafCount = nodes.indices.count(where: isLeaf)
     rootCount = nodes.count { $0.parentIndex == RevisionTree.noParent }

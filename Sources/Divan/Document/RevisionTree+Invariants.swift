@@ -1,5 +1,5 @@
 extension RevisionTree {
-  /// What is not as the type promises; nil if all is well.
+  /// A description of the first violated invariant; nil if there is none.
   var problem: String? {
     var lastRoot: RevisionID?
     for (index, node) in nodes.enumerated() {
@@ -16,7 +16,7 @@ extension RevisionTree {
         return "node \(index) has not the generation after its parent's"
       }
       if parent == index - 1 { continue }
-      // The sibling before this one is the node before it, or above that.
+      // The sibling before this one is the previous node, or an ancestor of it.
       var sibling = index - 1
       while let above = self.parent(of: sibling), above != parent { sibling = above }
       if self.parent(of: sibling) == nil {
@@ -33,7 +33,7 @@ extension RevisionTree {
 
   /// Whether no root has the revision of another node.
   ///
-  /// Takes time linear in *n* if there are several roots, and none otherwise.
+  /// Takes time linear in *n* if there are several roots, otherwise constant time.
   var hasDistinctRoots: Bool {
     // In one tree, no other node has the root's generation.
     guard rootCount > 1 else { return true }

@@ -1,9 +1,9 @@
 extension RevisionTree {
-  /// Forgets what is far from every leaf: of each leaf's history, `depth` nodes are kept, the leaf
-  /// among them, and a node is kept as long as one leaf needs it.
+  /// Removes all nodes beyond the nearest `depth` of each leaf's history, which include the leaf.
   ///
-  /// A tree may fall into several. Returns the sequence numbers of the records whose bodies are
-  /// needed no more. Costs what an insertion does.
+  /// A node is kept as long as one leaf needs it. A tree may split into several. Returns the
+  /// sequence numbers of the records whose bodies are no longer needed. The cost is that of an
+  /// insertion.
   mutating func prune(toDepth depth: Int) -> [UInt64] {
     precondition(depth >= 1, "A leaf is always kept")
     if isChain { return removeFromChain(max(0, nodes.count - depth)) }
@@ -11,18 +11,18 @@ extension RevisionTree {
     return cut(toDepth: depth, joins: false) ? sequencesReleased(since: before) : []
   }
 
-  /// Prunes, and returns whether that may have changed anything.
+  /// Prunes, and returns whether that may have changed the tree.
   ///
-  /// `joins` says that a root may have the revision of another node, and is to be joined with it.
+  /// `joins` means that a root may have the revision of another node, and must be joined with it.
   mutating func cut(toDepth depth: Int, joins: Bool) -> Bool {
     guard joins || hasHistory(longerThan: depth) else { return false }
-    // As in CouchDB, histories are cut apart from each other, and joined again, where any digest
-    // occurs twice; this differs in which ancestors are kept besides those that must be.
+    // As in CouchDB, if any digest occurs twice, histories are cut apart and joined again. The
+    // result differs in the ancestors that are kept beyond the required ones.
     if joins || hasDigestTwice { insertAnew(depth: depth) } else { removeFarNodes(depth: depth) }
     return true
   }
 
-  /// The sequence numbers of bodies that were held before and are not now.
+  /// Returns the sequence numbers of bodies that were held before and are not now.
   func sequencesReleased(since before: RevisionTree) -> [UInt64] {
     let held = Set(heldSequences)
     return before.heldSequences.filter { !held.contains($0) }
@@ -75,10 +75,10 @@ extension RevisionTree {
     return released
   }
 
-  /// Cuts every leaf's history to a depth and makes the tree anew of them, so that what has the same
-  /// revision as a root becomes one node with it.
+  /// Cuts every leaf's history to a depth and rebuilds the tree from them.
   ///
-  /// Takes time linear in *n* for each leaf.
+  /// Nodes that have the same revision as a root become one node with it. Takes time linear in *n*
+  /// for each leaf.
   private mutating func insertAnew(depth: Int) {
     let paths = nodes.indices.filter(isLeaf).map { Array(history(of: $0, limit: depth).reversed()) }
     var joined = RevisionTree()
@@ -86,7 +86,7 @@ extension RevisionTree {
       var index: Int? = joined.place(path)
       for node in path.reversed() {
         guard let at = index else { break }
-        // Of two bodies of one revision the older is kept.
+        // Of two bodies of one revision, the older is kept.
         let sequence = joined.nodes[at].sequence
         if node.sequence != 0, sequence == 0 || node.sequence < sequence {
           joined.setBody(
@@ -101,15 +101,15 @@ extension RevisionTree {
 }
 
 extension RevisionTree {
-  /// Forgets a leaf, and those before it that no other leaf comes from; returns the sequence numbers
-  /// of the records whose bodies are needed no more.
+  /// Removes a leaf, and those of its ancestors that no other leaf has.
   ///
-  /// Takes time linear in *n*.
+  /// Returns the sequence numbers of the records whose bodies are no longer needed. Takes time
+  /// linear in *n*.
   mutating func removeLeaf(at leaf: Int) -> [UInt64] {
     precondition(isLeaf(leaf), "Only a leaf can be removed")
     let end = leaf + 1
     let nextParent = end < nodes.count ? nodes[end].parentIndex : RevisionTree.noParent
-    // In a straight line up from the leaf, each node stands right before its only child.
+    // In a straight line up from the leaf, each node directly precedes its only child.
     var start = leaf
     while let parent = parent(of: start), parent == start - 1, Int32(parent) != nextParent {
       start = parent
@@ -122,7 +122,7 @@ extension RevisionTree {
     }
     leafCount -= 1
     if !hasParent { rootCount -= 1 }
-    // Where a revision ID stands on several ancestors, another node may have the same record.
+    // If a revision ID occurs on several ancestors, another node may have the same record.
     let stillHeld = Set(heldSequences)
     return released.filter { !stillHeld.contains($0) }
   }

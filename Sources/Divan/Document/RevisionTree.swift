@@ -1,36 +1,36 @@
-/// The revisions of one document that are known, and which was made from which.
+/// The known revisions of one document, and their parents.
 ///
-/// Usually that is a straight line. Edits of the same revision on two machines make branches, and a
-/// history that was cut too short to be connected with the rest makes a second tree: all trees
-/// together are meant by the name. The rules are CouchDB's, so that every machine that has seen the
-/// same revisions has the same leaves and the same winner, in whatever order they came.
+/// Usually the tree is a straight line. Edits of the same revision on two machines make branches,
+/// and a history that was cut too short to be connected with the rest makes a second tree; the type
+/// represents all trees together. The rules are CouchDB's: every machine that has seen the same
+/// revisions has the same leaves and the same winner, in whatever order they came.
 ///
-/// A revision ID may stand on different ancestors; then it is several nodes, which may share a
-/// record. Where it stands on the same ones it is one.
+/// A revision ID may have different ancestors; then it is several nodes, which may share a record.
+/// With the same ancestors, it is one node.
 ///
-/// Positions (`Int`) count nodes from 0 and hold until the next change of the tree. A node takes 40
-/// bytes. What an operation costs is said in terms of their number, *n*.
+/// Positions (`Int`) count nodes from 0 and are valid until the next change of the tree. A node
+/// takes 40 bytes. Costs are given in terms of the number of nodes, *n*.
 ///
 /// Invariants, which ``problem`` checks:
 /// - A child's generation is its parent's plus one.
-/// - Parents stand before their children, and a subtree is contiguous: `nodes` is each tree from its
-///   root on, depth first.
+/// - Parents precede their children, and a subtree is contiguous: `nodes` is each tree from its
+///   root, depth first.
 /// - Siblings ascend strictly by revision, and so do roots.
 /// - No root has the revision of another node: they would be one node.
 ///
-/// So equal trees are equal arrays, whatever the order in which they grew.
+/// So equal trees are equal arrays, in whatever order they grew.
 struct RevisionTree: Sendable {
   // Only the files of this type set these three.
   var nodes: [RevisionNode]
-  /// How many nodes have no children.
+  /// The number of nodes without children.
   var leafCount: Int
-  /// How many nodes have no parent.
+  /// The number of nodes without a parent.
   var rootCount: Int
 
-  /// Instead of a root's parent.
+  /// The parent index of a root.
   static let noParent: Int32 = -1
 
-  /// Begins with no revisions.
+  /// Creates an empty tree.
   init() {
     nodes = []
     leafCount = 0
@@ -43,7 +43,7 @@ struct RevisionNode: Sendable, Equatable {
   let revision: RevisionID
   /// Whether the revision deletes the document; false if only its ID is known.
   var isDeleted = false
-  /// Whether its ID was computed by another store, and so says nothing about its body.
+  /// Whether another store computed its ID, which then does not identify its body.
   var isForeignEdit = false
   /// The parent's position; ``RevisionTree/noParent`` for a root.
   var parentIndex = RevisionTree.noParent
@@ -55,7 +55,7 @@ extension RevisionTree: Equatable {
   static func == (a: RevisionTree, b: RevisionTree) -> Bool { a.nodes == b.nodes }
 }
 
-// MARK: - Looking around
+// MARK: - Lookup
 
 extension RevisionTree {
   var isEmpty: Bool { nodes.isEmpty }
@@ -63,33 +63,35 @@ extension RevisionTree {
   /// Whether the tree is a straight line, or empty.
   var isChain: Bool { leafCount <= 1 }
 
-  /// Whether the tree is a straight line, and only of its leaf is more known than the ID: all of it
-  /// is then said by the leaf and the digests of its ancestors.
+  /// Whether the tree is a straight line in which only the leaf has more than an ID.
+  ///
+  /// Then the leaf and the digests of its ancestors describe all of it.
   var isPlainChain: Bool {
     isChain
       && nodes.dropLast().allSatisfy { !$0.isDeleted && !$0.isForeignEdit && $0.sequence == 0 }
   }
 
-  /// The position of a node's parent; nil for a root.
+  /// Returns the position of a node's parent; nil for a root.
   func parent(of index: Int) -> Int? {
     let parent = nodes[index].parentIndex
     return parent == RevisionTree.noParent ? nil : Int(parent)
   }
 
   func isLeaf(_ index: Int) -> Bool {
-    // A subtree is contiguous: a node's first child stands next to it.
+    // A subtree is contiguous: a node's first child follows it directly.
     index + 1 == nodes.count || nodes[index + 1].parentIndex != Int32(index)
   }
 
-  /// The first position after a node and all that is below it.
+  /// Returns the first position after a node and its descendants.
   func subtreeEnd(_ index: Int) -> Int {
     var end = index + 1
     while end < nodes.count, nodes[end].parentIndex >= Int32(index) { end += 1 }
     return end
   }
 
-  /// The position of a revision: of a leaf if one of several nodes is one, or else of the first;
-  /// nil if it is not known.
+  /// Returns the position of a revision; nil if it is not known.
+  ///
+  /// Of several nodes, it is a leaf if there is one, otherwise the first.
   ///
   /// Takes constant time in a straight line, otherwise time linear in *n*.
   func index(of revision: RevisionID) -> Int? {
@@ -102,9 +104,9 @@ extension RevisionTree {
     return first
   }
 
-  /// The first position of a revision.
+  /// Returns the first position of a revision.
   ///
-  /// It decides where a history belongs whose own beginning is unknown.
+  /// It determines where a history belongs whose own beginning is unknown.
   func firstIndex(of revision: RevisionID) -> Int? {
     isChain ? chainIndex(of: revision) : nodes.firstIndex { $0.revision == revision }
   }
@@ -120,14 +122,14 @@ extension RevisionTree {
   /// Whether a revision is known, as a leaf or as an ancestor of one.
   func contains(_ revision: RevisionID) -> Bool { firstIndex(of: revision) != nil }
 
-  /// The revision at `index` and those before it, the nearest first, at most `limit`.
+  /// Returns the node at `index` and its ancestors, nearest first, at most `limit`.
   ///
   /// Takes time linear in their number.
   func history(of index: Int, limit: Int = .max) -> [RevisionNode] {
     sequence(first: index) { parent(of: $0) }.prefix(limit).map { nodes[$0] }
   }
 
-  /// The winning revision and those before it, the nearest first; nothing of an empty tree.
+  /// The winning revision and its ancestors, nearest first; empty for an empty tree.
   ///
   /// Takes time linear in *n*.
   var winningHistory: [RevisionNode] { winner.map { history(of: $0) } ?? [] }
@@ -136,8 +138,9 @@ extension RevisionTree {
 // MARK: - Leaves
 
 extension RevisionTree {
-  /// Whether the leaf at `a` is shown rather than the one at `b`: live before deleted, then the
-  /// higher generation, then the higher digest.
+  /// Whether the leaf at `a` wins over the one at `b`.
+  ///
+  /// Live wins over deleted, then the higher generation, then the higher digest.
   private func precedes(_ a: Int, _ b: Int) -> Bool {
     let (first, second) = (nodes[a], nodes[b])
     if first.isDeleted != second.isDeleted { return second.isDeleted }
@@ -153,7 +156,7 @@ extension RevisionTree {
     return nodes.indices.filter(isLeaf).sorted(by: precedes)
   }
 
-  /// The position of the leaf that stands for the document; nil if there are no revisions.
+  /// The position of the winning leaf; nil if there are no revisions.
   ///
   /// Takes constant time in a straight line, otherwise time linear in *n*.
   var winner: Int? {
@@ -171,10 +174,10 @@ extension RevisionTree {
   }
 }
 
-// MARK: - What a peer asks
+// MARK: - Replication
 
 extension RevisionTree {
-  /// Those of `revisions` that are not known here, in their order.
+  /// Returns the elements of `revisions` that are not known, in their order.
   ///
   /// Takes time linear in *n* plus their number.
   func missing(of revisions: [RevisionID]) -> [RevisionID] {
@@ -183,35 +186,36 @@ extension RevisionTree {
     return revisions.filter { !known.contains($0) }
   }
 
-  /// Revisions known here that may be ancestors of one that is not: on each branch the highest of a
-  /// lower generation; the highest first.
+  /// Returns known revisions that may be ancestors of an unknown one, highest first.
+  ///
+  /// On each branch, it is the highest revision of a lower generation.
   ///
   /// Takes time linear in *n*, and *m* log *m* for a result of *m*.
   func possibleAncestors(of revision: RevisionID) -> [RevisionID] {
     var found: [RevisionID] = []
     for index in nodes.indices where nodes[index].revision.generation < revision.generation {
-      // Of the nodes below the generation in question, those at the end of their branch.
+      // Of the nodes below the given generation, those at the end of their branch.
       if nodes[index].revision.generation + 1 == revision.generation || isLeaf(index) {
         found.append(nodes[index].revision)
       }
     }
     found.sort(by: >)
-    // The same ID on different ancestors is one answer.
+    // The same ID on different ancestors is returned once.
     return found.indices.filter { $0 == 0 || found[$0] != found[$0 - 1] }.map { found[$0] }
   }
 }
 
 extension RevisionTree {
-  /// A revision of which two histories tell different parents.
+  /// A revision whose parent differs between two histories.
   struct Contradiction: Equatable {
     let revision: RevisionID
     let knownParent: RevisionID
     let otherParent: RevisionID
   }
 
-  /// Where a path names another parent for a revision than the one that is known here; nil if nowhere.
+  /// Returns a revision whose parent in a path contradicts the known parent; nil if there is none.
   ///
-  /// Of a revision that stands on several parents, one must be the path's. Takes time linear in *n*,
+  /// If a revision has several parents, one of them must be the path's. Takes time linear in *n*,
   /// unless there are many such revisions.
   func contradiction(to path: Path) -> Contradiction? {
     for index in nodes.indices {
@@ -238,12 +242,12 @@ extension RevisionTree {
 // MARK: - Bodies
 
 extension RevisionTree {
-  /// Says which record holds the body of a revision: 0 if it is held no more.
+  /// Sets the record that holds the body of a revision; 0 if it is no longer held.
   mutating func setSequence(_ sequence: UInt64, at index: Int) {
     nodes[index].sequence = sequence
   }
 
-  /// Notes what became known of a revision of which only the ID was: what its record says.
+  /// Adds the data of a record to a revision of which only the ID was known.
   mutating func setBody(isDeleted: Bool, isForeignEdit: Bool, sequence: UInt64, at index: Int) {
     nodes[index].isDeleted = isDeleted
     nodes[index].isForeignEdit = isForeignEdit

@@ -1,12 +1,12 @@
 import DivanLog
 
-/// What two edits of the same properties make together.
+/// The merge of two edits of the same properties.
 ///
-/// Property by property, what only one side changed is taken from that side, and what both changed
-/// in the same way is taken once. Adding and removing a property are changes, too. Objects that both
-/// sides changed are merged by their own properties; arrays and all other values count as wholes, as does
-/// what is nested deeper than can be stored.
-/// What both sides changed in different ways is an ``Overlap``.
+/// A property that only one side changed is taken from that side, and a property that both changed
+/// in the same way is taken once. Adding and removing a property are changes, too. Objects that
+/// both sides changed are merged property by property. Arrays and all other values are merged as a
+/// whole, as are values that are nested deeper than can be stored. A property that both sides
+/// changed in different ways is an ``Overlap``.
 ///
 /// ```swift
 /// let merge = ThreeWayMerge(
@@ -17,19 +17,19 @@ import DivanLog
 /// merge.overlaps     // one, at ["stars"]
 /// ```
 ///
-/// The result depends on nothing but the three objects. Exchanging `mine` and `theirs` changes
-/// nothing in it but the sides of the overlaps. It takes time linear in their sizes.
+/// The result depends only on the three objects. Exchanging `mine` and `theirs` exchanges the sides
+/// of the overlaps and nothing else. It takes time linear in their sizes.
 public struct ThreeWayMerge: Hashable, Sendable {
   /// The merged properties.
   ///
-  /// Where an overlap is not resolved, they are as in the base.
+  /// Properties with an unresolved overlap have the value of the base.
   public private(set) var properties: Value.Object = [:]
-  /// What was changed on both sides in different ways and is not resolved, in the order of the keys.
+  /// The unresolved overlaps, in the order of the keys.
   public private(set) var overlaps: [Overlap] = []
 
   /// A property that was changed on both sides in different ways.
   public struct Overlap: Hashable, Sendable {
-    /// The keys that lead to the property, the outermost first; never empty.
+    /// The keys that lead to the property, outermost first; never empty.
     public let path: [String]
     /// Its value before both edits; nil if there was none.
     public let base: Value?
@@ -39,15 +39,15 @@ public struct ThreeWayMerge: Hashable, Sendable {
     public let theirs: Value?
   }
 
-  /// What is to become of an overlap.
+  /// The resolution of an overlap.
   public enum Resolution: Hashable, Sendable {
-    /// The property becomes what it is on this side, which may be removed.
+    /// The property gets its value on this side, or is removed if it is not there.
     case mine
-    /// The property becomes what it is on the other side, which may be removed.
+    /// The property gets its value on the other side, or is removed if it is not there.
     case theirs
     /// The property gets another value; nil removes it.
     case value(Value?)
-    /// The property stays as in the base, and the overlap is reported.
+    /// The property keeps the value of the base, and the overlap is reported.
     case unresolved
   }
 }
@@ -56,23 +56,25 @@ extension ThreeWayMerge {
   /// Merges two edits of `base`, and leaves every overlap unresolved.
   ///
   /// - Parameters:
-  ///   - base: what both edits began with; nil if that is not known, so that whatever differs overlaps, also
-  ///     what only one side has: nobody knows whether that was added here or removed there.
-  ///   - mine: what one side made of it.
-  ///   - theirs: what the other side made of it.
+  ///   - base: The properties before both edits. Nil if they are not known: then every difference
+  ///     is an overlap, also
+  /// a property on only one side, because it may have been added there or removed on the other.
+  ///   - mine: The properties on this side.
+  ///   - theirs: The properties on the other side.
   public init(base: Value.Object?, mine: Value.Object, theirs: Value.Object) {
     self.init(base: base, mine: mine, theirs: theirs) { _ in .unresolved }
   }
 
-  /// Merges two edits of `base`, and asks what is to become of overlaps.
+  /// Merges two edits of `base`, and calls a closure to resolve overlaps.
   ///
   /// - Parameters:
-  ///   - base: what both edits began with; nil if that is not known, so that whatever differs overlaps, also
-  ///     what only one side has: nobody knows whether that was added here or removed there.
-  ///   - mine: what one side made of it.
-  ///   - theirs: what the other side made of it.
-  ///   - resolve: is asked about each overlap, in the order of the keys.
-  /// - Throws: what `resolve` throws.
+  ///   - base: The properties before both edits. Nil if they are not known: then every difference
+  ///     is an overlap, also
+  /// a property on only one side, because it may have been added there or removed on the other.
+  ///   - mine: The properties on this side.
+  ///   - theirs: The properties on the other side.
+  ///   - resolve: Called for each overlap, in the order of the keys.
+  /// - Throws: Any error that `resolve` throws.
   public init<Failure: Error>(
     base: Value.Object?, mine: Value.Object, theirs: Value.Object,
     resolve: (Overlap) throws(Failure) -> Resolution
@@ -100,18 +102,18 @@ extension ThreeWayMerge {
     return Value.Object(sortedEntries: merged)
   }
 
-  /// Merges one property, which need not overlap.
+  /// Merges one property, which may or may not overlap.
   private mutating func merge<Failure: Error>(
     _ property: Overlap, isBaseKnown: Bool, _ resolve: (Overlap) throws(Failure) -> Resolution
   ) throws(Failure) -> Value? {
     if property.mine == property.theirs { return property.mine }
     if isBaseKnown, property.theirs == property.base { return property.mine }
     if isBaseKnown, property.mine == property.base { return property.theirs }
-    // What is deeper cannot be stored, and must not need a stack as deep.
+    // Deeper values cannot be stored, and must not need a stack as deep.
     if property.path.count < DocumentLimits.depth,
       case .object(let mine)? = property.mine, case .object(let theirs)? = property.theirs
     {
-      // Where there was another kind of value, nothing is common to both objects.
+      // If the base had another kind of value, the two objects have nothing in common.
       switch property.base {
       case .object(let base)?:
         return .object(try merge(base, mine, theirs, at: property.path, resolve))
@@ -146,7 +148,7 @@ extension ArraySlice<Value.Object.Element> {
 }
 
 extension ThreeWayMerge.Overlap {
-  /// Whether both are at the same property, whose keys have the same bytes, and have the same values.
+  /// Whether both have the same path, by the bytes of its keys, and the same values.
   public static func == (a: Self, b: Self) -> Bool {
     a.path.count == b.path.count && zip(a.path, b.path).allSatisfy { haveSameUTF8($0, $1) }
       && a.base == b.base && a.mine == b.mine && a.theirs == b.theirs

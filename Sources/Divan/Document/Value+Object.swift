@@ -3,10 +3,10 @@ import DivanLog
 extension Value {
   /// Values by name, as in a JSON object.
   ///
-  /// The properties come in the order of the UTF-8 bytes of their keys, whatever the order in which
-  /// they were set. Keys are the same if their bytes are: `é` as one scalar and as two are two keys.
+  /// The properties are ordered by the UTF-8 bytes of their keys, in whatever order they were set.
+  /// Two keys are equal if their bytes are: `é` as one scalar and as two are two keys.
   ///
-  /// Finding a property takes time logarithmic, setting a new one linear in their number.
+  /// A lookup takes logarithmic time, and setting a new property linear time.
   ///
   /// Invariant: `entries` is strictly ascending by the UTF-8 bytes of the keys.
   public struct Object: Sendable {
@@ -15,18 +15,18 @@ extension Value {
 
     var entries: [Element]
 
-    /// Makes an object without properties.
+    /// Creates an object without properties.
     public init() { entries = [] }
 
-    /// Trusts the caller that the keys are strictly ascending.
+    /// Creates an object from entries whose keys must be strictly ascending.
     init(sortedEntries: [Element]) { entries = sortedEntries }
   }
 }
 
 extension Value.Object {
-  /// Makes an object of properties in any order; of those with the same key, the last counts.
+  /// Creates an object from properties in any order; of those with the same key, the last wins.
   public init(_ properties: some Sequence<(String, Value)>) {
-    // The sort is stable, so that the last of several is the last here, too.
+    // The sort is stable, so the last of several equal keys is also the last here.
     let sorted = properties.sorted { compareUTF8($0.0, $1.0) < 0 }
     entries = []
     entries.reserveCapacity(sorted.count)
@@ -36,7 +36,7 @@ extension Value.Object {
     }
   }
 
-  /// Makes an object of properties with distinct keys, in any order.
+  /// Creates an object from properties with distinct keys, in any order.
   ///
   /// - Throws: ``DatabaseError`` with the code ``DatabaseError/Code/invalidValue`` if a key appears
   ///   twice.
@@ -72,7 +72,7 @@ extension Value.Object {
     }
   }
 
-  /// Removes the property `key` and returns what it was.
+  /// Removes the property `key` and returns its value.
   @discardableResult
   public mutating func removeValue(forKey key: String) -> Value? {
     let (index, isFound) = place(of: key)
@@ -85,7 +85,7 @@ extension Value.Object {
   /// The values of all properties, in the order of the keys.
   public var values: some RandomAccessCollection<Value> { entries.lazy.map(\.value) }
 
-  /// Where `key` is, or where it belongs.
+  /// Returns the position of `key`, or the position to insert it at.
   private func place(of key: String) -> (index: Int, isFound: Bool) {
     withUTF8(of: key) { key in
       var low = 0
@@ -119,7 +119,7 @@ extension Value.Object: Hashable {
 }
 
 extension Value.Object: ExpressibleByDictionaryLiteral {
-  /// Makes an object.
+  /// Creates an object.
   ///
   /// - Precondition: No key appears twice.
   public init(dictionaryLiteral elements: (String, Value)...) { self.init(literal: elements) }

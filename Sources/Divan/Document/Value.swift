@@ -1,13 +1,13 @@
-/// What a document is made of: the values of JSON, with integers kept apart from other numbers.
+/// A JSON value, with integers distinguished from other numbers; documents consist of these.
 ///
 /// Two values are equal if their stored forms are the same bytes. So `1` and `1.0` differ, as do
-/// `0.0` and `-0.0`, and texts that look the same but are other Unicode scalars.
+/// `0.0` and `-0.0`, and texts that look the same but consist of other Unicode scalars.
 ///
-/// Invariant of stored and parsed values: `.unsigned` holds only what does not fit `Int64`.
-/// ``integer(_:)`` keeps it. A smaller number in `.unsigned` equals the same number in `.int`, and
-/// is stored as that.
+/// Invariant of stored and parsed values: `.unsigned` holds only numbers that do not fit `Int64`.
+/// ``integer(_:)`` ensures it. A smaller number in `.unsigned` equals the same number in `.int`,
+/// and is stored in that form.
 public enum Value: Sendable {
-  /// Nothing, said explicitly.
+  /// An explicit null.
   case null
   /// True or false.
   case bool(Bool)
@@ -15,18 +15,20 @@ public enum Value: Sendable {
   case int(Int64)
   /// A whole number beyond the largest `Int64`.
   case unsigned(UInt64)
-  /// A number that was written with a fraction or an exponent. Not finite ones cannot be stored.
+  /// A number that was written with a fraction or an exponent.
+  ///
+  /// A number that is not finite cannot be stored.
   case double(Double)
   /// A text.
   case string(String)
-  /// Values in an order.
+  /// Values in order.
   case array([Value])
   /// Values by name.
   case object(Object)
 }
 
 extension Value {
-  /// The whole number `number`, in the one case that stands for it.
+  /// Returns the whole number `number`, in the case that represents it.
   public static func integer(_ number: UInt64) -> Value {
     Int64(exactly: number).map { .int($0) } ?? .unsigned(number)
   }
@@ -36,11 +38,11 @@ extension Value: Hashable {
   /// Whether both values have the same stored form.
   public static func == (a: Value, b: Value) -> Bool { areEqual(a, b) }
 
-  /// Feeds what `==` compares into the hasher.
+  /// Feeds the compared properties into the hasher.
   public func hash(into hasher: inout Hasher) { hash(into: &hasher, depth: 0) }
 }
 
-// MARK: - Taking values apart
+// MARK: - Reading values
 
 extension Value {
   /// Whether this is null.
@@ -87,36 +89,36 @@ extension Value {
     if case .object(let value) = self { value } else { nil }
   }
 
-  /// The property `key`, or nil if there is none or this is no object.
+  /// Returns the property `key`, or nil if there is none or this is not an object.
   public subscript(key: String) -> Value? {
     if case .object(let object) = self { object[key] } else { nil }
   }
 
-  /// The element at `index`, or nil if there is none or this is no array.
+  /// Returns the element at `index`, or nil if there is none or this is not an array.
   public subscript(index: Int) -> Value? {
     guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
     return elements[index]
   }
 }
 
-// MARK: - Putting values together
+// MARK: - Literals
 
 // There is no `nil` literal: in `found ? value : nil` it would silently mean `.null`.
 extension Value: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
   ExpressibleByDictionaryLiteral
 {
-  /// Makes a truth value.
+  /// Creates a truth value.
   public init(booleanLiteral value: Bool) { self = .bool(value) }
-  /// Makes a whole number; for one beyond `Int64` use ``integer(_:)``.
+  /// Creates a whole number; for one beyond `Int64` use ``integer(_:)``.
   public init(integerLiteral value: Int64) { self = .int(value) }
-  /// Makes a number that is not a whole one, even if it looks like it: `1.0`.
+  /// Creates a number that is not an integer, even if it looks like one: `1.0`.
   public init(floatLiteral value: Double) { self = .double(value) }
-  /// Makes a text.
+  /// Creates a text.
   public init(stringLiteral value: String) { self = .string(value) }
-  /// Makes an array.
+  /// Creates an array.
   public init(arrayLiteral elements: Value...) { self = .array(elements) }
-  /// Makes an object.
+  /// Creates an object.
   ///
   /// - Precondition: No key appears twice.
   public init(dictionaryLiteral elements: (String, Value)...) {

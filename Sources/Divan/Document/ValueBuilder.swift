@@ -1,12 +1,12 @@
 import DivanLog
 
-/// Puts a ``Value`` together.
+/// Builds a ``Value``.
 struct ValueBuilder: ValueSink {
   /// The value, once it is complete.
   ///
-  /// By itself, so that one that is no container needs no list.
+  /// Kept separately, so that a value that is not a container needs no list.
   private(set) var value: Value?
-  /// What open containers hold so far.
+  /// The values in the open containers.
   private var values: [Value] = []
   private var keys: [(text: String, source: Int)] = []
   private var open: [(values: Int, keys: Int)] = []
@@ -28,7 +28,7 @@ extension ValueBuilder {
   mutating func add(_ value: Double) { append(.double(value)) }
 
   mutating func add(text: Span<UInt8>) {
-    // Whoever calls has made sure that it is UTF-8.
+    // The caller has checked that it is UTF-8.
     append(.string(String(validUTF8: text)))
   }
 
@@ -62,7 +62,7 @@ extension ValueBuilder {
     return nil
   }
 
-  /// Sorts the keys and values from `begin` on, and tells if a key appears twice.
+  /// Sorts the keys and values from `begin` on, and returns a key that occurs twice.
   private mutating func duplicateAmongUnsorted(_ begin: (values: Int, keys: Int)) -> DuplicateKey? {
     var isSorted = true
     for index in keys.indices.dropFirst(begin.keys + 1) {
@@ -87,11 +87,11 @@ extension ValueBuilder {
   }
 }
 
-/// Takes everything and makes nothing of it: for reading that only checks.
+/// A sink that ignores everything, for reading that only checks.
 struct NothingSink: ValueSink {
   #if DIVAN_THREAD_SANITIZER
-    // The sanitizer looks at the address of what is passed to be changed, and a value without bytes has none:
-    // it reads through whatever a register held.
+    // The sanitizer inspects the address of an `inout` argument. A value without bytes has none, so
+    // the sanitizer would read through an arbitrary register value.
     private var byte: UInt8 = 0
   #endif
   mutating func addNull() {}

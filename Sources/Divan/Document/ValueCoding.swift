@@ -2,11 +2,11 @@ package import DivanLog
 
 /// Writes and reads the stored form of values, which `docs/FILE_FORMAT.md` describes.
 ///
-/// Keep one to encode many values: it keeps the room that it worked in.
+/// Reuse one to encode many values: it keeps its buffers.
 package struct ValueCoding: ~Copyable {
   var encoder = ValueEncoder()
 
-  /// Makes a coder.
+  /// Creates a coder.
   package init() {}
 }
 
@@ -14,7 +14,7 @@ extension ValueCoding {
   /// Appends the stored form of `value`.
   ///
   /// - Throws: ``DatabaseError/Code/invalidValue`` for a double that is not finite, with its path;
-  ///   ``DatabaseError/Code/documentTooLarge``. Then `writer` is as it was.
+  ///   ``DatabaseError/Code/documentTooLarge``. In that case `writer` is unchanged.
   package mutating func encode(
     _ value: Value, into writer: inout ByteWriter
   ) throws(DatabaseError) {
@@ -23,7 +23,7 @@ extension ValueCoding {
     }
   }
 
-  /// The stored form of `value`, by itself.
+  /// Returns the stored form of `value`.
   package static func encode(_ value: Value) throws(DatabaseError) -> SharedBytes {
     var coding = ValueCoding()
     var writer = ByteWriter()

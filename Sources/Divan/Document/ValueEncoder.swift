@@ -1,46 +1,46 @@
 import DivanLog
 
-/// Writes values in their stored form (see ``ValueFormat``); to be used for many of them in turn.
+/// Writes values in their stored form (see ``ValueFormat``); reusable for many values.
 struct ValueEncoder: ValueSink, ~Copyable {
-  /// What is written to: the caller's writer while a value is encoded.
+  /// The destination: the caller's writer while a value is encoded.
   private var writer = ByteWriter(capacity: 16)
-  /// Where in `writer` the value begins.
+  /// The offset in `writer` of the value.
   private var start = 0
-  /// The container that is open, or outside of all an object that takes one value.
+  /// The open container, or, outside of all, an object that takes one value.
   private var container = Container.outside
   private var outer: [Container] = []
-  /// The properties of the open objects, and each sixteenth element of the open arrays.
+  /// The properties of the open objects, and every sixteenth element of the open arrays.
   private var elements: [Element] = []
   private var scratch = ByteWriter()
 
   fileprivate struct Container {
     var isObject: Bool
-    /// Whether the heads of the keys do not tell that these are strictly ascending.
+    /// Whether the heads of the keys do not prove that these are strictly ascending.
     var mayBeUnsorted = false
-    /// Where the tag stands, and where the first element does; offsets from `start`.
+    /// The offsets from `start` of the tag and of the first element.
     var tag: Int
     var content: Int
     var count = 0
-    /// Where its elements begin in `elements`.
+    /// The index in `elements` of its first element.
     var firstElement: Int
 
     static let outside = Container(isObject: true, tag: 0, content: 0, firstElement: 0)
   }
 
-  /// A property or element: where it begins and ends, from `start`, and where it came from.
+  /// A property or element: its beginning and end, from `start`, and its source.
   private struct Element {
     var begin: UInt32
     var end: UInt32 = 0
     var source: Int
-    /// The first eight bytes of a property's key, as a number that sorts as they do.
+    /// The first eight bytes of a property's key, as a number with the same order.
     var head: UInt64 = 0
   }
 }
 
 extension ValueEncoder {
-  /// Appends to `writer` what `body` adds, which is one value.
+  /// Appends the one value that `body` adds to `writer`.
   ///
-  /// If it throws, `writer` is as it was.
+  /// If it throws, `writer` is unchanged.
   mutating func encode(
     into writer: inout ByteWriter,
     _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
@@ -60,7 +60,7 @@ extension ValueEncoder {
     }
   }
 
-  /// Begins a value in room of the encoder's own; `isNested` if it is to be a part of another.
+  /// Begins a value in the encoder's own buffer; `isNested` if it will be a part of another.
   mutating func begin(isNested: Bool) {
     writer.removeAll()
     writer.reserve(512)
@@ -73,16 +73,16 @@ extension ValueEncoder {
     if isNested { outer.append(.outside) }
   }
 
-  /// What was added since ``begin(isNested:)``.
+  /// The bytes that were added since ``begin(isNested:)``.
   var bytes: SharedBytes { writer.sharedCopy }
 
-  /// How many bytes were added by now; more only if anything was added since.
+  /// The number of bytes that were added so far; it grows only if something is added.
   var size: Int { writer.count - start }
 
-  /// The first byte of what was added, if anything was.
+  /// The first byte that was added, if any.
   var firstByte: UInt8? { size > 0 ? writer[start] : nil }
 
-  /// How far the encoder had got.
+  /// A position to which the encoder can be restored.
   struct Savepoint {
     fileprivate var container: Container
     fileprivate var outerCount: Int
@@ -90,14 +90,14 @@ extension ValueEncoder {
     fileprivate var byteCount: Int
   }
 
-  /// How far the encoder has got.
+  /// The current position of the encoder.
   var savepoint: Savepoint {
     Savepoint(
       container: container, outerCount: outer.count, elementCount: elements.count,
       byteCount: writer.count)
   }
 
-  /// Takes back what was added since a savepoint, which was made in a container that is open still.
+  /// Removes everything that was added since a savepoint, whose container must still be open.
   mutating func restore(_ savepoint: Savepoint) {
     container = savepoint.container
     outer.removeLast(outer.count - savepoint.outerCount)
@@ -111,7 +111,7 @@ extension ValueEncoder {
     writer.append(value)
   }
 
-  /// Empties the array that is open, and returns the elements that it had.
+  /// Removes and returns the elements of the open array.
   mutating func removeElements() -> SharedBytes {
     let begin = start + container.content
     let removed = writer.copy(from: begin)
@@ -175,7 +175,7 @@ extension ValueEncoder {
     ValueEncoder.append(number, width: width, to: &writer)
   }
 
-  /// Counts an element of the array that is open, if one is.
+  /// Counts an element of the open array, if one is open.
   @inline(__always)
   private mutating func noteElement() {
     guard !container.isObject else { return }
@@ -195,7 +195,7 @@ extension ValueEncoder {
 // MARK: - Doubles
 
 extension ValueEncoder {
-  /// Appends the one form of a double.
+  /// Appends the unique form of a double.
   static func append(_ value: Double, to writer: inout ByteWriter) {
     if value == 0, value.sign == .minus {
       writer.append(ValueFormat.Tag.negativeZero)
@@ -247,7 +247,7 @@ extension ValueEncoder {
     let tag = writer.count - start
     writer.append(0 as UInt8)
     if !outer.isEmpty {
-      // Room for the size, which most often has one byte.
+      // Reserves space for the size, which usually has one byte.
       writer.append(0 as UInt8)
     }
     outer.append(container)
@@ -286,7 +286,7 @@ extension ValueEncoder {
     return nil
   }
 
-  /// The first eight bytes of a key, zeros after its end, as a number that sorts as they do.
+  /// Returns the first eight bytes of a key, padded with zeros, as a number with the same order.
   private static func head(of key: Span<UInt8>) -> UInt64 {
     if key.count >= 8 { return key.word(at: 0).byteSwapped }
     var head: UInt64 = 0
@@ -294,7 +294,7 @@ extension ValueEncoder {
     return head
   }
 
-  /// Brings the properties of an object into the order of their keys.
+  /// Sorts the properties of an object by their keys.
   private mutating func sort(_ object: Container) -> DuplicateKey? {
     guard object.mayBeUnsorted else { return nil }
     var isSorted = true
@@ -332,7 +332,7 @@ extension ValueEncoder {
       elements.replaceSubrange(first..., with: sorted)
       return
     }
-    // By insertion, the fastest way for so few.
+    // Insertion sort is the fastest for so few.
     for index in first + 1..<elements.count {
       let element = elements[index]
       var place = index
@@ -364,7 +364,7 @@ extension ValueEncoder {
     return DuplicateKey(key: key ?? "", source: element.source)
   }
 
-  /// Gives the container its header, now that its size is known.
+  /// Writes the container's header, now that its size is known.
   private mutating func close(_ closed: Container) {
     let base = closed.isObject ? ValueFormat.Tag.object : ValueFormat.Tag.array
     let tag = start + closed.tag

@@ -1,12 +1,13 @@
 import DivanLog
 
-// Values may be nested as deep as a caller likes, so that comparing and hashing them must not need a stack as deep.
+// Values may be nested arbitrarily deep, so comparing and hashing them must not need a stack as
+// deep.
 
 extension Value {
-  /// How many levels are walked by recursion, which is faster.
+  /// The number of levels that are walked by recursion, which is faster.
   private static let recursionLimit = 32
 
-  /// Whether two values are equal of which none is an array or an object; nil if both are arrays or both objects.
+  /// Compares two values that are not arrays or objects; nil if both are arrays or both objects.
   private static func areEqualPlain(_ a: Value, _ b: Value) -> Bool? {
     switch (a, b) {
     case (.null, .null): true
@@ -42,7 +43,7 @@ extension Value {
       }
   }
 
-  /// The same with a list in place of the stack.
+  /// Does the same with a list instead of the stack.
   private static func areEqualDeep(_ a: Value, _ b: Value) -> Bool {
     var open: [(Value, Value, next: Int)] = [(a, b, 0)]
     while let (a, b, next) = open.popLast() {
@@ -71,8 +72,9 @@ extension Value {
     return true
   }
 
-  /// Feeds what `==` compares into the hasher, down to the depth that stored values have: those that differ below it
-  /// only have the same hash.
+  /// Feeds the compared properties into the hasher, down to the maximum depth of stored values.
+  ///
+  /// Values that differ only below that have the same hash.
   func hash(into hasher: inout Hasher, depth: Int) {
     switch self {
     case .null: hasher.combine(0 as UInt8)

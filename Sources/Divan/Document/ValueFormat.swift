@@ -1,6 +1,6 @@
 import DivanLog
 
-/// The stored form of values: one byte string for each value, so that its digest can name it.
+/// The stored form of values: each value has exactly one, so that its digest identifies it.
 ///
 /// A value begins with a tag. Integers are little-endian, and each has as few bytes as it can.
 ///
@@ -21,7 +21,7 @@ import DivanLog
 ///     E8…ED  … d × 10^e; one byte gives e (signed), 1…6 bytes give d
 ///     F0…F4  … d × 10^e; two bytes give e (signed), 1…5 bytes give d
 ///
-/// A double takes the shortest of these forms, and of two as short the one that stands first:
+/// A double takes the shortest of these forms, and of equally short ones the first in this order:
 /// decimal, float, 8 bytes. See ``DecimalForm`` for d and e, which the double determines; d is
 /// written as 2d, or as -2d - 1 if it is negative.
 ///
@@ -34,16 +34,16 @@ import DivanLog
 ///           number of elements (varint), then for the elements 16, 32, 48 … their offsets from the
 ///           first element, each as wide as the size, then the elements
 ///
-/// An element of an object is the size of its key (varint), the key in UTF-8, and the value. Keys are
-/// strictly ascending by their bytes.
+/// An element of an object is the size of its key (varint), the key in UTF-8, and the value. Keys
+/// are strictly ascending by their bytes.
 ///
-/// An object has at most as many bytes as its compact JSON text. The one exception are long texts
-/// in arrays: a text or an inner array above 255 bytes takes a byte more there, above 64 KiB two, and
-/// no more than the commas of the array, the braces and keys around it save, in most documents.
+/// An object has at most as many bytes as its compact JSON text. The only exception is long texts
+/// in arrays: a text or an inner array above 255 bytes takes one byte more there, above 64 KiB two.
+/// In most documents, the commas of the array and the braces and keys around it save as much.
 enum ValueFormat {
   static let smallIntegerLimit: UInt64 = 64
   static let shortTextLimit = 64
-  /// A container with more elements than this has a table of offsets, one for each so many.
+  /// The maximum number of elements without a table, which has an offset for each so many.
   static let stride = 16
 
   enum Tag {
@@ -68,14 +68,13 @@ enum ValueFormat {
     static let table: UInt8 = 5
   }
 
-  /// In how many bytes `number` fits: 1 to 8.
+  /// Returns the number of bytes that `number` needs: 1 to 8.
   @inline(__always)
   static func width(of number: UInt64) -> Int {
     max(1, (71 - number.leadingZeroBitCount) / 8)
   }
 
-  /// The little-endian integer of `width` (1 to 8) bytes at `offset`, or nil if they are not all
-  /// there.
+  /// Returns the little-endian integer of `width` (1 to 8) bytes at `offset`; nil past the end.
   @inline(__always)
   static func integer(_ bytes: Span<UInt8>, at offset: Int, width: Int) -> UInt64? {
     guard offset >= 0, offset <= bytes.count - width else { return nil }
@@ -88,26 +87,26 @@ enum ValueFormat {
   }
 }
 
-// MARK: - Finding one's way
+// MARK: - Lookup
 
 extension ValueFormat {
   /// A container's extent.
   struct Container {
     var isObject: Bool
-    /// Where the first element begins.
+    /// The offset of the first element.
     var start: Int
-    /// Where the last element ends.
+    /// The offset after the last element.
     var end: Int
-    /// How many elements there are, for a container with a table.
+    /// The number of elements, for a container with a table.
     var count: Int?
-    /// Where the table begins, and how many bytes each offset has.
+    /// The offset of the table, and the number of bytes of each of its offsets.
     var table = 0
     var width = 0
   }
 
-  /// The offset just past the value at `offset`, or nil if it does not end by `end`.
+  /// Returns the offset just after the value at `offset`, or nil if it does not end by `end`.
   ///
-  /// Reads sizes only, and never steps into a container.
+  /// Reads only sizes, and never enters a container.
   @inline(__always)
   static func skip(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> Int? {
     guard offset < end else { return nil }
@@ -137,12 +136,12 @@ extension ValueFormat {
     _ bytes: Span<UInt8>, at offset: Int, sizeWidth: Int, end: Int
   ) -> Int? {
     guard let size = integer(bytes, at: offset + 1, width: sizeWidth) else { return nil }
-    // At most four bytes give the size, so that it fits where Int has 64 bits; elsewhere ask.
+    // At most four bytes give the size, so it fits a 64-bit Int; elsewhere it is checked.
     guard let size = Int(exactly: size), size <= end - offset - 1 - sizeWidth else { return nil }
     return offset + 1 + sizeWidth + size
   }
 
-  /// The container at `offset`, or nil if there is none that ends by `end`.
+  /// Returns the container at `offset`, or nil if there is none that ends by `end`.
   static func container(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> Container? {
     guard offset < end else { return nil }
     let tag = bytes[offset]
@@ -159,7 +158,7 @@ extension ValueFormat {
     let start = offset + 1 + width
     if form < Int(Tag.table) { return Container(isObject: isObject, start: start, end: next) }
     guard let (count, table) = varint(bytes, at: start, end: next) else { return nil }
-    // An element has at least one byte, so that the table of a true count fits before `next`.
+    // An element has at least one byte, so the table of a valid count fits before `next`.
     guard count > stride, count <= next - table else { return nil }
     let tableSize = (count - 1) / stride * width
     guard tableSize <= next - table else { return nil }
@@ -168,7 +167,7 @@ extension ValueFormat {
       width: width)
   }
 
-  /// A varint below 2^31 in its shortest form, and the offset past it.
+  /// Returns a varint below 2^31 in its shortest form, and the offset after it.
   @inline(__always)
   static func varint(_ bytes: Span<UInt8>, at offset: Int, end: Int) -> (Int, Int)? {
     guard offset < end else { return nil }
@@ -187,14 +186,14 @@ extension ValueFormat {
     return nil
   }
 
-  /// What was found of an element.
+  /// The result of a search for an element.
   enum Found {
     case at(Int, end: Int)
     case missing
     case damaged
   }
 
-  /// The value of the property `key` of the object.
+  /// Finds the value of the property `key` of the object.
   static func property(
     _ key: Span<UInt8>, of object: Container, in bytes: Span<UInt8>
   ) -> Found {
@@ -220,7 +219,7 @@ extension ValueFormat {
         position = start
       }
     }
-    // Most other keys of the same size begin with something else.
+    // Most other keys of the same size begin with another byte.
     let firstByte = key.isEmpty ? 0 : key[0]
     var left = stride
     while position < object.end, left > 0 {
@@ -252,7 +251,7 @@ extension ValueFormat {
     return .missing
   }
 
-  /// The element of the array at `index`, which is not negative.
+  /// Finds the element of the array at `index`, which is not negative.
   static func element(_ index: Int, of array: Container, in bytes: Span<UInt8>) -> Found {
     var position = array.start
     var left = index
@@ -274,7 +273,7 @@ extension ValueFormat {
     return array.count == nil ? .missing : .damaged
   }
 
-  /// Where the element `run` × 16 begins; `run` is between 1 and the number of offsets.
+  /// Returns the offset of the element `run` × 16; `run` is between 1 and the number of offsets.
   static func start(ofRun run: Int, of container: Container, in bytes: Span<UInt8>) -> Int? {
     guard
       let offset = integer(

@@ -2,8 +2,8 @@ import DivanLog
 
 /// Reads the stored form of values (see ``ValueFormat``), checking everything, into a sink.
 ///
-/// Open containers are kept on a stack of its own, which never has more than
-/// ``DocumentLimits/depth`` entries; nothing else grows with the input but what the sink makes.
+/// Open containers are kept on the reader's own stack, which never has more than
+/// ``DocumentLimits/depth`` entries; apart from the sink's result, no memory grows with the input.
 struct ValueReader {
   private var open: [Level] = []
   private var position = 0
@@ -12,13 +12,13 @@ struct ValueReader {
   private struct Level {
     var container: ValueFormat.Container
     var count = 0
-    /// Where the key before this one is.
+    /// The range of the previous key.
     var previousKey = 0..<0
   }
 
-  /// Feeds the value that `bytes` are into `sink`; returns where they are wrong, or nil.
+  /// Feeds the value in `bytes` into `sink`; returns the offset of an error, or nil.
   ///
-  /// With `isCanonical` it is also an error if they are not the only form of the value.
+  /// With `isCanonical`, a form that is not the canonical one is also an error.
   static func read(
     _ bytes: Span<UInt8>, isCanonical: Bool = false, into sink: inout some ValueSink & ~Copyable
   ) -> Int? {
@@ -39,7 +39,7 @@ struct ValueReader {
         return false
       }
       if begun, !enter(&sink) { return false }
-      // Close what is complete, then go on with the next element.
+      // Close complete containers, then continue with the next element.
       while let level = open.last, position == level.container.end {
         if let count = level.container.count, count != level.count { return false }
         if level.container.count == nil, level.count > ValueFormat.stride { return false }
@@ -51,11 +51,12 @@ struct ValueReader {
     }
   }
 
-  /// Where the container that begins here goes until its elements are read.
+  /// The container that begins here, until its elements are read.
   private var entered: ValueFormat.Container?
 
-  /// Reads a scalar whole, and of a container the header; true if it was the latter, nil if it was
-  /// nothing.
+  /// Reads a whole scalar, or the header of a container.
+  ///
+  /// Returns true for a container, false for a scalar, and nil if the bytes are invalid.
   private mutating func readOne(
     _ bytes: Span<UInt8>, end: Int, isCanonical: Bool, into sink: inout some ValueSink & ~Copyable
   ) -> Bool? {
@@ -140,7 +141,7 @@ struct ValueReader {
     return true
   }
 
-  /// Reads what stands before an element's value: nothing in an array, the key in an object.
+  /// Reads the part before an element's value: nothing in an array, the key in an object.
   private mutating func beginElement(
     _ bytes: Span<UInt8>, into sink: inout some ValueSink & ~Copyable
   ) -> Bool {
@@ -171,7 +172,7 @@ struct ValueReader {
 }
 
 extension ValueFormat {
-  /// The double at `offset`, where one must end within the bytes, or nil if there is another kind.
+  /// Returns the double at `offset`, which must end within the bytes; nil for another kind.
   static func double(_ bytes: Span<UInt8>, at offset: Int) -> Double? {
     guard offset < bytes.count else { return nil }
     let tag = bytes[offset]

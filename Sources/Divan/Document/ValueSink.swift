@@ -1,7 +1,7 @@
-/// Something that takes a value piece by piece: in the order of JSON text, without nesting calls.
+/// A receiver of a value piece by piece: in the order of JSON text, without nested calls.
 ///
-/// Values come from a ``Value``, from stored bytes or from JSON text, and go to a ``Value``, to stored
-/// bytes or to JSON text; this is what lies between.
+/// It is the interface between the sources of values (a ``Value``, stored bytes, JSON text) and
+/// their destinations (the same three).
 protocol ValueSink: ~Copyable {
   mutating func addNull()
   mutating func add(_ value: Bool)
@@ -15,31 +15,31 @@ protocol ValueSink: ~Copyable {
   mutating func beginArray()
   mutating func endArray()
   mutating func beginObject()
-  /// Adds a key, whose value is added next. `source` is where it came from.
+  /// Adds a key, whose value is added next. `source` is its origin.
   mutating func addKey(_ key: Span<UInt8>, source: Int)
-  /// Ends an object, and tells if a key appeared twice in it.
+  /// Ends an object, and returns a key that occurs twice in it.
   mutating func endObject() -> DuplicateKey?
-  /// Whether what was added is more than may be stored.
+  /// Whether more was added than may be stored.
   var isTooLarge: Bool { get }
 }
 
 extension ValueSink where Self: ~Copyable {
-  /// False: what nobody stores may be as large as what it is made of.
+  /// False: a result that is not stored may be as large as its source.
   var isTooLarge: Bool { false }
 }
 
-/// A key that appeared for the second time.
+/// A key that occurred for the second time.
 struct DuplicateKey {
   var key: String
-  /// Where it came from.
+  /// The origin of the key.
   var source: Int
 }
 
-/// How the way to a property is written: `cast[3].height`.
+/// The text form of the path to a property: `cast[3].height`.
 enum PropertyPath {
   /// Appends the step to the property `key`.
   ///
-  /// Of a key that is very long only the beginning.
+  /// A very long key is truncated.
   static func append(key: String, to path: inout String) {
     let key = key.excerpt
     let isPlain =
@@ -57,13 +57,14 @@ enum PropertyPath {
   /// Appends the step to the element at `index`.
   static func append(index: Int, to path: inout String) { path += "[\(index)]" }
 
-  /// How a message says where: ` at cast[3]`, or nothing for the outermost value.
+  /// Returns the position for a message: ` at cast[3]`, or nothing for the outermost value.
   static func phrase(_ path: String) -> String { path.isEmpty ? "" : " at \(path)" }
 }
 
 extension String {
-  /// The text, or the beginning of a long one, as messages show it: what is refused for its size must not be written out
-  /// in full.
+  /// The text for messages; a long one is truncated.
+  ///
+  /// A text that is rejected for its size must not be printed in full.
   var excerpt: String {
     let limit = 1024
     guard utf8.count > limit else { return self }

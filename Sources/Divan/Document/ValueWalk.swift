@@ -4,19 +4,19 @@ import DivanLog
 struct ValueWalk {
   private var open: [Level] = []
 
-  /// A container, and the next element of it.
+  /// A container, and the index of its next element.
   private enum Level {
     case array([Value], next: Int)
     case object(Value.Object, next: Int)
   }
 
-  /// What a value must be to be fed into a sink.
+  /// The requirements for a value that is fed into a sink.
   enum Checks {
-    /// It must be storable.
+    /// The value must be storable.
     case stored
-    /// It may be anything; a double that is not finite is fed as null.
+    /// Any value; a double that is not finite is fed as null.
     case none
-    /// It may be anything, and is fed as it is.
+    /// Any value, fed unchanged.
     case unchanged
   }
 
@@ -101,13 +101,13 @@ struct ValueWalk {
   }
 
   private func checkSize(_ text: String, _ checks: Checks) throws(DatabaseError) {
-    // Offsets within a document have 32 bits, so that no single text may be out of bounds.
+    // Offsets within a document have 32 bits, so no single text may exceed them.
     guard checks != .stored || text.utf8.count <= DocumentLimits.sizeInBytes else {
       throw DocumentLimits.sizeError
     }
   }
 
-  /// The way to the value that is fed.
+  /// The path to the value that is fed.
   private var path: String {
     var path = ""
     for level in open {

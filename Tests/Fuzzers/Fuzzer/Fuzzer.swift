@@ -1,7 +1,7 @@
 import Foundation
 import FuzzTargets
 
-/// What libFuzzer calls, for the target that the environment names.
+/// The functions that libFuzzer calls, for the target that the environment specifies.
 enum Fuzzer {
   /// The target of this run.
   static let target: FuzzTarget = {
@@ -14,7 +14,7 @@ enum Fuzzer {
     return target
   }()
 
-  /// Writes what the target begins with into the folder that the environment names, if it names one.
+  /// Writes the target's seeds into the folder that the environment specifies, if it does.
   static func writeSeeds() {
     guard let folder = ProcessInfo.processInfo.environment["DIVAN_FUZZ_SEEDS"] else { return }
     for seed in FuzzSeeds.seeds(for: target) {

@@ -1,6 +1,6 @@
 import FuzzTargets
 
-// The functions that libFuzzer looks for, and one of its own. `main` is its, too.
+// The functions that libFuzzer requires, and one of its own. `main` also comes from libFuzzer.
 
 @_silgen_name("LLVMFuzzerMutate")
 private func libFuzzerMutate(

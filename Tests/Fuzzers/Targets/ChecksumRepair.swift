@@ -1,14 +1,17 @@
 import DivanLog
 
-/// Makes the checksums of a file right again after its bytes were changed, so that what is behind them
-/// is reached.
+/// Repairs the checksums of a file after its bytes were changed.
+///
+/// So the fuzzer reaches the code that runs after checksums are verified.
 package struct ChecksumRepair {
   package enum FileKind: Sendable { case segment, checkpoint, view, head }
 
-  /// Beyond checksums, what a reader compares first: counts of frames, commit numbers in their order,
-  /// sizes of files, the first bytes of keys.
+  /// Whether to also repair other values that a reader compares first.
+  ///
+  /// These are counts of frames, commit numbers in their order, sizes of files, and the first bytes
+  /// of keys.
   package var isDeep = true
-  /// Leaves the checksums of about every so many frames wrong; none if it is 0.
+  /// Leaves the checksums of about one in `gap` frames wrong; none if it is 0.
   package var gap = 0
   private var frameCount = 0
 
@@ -159,16 +162,16 @@ extension ChecksumRepair {
   }
 }
 
-/// Where something stands that begins like a frame.
+/// A position with bytes that begin like a frame.
 package struct FramePlace: Sendable {
   package let offset: Int
   package let kind: UInt8
   package let flags: UInt8
   package let payloadSize: Int
-  /// Whether it ends within the file.
+  /// Whether the frame ends within the file.
   package let isWhole: Bool
 
-  /// The first frame from `start` on.
+  /// Finds the first frame from `start` on.
   package init?(_ bytes: [UInt8], at start: Int) {
     var position = start
     while position + 32 <= bytes.count, !FramePlace.hasMagic(bytes, at: position) { position += 8 }
@@ -193,13 +196,13 @@ package struct FramePlace: Sendable {
   package var end: Int { offset + 32 + FrameHeader.padded(payloadSize) }
 }
 
-/// Where something stands that begins like a record.
+/// A position with bytes that begin like a record.
 package struct RecordPlace: Sendable {
   package let offset: Int
-  /// From the checksum on.
+  /// The range from the checksum on.
   package let content: Range<Int>
 
-  /// Calls `body` with each record of a row of them.
+  /// Calls `body` with each record of a sequence of them.
   package static func forEach(
     in bytes: [UInt8], _ range: Range<Int>, _ body: (RecordPlace) -> Void
   ) {
@@ -255,7 +258,7 @@ extension [UInt8] {
 
   func checksum(_ range: Range<Int>, continuing checksum: UInt32 = 0) -> UInt32 {
     var check = CRC32C(continuing: checksum)
-    // The bytes are only looked at, within the closure that lends them.
+    // The bytes are only read, within the closure that provides them.
     unsafe withUnsafeBytes { unsafe check.add(UnsafeRawBufferPointer(rebasing: $0[range])) }
     return check.checksum
   }

@@ -2,8 +2,9 @@ import DivanLog
 
 /// Reads the record of an attachment, and the file that it describes.
 ///
-/// An input is a byte whose lowest bit says whether the record's digest is made right, a byte that says how
-/// many bytes at the end are the file, the content of the record, and the file.
+/// The first byte's lowest bit selects whether the record's digest is corrected. The second byte is
+/// the number of bytes at the end that are the file. Then come the content of the record, and the
+/// file.
 enum FuzzAttachments {
   static func read(_ input: [UInt8]) throws {
     guard input.count >= 2 else { return }
@@ -35,7 +36,7 @@ enum FuzzAttachments {
     }
   }
 
-  /// A store of nothing but this file, under the name that the record gives it.
+  /// Returns a store with only this file, under the name that the record gives it.
   private static func prepare(
     _ file: SharedBytes, _ record: AttachmentRecord, isMapped: Bool
   ) throws -> AttachmentFiles {
@@ -50,7 +51,9 @@ enum FuzzAttachments {
     return files
   }
 
-  /// Whatever is read is what stands there, and the whole is read if and only if it has the digest.
+  /// Checks that reads return the stored bytes.
+  ///
+  /// A whole read must succeed if and only if the digest matches.
   private static func compare(_ reader: AttachmentReader, with body: SharedBytes) throws {
     try expect(reader.length == body.count, "an attachment of another length than its file")
     var isSound = true
@@ -69,7 +72,7 @@ enum FuzzAttachments {
     try expect((verified != nil) == isSound, "a stream that differs from the whole")
   }
 
-  /// What was read, or nil if it was refused as damaged.
+  /// Returns the result of a read, or nil if it was rejected as damaged.
   private static func undamaged<T>(_ body: () throws(LogError) -> T) throws -> T? {
     do throws(LogError) {
       return try body()
@@ -80,7 +83,7 @@ enum FuzzAttachments {
     }
   }
 
-  /// Sound records and files to begin with.
+  /// Valid records and files as seeds.
   static var seeds: [(name: String, bytes: [UInt8])] {
     [0, 1, 64, 65, 200, 255].flatMap { length -> [(name: String, bytes: [UInt8])] in
       let body = SharedBytes(copying: (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) })

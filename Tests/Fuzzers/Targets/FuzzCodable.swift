@@ -1,9 +1,9 @@
 import Divan
 import DivanLog
 
-/// Reads stored values as `Codable` types do.
+/// Reads stored values through `Codable` types.
 enum FuzzCodable {
-  /// What is sound is read, and written as a value that is sound; what is not is refused.
+  /// Checks that valid values are read and written as valid values, and that others are rejected.
   static func read(_ encoded: EncodedValue, isCanonical: Bool) throws {
     let anything: Anything
     do {
@@ -13,7 +13,7 @@ enum FuzzCodable {
       try expect(error.code == .damaged || error.code == .mismatchedType, "\(error)")
       return
     }
-    // Reserved names, and values that are no objects, cannot be documents.
+    // Documents cannot have reserved names, and must be objects.
     guard isCanonical, encoded.kind == .object,
       let document = try? Document(encoding: anything)
     else { return }
@@ -22,7 +22,7 @@ enum FuzzCodable {
       try document.decode(Anything.self) == anything, "what was encoded reads differently")
   }
 
-  /// A value that asks its decoder for everything that it may be.
+  /// A value that requests every type from its decoder.
   indirect enum Anything: Codable, Equatable {
     case null, bool(Bool), int(Int64), unsigned(UInt64), double(UInt64), text(String)
     case array([Anything])

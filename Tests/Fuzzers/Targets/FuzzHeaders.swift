@@ -56,7 +56,7 @@ enum FuzzHeaders {
     }
   }
 
-  /// What was decoded, or nil if it was refused as it must be.
+  /// Returns the decoded value, or nil if it was rejected with a valid error.
   private static func decoded<T>(_ body: () throws(LogError) -> T) throws -> T? {
     do throws(LogError) {
       return try body()

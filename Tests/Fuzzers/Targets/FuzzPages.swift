@@ -3,10 +3,10 @@ import DivanLog
 
 /// Reads pages of the index.
 ///
-/// The input is pages of the same size, and at its end ``tailSize`` bytes that say how large they are
-/// and where the root is.
+/// The input is pages of the same size, followed by ``tailSize`` bytes with the page size and the
+/// position of the root.
 enum FuzzPages {
-  // Page size (1), root (1), level (1), filter page (1), filter blocks (2), and two without meaning.
+  // Page size (1), root (1), level (1), filter page (1), filter blocks (2), and two unused bytes.
   static let tailSize = 8
   static let pageSizes = [256, 512, 1024, CheckpointHeader.pageSize]
 
@@ -18,7 +18,7 @@ enum FuzzPages {
     let root = InspectedRun.Root(
       page: UInt32(tail[1]), level: Int(tail[2]) % 34, filterPage: UInt32(tail[3]),
       filterBlocks: UInt32(tail[4]) | UInt32(tail[5]) << 8)
-    // Every page by itself as a leaf, then the tree.
+    // Each page by itself as a leaf, then the tree.
     for number in 0..<pages.count / pageSize {
       let leaf = InspectedRun.Root(
         page: UInt32(number), level: 0, filterPage: root.filterPage,

@@ -1,13 +1,13 @@
 import DivanLog
 import ProofKit
 
-/// What the fuzzers begin with: golden stores, and parts of them.
+/// The seeds of the fuzzers: golden stores, and parts of them.
 package enum FuzzSeeds {
   static let stores: [GoldenStore] = (GoldenStores.all + GoldenStores.rich).compactMap {
     try? $0.make()
   }
 
-  /// The inputs of a target to begin with, by name.
+  /// Returns the seeds of a target, by name.
   package static func seeds(for target: FuzzTarget) -> [(name: String, bytes: [UInt8])] {
     var seeds: [(name: String, bytes: [UInt8])] = []
     for store in stores {
@@ -52,7 +52,7 @@ package enum FuzzSeeds {
     return seeds.filter { $0.bytes.count <= target.sizeLimit && !$0.bytes.isEmpty }
   }
 
-  /// The records of a segment, one after the other.
+  /// Returns the records of a segment in sequence.
   private static func records(of bytes: [UInt8]) -> [UInt8] {
     var records: [UInt8] = []
     var position = SegmentHeader.size
@@ -65,7 +65,7 @@ package enum FuzzSeeds {
     return records
   }
 
-  /// The pages of a checkpoint, and the last one that is above leaves, or the last, as the root.
+  /// Returns the pages of a checkpoint; the root is the last one above leaves, or else the last.
   private static func pages(of bytes: [UInt8]) -> [UInt8] {
     var pages: [UInt8] = []
     var root = (page: 0, level: 0)

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 import ProofKit
 
-/// Opens stores of which some or all files are the input.
+/// Opens stores in which some or all files are the input.
 enum FuzzStores {
   // MARK: One segment
 
@@ -27,7 +27,7 @@ enum FuzzStores {
     try readFiles(files, input, isThorough)
   }
 
-  /// The numbers that the header names, so that it belongs to the file's name.
+  /// Returns the numbers in the header, so that it matches the file's name.
   private static func segmentNumbers(_ input: [UInt8]) -> ClosedRange<UInt64> {
     guard input.count >= 88 else { return 1...1 }
     let bytes = SharedBytes(copying: input)
@@ -36,7 +36,7 @@ enum FuzzStores {
     return first >= 1 && first <= last && last <= counterLimit ? first...last : 1...1
   }
 
-  /// Takes each step of reading a segment by itself.
+  /// Runs each step of reading a segment separately.
   private static func readSegment(_ file: SegmentFile, mapped: SharedBytes, size: Int) throws {
     let end = LogEnd(offset: UInt64(size), commit: 0, chain: 0)
     var segment = Segment(file: file, mapped: mapped, end: end)
@@ -77,7 +77,7 @@ enum FuzzStores {
 
   // MARK: One checkpoint
 
-  /// The first byte chooses the store whose newest checkpoint the rest stands for.
+  /// Replaces the newest checkpoint of a store; the first byte selects the store.
   static func readCheckpoint(_ input: [UInt8], isThorough: Bool) throws {
     guard let first = input.first, !checkpointed.isEmpty else { return }
     let base = checkpointed[Int(first) % checkpointed.count]
@@ -98,7 +98,7 @@ enum FuzzStores {
     try readFiles(disk, input, isThorough)
   }
 
-  /// Golden stores that have a checkpoint, with the name of the newest; not those that take long.
+  /// Golden stores with a checkpoint, and its name; large ones are excluded because they take long.
   static let checkpointed: [(files: [String: SharedBytes], checkpoint: String)] =
     FuzzSeeds.stores.compactMap { store in
       guard store.files.values.allSatisfy({ $0.count < 200 << 10 }) else { return nil }
@@ -114,10 +114,12 @@ enum FuzzStores {
     try readFiles(ByteFiles(files), input, isThorough)
   }
 
-  /// Opens files as a store and reads everything; one time in four also the other way, checks it, and
-  /// goes on with the store as a writer, unless all is to be done every time.
+  /// Opens files as a store and reads everything.
+  ///
+  /// One time in four it also reads in the other way, checks the store, and continues with it as a
+  /// writer; with `isThorough`, it does so every time.
   private static func readFiles(_ files: ByteFiles, _ input: [UInt8], _ isThorough: Bool) throws {
-    // What is done follows from the input, so that it is the same when it is tried again.
+    // The input determines the steps, so that a repeated run is the same.
     let plan = input.checksum(0..<input.count)
     func isDue(_ shift: UInt32) -> Bool { isThorough || plan >> shift & 3 == 0 }
     let isWriting = isDue(4)

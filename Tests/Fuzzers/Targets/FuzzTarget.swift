@@ -1,9 +1,11 @@
-/// A reader of bytes from outside that a fuzzer feeds: the same function for the fuzzer, which
-/// looks for inputs that it does not survive, and for the test that tries those found before.
+/// A reader of external bytes that a fuzzer tests.
+///
+/// The fuzzer, which searches for inputs that make it fail, and the test of inputs that were found
+/// before use the same function.
 package enum FuzzTarget: String, CaseIterable, Sendable {
-  /// A segment's file, read by each step by itself and by opening a store that has nothing else.
+  /// A segment's file, read in separate steps and by opening a store that has nothing else.
   case segment
-  /// A checkpoint's file, in a store whose segments are sound.
+  /// A checkpoint's file, in a store with valid segments.
   case checkpoint
   /// `HEAD`, the headers of segments and checkpoints, and the names of files.
   case head
@@ -11,32 +13,32 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case record
   /// The record of an attachment, and the file that it describes.
   case attachment
-  /// The text of JSON.
+  /// JSON text.
   case json
   /// Pages of the index.
   case page
-  /// The file of a view, in a store whose other files are sound.
+  /// The file of a view, in a store whose other files are valid.
   case view
   /// All files of a store at once.
   case store
 }
 
-/// Something that must not be, whatever the input.
+/// A result that must not occur, whatever the input.
 package struct FuzzFinding: Error, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
 }
 
-/// Throws a finding unless `condition` holds.
+/// Throws a finding unless `condition` is true.
 func expect(_ condition: Bool, _ what: @autoclosure () -> String) throws {
   guard condition else { throw FuzzFinding(what()) }
 }
 
 extension FuzzTarget {
-  /// Reads an input; throws a ``FuzzFinding`` if what came of it must not be, and traps, hangs or
-  /// takes too much memory if the reader does.
+  /// Reads an input; throws a ``FuzzFinding`` if the result is wrong.
   ///
-  /// Not everything is done with every input, since a fuzzer should try many, unless `isThorough`.
+  /// It traps, hangs or takes too much memory if the reader does. Not every step runs for every
+  /// input, because a fuzzer should try many, unless `isThorough`.
   package func run(_ input: [UInt8], isThorough: Bool = false) throws {
     switch self {
     case .json: try FuzzValues.readJSON(input)
@@ -51,7 +53,7 @@ extension FuzzTarget {
     }
   }
 
-  /// No input is longer, in bytes.
+  /// The maximum number of bytes of an input.
   package var sizeLimit: Int {
     switch self {
     case .attachment: 1 << 10

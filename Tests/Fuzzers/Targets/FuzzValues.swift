@@ -3,7 +3,7 @@ import DivanLog
 
 /// Reads JSON, records and values.
 enum FuzzValues {
-  /// What is read as JSON is written so that it is read as the same again, in each form.
+  /// Checks that parsed JSON is written in a form that parses to the same value, in each style.
   static func readJSON(_ input: [UInt8]) throws {
     let bytes = SharedBytes(copying: input)
     var elements = JSON.elements(of: bytes)
@@ -29,8 +29,9 @@ enum FuzzValues {
     try expect(try EncodedValue(stored).decode() == value, "what was stored reads differently")
   }
 
-  /// What is read as the stored form of a value reads the same as a whole and in parts, and if it
-  /// is the one form of that value, it is written so.
+  /// Checks that a stored value reads the same as a whole and in parts.
+  ///
+  /// If it is the canonical form of the value, it must also be written in that form.
   static func readValue(_ encoded: EncodedValue) throws {
     let isCanonical = (try? encoded.validate()) != nil
     try FuzzCodable.read(encoded, isCanonical: isCanonical)
@@ -70,7 +71,7 @@ enum FuzzValues {
     }
   }
 
-  /// Asks bytes for everything that they may be; only traps are of interest.
+  /// Reads bytes as everything that they may be; only traps matter.
   private static func probe(_ encoded: EncodedValue) throws {
     _ = (encoded.kind, encoded.isNull, encoded.bool, encoded.int, encoded.double, encoded.string)
     do throws(DatabaseError) {
@@ -82,7 +83,7 @@ enum FuzzValues {
     }
   }
 
-  /// A row of records, as in the payload of a frame.
+  /// Reads a sequence of records, as in the payload of a frame.
   static func readRecords(_ input: [UInt8]) throws {
     var reader = RecordReader(SharedBytes(copying: input), at: 0)
     do throws(ByteError) {
@@ -105,7 +106,7 @@ enum FuzzValues {
     }
   }
 
-  /// The payload of a document's record.
+  /// Reads the payload of a document's record.
   static func readDocument(_ payload: SharedBytes) throws {
     guard let document = try? InspectedDocument(payload) else { return }
     let problem = document.problem

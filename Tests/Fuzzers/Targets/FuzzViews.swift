@@ -15,7 +15,8 @@ enum FuzzViews {
   static func read(_ input: [UInt8], isThorough: Bool) throws {
     let bytes = SharedBytes(copying: input)
     try readByItself(ByteFiles([name.description: bytes]))
-    // What is believed may be wrong, since only the function knows; but it is in order, and can be asked and changed.
+    // A trusted file may be wrong, because only the function can tell; but it is in order, and can
+    // be queried and changed.
     var files = base
     files[name.description] = bytes
     var configuration = Configuration()
@@ -68,7 +69,7 @@ enum FuzzViews {
     _ = try database.rows(of: view, .all.grouped(byFirst: 1))
   }
 
-  // MARK: What it begins with
+  // MARK: Seeds
 
   private static func writing(_ disk: MemoryFileSystem) -> Configuration {
     var configuration = Configuration()
@@ -82,7 +83,7 @@ enum FuzzViews {
     return configuration
   }
 
-  /// A store with a view that was asked.
+  /// A store with a view that was queried.
   private static let base: [String: SharedBytes] = (try? makeBase()) ?? [:]
 
   private static func makeBase() throws -> [String: SharedBytes] {

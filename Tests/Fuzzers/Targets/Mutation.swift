@@ -1,10 +1,12 @@
 import DivanTesting
 
-/// Changes an input of a target, as one who knows the format would: mostly within a frame, a record
-/// or a header, with sizes and checksums right again afterwards.
+/// Changes an input of a target with knowledge of the format.
+///
+/// It mostly changes bytes within a frame, a record or a header, and then corrects sizes and
+/// checksums.
 package struct Mutation {
   private var random: SeededGenerator
-  /// Changes bytes somehow, to at most so many: libFuzzer's own way.
+  /// Changes bytes arbitrarily, up to a size limit: libFuzzer's own mutation.
   private let change: (inout [UInt8], Int) -> Void
 
   package init(seed: UInt64, change: @escaping (inout [UInt8], Int) -> Void) {
@@ -95,7 +97,7 @@ extension Mutation {
     return frames
   }
 
-  /// Changes bytes of a range, and leaves the others where they are.
+  /// Changes bytes of a range, and keeps the others in place.
   private mutating func mutate(_ bytes: inout [UInt8], in range: Range<Int>) {
     guard !range.isEmpty, range.upperBound <= bytes.count else { return }
     var part = Array(bytes[range])
@@ -104,7 +106,7 @@ extension Mutation {
     bytes.replaceSubrange(range, with: part.prefix(range.count))
   }
 
-  /// Leaves a frame out, or puts one in another place.
+  /// Removes a frame, or moves one.
   private mutating func mutateOrder(
     _ bytes: inout [UInt8], _ frames: [FramePlace], _ limit: Int
   ) {
@@ -142,7 +144,7 @@ extension Mutation {
     bytes.replaceSubrange(frame.payload.lowerBound..<frame.end, with: payload)
   }
 
-  /// A record with changed content, without its right checksum.
+  /// Returns a record with changed content, without a correct checksum.
   private mutating func changed(
     _ record: RecordPlace, of bytes: [UInt8], limit: Int
   ) -> [UInt8] {

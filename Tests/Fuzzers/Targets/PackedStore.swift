@@ -1,7 +1,7 @@
-/// The files of a store in one row of bytes, as a fuzzer takes them.
+/// The files of a store in one sequence of bytes, as the input of a fuzzer.
 ///
-/// Of each file: its kind, two numbers and its size in three bytes; then its bytes. Whatever the row
-/// holds, it is some files.
+/// For each file: its kind, two numbers and its size in three bytes; then its bytes. Any sequence
+/// represents some files.
 package enum PackedStore {
   package struct File: Equatable, Sendable {
     package var name: String

@@ -1,6 +1,6 @@
-/// Makes what a page of the index says about its entries fit them again.
+/// Repairs the fields of an index page that describe its entries.
 package enum PageRepair {
-  /// Repairs the page that stands in `range`, as far as its slots point at entries.
+  /// Repairs the page in `range`, if its slots point at entries.
   package static func repair(_ bytes: inout [UInt8], _ range: Range<Int>) {
     guard range.count >= 16 else { return }
     let start = range.lowerBound

@@ -2,21 +2,21 @@ import Divan
 import DivanLog
 import ProofKit
 
-/// What a store says when it is opened and all of it is read.
+/// The results of opening a store and reading all of it.
 ///
-/// Of errors in reading only the code counts: how a damaged page is described depends on how it was
+/// For read errors only the code counts: the description of a damaged page depends on how it was
 /// read.
 struct StoreReading: Equatable, CustomStringConvertible {
-  /// Why it was not opened.
+  /// The error if it was not opened.
   var refusal: String?
   var damage: [String] = []
   /// A line for each document that is not deleted.
   var documents: [String] = []
-  /// A line for each change, and for what keeps the feed from going on.
+  /// A line for each change, and for an error that ends the feed.
   var changes: [String] = []
   /// Whether it was checked.
   var isChecked = false
-  /// What ``Database/check(progress:)`` found wrong.
+  /// The problems that ``Database/check(progress:)`` found.
   var problems: [String] = []
 
   var isSound: Bool { refusal == nil && damage.isEmpty && problems.isEmpty }
@@ -50,7 +50,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
     self = try StoreReading(database, isChecked: isChecked)
   }
 
-  /// Reads everything of a store that is open.
+  /// Reads everything in an open store.
   init(_ database: Database, isChecked: Bool = true) throws {
     self.isChecked = isChecked
     for error in database.openingReport.damage {
@@ -84,7 +84,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
     }
   }
 
-  /// Calls `body` with each element; after some failures no more are asked for.
+  /// Calls `body` with each element; stops after some failures.
   private static func forEach<T>(
     _ next: () throws -> T?, _ body: (Result<T, DatabaseError>) throws -> Void
   ) throws {
@@ -104,7 +104,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
     }
   }
 
-  /// What `body` returns, or the error if it is damage.
+  /// Returns the result of `body`, or the error if it is damage.
   private static func guarded(_ body: () throws -> String) throws -> String {
     do {
       return try body()
@@ -115,7 +115,7 @@ struct StoreReading: Equatable, CustomStringConvertible {
   }
 }
 
-/// Opens files for writing, in memory, and goes on with the store.
+/// Opens files for writing, in memory, and continues with the store.
 struct StoreWriting {
   private let disk = MemoryFileSystem()
 
@@ -129,7 +129,7 @@ struct StoreWriting {
     }
   }
 
-  /// Makes the folders that a file lies in; those of attachments lie two deep.
+  /// Creates the folders that contain a file; those of attachments are two levels deep.
   private func makeFolders(of name: String) throws {
     var path = ByteFiles.directory
     for folder in name.split(separator: "/").dropLast() {
@@ -150,20 +150,22 @@ struct StoreWriting {
     return try Database(at: ByteFiles.directory, configuration: configuration)
   }
 
-  /// What a reader saw is what a writer finds; what it writes is there when the store is opened
-  /// again, and nothing else has changed.
+  /// Checks that a writer finds what a reader saw, and that its writes are there after reopening.
+  ///
+  /// Nothing else may have changed.
   func goOn(from reading: StoreReading) throws {
     let database: Database
     do {
       database = try open()
     } catch let error as DatabaseError {
-      // Without any file of a store, a writer would make one; with some, it refuses what a reader does.
+      // Without any file of a store, a writer would create one; with some, it rejects what a reader
+      // does.
       try expect(reading.refusal != nil, "a reader opens what a writer does not: \(error)")
       return
     }
     guard reading.refusal == nil else { return }
     let found = try StoreReading(database)
-    // Damaged records in sound frames are reported where they are logged again.
+    // Damaged records in valid frames are reported where they are logged again.
     try expect(
       found.documents == reading.documents && found.changes == reading.changes
         && found.damage.count == reading.damage.count,

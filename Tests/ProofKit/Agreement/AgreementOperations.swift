@@ -1,7 +1,7 @@
 import DivanLog
 import DivanTesting
 
-/// A random sequence of operations that depends on nothing but its seed.
+/// A random sequence of operations that depends only on its seed.
 struct FileOperations {
   static let operationCount = 14
 
@@ -19,7 +19,7 @@ struct FileOperations {
     random = SeededGenerator(seed: seed)
   }
 
-  /// Does something, and says what and what came of it.
+  /// Performs a random operation, and returns a description of it and its result.
   mutating func step() -> String {
     let operation = Int.random(in: 0..<Self.operationCount, using: &random)
     do {
@@ -30,7 +30,7 @@ struct FileOperations {
       #if os(Linux)
         return "\(operation): error \(error.code.rawValue)"
       #else
-        // Where a call has two reasons to fail, which one it gives differs between systems.
+        // If a call has two reasons to fail, systems differ in which one they report.
         return "\(operation): error"
       #endif
     }

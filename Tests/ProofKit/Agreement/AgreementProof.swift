@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Synchronization
 
-/// The simulated disk and the file system in memory against that of the machine.
+/// Compares the simulated disk and the in-memory file system with that of the machine.
 package struct AgreementProof: Proof {
   package static let name = "agreement"
   package static let claim = "without faults the simulated disk does what the machine's does"
@@ -36,7 +36,7 @@ package struct AgreementProof: Proof {
       "kinds of operations that succeeded", atLeast: FileOperations.operationCount)
   }
 
-  /// Makes the same calls of all three; returns which kinds of operations succeeded.
+  /// Makes the same calls to all three; returns which kinds of operations succeeded.
   private func agree(seed: UInt64, at root: String, _ length: Int) throws -> Set<Int> {
     let memory = MemoryFileSystem()
     let simulated = SimulatedFileSystem()

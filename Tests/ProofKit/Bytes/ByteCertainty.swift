@@ -1,11 +1,11 @@
 import Divan
 import DivanLog
 
-// What a damaged store says to a reader who did not ask for what is left: every answer is right, or it is an
+// Reads from a damaged store without asking for what is left: every answer must be right, or be an
 // error that says what is damaged.
 
 extension ByteSubject {
-  /// How many questions were answered, and how many were not, by what they are about.
+  /// The numbers of answered and unanswered queries, by topic.
   struct Answers {
     enum Topic: String, CaseIterable {
       case documents = "documents that are there"
@@ -23,10 +23,10 @@ extension ByteSubject {
     }
   }
 
-  /// Opens files for reading only and asks everything.
+  /// Opens files for reading only and runs all queries.
   ///
-  /// An answer must be right of one of the newest versions, `doubtCount` of which may be older than the
-  /// last one; throws if one is not.
+  /// An answer must match one of the newest versions, of which `doubtCount` may be older than the
+  /// last one; throws if one does not.
   func ask(_ files: ByteFiles, isMapped: Bool, doubtCount: Int) throws -> Answers {
     var configuration = Configuration()
     configuration.fileSystem = files
@@ -59,7 +59,7 @@ extension ByteSubject {
   }
 }
 
-/// Asks a snapshot, and compares what it says with what is right.
+/// Queries a snapshot, and compares the answers with the expected ones.
 private struct ByteCertainty {
   let right: [ByteSubject.Version]
   let snapshot: Snapshot

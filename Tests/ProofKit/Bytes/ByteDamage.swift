@@ -1,10 +1,10 @@
 import DivanLog
 import DivanTesting
 
-/// One way in which the files of a store are not what was written.
+/// One way in which the files of a store differ from what was written.
 package struct ByteDamage: Sendable, CustomStringConvertible {
   package let description: String
-  /// The files that are different, by name; nil for one that is gone.
+  /// The files that differ, by name; nil for one that is missing.
   let changed: [(name: String, bytes: [UInt8]?)]
 
   init(_ description: String, _ name: String, _ bytes: [UInt8]?) {
@@ -17,7 +17,7 @@ package struct ByteDamage: Sendable, CustomStringConvertible {
   }
 }
 
-/// A kind of damage: all of it that is tried of a file.
+/// A kind of damage, of which all variants are tried on a file.
 package enum ByteDamageKind: String, CaseIterable, Sendable {
   case flips = "flipped bits"
   case cuts = "cut files"
@@ -27,20 +27,20 @@ package enum ByteDamageKind: String, CaseIterable, Sendable {
 }
 
 extension ByteDamageKind {
-  /// How much is tried.
+  /// How much damage is tried.
   package struct Extent: Sendable {
-    /// Every so many bytes and lengths.
+    /// The stride of the bytes and lengths that are tried.
     var step: Int
-    /// Of large stores, every so many of these.
+    /// For large stores, the stride among those.
     var largeStep: Int
-    /// Whether every bit of small stores is flipped, and of all stores.
+    /// Whether every bit is flipped, in small stores and in all stores.
     var isEveryBitOfSmall: Bool
     var isEveryBitOfAll: Bool
-    /// Every so many sectors.
+    /// The stride of the sectors that are tried.
     var sectorStep: Int
-    /// Every so many of the ways in which a whole file is another.
+    /// The stride of the ways in which a whole file is replaced.
     var fileStep = 1
-    /// Pairs of flipped bits in a file.
+    /// The number of pairs of flipped bits in a file.
     var pairCount: Int
 
     package init(
@@ -83,7 +83,7 @@ extension ByteDamageKind {
     }
   }
 
-  /// Whether a place is not just one more in the space between the marks of `FLUSHED`, which is read by no one.
+  /// Whether an offset is tried; the space between the marks of `FLUSHED` is sampled, as unused.
   private static func isTried(_ offset: Int, of name: String) -> Bool {
     name != "FLUSHED" || offset % 4096 < FlushMark.size || offset % 256 == 0
   }

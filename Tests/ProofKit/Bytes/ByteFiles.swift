@@ -1,17 +1,17 @@
 package import DivanLog
 import Synchronization
 
-/// Files of one directory that never change: the cheapest file system that a store can be read from.
+/// The immutable files of one directory: the cheapest file system that a store can be read from.
 ///
-/// Copies share the bytes, so that a damaged copy of a store costs no more than the file that is
-/// damaged. Everything that would change something is refused as on a read-only medium.
+/// Copies share the bytes, so a damaged copy of a store costs no more than the damaged file. Every
+/// change is rejected as on a read-only medium.
 package struct ByteFiles: Sendable {
   package static let directory = "/store.divan"
-  /// By their names in the directory.
+  /// The files by their names in the directory.
   package var files: [String: SharedBytes]
-  /// The largest number of bytes that anybody asked for at once; nil where nobody wants to know.
+  /// Records the largest number of bytes that was requested at once; nil if that is not measured.
   package var largestRead: LargestRead?
-  /// The size that each file is said to have, as of sparse ones; nil for as many bytes as there are.
+  /// The reported size of each file, as for sparse ones; nil for the actual size.
   package var statedSize: Int?
 
   package init(_ files: [String: SharedBytes]) { self.files = files }
@@ -20,7 +20,7 @@ package struct ByteFiles: Sendable {
     self.files = files.mapValues { SharedBytes(copying: $0) }
   }
 
-  /// The highest of the sizes that it is told of.
+  /// The maximum of the recorded sizes.
   package final class LargestRead: Sendable {
     private let size = Atomic(0)
     package init() {}

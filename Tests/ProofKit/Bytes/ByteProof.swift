@@ -3,14 +3,14 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// Every byte of small stores damaged, in many ways.
+/// Damages every byte of small stores in many ways.
 package struct ByteProof: Proof {
   package static let name = "bytes"
   package static let claim =
     "whatever happens to the bytes of a store, what was stored is read, "
     + "or an error says what is damaged"
 
-  /// No reader asks for more at once than this, or than the file has if that is more.
+  /// The maximum number of bytes that may be requested at once, unless the file is larger.
   static let readLimit = 1 << 20
 
   package init() {}
@@ -44,7 +44,7 @@ package struct ByteProof: Proof {
       if subject.isForEveryBit { run.count("bytes of those flipped bit by bit", subject.size) }
     }
     var cases: [Case] = []
-    // The longest first, so that none is left alone at the end.
+    // The longest cases first, so that none is left alone at the end.
     for subject in subjects.sorted(by: { $0.size > $1.size }) {
       for kind in ByteDamageKind.allCases {
         for file in subject.files.keys.sorted() {
@@ -82,7 +82,7 @@ package struct ByteProof: Proof {
       run.require("bytes of those flipped bit by bit", atLeast: 64 << 10)
     }
     run.require("answers that were right", atLeast: run.budget == .test ? 500 : 100_000)
-    // Most damage leaves most documents known.
+    // Most damage leaves most documents intact.
     run.require(
       "asked about documents that are there, flipped bits: right",
       atLeast: run.budget == .test ? 100 : 100_000)

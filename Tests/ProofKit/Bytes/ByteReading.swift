@@ -1,33 +1,34 @@
 import Divan
 import DivanLog
 
-/// What came of opening a damaged store.
+/// The result of opening a damaged store.
 package enum ByteOutcome: Equatable, Sendable {
-  /// Everything is there, as it was stored.
+  /// Everything is as it was stored.
   case identical
-  /// An error says that something is damaged, and where; everything else is as it was stored.
+  /// An error reports the damage and its place; everything else is as it was stored.
   case reported
-  /// It is as it was after an earlier commit, of this number, and no damage is reported; perhaps it is
-  /// noted that something cannot be read that would have shown more.
+  /// The state after an earlier commit, of this number, without reported damage.
+  ///
+  /// There may be a note that something that would have shown more cannot be read.
   case older(Int, isNoted: Bool)
 }
 
 extension ByteOutcome {
-  /// Whether the same was found; a note may be gone, since a writer makes `HEAD` anew.
+  /// Whether both are the same result; a note may be gone, because a writer rewrites `HEAD`.
   func isSame(as other: ByteOutcome) -> Bool {
     if case .older(let version, _) = self, case .older(version, _) = other { return true }
     return self == other
   }
 }
 
-/// A store said something that is not so.
+/// The store gave a wrong answer.
 package struct ByteLie: Error, CustomStringConvertible {
   package let description: String
   init(_ description: String) { self.description = description }
 }
 
 extension ByteSubject {
-  /// Opens files for reading only and compares all that can be read with what was stored.
+  /// Opens files for reading only and compares everything readable with what was stored.
   package func read(_ files: ByteFiles, isMapped: Bool) throws -> ByteOutcome {
     var configuration = Configuration()
     configuration.fileSystem = files
@@ -38,7 +39,7 @@ extension ByteSubject {
     return try judge { try Database(at: ByteFiles.directory, configuration: configuration) }
   }
 
-  /// Opens a store with `open`, and compares all that can be read with what was stored.
+  /// Opens a store with `open`, and compares everything readable with what was stored.
   func judge(_ open: () throws -> Database) throws -> ByteOutcome {
     let database: Database
     do {
@@ -53,7 +54,7 @@ extension ByteSubject {
     return try judge(database)
   }
 
-  /// Compares all that can be read with what was stored.
+  /// Compares everything readable with what was stored.
   func judge(_ database: Database) throws -> ByteOutcome {
     let damage = database.openingReport.damage
     for error in damage where error.code != .damaged || error.path == nil {
@@ -76,7 +77,8 @@ extension ByteSubject {
       }
       throw ByteLie("changed without a word: \(summary(live.documents)), \(summary(all.documents))")
     }
-    // What can be read is no invention; and if the log is not known to be damaged, it is the newest.
+    // Everything readable was once stored; and if the log is not known to be damaged, it is the
+    // newest version.
     for document in live.documents + all.documents {
       guard let line = known[document.sequence], line.matches(document) else {
         throw ByteLie("never stored: \(document) at \(document.sequence)")
@@ -91,7 +93,7 @@ extension ByteSubject {
     return .reported
   }
 
-  /// The same for a store whose documents have more than properties.
+  /// Does the same for a store whose documents have more than properties.
   private func judgeFacts(_ database: Database) throws -> ByteOutcome {
     let isWhole = database.openingReport.damage.isEmpty
     let found = try GoldenDump(database)
@@ -105,7 +107,7 @@ extension ByteSubject {
         "changed without a word: \(found.lines.filter { !newest.contains($0) }.prefix(3)), without "
           + "\(newest.filter { !found.lines.contains($0) }.prefix(3))")
     }
-    // Where the log is damaged, what is said of several records may be a mixture of versions.
+    // If the log is damaged, lines about several records may mix versions.
     for line in found.lines where !knownFacts.contains(line) {
       guard !isWhole,
         line.hasPrefix("~") || isOfAnotherVersion(line) || isOfWithin(line) || isKnownLeaf(line)
@@ -128,7 +130,7 @@ extension ByteSubject {
     return .reported
   }
 
-  /// Whether a line says of a document in a named version what was so in some version.
+  /// Whether a line about a document in a named version is true of some version.
   private func isOfAnotherVersion(_ line: String) -> Bool {
     let parts = line.split(separator: ": ", maxSplits: 1)
     guard parts.count == 2, parts[0].hasPrefix("in ") else { return false }
@@ -140,9 +142,9 @@ extension ByteSubject {
     }
   }
 
-  /// Whether a line says of a document what no version says, since its transaction went on: the rest of that is lost.
+  /// Whether a line is true of no version because the rest of its transaction is lost.
   ///
-  /// No version has the sequence number, and its record's checksum holds.
+  /// No version has the sequence number, and its record's checksum is valid.
   private func isOfWithin(_ line: String) -> Bool {
     let words = line.split(separator: " ", maxSplits: 2)
     guard words.count == 3, ["revision", "leaf"].contains(words[0]), let number = UInt64(words[1])
@@ -153,8 +155,9 @@ extension ByteSubject {
       }
   }
 
-  /// Whether a line says of a leaf that it is a revision of the winner's history, or the other way round: which of them
-  /// wins, and has successors, depends on what is lost.
+  /// Whether a line names a known revision as a leaf, or a known leaf as an ancestor of the winner.
+  ///
+  /// Which of them wins, and has successors, depends on what is lost.
   private func isKnownLeaf(_ line: String) -> Bool {
     for (one, other) in [("leaf", "revision"), ("revision", "leaf")] {
       for start in ["", "attached to "] where line.hasPrefix("\(start)\(one) ") {
@@ -169,7 +172,7 @@ extension ByteSubject {
       + documents.prefix(6).map { "\($0.id) \($0.sequence)" }.joined(separator: ", ")
   }
 
-  /// Reads to the end, past documents that are damaged.
+  /// Reads to the end, skipping damaged documents.
   private func read(
     _ next: () throws -> Document?
   ) throws -> (documents: [Document], errorCount: Int) {

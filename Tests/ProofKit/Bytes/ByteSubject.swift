@@ -1,23 +1,24 @@
 import Divan
 package import DivanLog
 
-/// A golden store that is to be damaged, and everything that it may truthfully say afterwards.
+/// A golden store to be damaged, and everything that it may correctly return afterwards.
 package struct ByteSubject: Sendable {
   package let name: String
   /// Whether it was closed, so that every byte of it was durable.
   package let isClosed: Bool
   package let files: [String: SharedBytes]
-  /// Whether every bit of it is flipped, and not one of each byte.
+  /// Whether every bit of it is flipped, instead of one bit of each byte.
   package let isForEveryBit: Bool
-  /// How many of the newest commits nothing proves that they were durable.
+  /// The number of newest commits whose durability nothing proves.
   let unprovenCommits: Int
-  /// What it held after each commit.
+  /// The contents after each commit.
   let versions: [Version]
-  /// Everything that it ever held, by sequence number.
+  /// All revisions that it ever contained, by sequence number.
   let known: [UInt64: Line]
 
-  /// Of a store whose documents have more than properties: all that was to be read after each commit, in place
-  /// of the above.
+  /// For a store whose documents have more than properties: the dump after each commit.
+  ///
+  /// It replaces the properties above.
   let dumps: [[String]]
   let knownFacts: Set<String>
 
@@ -32,13 +33,13 @@ package struct ByteSubject: Sendable {
   struct Version: Equatable, Sendable {
     /// Documents that are not deleted, in the order of their IDs.
     let live: [Line]
-    /// All, in the order of their sequence numbers.
+    /// All documents, in the order of their sequence numbers.
     let changes: [Line]
   }
 }
 
 extension ByteSubject {
-  /// Stores of less than this many bytes are flipped bit by bit.
+  /// Smaller stores than this number of bytes are flipped bit by bit.
   private static let everyBitLimit = 16 << 10
 
   init(_ store: GoldenStore) throws {
@@ -76,15 +77,15 @@ extension ByteSubject {
       .filter { $0.files.values.allSatisfy { $0.count < 200 << 10 } }.map { try ByteSubject($0) }
   }
 
-  /// Whether damaging each byte of it takes long: the time goes with the square of the size.
+  /// Whether damaging each byte of it takes long: the time is quadratic in the size.
   ///
-  /// Stores whose documents have more than properties are few, and worth more of it.
+  /// Stores whose documents have more than properties are few, and worth more time.
   var isLarge: Bool { size > (dumps.isEmpty ? 24 << 10 : 31 << 10) }
 
-  /// How many versions it had, that of an empty store included.
+  /// The number of versions, including that of an empty store.
   var versionCount: Int { dumps.isEmpty ? versions.count : dumps.count }
 
-  /// Bytes of all files but `FLUSHED`, of which most is the space between its marks.
+  /// The number of bytes in all files except `FLUSHED`, which is mostly space between its marks.
   package var size: Int { ByteSubject.size(of: files.mapValues(\.count)) }
 
   private static func size(of files: [String: Int]) -> Int {

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 import Synchronization
 
-/// Tries damage of one kind to one file of a store, and counts what came of it.
+/// Tries damage of one kind on one file of a store, and counts the results.
 final class ByteTrial {
   private let run: ProofRun
   private let subject: ByteSubject
@@ -22,18 +22,18 @@ final class ByteTrial {
     self.kind = kind
     self.caseName = caseName
     self.largestRead = largestRead
-    // So that not only those that try much open for writing.
+    // So that not only files with many trials are opened for writing.
     number = caseName.utf8.reduce(0) { $0 + Int($1) } % ByteTrial.writerShare
   }
 }
 
 extension ByteTrial {
-  /// One in so many is opened for writing, too.
+  /// One in this many is opened for writing, too.
   private static let writerShare = 48
 
-  /// One in so many that are reported is asked for what is certain; in long runs, each is.
+  /// One in this many damaged stores is queried in certain mode; in long runs, each is.
   ///
-  /// No divisor of eight, so that all bits of a byte come in turn.
+  /// It is not a divisor of eight, so that all bits of a byte occur in turn.
   private var askingShare: Int { run.budget.choose(test: 1, ci: 11, night: 1, release: 1) }
 
   func attempt(_ damage: ByteDamage) {
@@ -48,7 +48,7 @@ extension ByteTrial {
       let outcome = try subject.read(files, isMapped: number % 2 == 0)
       try judge(outcome, damage)
       if outcome == .reported, number % askingShare == 0 { try ask(files) }
-      // Of the processor's time: a machine that is busy elsewhere says nothing of the store.
+      // Processor time, because the load of the machine must not count.
       let duration = processorTime() - start
       if duration > .seconds(1) { throw ByteLie("reading takes \(duration)") }
       if number % ByteTrial.writerShare == 0 { try write(files, outcome) }
@@ -72,14 +72,14 @@ extension ByteTrial {
     case .reported: count("\(kind.rawValue), reported")
     case .older(let version, let isNoted):
       if subject.isClosed, kind == .pairs, isNoted {
-        // One bit in HEAD, which is reported to be lost, and one in what only HEAD vouched for.
+        // One bit in HEAD, whose loss is reported, and one in data that only HEAD proved.
         return count("\(kind.rawValue), an end of the log and its evidence lost, noted")
       }
       guard !subject.isClosed else {
         throw ByteLie("version \(version) of \(subject.versionCount - 1) without a word")
       }
-      // Of a log that was not closed, commits that nobody was told are durable may look torn. Where two files
-      // are damaged, one may be the evidence of the other.
+      // In a log that was not closed, commits that were not acknowledged as durable may look torn.
+      // If two files are damaged, one may be the evidence of the other.
       if kind != .pairs, version < subject.versionCount - 1 - subject.unprovenCommits {
         throw ByteLie("version \(version) of \(subject.versionCount - 1) without a word")
       }
@@ -87,9 +87,9 @@ extension ByteTrial {
     }
   }
 
-  /// Asks a damaged store what it knows; each answer is right, or says that it cannot be known.
+  /// Queries a damaged store; each answer must be right, or an error that it cannot be known.
   private func ask(_ files: ByteFiles) throws {
-    // The second fault may be to the evidence of the first.
+    // The second fault may damage the evidence of the first.
     let answers = try subject.ask(
       files, isMapped: number % 2 == 0,
       doubtCount: kind == .pairs ? subject.versionCount : subject.unprovenCommits)
@@ -103,7 +103,7 @@ extension ByteTrial {
     }
   }
 
-  /// Opens a damaged store for writing; what it does then changes nothing of what was found.
+  /// Opens a damaged store for writing, which must not change the result.
   private func write(_ files: ByteFiles, _ outcome: ByteOutcome) throws {
     let disk = MemoryFileSystem()
     try disk.makeDirectory(ByteFiles.directory)

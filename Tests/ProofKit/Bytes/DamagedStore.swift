@@ -60,7 +60,7 @@ package struct DamagedStore: Sendable {
 extension DamagedStore.Original {
   /// Opens a damaged copy and reads everything.
   ///
-  /// It must be what was stored, or an error must say why not; throws if it is neither.
+  /// It must be what was stored, or an error must report the reason; throws otherwise.
   package func check(_ disk: SimulatedFileSystem, isMapped: Bool) throws {
     let bench = CrashBench(disk, CrashWriter(seed: 0), isMapped: isMapped, life: 70)
     do {
@@ -80,7 +80,7 @@ extension DamagedStore.Original {
     }
   }
 
-  /// What can still be read is no invention.
+  /// Checks that everything that can still be read was once stored.
   private func checkRest(_ database: Database) throws {
     try oracle.requireNoInventions(in: database)
     for error in database.openingReport.damage where error.path == nil {

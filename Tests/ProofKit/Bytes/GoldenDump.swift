@@ -4,18 +4,18 @@ import DivanTesting
 import Foundation
 import Synchronization
 
-/// All that can be read of a store in which documents have more than properties: a line for each fact.
+/// Everything readable in a store whose documents have more than properties: a line for each fact.
 package struct GoldenDump: Sendable {
   package private(set) var lines: [String] = []
-  /// What could not be read.
+  /// The errors of what could not be read.
   package private(set) var errors: [DatabaseError] = []
 
-  /// Reads everything, past what is damaged.
+  /// Reads everything, skipping damaged parts.
   package init(_ database: Database) throws {
     let snapshot = try database.snapshot()
     try attempt { ["~ \(try snapshot.count) documents"] }
     var ids: [String] = []
-    // Not the snapshot's own number, which is higher where it is not known how many were in use.
+    // Not the snapshot's own number, which is higher if the number of used ones is not known.
     var last: UInt64 = 1
     var changes = snapshot.changes()
     while errors.count < 1000 {
@@ -132,8 +132,7 @@ package struct GoldenDump: Sendable {
 }
 
 extension GoldenBench {
-  /// Commits changes of all kinds, and notes what the store holds then, which must be what the changes
-  /// make.
+  /// Commits changes of all kinds, and records the contents, which must match the changes.
   package func change(
     _ database: Database, _ changes: StoreChange..., durability: Durability = .full
   ) throws {
@@ -149,21 +148,21 @@ extension GoldenBench {
     try noteDump(database)
   }
 
-  /// Makes an index.
+  /// Adds an index.
   package func addIndex(_ database: Database, _ name: String) throws {
     try database.addIndex(StoreModel.index(name))
     model.withLock { $0.addIndex(name) }
     try noteDump(database)
   }
 
-  /// Takes it away.
+  /// Removes an index.
   package func removeIndex(_ database: Database, _ name: String) throws {
     try database.removeIndex(named: name)
     model.withLock { $0.removeIndex(name) }
     try noteDump(database)
   }
 
-  /// Gives the newest version a name.
+  /// Names the newest version.
   package func name(_ database: Database, _ name: String) throws {
     let sequence = try database.snapshot().sequence
     try database.nameSnapshot(name)
@@ -171,7 +170,7 @@ extension GoldenBench {
     try noteDump(database)
   }
 
-  /// Notes what a store holds.
+  /// Records the contents of a store.
   package func noteDump(_ database: Database) throws {
     let model = model.withLock { $0 }
     try model.compare(database.snapshot())

@@ -1,14 +1,14 @@
 import DivanLog
 import Foundation
 
-/// A folder with golden stores: of each its files in `NAME.divan`, and in `NAME.jsonl` what it holds.
+/// A folder of golden stores: the files of each in `NAME.divan`, and its contents in `NAME.jsonl`.
 ///
-/// Where documents have more than properties, what is to be read stands in `NAME.dump`: see ``GoldenDump``.
+/// If documents have more than properties, the expected dump is in `NAME.dump`: see ``GoldenDump``.
 ///
-/// Where that is large, `NAME.digest` stands for it: the number of its lines and their SHA-256.
+/// If the contents are large, `NAME.digest` replaces them: the number of lines and their SHA-256.
 ///
-/// Nothing in it is ever written again: a store that an earlier version wrote is evidence that its files
-/// stay readable, which one that was made anew is not.
+/// Nothing in the folder is ever rewritten: a store that an earlier version wrote proves that its
+/// files remain readable, which a rebuilt store does not.
 package struct GoldenFolder: Sendable {
   private let url: URL
 
@@ -22,7 +22,7 @@ package struct GoldenFolder: Sendable {
 }
 
 extension GoldenFolder {
-  /// The names of the stores that are there.
+  /// The names of the stores in the folder.
   package var names: [String] {
     get throws {
       try FileManager.default.contentsOfDirectory(atPath: url.path)
@@ -47,7 +47,7 @@ extension GoldenFolder {
 
   private func dump(_ name: String) -> URL { url.appending(path: "\(name).dump") }
 
-  /// What ``GoldenDump`` says of a store; nil where its contents are told by ``contents(of:)``.
+  /// Returns the ``GoldenDump`` of a store; nil if ``contents(of:)`` describes it.
   package func dump(of name: String) throws -> [String]? {
     guard FileManager.default.fileExists(atPath: dump(name).path) else { return nil }
     let text = String(decoding: try Data(contentsOf: dump(name)), as: UTF8.self)
@@ -56,14 +56,14 @@ extension GoldenFolder {
 
   private func digest(_ name: String) -> URL { url.appending(path: "\(name).digest") }
 
-  /// What a store holds; nil for a line that cannot be read.
+  /// Returns the contents of a store; nil for a line that cannot be read.
   package func contents(of name: String) throws -> [GoldenLine?] {
     guard let data = try? Data(contentsOf: lines(name)) else { return try digested(name) }
     let text = String(decoding: data, as: UTF8.self)
     return text.split(separator: "\n").map { GoldenLine(json: String($0)) }
   }
 
-  /// What is stored where the store is made anew today, if its digest is that of what was stored then.
+  /// Returns the contents of a store rebuilt today, if its digest matches the original one.
   private func digested(_ name: String) throws -> [GoldenLine?] {
     let expected = String(decoding: try Data(contentsOf: digest(name)), as: UTF8.self)
     let contents = try GoldenStores.all.first { $0.name == name }?.make().contents ?? []
@@ -82,7 +82,7 @@ extension GoldenFolder {
     return "\(contents.count) lines\n\(SHA256.digest(of: bytes))\n"
   }
 
-  /// Makes the stores of ``GoldenStores`` that are not there, and returns their names.
+  /// Creates the stores of ``GoldenStores`` that are missing, and returns their names.
   package func addMissingStores() throws -> [String] {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let present = Set(try names)

@@ -3,36 +3,37 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// A small store that a version of the format wrote, and what it holds.
+/// A small store that a version of the format wrote, and its contents.
 ///
-/// The files of `Tests/Fixtures/v1` were made from these once, and are opened for ever: they are never
-/// made again, only added to.
+/// The files of `Tests/Fixtures/v1` were created from these once, and must always be readable: they
+/// are never rebuilt, only added to.
 package struct GoldenStore: Sendable {
   package let name: String
   /// Whether it was closed, so that everything in it was durable.
   package let isClosed: Bool
-  /// By their names in the store's directory.
+  /// The files by their names in the store's directory.
   package let files: [String: [UInt8]]
-  /// The documents and deletions as JSON lines, written by who made them and not by the store.
+  /// The documents and deletions as JSON lines, written by their creator and not by the store.
   package let contents: [GoldenLine]
-  /// What it held after each commit, from none on; the last is ``contents``.
+  /// The contents after each commit, beginning with none; the last is ``contents``.
   package let versions: [[GoldenLine]]
-  /// Of a store whose documents have more than properties: what ``GoldenDump`` said after each commit, in
-  /// place of the above.
+  /// For a store whose documents have more than properties: the ``GoldenDump`` after each commit.
+  ///
+  /// It replaces the properties above.
   package var dumps: [[String]] = []
 }
 
-/// What is known of a document from outside its store.
+/// The data of a document that is known from outside its store.
 package struct GoldenLine: Equatable, Sendable {
   package var id: String
   package var revision: String
   package var sequence: UInt64
   package var isDeleted: Bool
   package var properties: Value.Object
-  /// The revisions before this one that are kept, the nearest first.
+  /// The ancestors of this revision that are kept, nearest first.
   package var ancestors: [String] = []
 
-  /// One line of JSON; the properties are text in it, since they may be nested as deep as JSON may be.
+  /// One line of JSON; the properties are a text in it, because they may be nested to the limit.
   package var json: String {
     let members: [(String, Value)] = [
       ("id", .string(id)), ("revision", .string(revision)), ("sequence", .integer(sequence)),
@@ -54,7 +55,7 @@ package struct GoldenLine: Equatable, Sendable {
     self.ancestors = ancestors
   }
 
-  /// Reads what ``json`` wrote; nil if it is something else.
+  /// Reads what ``json`` wrote; nil if the text is something else.
   package init?(json text: String) {
     guard let value = try? Value(json: text), let id = value["id"]?.stringValue,
       let revision = value["revision"]?.stringValue, let sequence = value["sequence"]?.intValue,
@@ -68,7 +69,7 @@ package struct GoldenLine: Equatable, Sendable {
       properties: object, ancestors: ancestors.compactMap(\.stringValue))
   }
 
-  /// What a document of a store is.
+  /// Creates the line of a document in a store.
   package init(_ document: Document, revisions: [RevisionID]) {
     self.init(
       id: document.id, revision: document.revision?.description ?? "",
@@ -78,24 +79,26 @@ package struct GoldenLine: Equatable, Sendable {
 }
 
 extension [GoldenLine] {
-  /// The lines in the order in which a store has them: by the bytes of the IDs.
+  /// Returns the lines in the order of the store: by the bytes of the IDs.
   package func inOrder() -> [GoldenLine] {
     sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
   }
 }
 
-/// Makes a golden store: a disk in memory, a clock and random numbers that are the same every time, and
-/// a ledger of what was stored.
+/// Creates golden stores reproducibly.
+///
+/// It has a disk in memory, a deterministic clock and random numbers, and a ledger of what was
+/// stored.
 package final class GoldenBench: Sendable {
   private let disk = MemoryFileSystem()
   private let randomCount = Mutex(0 as UInt64)
   private let time = Mutex(1_700_000_000_000 as UInt64)
   private let ledger = Mutex<[[UInt8]: GoldenLine]>([:])
   private let versionsSoFar = Mutex<[[GoldenLine]]>([[]])
-  /// The same of stores with all kinds of changes.
+  /// The expected contents of stores with all kinds of changes.
   let model = Mutex(StoreModel())
   let dumpsSoFar = Mutex<[[String]]>([])
-  /// What the numbers in these are drawn from.
+  /// The generator for the numbers in these.
   let draws = Mutex(SeededGenerator(seed: 1))
   package static let path = "/store.divan"
 
@@ -157,7 +160,7 @@ extension GoldenBench {
     versionsSoFar.withLock { $0.append(version) }
   }
 
-  /// What was stored after each commit.
+  /// The contents after each commit.
   package var versions: [[GoldenLine]] { versionsSoFar.withLock { $0 } }
 
   /// Commits documents one by one.
@@ -170,7 +173,7 @@ extension GoldenBench {
     }
   }
 
-  /// The files of the store as they are on the disk now.
+  /// Returns the files of the store as they are on the disk now.
   package func files(
     _ path: String = GoldenBench.path
   ) throws -> [String: [UInt8]] {
@@ -190,6 +193,6 @@ extension GoldenBench {
     return files
   }
 
-  /// What was stored, in the order of IDs.
+  /// The contents, in the order of IDs.
   package var contents: [GoldenLine] { ledger.withLock { Array($0.values).inOrder() } }
 }

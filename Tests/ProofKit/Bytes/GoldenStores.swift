@@ -2,9 +2,9 @@ import Divan
 import DivanLog
 import Synchronization
 
-/// How the golden stores of format version 1 were made.
+/// The recipes of the golden stores of format version 1.
 ///
-/// A store that once was checked in is never changed here, so that its files can be made again and
+/// A store that was checked in is never changed here, so that its files can be recreated and
 /// compared; new ones are added at the end.
 package struct GoldenStores: Sendable {
   package let name: String
@@ -12,8 +12,9 @@ package struct GoldenStores: Sendable {
 
   package func make() throws -> GoldenStore { try fill(GoldenBench()) }
 
-  /// What `fill` leaves: a database that is still open, as if its process had been killed; or, with
-  /// nil, a store that was closed.
+  /// Creates a recipe from `fill`, which returns a database that is still open, or nil.
+  ///
+  /// An open database is left as if its process had been killed; with nil, the store was closed.
   private init(
     _ name: String, path: String = GoldenBench.path,
     _ fill: @escaping @Sendable (GoldenBench) throws -> Database?
@@ -42,13 +43,13 @@ package struct GoldenStores: Sendable {
     reserve, rotation, aged, leftovers, backup, multiFrame,
   ]
 
-  /// Those in which documents have more than properties.
+  /// Stores whose documents have more than properties.
   package static let rich = [conflicts, attachments, history, local, indexes]
 
-  /// Names of stores that are checked in and that no writer leaves like this any more.
+  /// The names of checked-in stores that no writer leaves in this state any more.
   ///
-  /// `merged-one-spent`: after a merge of one segment no checkpoint was written, so that the one that
-  /// is there cannot be used.
+  /// `merged-one-spent`: after a merge of one segment no checkpoint was written, so that the
+  /// existing one cannot be used.
   package static let ofEarlierWriters = ["merged-one-spent"]
 }
 
@@ -314,7 +315,7 @@ extension GoldenStores {
     return nil
   }
 
-  /// A merged file, and beside it what it was made from, which is yet to be deleted.
+  /// A merged file together with its inputs, which are not deleted yet.
   static let leftovers = GoldenStores(
     "leftovers",
     store: { bench in
@@ -343,7 +344,7 @@ extension GoldenStores {
     return nil
   }
 
-  /// More than a frame takes, which is a mebibyte.
+  /// A transaction larger than a frame, which holds up to a mebibyte.
   static let multiFrame = GoldenStores("multi-frame") { bench in
     let database = try bench.open()
     let long = String(repeating: "0123456789abcdef", count: 33_000)
@@ -414,7 +415,7 @@ extension GoldenStores {
     return nil
   }
 
-  /// Indexes of documents: one that was taken away, and one that changes followed before and after the checkpoint.
+  /// Indexes: one that was removed, and one that changed before and after the checkpoint.
   static let indexes = GoldenStores("indexes") { bench in
     var database = try bench.open()
     try bench.noteDump(database)
@@ -448,7 +449,7 @@ extension GoldenStores {
     return nil
   }
 
-  /// A text of so many bytes, which does not repeat soon.
+  /// Returns a text of `count` bytes, which does not soon repeat.
   private static func text(_ seed: Int, _ count: Int) -> String {
     var state = UInt32(truncatingIfNeeded: seed &+ 1)
     return String(

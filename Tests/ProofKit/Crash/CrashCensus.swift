@@ -1,33 +1,33 @@
 import Synchronization
 
-/// What was tried by all explorers of a run together.
+/// The combined counts of all explorers of a run.
 ///
-/// A state is what a loss left on the disk together with how the store was then recovered: which calls
-/// the opening made, what it reported, and which version it served. The same state counts once, in
-/// however many workloads, at however many calls and by however many losses it is met.
+/// A state is what a loss left on the disk together with how the store was then recovered: which
+/// calls the opening made, what it reported, and which version it served. The same state counts
+/// once, in however many workloads, at however many calls and by however many losses it occurs.
 package final class CrashCensus: Sendable {
-  /// What became of one kind of case.
+  /// The counts for one kind of case.
   package struct Tally: Sendable, Codable {
-    /// How often it was tried.
+    /// The number of trials.
     package var tried = 0
-    /// How many different images that left, counted for each workload by itself.
+    /// The number of different images that resulted, counted separately for each workload.
     package var images = 0
   }
 
-  /// Everything that is counted, for one workload or for all.
+  /// All counts, for one workload or for all.
   package struct Counts: Sendable {
     package var calls = 0
     package var tried = 0
     package var examined = 0
     package var recoveryCrashesTried = 0
-    /// Crashes during the first and during the second recovery, of which the outcome was examined.
+    /// The numbers of examined crashes during the first and during the second recovery.
     package var recoveryCrashes = [0, 0]
     package var readings = 0
     package var continuations = 0
     package var sites: [CallSite: Tally] = [:]
     package var recoverySites: [CallSite: Int] = [:]
     package var personalities: [String: Tally] = [:]
-    /// The hashes of the states; of the durable images alone.
+    /// The hashes of the states; the next property has those of the durable images alone.
     package var states: Set<UInt64> = []
     package var images: Set<UInt64> = []
   }
@@ -38,7 +38,7 @@ package final class CrashCensus: Sendable {
 
   package var total: Counts { counts.withLock { $0 } }
 
-  /// Takes in what an explorer counted.
+  /// Adds the counts of an explorer.
   package func add(_ other: Counts) {
     counts.withLock { counts in
       counts.calls += other.calls

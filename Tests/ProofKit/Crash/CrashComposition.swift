@@ -2,10 +2,10 @@ import Divan
 import DivanTesting
 
 extension CrashWorkload {
-  /// Does some operations one after the other with a store that is in a certain state.
+  /// Returns a workload of some operations in sequence on a store in a given state.
   ///
-  /// Only the last one is looked at, since shorter workloads have the others as their last; without
-  /// operations, the opening is.
+  /// Only the last operation is examined, because shorter workloads have the others as their last;
+  /// without operations, the opening is examined.
   package static func composed(
     _ start: CrashStart, _ operations: [CrashOperation]
   ) -> CrashWorkload {
@@ -26,7 +26,7 @@ extension CrashWorkload {
         }
         try operations.last?.run(session)
         bench.showMoment()
-        // What is still open is not closed: nobody looks at that.
+        // Open databases are not closed: that is not examined.
         bench.watch(nil)
         bench.fileSystem.losePower(atCall: 0)
       }, history: start.history, revisionDepth: start.revisionDepth,
@@ -36,8 +36,9 @@ extension CrashWorkload {
     return workload
   }
 
-  /// Of documents with all that they and stores have besides properties: every start with nothing and with
-  /// each operation, and some with two or three.
+  /// Returns workloads for documents and stores with everything in addition to properties.
+  ///
+  /// They are every start with nothing and with each operation, and some with two or three.
   package static func rich(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.rich
     let few = CrashStart.all.filter { ["a new store", "an aged store"].contains($0.name) }
@@ -46,12 +47,12 @@ extension CrashWorkload {
     for start in starts { workloads.append(composed(start, [])) }
     let all = starts + few
     for (number, operation) in operations.enumerated() {
-      // With each start there are so many states that CI tries two for each operation.
+      // There are so many states for each start that CI tries two for each operation.
       let chosen =
         budget == .ci ? [all[number % all.count], all[(number * 3 + 2) % all.count]] : all
       workloads += chosen.map { composed($0, [operation]) }
     }
-    // Those that have to do with revisions; all of them where there is time.
+    // The operations on revisions; all operations if there is time.
     let pruning = budget == .ci ? CrashOperation.branching : operations
     workloads += [composed(.pruned, [])] + pruning.map { composed(.pruned, [$0]) }
     if budget == .test {
@@ -69,8 +70,10 @@ extension CrashWorkload {
     return workloads
   }
 
-  /// Of documents with properties alone: every start with nothing and with each operation, and some with two;
-  /// from night on with each two, and some with three.
+  /// Returns workloads for documents with properties only.
+  ///
+  /// They are every start with nothing and with each operation, and some with two; from `night` on,
+  /// every pair, and some with three.
   package static func plain(_ budget: Budget, seed: UInt64) -> [CrashWorkload] {
     let starts = CrashStart.all
     let operations = CrashOperation.all

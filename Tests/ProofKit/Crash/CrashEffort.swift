@@ -1,30 +1,31 @@
 /// How much the crash suite tries at each call.
 package struct CrashEffort: Sendable {
-  /// How many cuts of a new write are tried at single bytes; then at multiples of 8, 512 and 4,096.
+  /// The number of cuts of a new write at single bytes; then at multiples of 8, 512 and 4,096.
   package var cuts: [Int]
-  /// How many cuts of each older write that is not flushed yet either.
+  /// The number of cuts of each older write that is also not flushed yet.
   package var olderCuts: Int
-  /// How many single changes are dropped, and how many prefixes tried.
+  /// The number of single changes to drop, and of prefixes to try.
   package var changes: Int
-  /// How many seeds of each loss that has one.
+  /// The number of seeds of each loss that has one.
   package var seeds: Int
-  /// After one in so many states the store is written to, and opened again.
+  /// After one in this many states, the store is written to and opened again.
   package var goingOnStride: Int
-  /// One in so many states is opened for reading only as well.
+  /// One in this many states is also opened for reading only.
   package var readingStride = 16
-  /// Power is lost again at each call of the recovery of one in so many states.
+  /// Power is lost again at each call of the recovery of one in this many states.
   package var recoveryStride: Int
-  /// And again at each call of the recovery from one in so many of what that leaves.
+  /// The same for the recovery from one in this many of the resulting states.
   package var secondRecoveryStride: Int
-  /// One in so many losses is tried at a call, each of them at other calls.
+  /// One in this many losses is tried at a call, different ones at each call.
   package var stride: Int
   /// The same for workloads whose files are large.
   package var heavyStride: Int
 
-  /// What a budget allows.
+  /// Creates the effort that a budget allows.
   ///
-  /// Less, if `isOneOfMany`: if there are a great many workloads like the one in question. More in a test,
-  /// if `isPicked`: a workload that somebody asked for by name loses nothing of what shall find a bug in it.
+  /// It is less for `isOneOfMany`: if there are many workloads of this kind. In a test, it is more
+  /// for `isPicked`: a workload that was selected by name keeps everything that may find a bug in
+  /// it.
   package init(
     _ budget: Budget, isPicked: Bool = false, isOneOfMany: Bool = false, isRich: Bool = false
   ) {
@@ -35,7 +36,7 @@ package struct CrashEffort: Sendable {
     changes = budget.choose(test: 2, ci: 24, night: 64, release: 256)
     seeds = budget.choose(test: 1, ci: 6, night: 8, release: 32)
     stride = budget.choose(test: isPicked ? 1 : 10, ci: 1, night: 1, release: 1)
-    // With so many states, some of them will do.
+    // With so many states, a sample is enough.
     goingOnStride = budget.choose(test: 3, ci: 4, night: 10, release: 10)
     recoveryStride = budget.choose(test: 150, ci: 460, night: 400, release: 100)
     secondRecoveryStride = budget.choose(test: 25, ci: 25, night: 25, release: 8)

@@ -4,10 +4,10 @@ import DivanTesting
 import Synchronization
 
 extension CrashExplorer {
-  /// Opens what is left, compares it with what it may be, and with some states goes on.
+  /// Opens what is left, compares it with the possible versions, and continues with some states.
   ///
-  /// Finds the version that is there. `keepsAll` says that everything is left that was handed to the
-  /// disk.
+  /// Returns the version that is found. `keepsAll` means that everything is left that was handed to
+  /// the disk.
   func examine(
     _ disk: SimulatedFileSystem, _ oracle: CrashOracle, keepsAll: Bool, _ image: UInt64
   ) throws -> Int {
@@ -16,7 +16,7 @@ extension CrashExplorer {
       return counts.examined
     }
     let fork = disk.restarted(.processEnd)
-    // Closing costs time, and nobody looks at what it leaves.
+    // Closing takes time, and its result is not examined.
     defer { disk.losePower(atCall: 0) }
     let database = try bench(disk, stranger).open { $0.maintenance = .manual }
     let path = disk.traceHash
@@ -31,7 +31,7 @@ extension CrashExplorer {
       try crashInRecovery(of: fork, oracle, expecting: index, number)
     }
     if number % effort.goingOnStride == 0 {
-      // What was served is kept, whatever happens.
+      // Data that was served is kept, whatever happens.
       var oracle = oracle
       oracle.cut(after: index)
       try goOn(disk, database, oracle, number)
@@ -53,7 +53,7 @@ extension CrashExplorer {
     }
   }
 
-  /// Someone who knows how the store is configured and nothing of what it holds.
+  /// A writer that knows the configuration of the store and nothing of its contents.
   var stranger: CrashWriter {
     CrashWriter(seed: 0, history: workload.history, revisionDepth: workload.revisionDepth)
   }
@@ -70,7 +70,7 @@ extension CrashExplorer {
     if workload.asksViews { try ProofView.check(database) }
   }
 
-  /// After an opening for writing nothing is left that stands for what another file stands for.
+  /// Checks that after an opening for writing, no file is superseded by another.
   private func checkNames(_ disk: SimulatedFileSystem, at path: String) throws {
     var numbers: [ClosedRange<UInt64>] = []
     for case .segment(let range)? in disk.names(in: path).map({ FileName($0) }) {
@@ -85,7 +85,7 @@ extension CrashExplorer {
     }
   }
 
-  /// A backup is there whole or not at all, and it is there once its maker was told so.
+  /// Checks that a backup is complete or absent, and complete once it was acknowledged.
   private func checkCopies(_ disk: SimulatedFileSystem, _ oracle: CrashOracle) throws {
     for copy in oracle.copies {
       guard !disk.names(in: copy.path).isEmpty else {
@@ -111,7 +111,7 @@ extension CrashExplorer {
     }
   }
 
-  /// Opens what is left for reading only, which must show the same as an opening for writing.
+  /// Opens what is left for reading only, which must give the same result as for writing.
   private func read(
     _ disk: SimulatedFileSystem, _ oracle: CrashOracle, _ version: Int
   ) throws {
@@ -160,7 +160,7 @@ extension CrashExplorer {
     _ = try writer.oracle.withLock { try $0.identify(reopened) }
   }
 
-  /// A backup that was interrupted can be made again.
+  /// Checks that an interrupted backup can be made again.
   private func copyAgain(
     _ disk: SimulatedFileSystem, _ database: Database, _ writer: CrashWriter
   ) throws {

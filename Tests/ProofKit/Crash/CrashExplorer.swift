@@ -4,26 +4,26 @@ import Synchronization
 
 import Divan
 
-/// Runs a workload once, and at each of its changing calls tries what losses of power would leave.
+/// Runs a workload once, and at each of its changing calls tries losses of power.
 package final class CrashExplorer: Sendable {
   package let workload: CrashWorkload
   package let isMapped: Bool
   package let failures = Recorder<String>()
   let effort: CrashEffort
   let seed: UInt64
-  /// Whether disks keep everything, whatever is lost: see ``ProofRun/losesNothing``.
+  /// Whether disks lose nothing in any loss: see ``ProofRun/losesNothing``.
   private let losesNothing: Bool
   let counts = Mutex(CrashCensus.Counts())
-  /// What is known of the images that were met, by their hash.
+  /// Data about the images that were found, by their hash.
   private let known = Mutex<[UInt64: Known]>([:])
   private let lastChange = Mutex(0)
-  /// Gives each opening of what is left other salts.
+  /// Provides different salts for each opening.
   let lives = Atomic(1000)
 
   private struct Known {
-    /// Which version was found in it.
+    /// The version that was found in it.
     let version: Int
-    /// By which kinds of loss it came about: a bit for each.
+    /// The kinds of loss that led to it: a bit for each.
     var personalities: UInt64
   }
 
@@ -38,7 +38,7 @@ package final class CrashExplorer: Sendable {
     self.losesNothing = losesNothing
   }
 
-  /// What was counted so far.
+  /// The counts so far.
   package var result: CrashCensus.Counts { counts.withLock { $0 } }
 
   package var summary: String {
@@ -75,7 +75,7 @@ extension CrashExplorer {
       counts.calls += 1
       return counts.calls
     }
-    // After so many failures it is known that something is wrong.
+    // After so many failures, more would not help.
     guard failures.all.count < 20 else { return }
     disk.rememberHashes()
     let changes = disk.unflushedChanges

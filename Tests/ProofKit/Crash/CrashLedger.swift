@@ -2,10 +2,9 @@ import DivanTesting
 import Foundation
 import Synchronization
 
-/// What a run of the crash suite has tried by now, kept in a file, so that a long run can be ended and gone on
-/// with another time.
+/// A file that records the progress of a crash suite run, so that a long run can be resumed.
 final class CrashLedger: Sendable {
-  /// What the file holds.
+  /// The contents of the file.
   private struct Contents: Codable {
     var budget: String
     var seed: UInt64
@@ -22,7 +21,7 @@ final class CrashLedger: Sendable {
   private let url: URL
   private let state: Mutex<State>
 
-  /// Begins, or goes on with, a run; throws if the file is one of another run.
+  /// Begins or resumes a run; throws if the file belongs to another run.
   init(at path: String, _ run: ProofRun) throws {
     url = URL(filePath: path)
     var contents = Contents(budget: run.budget.rawValue, seed: run.seed)
@@ -39,7 +38,7 @@ final class CrashLedger: Sendable {
   var done: Set<String> { state.withLock { $0.contents.done } }
   var counts: CrashCensus.Counts { state.withLock { $0.contents.counts } }
 
-  /// Notes that a case was tried; saves that now and then.
+  /// Records that a case was tried; saves that from time to time.
   func note(_ name: String, _ census: CrashCensus) throws {
     try state.withLock { state in
       state.contents.done.insert(name)
@@ -106,7 +105,7 @@ extension CrashCensus.Counts: Codable {
 }
 
 extension Set<UInt64> {
-  /// Eight bytes for each number, the lowest first: millions of them would take long one by one.
+  /// Eight bytes per number, lowest first; encoding millions one by one would take long.
   fileprivate var packed: Data {
     var data = Data(capacity: 8 * count)
     for hash in self {

@@ -14,7 +14,7 @@ package struct CrashLoss: Sendable, CustomStringConvertible {
 }
 
 extension CrashLoss {
-  /// What kind of loss it is, for the counts.
+  /// The kind of loss, for the counts.
   package var personality: String {
     switch loss {
     case .strict: "strict: nothing that was not flushed"
@@ -33,7 +33,7 @@ extension CrashLoss {
 
   private var remainder: String { tearing?.remainder.rawValue ?? "anything" }
 
-  /// All kinds there are.
+  /// All kinds of loss.
   package static let personalities: [String] = {
     let remainders = SimulatedDisk.Tearing.Remainder.allCases
     var losses: [CrashLoss] = [
@@ -67,17 +67,17 @@ extension CrashLoss {
 // MARK: Choosing
 
 extension CrashLoss {
-  /// All that is tried at one call.
+  /// Returns all losses that are tried at one call.
   ///
-  /// What changed after the change of this `number`, the last one when losses were chosen before, is
-  /// torn with the more effort: what is older was torn then. `seed` makes the losses of one call
+  /// Changes after the one with this `number`, the last one when losses were chosen before, are
+  /// torn with more effort: older ones were torn then. `seed` makes the losses of one call
   /// different from those of the next.
   package static func all(
     _ disk: SimulatedFileSystem, after number: Int, _ effort: CrashEffort, seed: UInt64
   ) -> [CrashLoss] {
     var all = [CrashLoss(.strict), CrashLoss(.processEnd)]
     let changes = disk.unflushedChanges
-    // Nothing to lose: every loss leaves the same.
+    // Nothing to lose: every loss leaves the same state.
     guard !changes.isEmpty else { return all }
     all.append(CrashLoss(.everything))
     for index in spread(changes.count, effort.changes, seed) {
@@ -140,7 +140,7 @@ extension CrashLoss {
     to all: inout [CrashLoss], _ index: Int, keeping: Int, granularity: Int, laterStay: Bool
   ) {
     for remainder in SimulatedDisk.Tearing.Remainder.allCases {
-      // Wherever a write is cut, what follows a cut in noise is recovered alike.
+      // Wherever a write is cut, the state after a cut in noise is recovered in the same way.
       if remainder == .noise, granularity == 1, keeping % 4 != 0 { continue }
       all.append(
         CrashLoss(
@@ -149,7 +149,7 @@ extension CrashLoss {
     }
   }
 
-  /// So many of the numbers below `count`, the first and the last among them if there is a choice.
+  /// Returns `limit` of the numbers below `count`, including the first and the last if possible.
   static func spread(_ count: Int, _ limit: Int, _ seed: UInt64) -> [Int] {
     guard count > limit else { return Array(0..<max(0, count)) }
     guard limit > 2 else {
@@ -166,7 +166,7 @@ extension CrashLoss {
     return chosen
   }
 
-  /// What is tried at each call of a recovery.
+  /// Returns the losses that are tried at each call of a recovery.
   package static func inRecovery(
     _ disk: SimulatedFileSystem, after number: Int, seed: UInt64
   ) -> [CrashLoss] {

@@ -1,11 +1,11 @@
 import Divan
 import DivanTesting
 
-// What documents have besides properties: other leaves, attachments, history, expiries; and what a store has
-// besides documents.
+// Operations on what documents have in addition to properties: other leaves, attachments, history,
+// expiries; and on what a store has in addition to documents.
 
 extension CrashOperation {
-  /// All that there are of these.
+  /// All of these operations.
   package static let rich = branching + attaching + keepingHistory + indexing + besides
 
   static let branching = [

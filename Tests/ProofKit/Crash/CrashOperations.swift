@@ -2,10 +2,10 @@ import Divan
 import DivanTesting
 import Synchronization
 
-/// Something that is done with a store: what workloads are composed of.
+/// An operation on a store; workloads are composed of these.
 package struct CrashOperation: Sendable {
   package let name: String
-  /// Whether it makes files so large that less of it is tried.
+  /// Whether it makes such large files that less of it is tried.
   package var isHeavy = false
   package let run: @Sendable (CrashSession) throws -> Void
 
@@ -19,7 +19,7 @@ package struct CrashOperation: Sendable {
 }
 
 extension CrashOperation {
-  /// All that there are.
+  /// All operations.
   package static let all = writing + keeping + copying + ending
 
   private static let writing = [
@@ -132,7 +132,7 @@ extension CrashOperation {
           try session.commit(.put("full-\(round)", size: 400))
         }
       }
-      // The reserve was released, so that there is room for this.
+      // The reserve was released, so there is room for this.
       _ = try session.tryWithFullDisk { try session.commit(.delete("full-0")) }
       session.bench.fileSystem.capacityBytes = nil
       try session.commit(.put("doc-1", size: 45))
@@ -151,7 +151,7 @@ extension CrashOperation {
 }
 
 extension CrashSession {
-  /// Where no copy was put yet.
+  /// Returns a path where no copy was put yet.
   func freePath(_ path: String) -> String {
     "\(path)-\(bench.writer.oracle.withLock { $0.copies.count }).divan"
   }

@@ -1,11 +1,11 @@
-/// Power lost at every call of many short workloads, with every kind of loss.
+/// Loses power at every call of many short workloads, with every kind of loss.
 package struct CrashProof: Proof {
   package static let name = "crash"
   package static let claim = "whenever the power goes, a prefix of the commits is left"
 
   package init() {}
 
-  /// A workload, and how it reads.
+  /// A workload, and whether it reads mapped or buffered.
   private struct Case: Sendable {
     let workload: CrashWorkload
     let isMapped: Bool
@@ -30,7 +30,7 @@ package struct CrashProof: Proof {
       run.count("workloads")
       let failures = explorer.failures.all
       for failure in failures.prefix(3) { run.fail(failure, caseName: one.name) }
-      // What failed is tried again by the run that goes on.
+      // Failed cases are tried again by the run that resumes.
       if failures.isEmpty { try ledger?.note(one.name, census) }
     }
     try ledger?.finish(census)
@@ -56,8 +56,9 @@ package struct CrashProof: Proof {
         })
   }
 
-  /// Puts groups into one list, each spread over the whole of it, so that a run that is ended early has tried
-  /// the same share of each.
+  /// Interleaves groups in one list, each spread over the whole of it.
+  ///
+  /// So a run that is interrupted has tried the same share of each group.
   private static func spread(_ groups: [[Case]]) -> [Case] {
     let placed = groups.enumerated().flatMap { (number, group) in
       group.enumerated().map { (index, one) in
@@ -117,7 +118,7 @@ package struct CrashProof: Proof {
     let unlisted = Set(found.keys).union(recovery.keys).subtracting(CrashSites.expected).sorted()
     if !unlisted.isEmpty {
       let list = unlisted.joined(separator: "; ")
-      // Longer runs compose more workloads, and so come to calls that shorter ones do not reach.
+      // Longer runs compose more workloads, and so reach calls that shorter ones do not.
       if run.budget == .test || run.budget == .ci {
         run.fail("add calls to CrashSites.swift: \(list)")
       } else {

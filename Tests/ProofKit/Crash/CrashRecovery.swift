@@ -3,12 +3,11 @@ import DivanTesting
 import Synchronization
 
 extension CrashExplorer {
-  /// Loses power again at each call of the opening of a state, and, of some of what that leaves, at
-  /// each call of the next opening.
+  /// Loses power again at each call of a recovery, and of some recoveries from what that leaves.
   ///
   /// Recovery only makes durable what is there, so each of them must find the same version as the
-  /// first. Only where the process had ended, and the disk still held back changes, a loss of power
-  /// may leave an older one; but none older than was promised.
+  /// first. The exception: if only the process had ended, and the disk still held back changes, a
+  /// loss of power may leave an older version, but none older than was promised.
   func crashInRecovery(
     of disk: SimulatedFileSystem, _ oracle: CrashOracle, expecting version: Int, _ number: Int
   ) throws {
@@ -50,7 +49,8 @@ extension CrashExplorer {
     bench.watch(nil)
     look(nil)
     if let problem = trial.problem { throw problem }
-    // What was served once survives the loss of power, though only the process had ended before.
+    // Data that was served once survives a loss of power, even if only the process had ended
+    // before.
     let later = twin.restarted(.strict)
     defer { later.losePower(atCall: 0) }
     let reopened = try self.bench(later, stranger).open { $0.maintenance = .manual }
@@ -62,7 +62,7 @@ extension CrashExplorer {
     try database.close()
   }
 
-  /// Examines what one loss in a recovery left, unless it was left before.
+  /// Examines what one loss in a recovery left, unless it occurred before.
   private func recover(
     _ left: SimulatedFileSystem, _ oracle: CrashOracle, _ version: Int, _ number: Int,
     _ trial: Trial, isDurable: Bool, depth: Int
@@ -85,7 +85,7 @@ extension CrashExplorer {
   }
 }
 
-/// What one recovery has been through so far; used by one thread.
+/// The progress of one recovery trial; used by one thread.
 private final class Trial: Sendable {
   private struct State {
     var call = 0

@@ -2,23 +2,23 @@ package import Divan
 package import DivanTesting
 import Synchronization
 
-/// One who works with the store of a bench step by step, as ``CrashOperation``s say.
+/// A user of a bench's store, which performs ``CrashOperation``s step by step.
 package final class CrashSession {
   package let bench: CrashBench
-  /// How maintenance runs in the databases that it opens.
+  /// The maintenance mode of the databases that it opens.
   package var maintenance = Configuration.MaintenanceMode.manual
   private var opened: Database?
 
   package init(_ bench: CrashBench) { self.bench = bench }
 
-  /// The database, which is opened if it is not open.
+  /// Returns the database, after opening it if necessary.
   package func database() throws -> Database {
     if let opened { return opened }
     let maintenance = maintenance
     let database = try bench.open { $0.maintenance = maintenance }
     opened = database
     if bench.writer.oracle.withLock({ $0.isUncertain }) {
-      // From here on, what is served is what there was.
+      // From here on, the served version is the only one possible.
       let snapshot = try database.snapshot()
       try bench.writer.oracle.withLock { $0.cut(after: try $0.identify(snapshot)) }
     }
@@ -46,19 +46,19 @@ package final class CrashSession {
     bench.writer.noteFlushed()
   }
 
-  /// Leaves the database to itself, which does nothing any more if its disk was lost or closed.
+  /// Drops the database, which does nothing further if its disk was lost or it was closed.
   package func forgetDatabase() { opened = nil }
 
-  /// Ends the process, or cuts the power, and goes on with what is left.
+  /// Ends the process, or cuts the power, and continues with what is left.
   package func lose(_ loss: SimulatedDisk.Loss) throws {
     bench.lose(loss)
     opened = nil
     _ = try database()
   }
 
-  /// Does what runs into a disk that is full.
+  /// Runs work that may fill the disk.
   ///
-  /// Returns whether it did.
+  /// Returns whether the disk was full.
   package func tryWithFullDisk(_ body: () throws -> Void) throws -> Bool {
     do {
       try body()

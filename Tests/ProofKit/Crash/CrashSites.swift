@@ -1,8 +1,8 @@
-/// The calls that change something on the disk, by what the user of the store was doing.
+/// The calls that change the disk, by the operation of the store's user.
 ///
-/// The crash suite must meet all of them and no other, so that whoever adds a call notices that there
-/// is one more to lose power at, and a call that is not reached any more does not go unnoticed. `other`
-/// is the closing of a database that nobody closed.
+/// The crash suite must reach exactly these. So if you add a call, the suite reports that there is
+/// another one to lose power at, and a call that is no longer reached is also reported. `other` is
+/// the closing of a database that was not closed explicitly.
 enum CrashSites {
   static let expected = text.split(separator: "\n").map(String.init)
 

@@ -1,16 +1,16 @@
 import Divan
 import DivanTesting
 
-/// How a store is when a composed workload begins.
+/// The state of a store when a composed workload begins.
 package struct CrashStart: Sendable {
   package let name: String
-  /// Leaves the store on the disk.
+  /// Prepares the store on the disk.
   let prepare: @Sendable (CrashSession) throws -> Void
-  /// Opens it, and does what leaves something in memory or unflushed.
+  /// Opens it, and leaves something in memory or unflushed.
   let enter: @Sendable (CrashSession) throws -> Void
-  /// What the store keeps of what is replaced.
+  /// How much of the replaced revisions the store keeps.
   let history: HistoryRetention
-  /// How many revisions of each branch it knows by their IDs.
+  /// The number of revisions of each branch that it knows by their IDs.
   let revisionDepth: Int
 
   init(
@@ -28,7 +28,7 @@ package struct CrashStart: Sendable {
 }
 
 extension CrashStart {
-  /// All that there are: fresh and aged.
+  /// All starts: fresh and aged.
   package static let all = [
     CrashStart("a new store", prepare: { _ in }),
     CrashStart("a closed store") { session in
@@ -74,7 +74,7 @@ extension CrashStart {
     CrashStart("a store whose merging was interrupted") { session in
       try session.age()
       try session.fill(0..<4, size: 250)
-      // After the output has its name, and before the inputs are gone.
+      // After the output has its name, and before the inputs are deleted.
       let disk = session.bench.fileSystem
       disk.observeCalls { call in
         if call.verb == .remove { disk.losePower(atCall: 0) }
@@ -86,7 +86,7 @@ extension CrashStart {
 }
 
 extension CrashStart {
-  /// Those in which documents have more than one revision, attachments and whatever else there is.
+  /// Starts with documents that have several revisions, attachments and everything else.
   package static let rich = [
     CrashStart("documents with everything", prepare: { try $0.enrich() }),
     CrashStart(
@@ -128,9 +128,9 @@ extension CrashStart {
       }),
   ]
 
-  /// One in which branches are longer than what is known of them.
+  /// A start in which branches are longer than their known part.
   ///
-  /// It is none of the others, so that what is composed of those stays what it was.
+  /// It is not one of the others, so that workloads composed of those do not change.
   package static let pruned = CrashStart(
     "long branches, pruned", revisionDepth: 3,
     prepare: { session in
@@ -142,8 +142,9 @@ extension CrashStart {
 }
 
 extension CrashSession {
-  /// Makes branches longer: of a document that has one, of one that forks, and of one whose branches have
-  /// nothing in common.
+  /// Extends the branches of three documents.
+  ///
+  /// One has a single branch, one forks, and one has unrelated branches.
   func lengthen(durability: Durability = .full) throws {
     try bench.commit(
       database(), [.put("doc-1", size: 10), .put("rich-1", size: 20), .put("rich-3", size: 5)],
@@ -165,7 +166,7 @@ extension CrashSession {
     }
   }
 
-  /// Conflicts, attachments in the log and in files, an expiry and a local document.
+  /// Adds conflicts, attachments in the log and in files, an expiry and a local document.
   func enrich(durability: Durability = .full, closing: Bool = true) throws {
     for steps in [
       [
@@ -190,7 +191,7 @@ extension CrashSession {
     if closing { try close() }
   }
 
-  /// Sessions with overwriting, deleting, checkpoints and merges.
+  /// Ages the store in sessions with overwriting, deleting, checkpoints and merges.
   func age() throws {
     for round in 0..<4 {
       try fill(round * 2..<round * 2 + 5, size: 300)

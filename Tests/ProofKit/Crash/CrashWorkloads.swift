@@ -7,32 +7,32 @@ package import Divan
 /// A short piece of work with a store, to be interrupted everywhere.
 package struct CrashWorkload: Sendable {
   package let name: String
-  /// How the store came to be as it is when the work begins.
+  /// Prepares the store before the work begins.
   package var prepare: @Sendable (CrashBench) throws -> Void = { _ in }
-  /// What is interrupted.
+  /// The work that is interrupted.
   package let work: @Sendable (CrashBench) throws -> Void
-  /// What the store keeps of what is replaced.
+  /// How much of the replaced revisions the store keeps.
   package var history = HistoryRetention.none
-  /// How many revisions of each branch it knows by their IDs.
+  /// The number of revisions of each branch that it knows by their IDs.
   package var revisionDepth = Configuration().revisionDepth
   /// Whether its files are so large that less of it is tried.
   package var isHeavy = false
-  /// Whether its documents have so much that looking at one state takes long.
+  /// Whether its documents have so much that examining one state takes long.
   package var isRich = false
   /// Whether there are so many like it that less of each is tried.
   package var isOneOfMany = false
-  /// Whether it has a view, whose rows are looked at wherever the store is opened.
+  /// Whether it has a view, whose rows are checked wherever the store is opened.
   package var asksViews = false
 }
 
 extension CrashWorkload {
-  /// Together these reach every call that changes something on the disk.
+  /// The workloads that together reach every call that changes something on the disk.
   package static let all = [
     newStore, reopened, rotating, checkpointing, overwriting, compacting, merging, interrupted,
     unflushed, mixed, large, weakChurn, mergingOne, conflicts, attachments, histories, besides,
     indexes, longBranches, views,
   ]
-  /// What is tried with losses of power only: faults have copies of their own, and fill disks themselves.
+  /// Workloads for losses of power only; the fault suite copies and fills disks itself.
   package static let alsoForCrashes = [copies, fullDisk]
 
   package static let newStore = CrashWorkload(name: "a new store") { bench in
@@ -126,7 +126,7 @@ extension CrashWorkload {
     try bench.close(database)
   }
 
-  /// Merges judged by commits that are not durable yet.
+  /// Merges whose liveness is determined by commits that are not durable yet.
   package static let merging = CrashWorkload(
     name: "merging in favour of commits that were not flushed",
     prepare: { bench in
@@ -152,12 +152,12 @@ extension CrashWorkload {
     try bench.compact(database)
   }
 
-  /// A merge of one segment takes its place at once, so nothing else holds what it left out.
+  /// A merge of one segment replaces it at once, so nothing else has the records that it dropped.
   package static let mergingOne = CrashWorkload(
     name: "merging one segment in favour of commits that were not flushed",
     prepare: { bench in
       let database = try bench.open { $0.maintenance = .manual }
-      // So few that they stand in one segment.
+      // So few that they fit in one segment.
       try bench.fill(database, 0..<4)
       try bench.checkpoint(database)
       try bench.close(database)
@@ -289,7 +289,7 @@ extension CrashWorkload {
     prepare: { bench in
       let database = try bench.open()
       try bench.fill(database, 0..<5, size: 30)
-      // The view's file is made, and does not get its name.
+      // The view's file is written, and does not get its name.
       let disk = bench.fileSystem
       disk.observeCalls { [unowned disk] call in
         if call.verb == .rename { disk.losePower(atCall: 0) }
@@ -300,7 +300,7 @@ extension CrashWorkload {
       var database = try bench.open()
       try bench.askView(database)
       try bench.commit(database, [.put("doc-6", size: 9)])
-      // So that the file is of commits that nobody waited for.
+      // So that the file depends on commits that are not durable yet.
       try bench.commit(
         database, [.put("doc-1", size: 20), .put("doc-7", size: 9), .delete("doc-2")],
         durability: .none)
@@ -321,7 +321,7 @@ extension CrashWorkload {
     return found
   }
 
-  /// What some operations do, one after the other, with documents that have everything.
+  /// Returns a workload of operations in sequence on documents that have everything.
   private static func composed(
     _ name: String, history: HistoryRetention = .none, _ operations: [String]
   ) -> CrashWorkload {

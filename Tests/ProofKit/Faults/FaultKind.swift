@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 package import DivanTesting
 
-/// How one call of the disk goes wrong.
+/// The way in which one call of the disk fails.
 package enum FaultKind: Hashable, Sendable {
   /// An error, with nothing done, or a part of a write.
   case error(SimulatedDisk.Failure)
@@ -10,7 +10,7 @@ package enum FaultKind: Hashable, Sendable {
   case nothingWritten
   /// An error, although the call did everything.
   case everythingDone(SimulatedDisk.Failure)
-  /// A flush that fails in one of the ways that systems are known for.
+  /// A flush that fails in one of the ways known of real systems.
   case flush(SimulatedDisk.FailedFlush)
 
   /// The kinds that are tried at every place.
@@ -18,13 +18,13 @@ package enum FaultKind: Hashable, Sendable {
     SimulatedDisk.Failure.allCases.map { .error($0) }
     + [.nothingWritten, .everythingDone(.inputOutput), .everythingDone(.noSpace)]
 
-  /// The kinds that are tried at flushes of files besides.
+  /// The additional kinds that are tried at flushes of files.
   package static let ofFlushes: [FaultKind] = [
     .flush(.keepsNewBytes), .flush(.revertsToOldBytes(afterCalls: 0)),
     .flush(.revertsToOldBytes(afterCalls: 9)), .flush(.staysDirty), .flush(.takesEffect),
   ]
 
-  /// The kinds that make sense for calls of a verb.
+  /// Returns the kinds that make sense for calls of a verb.
   package static func all(for verb: SimulatedDisk.Verb) -> [FaultKind] {
     verb == .flush ? everywhere + ofFlushes : everywhere
   }
@@ -43,7 +43,7 @@ extension FaultKind {
     if case .flush(.revertsToOldBytes) = self { true } else { false }
   }
 
-  /// Arms the disk: the `call`-th call from now of any kind goes wrong.
+  /// Arms the disk: the `call`-th call from now of any kind fails.
   func arm(_ disk: SimulatedFileSystem, atCall call: Int, flushCall: Int?, isLasting: Bool) {
     switch self {
     case .error(let failure):
@@ -57,7 +57,7 @@ extension FaultKind {
     }
   }
 
-  /// What a user may be told when this happens: what it is, or what it means for a commit.
+  /// Whether an error may be reported for this fault: the fault itself, or its effect on a commit.
   func explains(_ code: DatabaseError.Code) -> Bool {
     let own: Set<DatabaseError.Code> =
       switch failure {
@@ -73,7 +73,7 @@ extension FaultKind {
     return forgetsBytes && code == .damaged
   }
 
-  /// The same for an error: an attachment whose file is not found is one that is missing.
+  /// Whether an error may be reported; an attachment whose file is not found counts as missing.
   func explains(_ error: DatabaseError) -> Bool {
     let isMissing = error.code == .damaged && error.path?.contains("/attachments/") == true
     return explains(error.code) || (isMissing && failure == .notFound)

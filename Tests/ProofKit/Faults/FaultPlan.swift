@@ -1,7 +1,7 @@
 import DivanLog
 import DivanTesting
 
-/// Which faults are tried at which calls, so that every one is tried at every place.
+/// The faults to try at each call, so that every one is tried at every place.
 struct FaultPlan: Sendable {
   struct Call: Sendable {
     let workload: Int
@@ -38,7 +38,7 @@ extension FaultPlan {
   /// The places that are reached.
   var sites: Set<CallSite> { Set(calls.map(\.site)) }
 
-  /// Every fault that there is, in an order that never changes.
+  /// All faults, in an order that never changes.
   var everything: [FaultTrial] {
     calls.flatMap { call in
       FaultKind.all(for: call.site.verb).flatMap { kind in
@@ -49,8 +49,9 @@ extension FaultPlan {
     }
   }
 
-  /// Some of them: each kind, once and for good, at `count` calls of each place, if it has as many,
-  /// and at each call at least one.
+  /// Returns some of them: each kind, once and permanently, at `count` calls of each place.
+  ///
+  /// Places with fewer calls have fewer trials, and each call has at least one.
   func chosen(perPlace count: Int, seed: UInt64) -> [FaultTrial] {
     var trials: [FaultTrial] = []
     var random = SeededGenerator(seed: seed)
@@ -81,7 +82,7 @@ extension FaultPlan {
     return trials
   }
 
-  /// Two faults each.
+  /// Returns trials with two faults each.
   func compound(_ count: Int, seed: UInt64) -> [FaultTrial] {
     var random = SeededGenerator(seed: seed &+ 77)
     return (0..<count).compactMap { _ in

@@ -2,7 +2,7 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// Calls that fail, each kind of fault at each call, and three ways on from there.
+/// Lets every call fail with each kind of fault, and continues in three ways.
 package struct FaultProof: Proof {
   package static let name = "faults"
   package static let claim =
@@ -19,10 +19,10 @@ package struct FaultProof: Proof {
   package func gather(_ run: ProofRun) throws {
     var workloads = CrashWorkload.all + CrashWorkload.alsoForFaults
     if run.budget == .test {
-      // Finding out which calls they make takes long already.
+      // Finding their calls takes long already.
       workloads = workloads.enumerated().filter { $0.offset % 12 == 0 }.map(\.element)
     }
-    // Mapped or not, the stores are the same; what reads them differs.
+    // Mapped or not, the stores are the same; only the reader differs.
     let starts = try workloads.map { try FaultStart($0, isMapped: true) }
     let plan = try FaultPlan(workloads, starts)
     let byName = Dictionary(
@@ -34,7 +34,7 @@ package struct FaultProof: Proof {
       trials = plan.chosen(
         perPlace: run.budget.choose(test: 1, ci: 1, night: 200, release: 2000), seed: run.seed)
       if run.budget == .test {
-        // A slice, every so many of them.
+        // A sample with a fixed stride.
         trials = trials.enumerated().filter { $0.offset % 20 == 0 }.map(\.element)
       }
     }
@@ -55,7 +55,7 @@ package struct FaultProof: Proof {
     report(counts.withLock { $0 }, plan, run)
   }
 
-  /// A row for each place: how often the kind of fault was tried that was tried least.
+  /// Reports for each place the trials of the fault kind that was tried least.
   private func report(_ counts: [Key: Int], _ plan: FaultPlan, _ run: ProofRun) {
     guard run.only == nil, run.budget != .test else { return }
     var least = Int.max

@@ -1,7 +1,7 @@
 package import Divan
 import Synchronization
 
-/// What is to happen when work with a store fails, and what was opened meanwhile.
+/// The reaction to failures of work with a store, and the database that the work opened.
 package final class FaultTolerance: Sendable {
   private struct State {
     var goesOn = false
@@ -12,26 +12,26 @@ package final class FaultTolerance: Sendable {
 
   private let state = Mutex(State())
 
-  /// Whether work goes on after an error, as a stubborn program would.
+  /// Whether work continues after an error, as a stubborn program would.
   package var goesOn: Bool {
     get { state.withLock { $0.goesOn } }
     set { state.withLock { $0.goesOn = newValue } }
   }
 
-  /// Whether the database that was opened last is kept, for whoever wants to go on with it.
+  /// Whether the database that was opened last is kept, so that the caller can continue with it.
   package var keepsDatabase: Bool {
     get { state.withLock { $0.keeps } }
     set { state.withLock { $0.keeps = newValue } }
   }
 
-  /// The errors after which work went on.
+  /// The errors after which work continued.
   package var errors: [DatabaseError] { state.withLock { $0.errors } }
 
-  /// The database that was opened last; keeps it no longer.
+  /// Returns the database that was opened last, and drops it.
   package func takeDatabase() -> Database? { state.withLock { $0.database.take() } }
 
   func note(_ database: Database) {
-    // The one before, whose last reference this may be, ends outside of the lock.
+    // The previous database, whose last reference this may be, is released outside of the lock.
     let before = state.withLock { state -> Database? in
       guard state.keeps else { return nil }
       defer { state.database = database }
@@ -40,7 +40,7 @@ package final class FaultTolerance: Sendable {
     _ = before
   }
 
-  /// Goes on after an error, or throws it.
+  /// Records an error and continues, or throws it.
   func take(_ error: any Error, _ writer: CrashWriter) throws {
     guard let failure = error as? DatabaseError, goesOn else { throw error }
     writer.isUnsure.store(true, ordering: .relaxed)

@@ -3,10 +3,10 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// One run of a workload in which one call goes wrong, and three ways on from there.
+/// One run of a workload in which one call fails, and three continuations.
 package struct FaultTrial: Sendable {
   let workload: CrashWorkload
-  /// Counted from 1 over calls of any kind.
+  /// The number of the call, from 1, counting calls of any kind.
   let call: Int
   /// The number of the call among the flushes of files, if it is one.
   let flushCall: Int?
@@ -14,7 +14,7 @@ package struct FaultTrial: Sendable {
   let kind: FaultKind
   let isLasting: Bool
   let isMapped: Bool
-  /// A second fault, so many calls after the first.
+  /// A second fault, and the number of calls after the first.
   var second: (afterCalls: Int, kind: FaultKind)?
 
   var name: String {
@@ -24,7 +24,7 @@ package struct FaultTrial: Sendable {
   }
 }
 
-/// A store as a workload finds it, to be had again and again.
+/// The store at the beginning of a workload, from which trials are repeated.
 package struct FaultStart: Sendable {
   let disk: SimulatedFileSystem
   let oracle: CrashOracle
@@ -39,10 +39,10 @@ package struct FaultStart: Sendable {
     oracle = bench.writer.oracle.withLock { $0 }
   }
 
-  /// The store on a disk of its own.
+  /// Returns the store on a disk of its own.
   ///
-  /// Its writer draws other numbers than the one that prepared the store: what is made elsewhere would have the
-  /// same names, and be known, otherwise.
+  /// Its writer draws other numbers than the one that prepared the store. Otherwise revisions that
+  /// are made elsewhere would have the same names, and be known already.
   func bench(isMapped: Bool) -> CrashBench {
     CrashBench(
       disk.restarted(.processEnd), CrashWriter(oracle, seed: 2), isMapped: isMapped, life: 20)
@@ -78,7 +78,7 @@ extension FaultTrial {
     }
   }
 
-  /// The program goes on in the same process, as if it did not care.
+  /// Continues in the same process, as if the program ignored the error.
   private func goOn(from start: FaultStart) throws {
     let bench = start.bench(isMapped: isMapped)
     let disk = bench.fileSystem
@@ -99,11 +99,11 @@ extension FaultTrial {
     }
     try checkNothingLeaks(disk)
     try reopen(disk, bench.writer, life: 60)
-    // What was served is there after a loss of power as well.
+    // Data that was served also survives a loss of power.
     try reopen(disk.restarted(.strict), bench.writer, life: 70)
   }
 
-  /// Reads, and writes once more, with a database that has seen a failure.
+  /// Reads, and writes again, with a database that has had a failure.
   private func serve(_ database: Database, _ bench: CrashBench) throws {
     do {
       let oracle = bench.writer.oracle.withLock { $0 }
@@ -120,7 +120,7 @@ extension FaultTrial {
     }
   }
 
-  /// The program ends at the first error: the power goes then, or it opens the store again.
+  /// Ends at the first error: then the power is lost, or the store is opened again.
   private func stop(from start: FaultStart) throws {
     let bench = start.bench(isMapped: isMapped)
     let disk = bench.fileSystem
@@ -149,7 +149,7 @@ extension FaultTrial {
         }
       }
     }
-    // The last reference: it is closed, with whatever still goes wrong.
+    // The last reference: the database is closed, while calls may still fail.
     _ = bench.tolerance.takeDatabase()
     try checkNothingLeaks(disk)
     let oracle = bench.writer.oracle.withLock { $0 }
@@ -173,7 +173,7 @@ extension FaultTrial {
     guard disk.heldLockCount == 0 else { throw CrashOracle.Mismatch("a lock is held") }
   }
 
-  /// Opens without further failures: what is found is what it can be, and everything goes on.
+  /// Opens without further failures: the result must be a possible version, and work continues.
   private func reopen(_ disk: SimulatedFileSystem, _ writer: CrashWriter, life: Int) throws {
     do {
       try examine(disk, writer, life: life, goesOn: true)

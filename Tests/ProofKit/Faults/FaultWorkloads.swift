@@ -4,7 +4,7 @@ import DivanTesting
 import Synchronization
 
 extension CrashWorkload {
-  /// What is tried with faults besides the workloads for crashes: reading, and copying.
+  /// The workloads for faults in addition to those for crashes: reading, and copying.
   package static let alsoForFaults = [reading, readingOnly, copying]
 
   private static func fillForReading(_ bench: CrashBench) throws {
@@ -70,7 +70,7 @@ extension CrashBench {
     return configuration
   }
 
-  /// Reads everything, in every way; it must be what the oracle knows.
+  /// Reads everything, in every way; the result must match the oracle.
   package func read(_ database: Database) throws {
     try attempt(.read) {
       let oracle = writer.oracle.withLock { $0 }
@@ -85,7 +85,7 @@ extension CrashBench {
     }
   }
 
-  /// A store that nobody damaged is not found damaged.
+  /// Checks that an undamaged store reports no damage.
   func check(_ database: Database) throws {
     if let damage = database.openingReport.damage.first { throw damage }
   }

@@ -2,7 +2,7 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// Disks that say that they did what they did not do.
+/// Tests disks that report work as done that they did not do.
 package struct LyingProof: Proof {
   package static let name = "lies"
   package static let claim =
@@ -18,9 +18,9 @@ package struct LyingProof: Proof {
 
   package func gather(_ run: ProofRun) throws {
     let workloads = (CrashWorkload.all + CrashWorkload.alsoForFaults).filter {
-      // Lies about large files show nothing that lies about small ones do not.
-      // A reader beside the writer sees what the page cache forgets in the middle of the work.
-      // Nor does one who compares a view with the documents, of which some may be lost.
+      // Lies about large files show nothing that lies about small ones do not. A reader beside the
+      // writer sees what the page cache drops during the work. A workload that checks
+      // a view compares it with the documents, some of which may be lost.
       !$0.isHeavy && $0.name != CrashWorkload.readingOnly.name && !$0.asksViews
     }
     let starts = try workloads.map { try FaultStart($0, isMapped: true) }
@@ -47,10 +47,10 @@ package struct LyingProof: Proof {
     report(counts.withLock { $0 }, run)
   }
 
-  /// What must not be, though the disk lied.
+  /// Throws if a result is not acceptable even though the disk lied.
   private func judge(_ trial: LyingTrial, _ result: LyingTrial.Result) throws {
     guard result.outcome == .older || result.outcome == .nothing else { return }
-    // If no flush does anything, the whole store is as it was at some time.
+    // If no flush has an effect, the whole store is as it was at some time.
     if trial.kind == .ignoredFlushes { return }
     if result.isClosed {
       throw CrashOracle.Mismatch(
@@ -81,7 +81,7 @@ package struct LyingProof: Proof {
 }
 
 extension FaultPlan {
-  /// Every lie that there is about every write and flush.
+  /// Every lie about every write and flush.
   fileprivate var lies: [LyingTrial] {
     var trials: [LyingTrial] = []
     for workload in workloads.indices {

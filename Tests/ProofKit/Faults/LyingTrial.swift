@@ -3,9 +3,9 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// One run of a workload on a disk that lies once, or always, and what is found afterwards.
+/// One run of a workload on a disk that lies once or always, and the result.
 struct LyingTrial: Sendable {
-  /// What the disk lies about.
+  /// The operation that the disk lies about.
   enum Kind: String, CaseIterable, Sendable {
     case lostWrite = "a write is lost"
     case misdirectedInFile = "a write hits another place in its file"
@@ -17,7 +17,7 @@ struct LyingTrial: Sendable {
     case belatedErrorOfAnyCall = "a flush fails, and the next write, flush or closing reports it"
   }
 
-  /// What is found, from best to worst.
+  /// The result, from best to worst.
   enum Outcome: String, CaseIterable, Sendable {
     case same = "everything"
     case reported = "reported damage"
@@ -29,10 +29,10 @@ struct LyingTrial: Sendable {
 
   let workload: CrashWorkload
   let kind: Kind
-  /// Counted from 1 over the writes, or flushes of files, or of directories.
+  /// The number, from 1, among the writes, or the flushes of files, or of directories.
   let call: Int
   let loss: SimulatedDisk.Loss
-  /// After so many calls the page cache forgets what it has; never if nil.
+  /// The number of calls after which the page cache drops its contents; never if nil.
   let forgottenAfterCalls: Int?
   let isMapped: Bool
 
@@ -44,7 +44,7 @@ struct LyingTrial: Sendable {
 }
 
 extension LyingTrial.Kind {
-  /// Whether the lie comes out, as an error of a later call.
+  /// Whether the lie surfaces as an error of a later call.
   var isBelated: Bool { self == .belatedError || self == .belatedErrorOfAnyCall }
 }
 
@@ -52,7 +52,7 @@ extension LyingTrial {
   struct Result: Sendable {
     let outcome: Outcome
     let isClosed: Bool
-    /// How many commits that were acknowledged at full durability are missing without a word.
+    /// The number of fully durable commits that are missing without an error.
     let missing: Int
   }
 
@@ -79,7 +79,7 @@ extension LyingTrial {
     }
   }
 
-  /// Throws if what is found never was stored.
+  /// Runs the trial; throws if it finds data that was never stored.
   func run(from start: FaultStart) throws -> Result {
     let bench = start.bench(isMapped: isMapped)
     let disk = bench.fileSystem
@@ -88,7 +88,7 @@ extension LyingTrial {
     arm(disk)
     var isReported = false
     do { try workload.work(bench) } catch let error as DatabaseError {
-      // The late error may be told to one who opens the store, or copies it.
+      // The late error may be reported to a caller that opens the store, or copies it.
       if !kind.isBelated || ![.inputOutput, .outcomeUnknown].contains(error.code) {
         guard error.code == .damaged else { throw error }
         isReported = true
@@ -106,7 +106,7 @@ extension LyingTrial {
     let last = oracle.secured
     let found: Int?
     do { found = try examine(left, oracle) } catch let error as CrashOracle.Mismatch {
-      // Nothing can be promised of a disk that keeps what it likes of all that was ever written.
+      // No guarantee is possible for a disk that keeps arbitrary parts of everything written.
       guard kind == .ignoredFlushes, case .random = loss else { throw error }
       return Result(outcome: .mixed, isClosed: isClosed, missing: 0)
     }
@@ -121,7 +121,7 @@ extension LyingTrial {
     }
   }
 
-  /// The version that is found without a word; nil if damage is reported.
+  /// Returns the version that is found without an error; nil if damage is reported.
   private func examine(_ disk: SimulatedFileSystem, _ oracle: CrashOracle) throws -> Int? {
     var oracle = oracle
     oracle.secured = 0
@@ -133,7 +133,7 @@ extension LyingTrial {
         return nil
       }
       let index = try oracle.identify(database)
-      // What was not touched yet shows when everything is.
+      // Damage in parts that were not read yet shows when everything is read.
       oracle.secured = index
       let writer = CrashWriter(oracle, seed: 5)
       writer.oracle.withLock { $0.cut(after: index) }

@@ -3,7 +3,7 @@ import Divan
 import DivanTesting
 import Synchronization
 
-/// Queries that are followed while threads write as fast as they can.
+/// Observes queries while threads write as fast as they can.
 package struct LiveProof: Proof {
   package static let name = "live"
   package static let claim =
@@ -30,7 +30,7 @@ package struct LiveProof: Proof {
   }
 }
 
-/// A store in memory, two threads that write, and tasks that follow.
+/// A store in memory, two threads that write, and tasks that observe.
 struct LiveCase: Sendable {
   let isIndexed: Bool
   let changeCount: Int
@@ -72,7 +72,7 @@ struct LiveCase: Sendable {
       }
     }
     if let failure = failures.withLock(\.first) { throw failure }
-    // What all of them find first, which ends their work.
+    // Documents that all queries return first, which ends the observers' work.
     try database.write { transaction in
       for number in 0..<10 {
         _ = try transaction.put(
@@ -91,7 +91,7 @@ struct LiveCase: Sendable {
     return all
   }
 
-  /// Changes documents, some of them at once.
+  /// Changes documents, some of them in one transaction.
   private func write(
     _ count: Int, to database: Database, _ random: inout SeededGenerator
   ) throws {
@@ -131,10 +131,10 @@ struct LiveCase: Sendable {
   }
 }
 
-/// One who follows a query, and holds each result against the one before and what is said to have changed.
+/// An observer that compares each result with the previous one and the reported changes.
 struct LiveFollower: Sendable {
   let query: Query<Document>
-  /// How long it takes over each result.
+  /// The time that it spends on each result.
   let pause: Duration
   private(set) var shown: [Document] = []
   private(set) var resultCount = 0
@@ -146,7 +146,7 @@ struct LiveFollower: Sendable {
     self.pause = pause
   }
 
-  /// The same after it has followed the query until what is found first says that this is the end.
+  /// Returns a copy that has observed the query up to a result that marks the end.
   func following(_ database: Database) async -> LiveFollower {
     var follower = self
     do {
@@ -177,7 +177,7 @@ struct LiveFollower: Sendable {
       + changes.updates.count
   }
 
-  /// Holds the last result against what the query finds.
+  /// Compares the last result with that of the query.
   mutating func compare(with snapshot: Snapshot) throws {
     let found = try snapshot.find(query)
     if shown != found {

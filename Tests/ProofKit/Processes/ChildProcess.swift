@@ -2,10 +2,10 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A running `OtherProcess`, and what it has said so far.
+/// A running `OtherProcess`, and its output so far.
 ///
-/// Started without Foundation's `Process`, so that nothing but this decides which descriptors it has
-/// and when its end is noticed.
+/// It is started without Foundation's `Process`, so that only this code determines which
+/// descriptors it has and when its end is noticed.
 final class ChildProcess: Sendable {
   let number: pid_t
   private let input: FileHandle
@@ -19,9 +19,9 @@ final class ChildProcess: Sendable {
     var hasExited = false
   }
 
-  /// Starts the program, which is built beside the running one.
+  /// Starts the program, which is built into the same directory as the running one.
   init(_ arguments: [String]) throws {
-    // Writing to one that was killed must fail, not end the proof.
+    // Writing to a process that was killed must fail, not end the proof.
     signal(SIGPIPE, SIG_IGN)
     guard let program = ChildProcess.program else {
       throw CrashOracle.Mismatch("the program OtherProcess was not built")
@@ -40,7 +40,7 @@ final class ChildProcess: Sendable {
     Thread.detachNewThread { self.follow(reader) }
   }
 
-  /// Where the program is: beside `Proofs`, or beside or in the bundle of tests.
+  /// The location of the program: next to `Proofs`, or next to or in the bundle of tests.
   private static let program: URL? =
     [Bundle.main.bundleURL, URL(filePath: CommandLine.arguments[0])]
     .flatMap { [$0, $0.deletingLastPathComponent()] }
@@ -66,7 +66,7 @@ extension ChildProcess {
   /// The lines so far.
   var lines: [String] { state.withLock { $0.lines } }
 
-  /// Waits for a line that begins so; returns nil if the process ended, or took too long.
+  /// Waits for a line with a prefix; returns nil if the process ended, or took too long.
   func line(beginning prefix: String, within seconds: Double = 20) -> String? {
     let deadline = ContinuousClock.now + .seconds(seconds)
     while true {
@@ -78,7 +78,7 @@ extension ChildProcess {
     }
   }
 
-  /// Waits until there are so many lines; returns false if the process ended, or took too long.
+  /// Waits for a number of lines; returns false if the process ended, or took too long.
   func hasSaid(lines count: Int, within seconds: Double = 20) -> Bool {
     let deadline = ContinuousClock.now + .seconds(seconds)
     while true {
@@ -89,9 +89,9 @@ extension ChildProcess {
     }
   }
 
-  /// Gives the process a line to read.
+  /// Sends the process a line.
   func send(_ line: String = "") {
-    // If it is gone already, that shows in what it said.
+    // If the process is gone already, its output shows that.
     try? input.write(contentsOf: Data((line + "\n").utf8))
   }
 
@@ -100,19 +100,19 @@ extension ChildProcess {
 
   func send(signal number: Int32) { _ = Foundation.kill(self.number, number) }
 
-  /// Stops the process, and returns once it stands still.
+  /// Stops the process, and returns once it has stopped.
   func stop() throws {
     send(signal: SIGSTOP)
     var status: Int32 = 0
     // The status is this function's own.
     let found = unsafe waitpid(number, &status, WUNTRACED)
-    // The low byte of one that stopped is 0x7f, on every system.
+    // The low byte of the status of a stopped process is 0x7f, on every system.
     guard found == number, status & 0xFF == 0x7F else {
       throw CrashOracle.Mismatch("it did not stop: \(status)")
     }
   }
 
-  /// Kills the process, if it has not ended, and waits until it is gone and all it said is here.
+  /// Kills the process, if it has not ended, and waits for its end and all its output.
   ///
   /// Its output must not be held open by a child of its own.
   func kill(awaitingOutput: Bool = true) {
@@ -143,14 +143,14 @@ extension ChildProcess {
     }
   }
 
-  /// The errors that it told of.
+  /// The errors that it reported.
   var errors: [String] { lines.filter { $0.hasPrefix("error ") } }
 }
 
 /// Held while a child is started, so that no other one inherits its pipes.
 private let starting = Mutex(())
 
-/// A pipe that no child inherits unless it is told to.
+/// A pipe that no child inherits unless that is requested.
 private struct CloseOnExecPipe {
   let reading: Int32
   let writing: Int32
@@ -170,14 +170,14 @@ private struct CloseOnExecPipe {
 private func spawn(_ arguments: [String], input: Int32, output: Int32) throws -> pid_t {
   var child: pid_t = 0
   var actions = unsafe posix_spawn_file_actions_t()
-  // Everything that the call is lent is owned here until it has returned.
+  // Everything that is passed to the call is owned here until it returns.
   unsafe posix_spawn_file_actions_init(&actions)
   defer { unsafe posix_spawn_file_actions_destroy(&actions) }
   unsafe posix_spawn_file_actions_adddup2(&actions, input, 0)
   unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
   var texts = unsafe arguments.map { unsafe strdup($0) } + [nil]
   defer { unsafe texts.forEach { unsafe free($0) } }
-  // Where coverage is measured, one that is killed while it writes down its own would spoil it all.
+  // With coverage enabled, a process that is killed while writing its profile would corrupt it.
   let environment = ProcessInfo.processInfo.environment
     .merging(["LLVM_PROFILE_FILE": "/dev/null"]) { _, new in new }
   var variables = unsafe environment.map { unsafe strdup("\($0.key)=\($0.value)") } + [nil]

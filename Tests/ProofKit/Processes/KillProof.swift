@@ -2,9 +2,9 @@ import Divan
 import DivanTesting
 import Foundation
 
-/// Processes that are killed while they write, on the machine's own file system.
+/// Kills processes while they write, on the machine's own file system.
 ///
-/// The ledger is kept here, outside of the processes that die.
+/// The ledger is kept here, outside of the killed processes.
 package struct KillProof: Proof {
   package static let name = "kills"
   package static let claim =
@@ -29,16 +29,16 @@ package struct KillProof: Proof {
     run.require("kills", atLeast: KillCase.all.count * kills)
     run.require(
       "of them noticed when the store was opened", atLeast: KillCase.all.count * kills / 2)
-    // The process waits for these, so that none of them comes too late.
+    // The process waits for these kills, so none of them comes too late.
     run.require("of them \(KillCase.Moment.attaching.rawValue)", atLeast: kills)
     run.require("of them that left a part of an attachment", atLeast: 1)
-    // Of a few kills on a busy machine, each of some moment may come too late.
+    // With only a few kills on a busy machine, all those of one moment may come too late.
     guard run.budget != .test else { return }
     for moment in KillCase.Moment.allCases { run.require("of them \(moment.rawValue)", atLeast: 1) }
   }
 }
 
-/// How a process works, and when it is killed.
+/// The work of a process, and when it is killed.
 struct KillCase: Sendable {
   enum Moment: String, CaseIterable {
     case writing = "while writing"
@@ -73,11 +73,11 @@ struct KillCase: Sendable {
   ]
 }
 
-/// One store, and the processes that work on it one after the other until they are killed.
+/// One store, and the processes that work on it in sequence until they are killed.
 struct KillLoop {
   let killCase: KillCase
   let path: String
-  /// The last round of each thread that must be there.
+  /// The last round of each thread that must be present.
   var acknowledged: [Int: Int] = [:]
   private var random: SeededGenerator
   private var life = 0
@@ -88,7 +88,7 @@ struct KillLoop {
     random = SeededGenerator(seed: seed)
   }
 
-  /// Starts a process, kills it, and sees what it left.
+  /// Starts a process, kills it, and checks what it left.
   mutating func runLife() throws -> (wasInTime: Bool, wasNoticed: Bool, leftPart: Bool) {
     life += 1
     let isShort = killCase.moment == .closing
@@ -105,8 +105,9 @@ struct KillLoop {
     return (wasInTime, try verify(), leftPart)
   }
 
-  /// Some piece of an attachment that is neither the first one nor the last, in one of the first rounds; every
-  /// other time so late that more came before it than is held in memory.
+  /// Returns options that pause in the middle of an attachment, in one of the first rounds.
+  ///
+  /// Every other time, the pause is so late that more came before it than is held in memory.
   private mutating func middleOfAttachment() -> [String] {
     let piece = random.next() % 2 == 0 ? 17 + random.next() % 2 : 1 + random.next() % 16
     return ["pausepiece=\(piece)", "pauserounds=\(random.next() % 4)"]
@@ -130,7 +131,7 @@ struct KillLoop {
         pause(upToMicroseconds: 5000)
       }
     case .opening:
-      // Every other time it gets to work, so that there is something to recover.
+      // Every other time it begins to write, so that there is something to recover.
       if life % 2 == 1 {
         guard child.hasSaid(lines: 40) else { throw CrashOracle.Mismatch("it did not write") }
         pause(upToMicroseconds: 10_000)
@@ -178,11 +179,11 @@ struct KillLoop {
     }
   }
 
-  /// Opens what is left; returns whether the end was found to be one without closing.
+  /// Opens what is left; returns whether the store was found not to be closed.
   private mutating func verify() throws -> Bool {
     var configuration = Configuration()
     configuration.setFilesSmallForTests()
-    // Every other time the next process finds what this one left, and has to recover it.
+    // Every other time the next process finds what this one left, and must recover it.
     configuration.isReadOnly = random.next() % 2 == 0 && killCase.moment != .attaching
     if configuration.isReadOnly, !Database.exists(at: path) { return true }
     let database = try Database(at: path, configuration: configuration)
@@ -191,7 +192,7 @@ struct KillLoop {
     let found = try TwinLedger().read(try database.snapshot())
     for thread in 0..<killCase.threads {
       let (count, least) = (found[thread] ?? 0, acknowledged[thread] ?? 0)
-      // A thread says that a round was acknowledged before it begins another.
+      // A thread reports that a round was acknowledged before it begins another.
       guard (least...least + 1).contains(count) else {
         throw CrashOracle.Mismatch(
           "thread \(thread): \(least) were acknowledged, \(count) are there: \(report)")
@@ -204,7 +205,9 @@ struct KillLoop {
     return report.ending != .closed
   }
 
-  /// Opening has left nothing of what no document ever had, and cleaning leaves nothing that none has.
+  /// Checks that opening and cleaning leave no unreferenced attachment files.
+  ///
+  /// Opening leaves none that no document ever had, and cleaning none that no document has.
   private func expectNoOrphans(in database: Database) throws {
     let statistics = try database.statistics
     guard statistics.attachmentFileCount <= statistics.attachmentCount, names(in: "tmp").isEmpty
@@ -219,7 +222,7 @@ struct KillLoop {
     // Different threads may be in the same round.
     let digests = Set(
       try stored.map { try snapshot.get("\($0)-file")?.attachments["content"]?.digest })
-    // They lie in folders by the beginnings of their names.
+    // They are in folders named by the beginnings of their names.
     let attachments = names(in: "attachments").filter { $0.contains("/") }
     let temporary = names(in: "tmp")
     guard attachments.count == digests.count, temporary.isEmpty else {
@@ -234,7 +237,7 @@ struct KillLoop {
   }
 }
 
-/// A directory of its own, removed when the last reference goes.
+/// A directory of its own, removed when the last reference is released.
 final class ScratchDirectory: Sendable {
   let path: String
 

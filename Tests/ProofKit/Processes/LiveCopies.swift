@@ -3,25 +3,26 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// Copies of a store that were made file by file while it was written to: each file is of another moment.
+/// File-by-file copies of a store during writes, in which each file is of another moment.
 ///
-/// Everything that a store's directory ever held is remembered while a program works with it. From that
-/// follows what a copy may be: the names are those of one moment, and each file is as it was at some later
-/// one, in whatever order they are copied, or gone.
+/// All contents of the store's directory are recorded while a program works with it. They determine
+/// the possible copies: the names are those of one moment, and each file is as it was at some later
+/// one, in whatever order they are copied, or deleted.
 package struct LiveCopies: Sendable {
   /// The files of the directory after each call that changed something.
   private let moments: [[String: [UInt8]]]
   private let oracle: CrashOracle
 
-  /// What is found when a copy is opened, if it is anything that may be.
+  /// The permitted results of opening a copy.
   package enum Finding: String, Sendable {
     case version = "a version that the store had"
     case damage = "found damaged when they were opened"
     case damageByCheck = "found damaged by the check only"
   }
 
-  /// Works with a store: sessions of commits, weak ones among them, checkpoints and merges, in the midst of
-  /// which commits are made as well.
+  /// Works with a store in sessions of commits, some of them weak, checkpoints and merges.
+  ///
+  /// Commits are also made during those calls.
   package init(seed: UInt64, sessions: Int = 3, rounds: Int = 25) throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: seed))
     let disk = bench.fileSystem
@@ -33,7 +34,8 @@ package struct LiveCopies: Sendable {
       disk.observeCalls { call in
         guard call.verb.isChanging else { return }
         moments.withLock { $0.append(LiveCopies.files(of: disk)) }
-        // A mark is written under a lock, for which another thread's commit waits; this one is of the same thread.
+        // A mark is written under a lock for which another thread's commit would wait; this commit
+        // is on the same thread.
         if !call.path.hasSuffix("FLUSHED") { busy.work() }
       }
       for _ in 0..<rounds {
@@ -61,7 +63,7 @@ package struct LiveCopies: Sendable {
   }
 }
 
-/// Commits now and then, while something else is done with the store.
+/// Commits occasionally during other work on the store.
 private final class BusyWriter: Sendable {
   private let bench: CrashBench
   private let database: Database
@@ -74,13 +76,13 @@ private final class BusyWriter: Sendable {
     random = Mutex(SeededGenerator(seed: seed))
   }
 
-  /// Commits something, in the midst of another call.
+  /// Commits something during another call.
   func work() {
     guard random.withLock({ $0.next() % 16 == 0 }),
       !isWorking.exchange(true, ordering: .relaxed)
     else { return }
     defer { isWorking.store(false, ordering: .relaxed) }
-    // Whose turn it is cannot write another time.
+    // Fails if the thread already holds the writer lock.
     try? commitNow()
   }
 
@@ -104,7 +106,7 @@ private final class BusyWriter: Sendable {
 }
 
 extension FileName {
-  /// Whether it is worth copying.
+  /// Whether the file is worth copying.
   fileprivate var isCopied: Bool {
     switch self {
     case .segment, .checkpoint, .head, .flushed: true
@@ -114,13 +116,13 @@ extension FileName {
 }
 
 extension LiveCopies {
-  /// A copy, and how it came to be.
+  /// A copy, and how it was made.
   package struct Copy: Sendable {
     package var files: [String: [UInt8]] = [:]
     package var story = ""
   }
 
-  /// A copy that is begun at some moment, with its files in some order, each some moments after the one before.
+  /// Returns a copy whose files are read in random order, each some moments after the previous one.
   package func copy(seed: UInt64) -> Copy {
     var random = SeededGenerator(seed: seed)
     let pause = [1, 2, 4, 10, 30, 100].randomElement(using: &random) ?? 1
@@ -135,7 +137,7 @@ extension LiveCopies {
     return copy
   }
 
-  /// A file at a moment, or in the midst of the write that follows; nil if it is gone.
+  /// Returns a file at a moment, or in the middle of the next write; nil if it is deleted.
   private func bytes(
     of name: String, at moment: Int, _ random: inout SeededGenerator
   ) -> [UInt8]? {
@@ -145,16 +147,17 @@ extension LiveCopies {
     return Array(next.prefix(Int.random(in: bytes.count...next.count, using: &random)))
   }
 
-  /// What a copy is found to be.
+  /// Returns the result of opening a copy.
   ///
-  /// - Throws: if it is something that the store never was, and nothing says so.
+  /// - Throws: An error if the copy shows a state that the store never had, and no damage is
+  ///   reported.
   package func examine(_ copy: Copy) throws -> Finding {
     let disk = SimulatedFileSystem()
     try disk.makeDirectory(CrashBench.path)
     for (name, bytes) in copy.files { try disk.appear("\(CrashBench.path)/\(name)", bytes) }
     let bench = CrashBench(disk, CrashWriter(seed: 1), life: 900)
     var oracle = oracle
-    // It may be any version, the oldest too.
+    // It may be any version, also the oldest.
     oracle.secured = 0
     do {
       let database = try bench.open { $0.maintenance = .manual }

@@ -3,15 +3,15 @@ import DivanTesting
 import Foundation
 import Synchronization
 
-/// The program that proofs start as another process, to be watched, stopped and killed.
+/// The program that proofs start as another process, to be observed, stopped and killed.
 ///
-/// What it has to say it prints, a line at a time, whole lines only.
+/// It prints its reports one line at a time, and only whole lines.
 package struct OtherProgram: Sendable {
   private let command: String
   private let path: String
   private let options: [String: String]
 
-  /// Takes `COMMAND STORE [name=value…]`.
+  /// Parses `COMMAND STORE [name=value…]`.
   package init?(arguments: [String]) {
     guard arguments.count >= 2 else { return nil }
     command = arguments[0]
@@ -26,7 +26,7 @@ package struct OtherProgram: Sendable {
     options[name].flatMap(Int.init) ?? usual
   }
 
-  /// Does what it was asked; returns the status to exit with.
+  /// Runs the command; returns the exit status.
   package func run() -> Int32 {
     do {
       if options["wait"] != nil { _ = readLine() }
@@ -45,7 +45,7 @@ package struct OtherProgram: Sendable {
     }
   }
 
-  /// Prints a line with a single call, so that a kill cuts none in two.
+  /// Prints a line with a single call, so that a kill does not split it.
   private static func say(_ line: String) {
     FileHandle.standardOutput.write(Data((line + "\n").utf8))
   }
@@ -76,7 +76,7 @@ package struct OtherProgram: Sendable {
 }
 
 extension OtherProgram {
-  /// Writes rounds from several threads, and says of each when it is acknowledged: `THREAD ROUND`.
+  /// Writes rounds from several threads, and prints each acknowledged one: `THREAD ROUND`.
   private func write() throws {
     let database = try open()
     let ledger = TwinLedger()
@@ -110,13 +110,14 @@ extension OtherProgram {
     OtherProgram.say("closed")
   }
 
-  /// Stands still in the middle of an attachment, if it was asked to: after how many rounds, and before which
-  /// piece.
+  /// Pauses in the middle of an attachment, if the options request it.
+  ///
+  /// They give the number of rounds before it, and the piece.
   private func pause(beforePiece piece: Int, afterRounds rounds: Int) {
     guard piece == number("pausepiece", default: -1), rounds == number("pauserounds", default: -1)
     else { return }
     OtherProgram.say("attaching")
-    // Whoever asked for it kills the process meanwhile.
+    // The proof kills the process during this time.
     Thread.sleep(forTimeInterval: 30)
   }
 
@@ -126,7 +127,7 @@ extension OtherProgram {
       Thread.sleep(forTimeInterval: 0.002)
       return true
     } catch {
-      // When it is closing, or when what it works on was taken away, there is nothing to compact.
+      // While closing, or when the store was removed, there is nothing to compact.
       return false
     }
   }
@@ -154,7 +155,7 @@ extension OtherProgram {
     try database.close()
   }
 
-  /// Opens the store for reading at each line of input, and says what it found.
+  /// Opens the store for reading at each line of input, and prints what it found.
   private func read() {
     var configuration = Configuration()
     configuration.isReadOnly = true
@@ -168,7 +169,7 @@ extension OtherProgram {
         }
         OtherProgram.say(
           "seen " + counts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
-        // What was taken stays as it is, whatever the writer does meanwhile.
+        // A snapshot does not change, whatever the writer does in the meantime.
         Thread.sleep(forTimeInterval: 0.003)
         guard try TwinLedger().read(snapshot) == counts else {
           throw CrashOracle.Mismatch("a snapshot changed")
@@ -180,9 +181,9 @@ extension OtherProgram {
     }
   }
 
-  /// Opens the store for writing, as after a crash, checks all of it, and says what it found: `found THREAD=ROUND …`.
+  /// Opens the store for writing, as after a crash, and checks it; prints `found THREAD=ROUND …`.
   ///
-  /// Then it writes a round, so that what recovery left can be written to.
+  /// Then it writes a round, to show that the recovered store is writable.
   private func check() throws {
     let database = try open()
     let ledger = TwinLedger()
@@ -195,10 +196,10 @@ extension OtherProgram {
       "found " + counts.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " "))
   }
 
-  /// Opens, writes to, closes and sometimes deletes the same store as others do.
+  /// Opens, writes to, closes and sometimes deletes the same store as other processes.
   ///
-  /// Says `wrote` or the error, each time. If two ever wrote at once, one of them would not find what
-  /// it wrote.
+  /// Each time it prints `wrote` or the error. If two processes ever wrote at once, one of them
+  /// would not find its own data.
   private func churn() {
     var random = SeededGenerator(seed: UInt64(number("seed", default: 0)))
     for round in 0..<number("rounds", default: 1) {
@@ -237,7 +238,7 @@ extension Thread {
 /// Starts a process that sleeps, and inherits every descriptor that is not closed for children.
 private func spawnSleepingChild() throws -> pid_t {
   var child: pid_t = 0
-  // The texts live for as long as the call takes.
+  // The texts live as long as the call.
   let status = unsafe "/bin/sleep".withCString { program in
     unsafe "20".withCString { seconds in
       var arguments = unsafe [

@@ -2,7 +2,7 @@ import Divan
 import DivanTesting
 import Foundation
 
-/// Several processes on one store.
+/// Runs several processes on one store.
 package struct ProcessProof: Proof {
   package static let name = "processes"
   package static let claim =
@@ -47,19 +47,19 @@ package struct ProcessProof: Proof {
   }
 }
 
-/// Something that processes do with one store.
+/// A scenario of processes on one store.
 struct ProcessScenario: Sendable {
   let name: String
-  /// How often it is played within the budget of minutes.
+  /// How often it runs with the budget of minutes.
   let times: Int
   let play: @Sendable (ProcessBench) throws -> Void
 }
 
-/// A directory, the processes that were started in it, and what they said.
+/// A directory, and the processes that were started in it.
 final class ProcessBench {
   let directory: ScratchDirectory
   var random: SeededGenerator
-  /// How often it was noticed that files are not of the same moment.
+  /// The number of times that files of different moments were detected.
   var noticedCount = 0
   private var children: [ChildProcess] = []
 
@@ -99,8 +99,9 @@ final class ProcessBench {
     throw fail("nothing was refused, where \(codes) was expected")
   }
 
-  /// Opens a store, and sees that it holds what was acknowledged, whole, and at most one more round of
-  /// each thread; returns the rounds.
+  /// Opens a store, and checks that it holds every acknowledged round, and nothing partial.
+  ///
+  /// It may hold at most one more round of each thread. Returns the rounds.
   @discardableResult
   func check(
     _ path: String, holds acknowledged: [Int: Int], isReadOnly: Bool = false,

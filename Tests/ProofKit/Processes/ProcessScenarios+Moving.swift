@@ -1,7 +1,7 @@
 import Divan
 import Foundation
 
-/// What people do to a store's directory that is open: to none of it may a store fall victim silently.
+/// Scenarios in which users move or delete an open store; none may damage it without an error.
 extension ProcessScenarios {
   private static func startWriter(_ bench: ProcessBench) throws -> ChildProcess {
     let writer = try bench.start(
@@ -11,12 +11,12 @@ extension ProcessScenarios {
     return writer
   }
 
-  /// Lets a writer go on until it ends or some time has passed; then kills it.
+  /// Lets a writer continue until it ends or some time has passed; then kills it.
   private static func letGoOn(_ writer: ChildProcess, _ bench: ProcessBench) throws {
     let count = writer.lines.count
     _ = writer.hasSaid(lines: count + 300, within: 0.15)
     writer.kill()
-    // What it says of its failure has a name.
+    // Every failure that it reports has an error code.
     for error in writer.errors {
       try bench.expect(!error.hasPrefix("error other"), error)
     }
@@ -47,19 +47,19 @@ extension ProcessScenarios {
 
   static let removed = ProcessScenario(name: "removing an open store", times: 20) { bench in
     let writer = try startWriter(bench)
-    // The writer may be making files meanwhile.
+    // The writer may be creating files at the same time.
     while (try? FileManager.default.removeItem(atPath: bench.path())) == nil,
       FileManager.default.fileExists(atPath: bench.path())
     {}
     try letGoOn(writer, bench)
-    // The place is free for another store.
+    // The path is free for another store.
     let next = try bench.start("write", bench.path(), "rounds=5")
     next.waitUntilExit()
     try bench.expect(next.lines.contains("closed"), "\(next.lines)")
     try bench.check(bench.path(), holds: [0: 5])
   }
 
-  /// Another process can open the store then, and reads what the first one was acknowledged.
+  /// Another process can then open the store, and reads what the first one was acknowledged.
   static let unlocked = ProcessScenario(
     name: "removing the lock of an open store and opening it again", times: 20
   ) { bench in
@@ -86,7 +86,7 @@ extension ProcessScenarios {
     let copy = bench.path("copy.divan")
     try FileManager.default.copyItem(atPath: bench.path(), toPath: copy)
     writer.send(signal: SIGCONT)
-    // Nobody has the copy open, and all that was acknowledged is in it.
+    // The copy is not open in any process, and contains everything that was acknowledged.
     try bench.check(copy, holds: acknowledged, isExact: false)
     try letGoOn(writer, bench)
     try bench.check(bench.path(), holds: writer.acknowledged)
@@ -97,11 +97,11 @@ extension ProcessScenarios {
   ) { bench in
     let writer = try startWriter(bench)
     let copy = bench.path("copy.divan")
-    // Files come and go meanwhile; some tools stop there, this one goes on.
+    // Files come and go during the copy; some tools stop there, this one continues.
     try bench.copyFiles(bench.path(), to: copy, pausingUpToMicroseconds: 4000)
     try letGoOn(writer, bench)
-    // Such a copy is no backup, since its files are of different moments. But where nothing is said to be
-    // wrong with it, it holds what the store held at one of them.
+    // Such a copy is not a backup, because its files are of different moments. But if no damage is
+    // reported, it holds the store's contents at one of them.
     do {
       let database = try Database(at: copy)
       if database.openingReport.damage.isEmpty, try database.check().isSound {
@@ -118,7 +118,7 @@ extension ProcessScenarios {
 }
 
 extension ProcessBench {
-  /// Copies file by file, as they are found, but for those that vanish meanwhile.
+  /// Copies file by file, in the order of discovery, except for files that vanish in the meantime.
   func copyFiles(_ path: String, to copy: String, pausingUpToMicroseconds limit: Int) throws {
     let files = FileManager.default
     try files.createDirectory(atPath: copy, withIntermediateDirectories: false)

@@ -1,14 +1,14 @@
 import Divan
 import Foundation
 
-/// What several processes do with one store.
+/// Scenarios of several processes on one store.
 enum ProcessScenarios {
   static let all = [
     racing, racingOnOld, following, samePath, inheriting, deleting, renamed, renamedAndReplaced,
     removed, unlocked, copiedWhileStopped, copiedLive, occupied, elsewhere,
   ]
 
-  // MARK: Who writes
+  // MARK: Writers
 
   static let racing = ProcessScenario(name: "racing for a new store", times: 20) { bench in
     try race(bench)
@@ -23,7 +23,7 @@ enum ProcessScenarios {
     try bench.check(bench.path(), holds: acknowledged, isExact: false)
   }
 
-  /// Four processes open the same store: one gets it, the others are told which process did.
+  /// Opens the same store in four processes: one gets it, the others get an error that names it.
   private static func race(_ bench: ProcessBench) throws {
     let racers = try (0..<4).map { _ in try bench.start("hold", bench.path(), "wait") }
     usleep(20_000)
@@ -45,7 +45,7 @@ enum ProcessScenarios {
     try bench.check(bench.path(), holds: [0: 1], isExact: false)
   }
 
-  // MARK: Who reads
+  // MARK: Readers
 
   static let following = ProcessScenario(name: "following a writer", times: 30) { bench in
     let writer = try bench.start(
@@ -76,7 +76,7 @@ enum ProcessScenarios {
     try bench.check(bench.path(), holds: writer.acknowledged)
   }
 
-  /// The rounds of a line such as `seen 0=12 1=14`.
+  /// Returns the rounds in a line such as `seen 0=12 1=14`.
   private static func rounds(_ line: String) -> [Int: Int] {
     line.split(separator: " ").dropFirst().reduce(into: [:]) { rounds, part in
       let numbers = part.split(separator: "=").compactMap { Int($0) }
@@ -112,7 +112,7 @@ enum ProcessScenarios {
     try Database.delete(at: path)
   }
 
-  /// A program changes its working directory, and goes on with what it opened by a relative path.
+  /// A program changes its working directory, and continues with a store opened by a relative path.
   static let elsewhere = ProcessScenario(name: "a relative path", times: 4) { bench in
     try FileManager.default.createDirectory(
       atPath: bench.path("other"), withIntermediateDirectories: false)
@@ -131,9 +131,9 @@ enum ProcessScenarios {
     guard let line = writer.line(beginning: "child "), let child = pid_t(line.dropFirst(6)) else {
       throw bench.fail("it started no child: \(writer.lines)")
     }
-    // Started by a process that was started here.
+    // It was started by a process that was started here.
     defer { kill(child, SIGKILL) }
-    // The child holds the writer's output open.
+    // The child keeps the writer's output open.
     writer.kill(awaitingOutput: false)
     try bench.expect(kill(child, 0) == 0, "the child is gone")
     try bench.check(bench.path(), holds: [0: 1])

@@ -1,29 +1,29 @@
 package import Divan
 import Foundation
 
-/// What the threads of a process write that is going to be killed, and how one sees that all of it is
-/// there and nothing by half.
+/// The writes of a process's threads that will be killed, and a check that they are complete.
 ///
-/// Round *k* of thread *t* sets two documents, `t-left` and `t-right`, numbered *k* around, to *k*; it
-/// counts up `t-count`, which is *k* then, and `total`, which is the sum over all threads. If it writes
-/// attachments, `t-file` has one that is made from *k*, too large to stand in the log.
+/// Round *k* of thread *t* sets two documents, `t-left` and `t-right`, numbered by *k* modulo the
+/// number of pairs, to *k*; it increments `t-count`, which is then *k*, and `total`, which is the
+/// sum over all threads. If it writes attachments, `t-file` has one that is derived from *k*, too
+/// large for the log.
 package struct TwinLedger: Sendable {
-  /// How many pairs each thread has.
+  /// The number of pairs of each thread.
   package static let pairs = 37
 
   package init() {}
 
   /// Runs one round in one transaction.
   ///
-  /// `beforePiece` is called before each piece of an attachment is handed over, with its number; there are
-  /// eighteen or more.
+  /// `beforePiece` is called with the number of each piece of an attachment before it is passed on;
+  /// there are at least eighteen.
   package func write(
     _ round: Int, thread: Int, in database: Database, durability: Durability,
     attaching: Bool = false, beforePiece: (Int) -> Void = { _ in }
   ) throws {
     let number = Value.int(Int64(round))
     let attachment = try attaching ? store(contentOf: round, in: database, beforePiece) : nil
-    // Of changing size, so that documents do not take each other's places exactly.
+    // The size varies, so that documents do not exactly replace each other.
     let text = Value.string(String(repeating: "x", count: round &* 7919 % 400))
     let pair = round % TwinLedger.pairs
     try database.write(durability: durability) { transaction in
@@ -40,7 +40,7 @@ package struct TwinLedger: Sendable {
     }
   }
 
-  /// Stores an attachment in pieces, so that the process may be killed in its midst.
+  /// Stores an attachment in pieces, so that the process may be killed in the middle of it.
   private func store(
     contentOf round: Int, in database: Database, _ beforePiece: (Int) -> Void
   ) throws -> Document.Attachment {
@@ -55,7 +55,7 @@ package struct TwinLedger: Sendable {
     }
   }
 
-  /// More bytes than an attachment's writer holds in memory.
+  /// Returns more bytes than an attachment's writer holds in memory.
   private static func content(of round: Int) -> [UInt8] {
     var bytes = [UInt8](
       repeating: UInt8(truncatingIfNeeded: round), count: 300_000 + round &* 7919 % 300_000)
@@ -63,9 +63,9 @@ package struct TwinLedger: Sendable {
     return bytes
   }
 
-  /// How many rounds of each thread a snapshot holds.
+  /// Returns the number of rounds of each thread in a snapshot.
   ///
-  /// - Throws: if any round is there by half.
+  /// - Throws: An error if any round is incomplete.
   package func read(_ snapshot: Snapshot) throws -> [Int: Int] {
     var counts: [Int: Int] = [:]
     for thread in 0..<16 {

@@ -78,7 +78,7 @@ extension StoreModel {
 }
 
 extension StoreModel {
-  /// This model after changes, which are made in the transaction too.
+  /// Returns this model after changes, which are also made in the transaction.
   func changed(
     _ changes: [StoreChange], _ transaction: WriteTransaction, _ random: inout SeededGenerator
   ) throws -> StoreModel {

@@ -2,15 +2,15 @@ import Divan
 import DivanLog
 import DivanTesting
 
-/// One of the things that a random run does: a value, so that a list of them can be made shorter.
+/// An operation of a random run: a value, so that a list of them can be shortened.
 enum RandomOperation: Sendable {
-  /// What is read, and how.
+  /// The data to read, and how to read it.
   enum Reading: Sendable {
     case everything
-    /// The IDs and documents from one to another, in one of five ways to say so.
+    /// The IDs and documents in a range, specified in one of five ways.
     case range(Int, Int, way: Int, descending: Bool)
     case prefix(Int, descending: Bool)
-    /// The changes after the one that has so many per mille of all behind it.
+    /// The changes after a position, given in per mille of all changes.
     case changes(perMille: Int)
   }
 
@@ -20,21 +20,21 @@ enum RandomOperation: Sendable {
   case compareHeld
   case letGo
   case checkpoint, merge, compact, flush, backup, reopen
-  /// Keeps the newest version under one of a few names, or keeps it no longer.
+  /// Names the newest version with one of a few names, or removes a name.
   case name(Int), removeName(Int)
-  /// Makes one of a few indexes, or takes it away.
+  /// Adds one of a few indexes, or removes it.
   case addIndex(String), removeIndex(String)
-  /// Purges what has expired by so many seconds after the beginning.
+  /// Purges documents that expired up to a number of seconds after the beginning.
   case purgeExpired(seconds: UInt64)
   /// Opens for reading only beside the writer.
   case readBeside
-  /// The `call`-th call from now goes wrong.
+  /// The `call`-th call from now fails.
   case fail(call: Int, kind: Int, isLasting: Bool)
-  /// Nothing goes wrong any more.
+  /// No more calls fail.
   case heal
   /// The machine or the process ends now, without anything being closed.
   case crash(SimulatedDisk.Loss)
-  /// The power goes at the `call`-th changing call from now.
+  /// The power is lost at the `call`-th changing call from now.
   case losePower(call: Int, SimulatedDisk.Loss)
 }
 
@@ -42,19 +42,20 @@ extension RandomOperation {
   /// The kinds of faults of random runs: those after which bytes read as before.
   static let faults = FaultKind.everywhere
 
-  /// The ID of a document by its number: few prefixes, and not ASCII alone.
+  /// Returns the ID of a document by its number; there are few prefixes, and not only ASCII.
   static func id(_ number: Int) -> String { "\(prefix(number))\(number)" }
 
   static func prefix(_ number: Int) -> String { ["doc-", "ärger/", "z", "doc-1"][abs(number) % 4] }
 
-  /// The names of the indexes that are made.
+  /// The names of the indexes.
   private static let indexNames = [
     "by number", "each number", "number, text", "short by number",
   ]
 
-  /// A list that follows from the seed.
+  /// Returns a list that is determined by the seed.
   ///
-  /// A rich one has operations for all that documents and stores have besides properties.
+  /// A rich one has operations for everything that documents and stores have in addition to
+  /// properties.
   static func list(
     _ count: Int, isRich: Bool, _ random: inout SeededGenerator
   ) -> [RandomOperation] {
@@ -152,7 +153,7 @@ extension StoreChange {
 
   private init(rich random: inout SeededGenerator) {
     func below(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
-    // So few that much happens to each.
+    // So few that each is changed often.
     let id = RandomOperation.id(below(12))
     self =
       switch below(28) {
@@ -189,7 +190,7 @@ extension RandomOperation.Reading {
 }
 
 extension RandomOperation {
-  /// Lists like this one, but simpler: for making a failing list easier to understand.
+  /// Simpler variants of this operation, to make a failing list easier to understand.
   var simpler: [RandomOperation] {
     switch self {
     case .write(let changes, let durability, let throwing):

@@ -1,7 +1,7 @@
 import DivanLog
 import DivanTesting
 
-/// Random operations of every kind, compared with a plain model.
+/// Runs random operations of every kind, and compares the store with a plain model.
 package struct RandomProof: Proof {
   package static let name = "random"
   package static let claim =
@@ -15,7 +15,7 @@ package struct RandomProof: Proof {
     var cases = FoundSeeds.all.filter { $0.proof == RandomProof.name }
       .map { Case(seed: $0.seed, isRich: false) }
     for number in 0..<UInt64(count) {
-      // Half have documents with nothing but properties, so that much happens to these.
+      // Half have documents with properties only, so that these are changed often.
       cases.append(Case(seed: run.seed &+ number, isRich: number % 2 == 1))
     }
     run.forEach(cases, name: \.name) { try attempt($0, length: length, run) }
@@ -33,7 +33,7 @@ package struct RandomProof: Proof {
     var random = SeededGenerator(seed: seed)
     let setting = RandomSetting(&random, isRich: each.isRich)
     let operations = RandomOperation.list(length, isRich: each.isRich, &random)
-    // Whoever asks for some cases wants to understand them.
+    // A run of selected cases is meant for debugging.
     let listener = run.only.map { _ in Recorder<String>() }
     let trial = RandomRun(setting, seed: seed, listener: listener)
     do {

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 import DivanTesting
 
-/// Does what a list of operations says with a store and with a plain model, and compares.
+/// Applies a list of operations to a store and to a plain model, and compares them.
 ///
 /// Used by one thread.
 final class RandomRun {
@@ -15,20 +15,20 @@ final class RandomRun {
   private var database: Database?
   /// The versions that may be found after a crash, oldest first.
   ///
-  /// The first one is secured; the last one is what was committed last, or may have been.
+  /// The first one is secured; the last one was committed last, or may have been.
   private var versions = [StoreModel()]
-  /// Whether the last version is one of which it is unknown whether it was committed.
+  /// Whether it is unknown if the last version was committed.
   private var isUnknown = false
   private var held: [(snapshot: Snapshot, model: StoreModel)] = []
-  /// The kinds of faults that were asked for since the store was opened and all was well.
+  /// The kinds of faults that were requested since the store was last opened without error.
   private var faults: [FaultKind] = []
   private var dueLoss: SimulatedDisk.Loss?
   private var highestSequence: UInt64 = 0
   private var copies = 0
-  /// How often each kind of thing was done.
+  /// The number of times that each kind of operation ran.
   private(set) var counts: [String: Int] = [:]
 
-  /// Told of everything that is done, and of the calls that are made of the disk.
+  /// Receives everything that is done, and the calls of the disk.
   private let listener: Recorder<String>?
 
   init(_ setting: RandomSetting, seed: UInt64, listener: Recorder<String>? = nil) {
@@ -40,7 +40,7 @@ final class RandomRun {
 }
 
 extension RandomRun {
-  /// Throws at the first difference.
+  /// Runs the operations; throws at the first difference.
   func run(_ operations: [RandomOperation]) throws {
     listen()
     try open()
@@ -69,7 +69,7 @@ extension RandomRun {
     }
   }
 
-  /// Nothing is left of attachments that are gone, and nothing is missing.
+  /// Checks that no files of deleted attachments are left, and that none is missing.
   private func checkFiles() throws {
     held = []
     if let dueLoss { try crash(dueLoss) }
@@ -95,7 +95,7 @@ extension RandomRun {
 
   private func count(_ what: String) { counts[what, default: 0] += 1 }
 
-  /// Does something that may fail as far as something was to go wrong.
+  /// Performs an operation, which may fail if a fault was injected.
   private func perform(_ operation: RandomOperation) throws {
     do {
       try make(operation)
@@ -112,7 +112,7 @@ extension RandomRun {
     if disk.hasLostPower { return }
     guard faults.contains(where: { $0.explains(error) }) else { throw error }
     count("errors")
-    // Only a store that is opened again can be written to.
+    // Only a reopened store can be written to.
     if [.writerStopped, .outcomeUnknown, .readOnly, .closed].contains(error.code) {
       isUnknown = true
     }
@@ -156,7 +156,7 @@ extension RandomRun {
     }
   }
 
-  /// Everything that was committed so far is durable.
+  /// Records that everything that was committed so far is durable.
   private func secure() { versions.removeFirst(versions.count - 1) }
 
   private struct Stop: Error {}
@@ -180,7 +180,7 @@ extension RandomRun {
       }
       guard let attempted else { throw CrashOracle.Mismatch("a closure did not run to its end") }
       count("transactions")
-      // Nothing was changed, so nothing was committed, nor flushed.
+      // Nothing was changed, so nothing was committed or flushed.
       guard attempted != before else { return }
       highestSequence = max(highestSequence, attempted.lastSequence)
       versions.append(attempted)
@@ -194,8 +194,8 @@ extension RandomRun {
     }
   }
 
-  /// Does something that is a transaction of its own, at full durability, after which the store is as
-  /// `attempted` says.
+  /// Runs a call that is a fully durable transaction of its own, after which the store must be
+  /// `attempted`.
   private func commit(_ attempted: StoreModel, _ body: () throws -> Void) throws {
     do {
       try body()
@@ -252,7 +252,7 @@ extension RandomRun {
     do {
       try commit(attempted) { try database.purgeExpiredDocuments() }
     } catch let error as DatabaseError where !isUnknown {
-      // It takes several steps, and may have purged what it found before one of them failed.
+      // It takes several steps, and may have purged some documents before one of them failed.
       versions.append(attempted)
       isUnknown = true
       throw error
@@ -260,7 +260,7 @@ extension RandomRun {
     count("purges of expired documents")
   }
 
-  /// What is committed is to be seen, and what was held is as it was.
+  /// Checks that committed data is visible, and that held snapshots are unchanged.
   private func compare() throws {
     do {
       let database = try opened()
@@ -306,7 +306,7 @@ extension RandomRun {
 }
 
 extension RandomRun {
-  /// Closes the database, whatever comes of it, and opens the store again.
+  /// Closes the database, whatever the result, and opens the store again.
   private func reopen() throws {
     var isClosed = false
     do {
@@ -318,7 +318,7 @@ extension RandomRun {
     database = nil
     held = []
     if disk.hasLostPower { return try crash(dueLoss ?? .strict) }
-    // Something may still go wrong while it is opened.
+    // Calls may still fail while it is opened.
     if !faults.isEmpty {
       do {
         return try open(isClosed: isClosed)
@@ -342,7 +342,7 @@ extension RandomRun {
   private func crash(_ loss: SimulatedDisk.Loss) throws {
     disk = disk.restarted(loss)
     listen()
-    // The old disk is gone with what was open on it.
+    // The old disk is gone, and so is everything that was open on it.
     database = nil
     held = []
     faults = []
@@ -360,22 +360,22 @@ extension RandomRun {
     if isClosed, index != versions.count - 1 {
       throw CrashOracle.Mismatch("\(versions.count - 1 - index) commits of a closed store are lost")
     }
-    // Whoever is told that HEAD is not there cannot know that the store was closed, nor can one who
-    // finds a segment that was named although its writer was told otherwise.
+    // If HEAD is reported missing, the store cannot be known to be closed. The same applies if
+    // there is a segment whose creation was reported as failed.
     let mayMislead = faults.contains {
       if case .everythingDone = $0 { true } else { $0 == .error(.notFound) }
     }
     if isClosed, lives > 1, !mayMislead, opened.openingReport.ending == .interrupted {
       throw CrashOracle.Mismatch("a closed store is found interrupted")
     }
-    // What is served stays.
+    // A version that was served must not be lost.
     versions = [versions[index]]
     highestSequence = max(highestSequence, versions[0].lastSequence)
     isUnknown = false
     database = opened
   }
 
-  /// Which of the versions that may be found a store holds, the newest that fits.
+  /// Returns the newest of the possible versions that matches the store.
   private func identify(_ database: Database) throws -> Int {
     let snapshot = try database.snapshot()
     var differences: [String] = []

@@ -3,7 +3,7 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// How the store of a random run is configured: small, in ways that differ from run to run.
+/// The configuration of a random run's store: small sizes that differ from run to run.
 struct RandomSetting: Sendable {
   var segmentSize: Int
   var mergedSize: Int
@@ -15,22 +15,23 @@ struct RandomSetting: Sendable {
   var isInline: Bool
   /// Whether documents have more than properties.
   let isRich: Bool
-  /// What the store keeps of what is replaced.
+  /// How much of the replaced revisions the store keeps.
   var history = HistoryRetention.none
-  /// How many revisions of each branch it knows by their IDs.
+  /// The number of revisions of each branch that it knows by their IDs.
   let revisionDepth: Int
 
   init(_ random: inout SeededGenerator, isRich: Bool) {
     self.isRich = isRich
-    // From a generator of its own, so that the operations that a seed means stay what they were.
+    // From a separate generator, so that the operations of a seed do not change.
     var same = random
     var ownRandom = SeededGenerator(seed: ~same.next())
-    // With one alone, nothing could be made from a revision that has a successor.
+    // With only one, no revision could be made from one that has a successor.
     revisionDepth = [20, 20, 2, 3, 4, 7, isRich ? 5 : 1].randomElement(using: &ownRandom) ?? 20
     segmentSize = [1 << 10, 4 << 10, 16 << 10].randomElement(using: &random) ?? 4096
     mergedSize = segmentSize * Int.random(in: 1...6, using: &random)
     checkpointInterval = [1 << 10, 6 << 10, 30 << 10].randomElement(using: &random) ?? 4096
-    // The keys of an index have 210 bytes and an ID at most, for which nodes of 1,024 have hardly room.
+    // The keys of an index have at most 210 bytes plus an ID, for which nodes of 1,024 bytes hardly
+    // have room.
     nodeSize = [1280, 2048, 4096].randomElement(using: &random) ?? 4096
     sequenceReserve = [1, 3, 40, 1000].randomElement(using: &random) ?? 40
     reserveSize = [0, 512, 4096].randomElement(using: &random) ?? 0
@@ -42,7 +43,7 @@ struct RandomSetting: Sendable {
       ?? .none
   }
 
-  /// Salts differ from one opening to the next, and are the same in every run.
+  /// Returns the configuration; salts differ between openings, and are the same in every run.
   func configuration(
     _ disk: SimulatedFileSystem, life: Int, _ clock: ProofClock
   ) -> Configuration {

@@ -1,4 +1,4 @@
-/// Makes a list of operations that fails shorter and simpler, for as long as it still fails.
+/// Shortens and simplifies a failing list of operations while it still fails.
 struct RandomShrinking {
   let setting: RandomSetting
   let seed: UInt64
@@ -11,7 +11,7 @@ struct RandomShrinking {
     end = clock.now + duration
   }
 
-  /// Why a list fails; nil if it does not.
+  /// Returns why a list fails; nil if it does not.
   static func failure(
     _ operations: [RandomOperation], _ setting: RandomSetting, seed: UInt64
   ) -> String? {
@@ -31,7 +31,7 @@ extension RandomShrinking {
     RandomShrinking.failure(operations, setting, seed: seed) != nil
   }
 
-  /// The shortest list that was found in time.
+  /// Returns the shortest list that was found in time.
   func shrink(_ operations: [RandomOperation]) -> [RandomOperation] {
     var best = operations
     var size = max(1, best.count / 2)

@@ -1,33 +1,32 @@
 package import Divan
 
-/// The revisions of one document that a store knows, kept in the plainest way: which revision each one
-/// was made from.
+/// A plain model of the revisions of one document that a store knows: the parent of each.
 ///
-/// It is given the same histories as the store and takes nothing over from it, so it can find that the
-/// store is wrong. It holds worlds in which each revision has one parent.
+/// It receives the same histories as the store and copies nothing from it, so it can detect that
+/// the store is wrong. It supports worlds in which each revision has one parent.
 ///
-/// The rules are CouchDB's: a history is joined to the first tree that it meets; then what is far from
-/// every leaf is cut off; then trees that have a revision in common become one.
+/// The rules are CouchDB's: a history is joined to the first tree that it meets; then revisions far
+/// from every leaf are cut off; then trees that have a revision in common become one.
 package struct PlainHistories: Equatable, Sendable {
-  /// The revision that each one was made from, as far as both are known.
+  /// The parent of each revision, if both are known.
   private var parents: [RevisionID: RevisionID] = [:]
   /// All revisions whose IDs are known.
   package private(set) var known: Set<RevisionID> = []
 
   package init() {}
 
-  /// The revisions from which no other one was made.
+  /// The revisions without successors.
   package var leaves: Set<RevisionID> { known.subtracting(parents.values) }
 
-  /// A revision and those before it, newest first, as far as they are known.
+  /// Returns a revision and its known ancestors, newest first.
   package func history(of revision: RevisionID) -> [RevisionID] {
     Array(sequence(first: revision) { parents[$0] })
   }
 
-  /// The known revision that one was made from.
+  /// Returns the known parent of a revision.
   package func parent(of revision: RevisionID) -> RevisionID? { parents[revision] }
 
-  /// Takes in a history, newest first, and cuts what is farther than `depth` from every leaf.
+  /// Inserts a history, newest first, and cuts revisions farther than `depth` from every leaf.
   package mutating func insert(_ path: [RevisionID], depth: Int) {
     var trees = Dictionary(grouping: leaves.map(history), by: { $0[$0.count - 1] })
       .sorted { $0.key < $1.key }.map(\.value)
@@ -40,9 +39,9 @@ package struct PlainHistories: Equatable, Sendable {
     cut(trees, depth: depth)
   }
 
-  /// Keeps what some leaf has among its nearest `depth` revisions.
+  /// Keeps the nearest `depth` revisions of each leaf.
   ///
-  /// Where a digest occurs twice, the histories are cut apart from each other first, as in CouchDB.
+  /// If a digest occurs twice, the histories are cut apart from each other first, as in CouchDB.
   private mutating func cut(_ trees: [[[RevisionID]]], depth: Int) {
     self = PlainHistories()
     let nodes = trees.flatMap { Set($0.joined()) }
@@ -58,7 +57,7 @@ package struct PlainHistories: Equatable, Sendable {
     }
   }
 
-  /// Forgets a leaf, and the revisions before it that no other leaf comes from.
+  /// Removes a leaf, and those of its ancestors that no other leaf has.
   package mutating func remove(leaf: RevisionID) {
     let others = leaves.subtracting([leaf]).map(history)
     self = PlainHistories()

@@ -1,14 +1,14 @@
 import Divan
 import DivanTesting
 
-/// One store of several that exchange revisions, and what it should know of each document.
+/// One of several stores that exchange revisions, and what it should know of each document.
 final class Replica {
   static let path = "/replica.divan"
 
   let disk: SimulatedDisk
   let configuration: Configuration
   private(set) var database: Database
-  /// By the documents' IDs.
+  /// The expected histories, by the documents' IDs.
   private(set) var expected: [String: PlainHistories] = [:]
 
   var depth: Int { configuration.revisionDepth }
@@ -50,7 +50,7 @@ final class Replica {
         + "\(before.leaves.sorted().map(before.history))")
   }
 
-  /// Changes or deletes the document as a user does: one of the revisions that it has now.
+  /// Changes or deletes one of the document's current revisions, as a user does.
   func edit(
     _ leaf: ReplicaWorld.Made, isDeletion: Bool, number: Int, in world: inout ReplicaWorld
   ) throws {
@@ -82,8 +82,9 @@ final class Replica {
     if expected[world.id]?.known.isEmpty == true { expected[world.id] = nil }
   }
 
-  /// Sends another replica all leaves of a document, with the histories that are known here; returns
-  /// how many revisions that were.
+  /// Sends all leaves of a document with their known histories to another replica.
+  ///
+  /// Returns the number of revisions.
   func send(_ world: ReplicaWorld, to other: Replica) throws -> Int {
     let snapshot = try database.snapshot()
     var count = 0
@@ -100,7 +101,7 @@ final class Replica {
 
   // MARK: Comparing
 
-  /// Throws if the store says anything else of a document than it should.
+  /// Throws if the store's data about a document differs from the expected data.
   func compare(_ world: ReplicaWorld) throws {
     try Self.compare(world, expected[world.id] ?? PlainHistories(), with: database)
   }
@@ -145,7 +146,7 @@ final class Replica {
     try expect(missing, all.filter { !expected.known.contains($0) }, "the missing revisions")
   }
 
-  /// Throws unless everything is as it should be: also the feed, the count, an index and the check.
+  /// Throws unless everything is as expected: also the feed, the count, an index and the check.
   func compareAll(_ worlds: [ReplicaWorld], isThorough: Bool = true) throws {
     for world in worlds { try compare(world) }
     let live = worlds.filter { world in
@@ -166,7 +167,7 @@ final class Replica {
     try expect(report.isSound, "the check found \(report.problems)")
   }
 
-  /// Throws unless a backup, and what is imported of an export, say the same.
+  /// Throws unless a backup, and an import of an export, have the same data.
   func compareCopies(_ worlds: [ReplicaWorld]) throws {
     let copy = "/copy.divan"
     try database.backup(to: copy)
@@ -184,7 +185,7 @@ final class Replica {
     var pieces = text.makeIterator()
     _ = try imported.importJSONLines { pieces.next() }
     for world in worlds {
-      // A leaf at a time, the winner first, so that trees are cut in another order.
+      // One leaf at a time, the winner first, so that trees are cut in another order.
       var histories = PlainHistories()
       let known = expected[world.id] ?? PlainHistories()
       for leaf in world.ordered(known.leaves) {

@@ -1,7 +1,7 @@
 import Divan
 import DivanTesting
 
-/// Stores that get each other's revisions in any order, with histories that were cut at random.
+/// Lets stores exchange revisions in any order, with histories that are cut at random.
 package struct ReplicaProof: Proof {
   package static let name = "replicas"
   package static let claim =
@@ -30,14 +30,14 @@ package struct ReplicaProof: Proof {
   }
 }
 
-/// A few documents on a few stores, and a list of things that happen to them.
+/// A few documents on a few stores, and a list of operations on them.
 struct ReplicaTrial {
   private var random: SeededGenerator
   private var worlds: [ReplicaWorld] = []
   private var replicas: [Replica] = []
   private(set) var insertionCount = 0
   private(set) var editCount = 0
-  /// What was done, for the report of a failure.
+  /// The operations so far, for the report of a failure.
   private(set) var told: [String] = []
   private let stepCount: Int
 
@@ -85,7 +85,7 @@ struct ReplicaTrial {
     case 0..<10: try worlds[number].grow(&random)
     case 10..<66:
       let revisions = worlds[number].revisions
-      // Often one that was made long ago, so that revisions arrive after their successors.
+      // Often an old one, so that revisions arrive after their successors.
       let made = revisions[random.below(revisions.count)]
       let whole = worlds[number].history(of: made.revision)
       let history = Array(whole.prefix(cut(whole.count, depth: replica.depth)))
@@ -125,7 +125,7 @@ struct ReplicaTrial {
     try replica.compare(worlds[number])
   }
 
-  /// How much of a history is said.
+  /// Returns how much of a history is sent.
   private mutating func cut(_ count: Int, depth: Int) -> Int {
     switch random.below(5) {
     case 0: count

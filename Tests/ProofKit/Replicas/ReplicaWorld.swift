@@ -1,7 +1,7 @@
 import Divan
 import DivanTesting
 
-/// All revisions that were ever made of one document, on whichever replica, with what each one holds.
+/// All revisions that were ever made of one document, on any replica, with their contents.
 struct ReplicaWorld: Sendable {
   struct Made: Sendable {
     let revision: RevisionID
@@ -11,7 +11,7 @@ struct ReplicaWorld: Sendable {
   }
 
   let id: String
-  /// In the order in which they were made.
+  /// The revisions in the order in which they were made.
   private(set) var revisions: [Made] = []
   private var places: [RevisionID: Int] = [:]
 
@@ -25,9 +25,9 @@ struct ReplicaWorld: Sendable {
     revisions.append(made)
   }
 
-  /// Makes a revision as some other program might: its digest says nothing of its content.
+  /// Makes a revision as another program might: its digest does not identify its content.
   mutating func grow(_ random: inout SeededGenerator) throws {
-    // Mostly where the document was changed last, so that histories become long.
+    // Mostly from the latest revisions, so that histories become long.
     let newest = revisions.suffix(4)
     let parent =
       revisions.isEmpty || random.below(40) == 0
@@ -54,7 +54,7 @@ struct ReplicaWorld: Sendable {
     Array(sequence(first: revision) { self[$0]?.parent })
   }
 
-  /// Leaves in the order in which they win.
+  /// Returns leaves in the order in which they win.
   func ordered(_ leaves: Set<RevisionID>) -> [Made] {
     leaves.compactMap { self[$0] }.sorted {
       $0.isDeleted != $1.isDeleted ? $1.isDeleted : $0.revision > $1.revision

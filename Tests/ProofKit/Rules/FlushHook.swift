@@ -2,8 +2,7 @@ import DivanLog
 import DivanTesting
 import Synchronization
 
-/// A simulated disk on which something happens once, just after a flush of a segment was done and
-/// before the one who asked for it is told.
+/// A simulated disk that calls a closure once, after a flush of a segment and before it returns.
 final class FlushHook: FileSystem {
   private let base: SimulatedFileSystem
   private let body: @Sendable () -> Void
@@ -14,7 +13,7 @@ final class FlushHook: FileSystem {
     self.body = body
   }
 
-  /// Lets it happen at the next flush.
+  /// Arms the closure for the next flush.
   func arm() { isArmed.store(true, ordering: .relaxed) }
 
   private func noteFlush(_ path: String) {
@@ -45,7 +44,7 @@ final class FlushHook: FileSystem {
   }
 }
 
-/// A file that says when it was flushed.
+/// A file that reports its flushes.
 private final class HookedFile: OpenFile {
   private let base: any OpenFile
   private let flushed: @Sendable () -> Void
@@ -60,7 +59,7 @@ private final class HookedFile: OpenFile {
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {
-    // As the protocol has it.
+    // Required by the protocol.
     unsafe try base.read(into: buffer, at: offset)
   }
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {

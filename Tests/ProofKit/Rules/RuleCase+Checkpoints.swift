@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 19 to 21: checkpoints, and pages of them that prove bad.
+/// Rules 19 to 21: checkpoints, and their damaged pages.
 extension RuleCase {
   static let checkpoints: [RuleCase] = [
     RuleCase(name: "rule 19: no checkpoint is ahead of the log") {
@@ -29,7 +29,7 @@ extension RuleCase {
         try database.close()
       }
       let left = bench.restarted(.processEnd, life: 90)
-      // Merged behind the checkpoint's back: with another number, its locators lead nowhere.
+      // Merged without the checkpoint's knowledge: with another number, its locators lead nowhere.
       _ = try left.merge(try left.segments(1...1))
       let opened = try left.openQuiet()
       try expect(
@@ -44,7 +44,7 @@ extension RuleCase {
       try database.writeCheckpoint()
       try database.close()
       let left = bench.restarted(.processEnd, life: 90)
-      // What is merged stands for what is gone.
+      // The merged segment replaces the missing ones.
       _ = try left.merge(try left.segments(1...2))
       try left.vanish { $0 == "0000000001.segment" || $0 == "0000000002.segment" }
       try bench.expectNewest(try left.openQuiet())
@@ -57,7 +57,7 @@ extension RuleCase {
       try bench.fill(database, 0..<6, size: 3000)
       try database.close()
       let left = bench.restarted(.processEnd, life: 90)
-      // Across the checkpoint's position, beside its inputs.
+      // Across the checkpoint's position, together with its inputs.
       let count = UInt64(left.segmentNames.count)
       let position = try require(try left.checkpointPosition, "checkpoint")
       try expect(position < count - 1, "nothing stands behind the checkpoint")
@@ -134,7 +134,7 @@ extension RuleCase {
       }
       let left = bench.restarted(.processEnd, life: 90)
       for name in left.fileSystem.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
-        // The leaf of the documents and that of the sequences; between them is the filter.
+        // The leaf of the documents and that of the sequences; the filter is between them.
         for page in [0, 2] {
           try left.fileSystem.corrupt(
             left.path(of: name), atOffset: 4096 * (page + 1) + 1000, mask: 4)
@@ -143,11 +143,11 @@ extension RuleCase {
       let database = try left.openQuiet()
       let oracle = bench.oracle
       let snapshot = try database.snapshot()
-      // New documents, which the filter tells from those that a page might hold.
+      // New documents, which the filter distinguishes from those that a page might hold.
       try database.write { transaction in
         for number in 0..<9 { _ = try transaction.put(Document(id: "new-\(number)", [:])) }
       }
-      // The pages are touched only now, when the log holds more than they did.
+      // The pages are read only now, when the log holds more than they did.
       try expect(try database.snapshot().get("doc-20") != nil)
       try expect(try oracle.identify(snapshot) == oracle.versions.count - 1)
       try expect(try database.snapshot().exists("new-3") && database.check().isSound, "not sound")
@@ -201,7 +201,7 @@ extension RuleCase {
     RuleCase(name: "a segment with nothing left in it is not merged over and over") {
       let bench = CrashBench.fresh()
       let database = try bench.open()
-      // It would go on for ever.
+      // Otherwise it would never end.
       let calls = Atomic(0)
       bench.fileSystem.observeCalls { _ in
         guard calls.wrappingAdd(1, ordering: .relaxed).newValue == 20_000 else { return }
@@ -215,7 +215,7 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// The number of the segment in which the newest checkpoint's position lies.
+  /// The number of the segment that contains the newest checkpoint's position.
   var checkpointPosition: UInt64? {
     get throws {
       let files = try directory.listing().files

@@ -3,7 +3,7 @@ import DivanTesting
 
 import Divan
 
-/// Promise 5: where something may be missing, absence is not claimed.
+/// Promise 5: if something may be missing, the store does not claim that it is absent.
 extension RuleCase {
   static let damage: [RuleCase] = [
     RuleCase(name: "damage: of 300 documents in one transaction, a flipped byte costs one") {
@@ -98,7 +98,8 @@ extension RuleCase {
         try database.close()
       }
       try bench.damage("changed 2")
-      // The number of documents, which is six, ends the log: as if the lost record were of a new one.
+      // The log ends with the number of documents, which is six: this makes the lost record look
+      // like a new one.
       let (name, _) = try bench.endOfLog()
       let path = bench.bench.path(of: name)
       let bytes = try bench.bench.fileSystem.contents(of: path, limit: 1 << 20).array
@@ -131,7 +132,7 @@ extension RuleCase {
       try expectRefused(left)
     },
     RuleCase(name: "damage: where the end of the log is missing, nothing is known") {
-      // Within the last transaction; and where it begins, so that what is left is whole.
+      // Within the last transaction; and at its beginning, so that the rest is whole.
       for isWithin in [true, false] {
         let bench = try DamageBench.filled(5)
         do {
@@ -152,11 +153,11 @@ extension RuleCase {
   ]
 }
 
-/// A store whose log no checkpoint covers, and which is damaged in it.
+/// A store with a damaged log that no checkpoint covers.
 private struct DamageBench {
   let bench: CrashBench
 
-  /// An index, and one transaction of so many documents, in a store that was closed.
+  /// Creates a closed store with an index, and one transaction of `count` documents.
   static func filled(_ count: Int) throws -> DamageBench {
     let bench = CrashBench.fresh()
     let database = try bench.openQuiet()
@@ -192,7 +193,7 @@ private struct DamageBench {
     throw CrashOracle.Mismatch("\(text) is nowhere in the log")
   }
 
-  /// The last segment, and where its last transaction ends.
+  /// Returns the last segment, and the offset at which its last transaction ends.
   func endOfLog() throws -> (name: String, end: Int) {
     let name = try require(try segments.last, "segment")
     return (name, try bench.fileSystem.status(bench.path(of: name)).size)
@@ -206,7 +207,7 @@ private struct DamageBench {
   }
 }
 
-/// Throws unless something is said to be damaged, with the file.
+/// Throws unless damage is reported, with the file.
 private func expectUnknown<R>(_ what: String, _ body: () throws -> R) throws {
   do {
     let answer = try body()

@@ -3,7 +3,7 @@ import DivanTesting
 
 import Divan
 
-/// What `FLUSHED` proves of a log that was not closed, and what it never says.
+/// Proofs that `FLUSHED` gives for a log that was not closed, and their limits.
 extension RuleCase {
   static let evidence: [RuleCase] = [
     RuleCase(
@@ -13,10 +13,10 @@ extension RuleCase {
       let bench = CrashBench.fresh()
       var database = try bench.openSessionOfEvidence()
       try bench.fill(database, 0..<30, size: 150)
-      // Nothing was said of these.
+      // The durability of these was not acknowledged.
       try bench.fill(database, 30..<33, size: 150, durability: .none)
       try bench.tryDamage(after: [.processEnd], canLose: { bench, _ in bench.oracle.returned - 30 })
-      // What was in doubt is logged again, and goes on in the next segment.
+      // Commits in doubt are logged again, and continue in the next segment.
       bench.lose(.processEnd)
       database = try bench.openSessionOfEvidence()
       try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
@@ -66,7 +66,7 @@ extension RuleCase {
           $0.end.commit -= min(2, $0.end.commit)
           $0.end.offset -= 500
         })
-      // Of a segment of the same number that is another one, only the commit counts.
+      // For another segment with the same number, only the commit counts.
       try bench.expectNewest(
         try bench.openedWithMarks {
           $0.preamble.salt ^= 1
@@ -99,12 +99,12 @@ extension RuleCase {
           try expect(found.isReported && found.notes.isEmpty, "byte \(place) of mark \(index)")
         }
       }
-      // The one before it is all that is left, and says one commit less.
+      // Only the previous mark is left, and it proves one commit less.
       try expect(
         try !bench.foundWithSpoiledMarks(after: 5) { try $0.corrupt($1, atOffset: newest, mask: 1) }
           .isReported)
       try expect(try bench.foundWithSpoiledMarks(after: 5) { _, _ in }.isReported)
-      // Without it the store opens as one did that never had it.
+      // Without it, the store opens like one that never had it.
       let blank = [UInt8](repeating: 0, count: FlushMark.fileSize)
       for spoil: (SimulatedFileSystem, String) throws -> Void in [
         { try $0.vanish($1) }, { try $0.truncate($1, toSize: 0) },
@@ -134,7 +134,7 @@ extension RuleCase {
         let durable = try bench.restarted(.strict, life: 90).directory.flushMarks().marks
         flushed = max(flushed, durable.map(\.end.commit).max() ?? 0)
         let left = bench.restarted(.processEnd, life: 90)
-        // What was written and not flushed is torn, all of it.
+        // Everything that was written and not flushed is torn.
         for mark in try left.directory.flushMarks().marks where mark.end.commit > flushed {
           let offset = try left.markOffset(ofCommit: mark.end.commit)
           try left.fileSystem.corrupt(left.path(of: "FLUSHED"), atOffset: offset + 90, mask: 1)
@@ -165,10 +165,10 @@ extension RuleCase {
         try bench.expectNewest(try bench.restarted(.strict, life: 90).openQuiet())
         try bench.tryDamage(after: [.processEnd], canLose: { _, _ in 0 })
       }
-      // Where it cannot be made at all, the next replacing of HEAD makes it.
+      // If it cannot be created at all, the next replacement of HEAD creates it.
       let bench = CrashBench.fresh()
       let database = try bench.openSessionOfEvidence()
-      // The first is the segment, which is there before it.
+      // The first is the segment, which is created before it.
       bench.fileSystem.fail(.create, atCall: 2, with: .noSpace, completion: .nothing)
       try bench.commit(database, [.put("a", size: 1)])
       try expect(!bench.fileSystem.names(in: CrashBench.path).contains("FLUSHED"), "it is there")
@@ -194,10 +194,10 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// At most so many bytes of the log are durable without a witness of it.
+  /// The maximum number of bytes of the log that are durable without a witness.
   fileprivate static let stretchOfEvidence: UInt64 = 1 << 10
 
-  /// Opens what the end of the process leaves, with each mark of `FLUSHED` changed.
+  /// Opens the store after the end of the process, with each mark of `FLUSHED` changed.
   fileprivate func openedWithMarks(changed: (inout FlushMark) -> Void) throws -> Database {
     let left = restarted(.processEnd, life: 90)
     let marks = try left.directory.flushMarks().marks
@@ -211,7 +211,7 @@ extension CrashBench {
     return try left.openQuiet { $0.isReadOnly = true }
   }
 
-  /// What is found once the process ended, the log was cut behind a commit, and `FLUSHED` was spoiled.
+  /// Opens the store after the log was cut after a commit, and `FLUSHED` was damaged.
   fileprivate func foundWithSpoiledMarks(
     after commit: Int, _ spoil: (SimulatedFileSystem, String) throws -> Void
   ) throws -> (isReported: Bool, notes: [String]) {
@@ -224,7 +224,7 @@ extension CrashBench {
     return (!report.damage.isEmpty, report.notes)
   }
 
-  /// Where the mark stands that names a commit.
+  /// Returns the offset of the mark that names a commit.
   fileprivate func markOffset(ofCommit commit: UInt64) throws -> Int {
     let bytes = try fileSystem.contents(of: path(of: "FLUSHED"), limit: 1 << 16)
     let offset = FlushMark.offsets.first {
@@ -234,7 +234,7 @@ extension CrashBench {
     return try require(offset, "mark of commit \(commit)")
   }
 
-  /// Opens the store with all of a session in one segment, and nothing going on by itself.
+  /// Opens the store with a whole session in one segment, and without background work.
   fileprivate func openSessionOfEvidence() throws -> Database {
     try openQuiet {
       $0.segmentSizeGoal = 1 << 20
@@ -244,8 +244,8 @@ extension CrashBench {
 
   /// Cuts and zeroes the last segment at each multiple of 512 bytes, as it is after some losses.
   ///
-  /// Either damage is reported, or no more of the newest commits are gone than `canLose` says, which is told
-  /// where the log ended.
+  /// Either damage is reported, or at most `canLose` of the newest commits are missing. The closure
+  /// receives the position at which the log ended.
   fileprivate func tryDamage(
     after losses: [SimulatedDisk.Loss], canLose: (CrashBench, UInt64) throws -> Int
   ) throws {

@@ -6,7 +6,7 @@ import Synchronization
 
 import Divan
 
-/// Promises about commits: what is seen, when, and what becomes of it after a failure.
+/// Promises about commits: what is visible, when, and what a failure does to it.
 extension RuleCase {
   static let failures: [RuleCase] = [
     RuleCase(name: "a commit is seen only when it is durable, and acknowledged only then") {
@@ -15,7 +15,7 @@ extension RuleCase {
       try bench.fill(database, 0..<2)
       let oracle = bench.oracle
       let flushes = Atomic(0)
-      // At the flush of the log, nobody has seen what is flushed.
+      // At the flush of the log, the data being flushed is not yet visible.
       bench.fileSystem.observeCalls { call in
         guard call.verb == .flush, call.path.hasSuffix(".segment") else { return }
         flushes.add(1, ordering: .relaxed)
@@ -41,7 +41,7 @@ extension RuleCase {
         guard call.verb == .flush, call.path.hasSuffix(".segment"),
           !isDone.exchange(true, ordering: .relaxed)
         else { return }
-        // Another thread commits weakly while the flush of the first commit is on its way.
+        // Another thread commits weakly while the flush of the first commit is in progress.
         let begun = DispatchSemaphore(value: 0)
         DispatchQueue(label: "weak").async {
           try? database.write(durability: .none) {
@@ -67,7 +67,7 @@ extension RuleCase {
       try expect(try database.snapshot().exists("weak"))
     },
     RuleCase(name: "who waits for a commit is told of that one and no other") {
-      // Three commits come when a flush has just reached the disk, and wait for the next one.
+      // Three commits arrive when a flush has just reached the disk, and wait for the next one.
       let disk = SimulatedFileSystem()
       let ended = DispatchGroup()
       let problems = Recorder<String>()
@@ -93,7 +93,7 @@ extension RuleCase {
           }
           begun.wait()
         }
-        // They have been appended now, and this flush returns.
+        // They have been appended by now, and this flush returns.
         usleep(20_000)
       }
       var configuration = Configuration.crashing(on: system, life: 1)
@@ -109,7 +109,7 @@ extension RuleCase {
       try expect(problems.all.isEmpty, "\(problems.all)")
     },
     RuleCase(name: "what a transaction has only read is durable when it returns") {
-      // It comes while the commit that it reads waits for its flush.
+      // It arrives while the commit that it reads waits for its flush.
       let ended = DispatchGroup()
       let hasReturned = Atomic(false)
       let problems = Recorder<String>()
@@ -173,7 +173,7 @@ extension RuleCase {
           try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
           var served = oracle
           served.secured = try oracle.identify(reopened)
-          // What was served is durable now, though the flush had failed.
+          // Data that was served is durable now, though the flush had failed.
           let last = try same.restarted(.strict, life: 200).open()
           _ = try served.identify(last)
         }
@@ -203,7 +203,7 @@ extension RuleCase {
       let database = try bench.openQuiet()
       try bench.fill(database, 0..<2)
       let first = bench.fileSystem
-      // The next segment's.
+      // That of the next segment.
       first.fail(.flushDirectory, atCall: 1, with: .inputOutput)
       var failed: [DatabaseError.Code] = []
       for number in 0..<12 {
@@ -442,12 +442,12 @@ extension RuleCase {
       let again = try revision("three", object)
       try expect(
         RuleCase.digest(tombstone) != RuleCase.digest(again), "the deletion does not count")
-      // As docs/FILE_FORMAT.md has it.
+      // As docs/FILE_FORMAT.md specifies.
       try expect(try database.check().isSound, "not sound")
     },
   ]
 
-  /// A revision ID without its generation.
+  /// Returns a revision ID without its generation.
   private static func digest(_ revision: RevisionID?) -> String? {
     revision.map { String("\($0)".drop { $0 != "-" }) }
   }

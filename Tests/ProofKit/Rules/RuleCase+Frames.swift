@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// What the bytes of frames, records and headers must withstand.
+/// Damage that frames, records and headers must withstand.
 extension RuleCase {
   static let frames: [RuleCase] = [
     RuleCase(name: "every bit of a closed log counts, its padding too", isLong: true) {
@@ -105,7 +105,7 @@ extension RuleCase {
         let place = try require(
           bytes.indices.first { bytes[$0...].starts(with: text) }, "document")
         try left.fileSystem.corrupt(path, atOffset: place + 120, mask: 1)
-        // What a checkpoint covers is not read when the store is opened.
+        // Data that a checkpoint covers is not read when the store is opened.
         let opened = try left.openQuiet { $0.reads = reads }
         let snapshot = try opened.snapshot()
         try expectDamaged { _ = try snapshot.get("doc-3") }
@@ -126,7 +126,7 @@ extension RuleCase {
       try expect(FrameHeader.decode(bytes, offset: 4096, salt: 78) == nil, "in another file")
     },
     RuleCase(name: "a frame that does not follow the one before it does not count") {
-      // The same place, the same salt and the same number: only what came before is another.
+      // The same place, the same salt and the same number: only the preceding bytes differ.
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.commit(database, [.put("a", size: 10)])
@@ -173,7 +173,7 @@ extension RuleCase {
           chain: 0)
         _ = frame.encode(into: &writer, at: 0, offset: 4096, salt: 1)
         try expect(FrameHeader.decode(writer.sharedCopy, offset: 4096, salt: 1) == nil, "frame")
-        // A frame that says that it is larger than any.
+        // A frame with a size above the limit.
         writer.replace(at: 8, with: UInt32(FrameHeader.payloadSizeLimit + 1))
         writer.replace(at: 16, with: 1 as UInt64)
         var check = CRC32C()
@@ -191,14 +191,14 @@ extension RuleCase {
       }
     },
     RuleCase(name: "a length is not believed beyond the bytes that are there") {
-      // A record that says that it is longer than its bytes, under whatever checksum.
+      // A record with a size beyond its bytes, under any checksum.
       for size in [5, 60, 1000, Record.sizeLimit, Int(Int32.max), Int.max] {
         var writer = ByteWriter()
         writer.appendVarint(size)
         writer.append([1, 2, 3, 4, 1, 2, 3, 4])
         try expect((try? Record.decode(writer.sharedCopy)) == nil, "a record of \(size) bytes")
       }
-      // A frame whose header is whole and that would end behind the end of the file.
+      // A frame with a valid header that would end after the end of the file.
       for size in [200, 4096, FrameHeader.payloadSizeLimit] {
         let bench = CrashBench.fresh()
         let database = try bench.openQuiet()
@@ -252,7 +252,7 @@ extension RuleCase {
     },
   ]
 
-  /// Whether opening a disk or reading what is on it says that something is wrong.
+  /// Whether opening a disk or reading its contents reports an error.
   private static func damage(
     _ disk: SimulatedFileSystem, _ bench: CrashBench, _ life: Int
   ) throws -> Bool {
@@ -270,7 +270,7 @@ extension CrashBench {
   }
 }
 
-/// A header block whose checksum is right again after a change.
+/// Returns a header block with a valid checksum after a change.
 private func withChecksum(_ block: [UInt8], _ change: (inout [UInt8]) -> Void) -> [UInt8] {
   var changed = Array(block.dropLast(4))
   change(&changed)
@@ -283,7 +283,7 @@ private func withChecksum(_ block: [UInt8], _ change: (inout [UInt8]) -> Void) -
 }
 
 extension CrashBench {
-  /// What an opening throws, or reports as damage; nil if all is well.
+  /// Returns the error code that an opening throws, or reports as damage; nil if there is none.
   fileprivate func codeOfOpening() throws -> DatabaseError.Code? {
     do {
       return try openQuiet().openingReport.damage.first?.code

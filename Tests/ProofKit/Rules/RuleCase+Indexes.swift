@@ -3,7 +3,7 @@ import DivanTesting
 
 import Divan
 
-/// What is asked of indexes: that they agree with the documents, whatever becomes of the store.
+/// Indexes: they must match the documents, whatever happens to the store.
 extension RuleCase {
   static let secondaryIndexes: [RuleCase] = [
     RuleCase(name: "an index follows every kind of change") {
@@ -59,7 +59,7 @@ extension RuleCase {
         guard share < 1 else { return true }
         try? database.writeCheckpoint()
         half.append(bench.restarted(.strict))
-        // So that the last checkpoint is the one from here.
+        // So that the checkpoint written here remains the last one.
         bench.fileSystem.fail(.create, atCall: 1, with: .inputOutput)
         return true
       }
@@ -83,7 +83,7 @@ extension RuleCase {
         try session.bench.checkpoint(session.database())
         try session.bench.removeIndex(session.database(), "each number")
         for round in 0..<3 {
-          // The first segment keeps its place: most of it is wanted.
+          // The first segment keeps its place: most of it is live.
           try session.fill(10..<16, size: 1500 + round)
           try session.bench.checkpoint(session.database())
           try session.bench.merge(session.database())
@@ -110,7 +110,7 @@ extension RuleCase {
               with: ["year": .int(Int64(number % 50)), "round": .int(Int64(round))])
           }
         }
-        // Of the second round nothing is said of the index, and of the first nothing is left.
+        // The second round has nothing about the index, and nothing is left of the first.
         if round == 0 { try database.writeCheckpoint() } else { try database.compact() }
       }
       try database.close()
@@ -202,7 +202,7 @@ extension RuleCase {
         if reads.all.count == 30 {
           _ = try? database.write { transaction in
             _ = try transaction.overwrite("1", with: ["year": 2000])
-            // Of this one the index has the same, which whoever makes it must not wait for.
+            // The index has this one unchanged; its creation must not wait for that.
             _ = try transaction.overwrite("2", with: ["year": 1900, "seen": true])
           }
         }
@@ -238,7 +238,7 @@ extension RuleCase {
       try database.addIndex(DocumentIndex("by name", on: "name", isUnique: true)) { share in
         guard share < 1 else { return true }
         do {
-          // Both it and the one that has its value are behind what was reached.
+          // Both this document and the one with its value are behind the position that was reached.
           try database.write { _ = try $0.overwrite("a", with: ["name": 0]) }
           codes.append(nil)
         } catch { codes.append((error as? DatabaseError)?.code) }
@@ -250,14 +250,14 @@ extension RuleCase {
 }
 
 extension CrashSession {
-  /// Makes the indexes that the oracle knows.
+  /// Adds the indexes that the oracle knows.
   fileprivate func addIndexes() throws {
     for name in ["by number", "each number", "number, text", "short by number"] {
       try bench.addIndex(database(), name)
     }
   }
 
-  /// Throws unless the store is the newest version, its indexes agree with the documents, and the check finds nothing.
+  /// Throws unless the store is the newest version and sound, and its indexes match its documents.
   fileprivate func expectIndexed() throws {
     try bench.expectNewest(database())
     if let problem = try database().check().problems.first { throw problem }

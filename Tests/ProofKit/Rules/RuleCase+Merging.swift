@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 4 to 7: how segments are merged, and what must outlive that.
+/// Rules 4 to 7: how segments are merged, and what must survive that.
 extension RuleCase {
   static let merging: [RuleCase] = [
     judgedByDurable(inputCount: 1), judgedByDurable(inputCount: 2),
@@ -36,7 +36,7 @@ extension RuleCase {
       let left = bench.restarted(.strict)
       try expect(left.segmentNames.contains { $0.contains("-") }, "nothing was merged")
       let last = try require(left.segmentNames.last, "segment")
-      // Nothing but the merged header says how far the log went.
+      // Only the merged header records how far the log went.
       try left.vanish {
         $0 == "HEAD" || $0 == "FLUSHED" || $0.hasSuffix(".checkpoint") || $0 == last
       }
@@ -140,7 +140,7 @@ extension RuleCase {
       try expect(output.header.flushedSize == UInt64(try output.file.size()), "another size")
       try expect(output.header.preamble.storeID == first.preamble.storeID, "another store")
       try expect(output.header.generation == 1, "another generation")
-      // What the merge did not copy from is still checked against it.
+      // Segments that the merge did not copy are still checked against it.
       try bench.fileSystem.truncate(
         bench.path(of: "0000000001.segment"), toSize: Int(first.predecessor.offset) - 8)
       try expect(try !bench.open().openingReport.damage.isEmpty, "a cut file is taken as it is")
@@ -175,7 +175,7 @@ extension RuleCase {
         try database.writeCheckpoint()
         let disk = bench.fileSystem
         let isArmed = Atomic(false)
-        // From when the merged segment has its name until the index refers to it.
+        // From the time when the merged segment has its name until the index refers to it.
         disk.observeChangingCalls { _ in
           guard bench.segmentNames.contains(where: { $0.contains("-") }),
             !isArmed.exchange(true, ordering: .relaxed)
@@ -193,10 +193,10 @@ extension RuleCase {
     },
   ]
 
-  /// The commits by which a merge judges are durable before it takes its name.
+  /// Checks that the commits that a merge judges by are durable before it takes its name.
   private static func judgedByDurable(inputCount: Int) -> RuleCase {
     RuleCase(name: "rule 4: a merge of \(inputCount) judges by durable commits") {
-      // Files so large that nothing but the merge has a reason to flush.
+      // Files so large that only the merge has a reason to flush.
       let bench = CrashBench.fresh()
       for session in 0..<inputCount {
         let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
@@ -211,7 +211,7 @@ extension RuleCase {
       try expect(oracle.secured == oracle.versions.count - 2)
       try bench.interrupting({ try database.mergeWhatPays() }) { call in
         let left = bench.restarted(.strict, life: 500 + call)
-        // A checkpoint may rot: then what was merged stands in for its inputs.
+        // A checkpoint may be damaged: then the merged file replaces its inputs.
         try left.vanish { $0.hasSuffix(".checkpoint") }
         let opened = try left.openQuiet()
         if let damage = opened.openingReport.damage.first { throw damage }

@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 13 to 18: what opening does, and what it believes.
+/// Rules 13 to 18: what opening does, and what it trusts.
 extension RuleCase {
   static let opening: [RuleCase] = [
     RuleCase(name: "rule 13: the HEAD of an earlier close does not make an end clean") {
@@ -20,7 +20,7 @@ extension RuleCase {
       database = try after.openQuiet()
       try expect(database.openingReport.ending == .interrupted, "an end is clean that is not")
       try bench.expectNewest(database)
-      // Nor does one of a segment before the last, which a merge has made.
+      // Nor does a HEAD of an earlier segment, which a merge has made.
       try database.close()
       database = try after.openQuiet()
       try database.compact()
@@ -43,7 +43,7 @@ extension RuleCase {
       try bench.commit(database, [.put("a", size: 1)])
       try bench.commit(database, [.put("a", size: 2)], durability: .none)
       let after = bench.restarted(.processEnd, life: 90)
-      // It is of the last segment, and its floor is where that segment began.
+      // It names the last segment, and its floor is the beginning of that segment.
       var head = try require(try after.directory.head().head, "HEAD")
       try expect(!head.isClosed && head.segmentNumber == 1 && head.floor.commit == 0)
       head.isClosed = true
@@ -53,7 +53,7 @@ extension RuleCase {
       var oracle = bench.oracle
       oracle.secured = try oracle.identify(opened)
       try expect(oracle.secured == 2)
-      // So what is served was made durable, and numbering goes on past all that was reserved.
+      // So the served data was made durable, and numbering continues after all reserved numbers.
       let later = try after.restarted(.strict, life: 190).open()
       _ = try oracle.identify(later)
       let sequence = try opened.write { try $0.overwrite("b", with: [:]).sequence }
@@ -82,8 +82,8 @@ extension RuleCase {
       }
       let oracle = bench.oracle
       let after = bench.restarted(.processEnd, life: 90)
-      // The process that logs again ends at any call, perhaps with a name taken and not flushed. The
-      // next one finds that name and serves what it stands for; then the power goes.
+      // The process that logs again ends at any call, perhaps with a name that is not flushed. The
+      // next one finds that name and serves its contents; then the power is lost.
       try after.interrupting({
         let database = try after.openQuiet()
         try expect(database.openingReport.securedCommits > 0)
@@ -118,7 +118,7 @@ extension RuleCase {
         let left = bench.restarted(.processEnd, life: 500 + call)
         let opened = try left.openQuiet()
         try left.expectTidy()
-        // Nor does what was deleted come back with the power. Closing would flush it.
+        // Nor does deleted data return after a loss of power. Closing would flush it.
         try withExtendedLifetime(opened) {
           try left.restarted(.strict, life: 900 + call).expectTidy()
         }
@@ -195,7 +195,7 @@ extension RuleCase {
       let database = try bench.openQuiet()
       try bench.fill(database, 0..<4)
       try bench.commit(database, [.put("a", size: 1)], durability: .none)
-      // As of a checkpoint that is being written.
+      // The file of a checkpoint that is being written.
       let file = try bench.fileSystem.open(bench.path(of: "tmp/0000000009.checkpoint"), .creating)
       try file.write(SharedBytes(copying: [1, 2, 3]), at: 0)
       let count = bench.fileSystem.changingCallCount
@@ -217,7 +217,7 @@ extension RuleCase {
           try bench.fill(database, 0..<3, size: 500)
           let calls = Atomic(0)
           bench.fileSystem.observeCalls { _ in
-            // Once, so that what this does is not disturbed itself.
+            // Once, so that this work is not disturbed itself.
             guard calls.wrappingAdd(1, ordering: .relaxed).newValue == moment else { return }
             try? bench.fill(database, 4..<12, size: 3000)
             if isMerging { try? database.compact() }
@@ -241,8 +241,8 @@ extension RuleCase {
       let path = bench.path(of: "0000000001.segment")
       let whole = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
       let ends = try bench.segmentEnds(of: "0000000001.segment")
-      // The third transaction is still on its way to the file when a reader begins, and arrives,
-      // with the fourth that promises it, while it reads.
+      // The third transaction is still being written to the file when a reader begins, and arrives
+      // during the read, with the fourth, which proves it.
       let begin = Int(ends[1].offset)
       let left = bench.restarted(.processEnd, life: 90)
       try left.fileSystem.overwrite(
@@ -289,14 +289,15 @@ extension RuleCase {
       try bench.fill(database, 0..<4, size: 200)
       let path = bench.path(of: "0000000001.segment")
       let ends = try bench.segmentEnds(of: "0000000001.segment")
-      // In the document's record; and in the commit's trailer, without which its records are not proven.
+      // In the document's record; and in the commit's trailer, without which its records are not
+      // proven.
       for (distance, isOfRecord) in [(160, true), (20, false)] {
         for number in 0..<4 {
           let left = bench.restarted(.processEnd, life: 9)
           try left.fileSystem.corrupt(path, atOffset: Int(ends[number].offset) - distance, mask: 1)
           try left.vanish { $0 == "FLUSHED" }
           let opened = try left.openQuiet()
-          // Without FLUSHED the last commit cannot be told from one that was torn.
+          // Without FLUSHED the last commit cannot be distinguished from a torn one.
           try expect(
             opened.openingReport.damage.isEmpty == (number == 3),
             "commit \(number + 1): \(opened.openingReport.damage)")
@@ -309,7 +310,7 @@ extension RuleCase {
               (document == nil) == (other == number && isOfRecord),
               "doc-\(other) with \(number) damaged")
           }
-          // What comes after the damage is known for certain, and not only found.
+          // Commits after the damage are known for certain, and not only found.
           var configuration = left.configuration()
           configuration.damage = Configuration().damage
           configuration.isReadOnly = true
@@ -332,7 +333,7 @@ extension RuleCase {
       let size = 192 << 10
       let start = try left.fileSystem.contents(of: path, limit: 1 << 20).count + 8
       var writer = ByteWriter(capacity: size)
-      // Every frame claims all the bytes up to the end for its own.
+      // Every frame claims all bytes up to the end.
       for offset in stride(from: 0, to: size - 64, by: 32) {
         let frame = FrameHeader(
           kind: .transaction, flags: [.last], payloadSize: max(0, size - offset - 256),
@@ -353,7 +354,7 @@ extension RuleCase {
         $0.reads = .buffered
       }
       left.fileSystem.observeCalls(nil)
-      // Six thousand frames stand there, and half a dozen of them hold four times the file.
+      // There are six thousand frames, and half a dozen of them claim four times the file.
       let count = reads.load(ordering: .relaxed)
       try expect(count < 200, "\(count) reads")
     },
@@ -361,7 +362,7 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// Throws if two files stand for the same, or a temporary was left.
+  /// Throws if two files cover the same numbers, or a temporary file was left.
   func expectTidy() throws {
     var numbers: [ClosedRange<UInt64>] = []
     for case .segment(let range)? in segmentNames.map({ FileName($0) }) { numbers.append(range) }
@@ -375,7 +376,7 @@ extension CrashBench {
 }
 
 extension SimulatedDisk.FailedFlush {
-  /// The ways in which a flush fails at once.
+  /// The ways in which a flush fails immediately.
   static let tried: [SimulatedDisk.FailedFlush] = [
     .keepsNewBytes, .revertsToOldBytes(afterCalls: 0), .revertsToOldBytes(afterCalls: 7),
   ]

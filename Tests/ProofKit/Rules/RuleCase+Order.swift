@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 1 to 3: what order is, what a record holds, and that no sequence number comes twice.
+/// Rules 1 to 3: the order, the contents of a record, and that no sequence number is reused.
 extension RuleCase {
   static let order: [RuleCase] = [
     RuleCase(name: "rule 1: merged records keep their order, numbers and times") {
@@ -19,7 +19,7 @@ extension RuleCase {
       let before = try inputs.flatMap { try RuleCase.records(of: $0) }
       try expect(try RuleCase.records(of: output) == before, "records changed in merging")
       try expect(!before.isEmpty && before.map(\.commit).sorted() == before.map(\.commit))
-      // And merged once more.
+      // And merged again.
       let again = try bench.merge([output])
       try expect(try RuleCase.records(of: again) == before, "records changed in merging twice")
     },
@@ -88,7 +88,7 @@ extension RuleCase {
         try bench.commit(database, [.put("x", size: session), .put("only-\(session)", size: 9)])
         try database.close()
       }
-      // The version between the first and the last is left out, and the first is still there.
+      // The version between the first and the last is dropped, and the first is still there.
       let inputs = try bench.segments(2...3)
       _ = try SegmentMerge.run(
         SegmentMerge.Order(
@@ -105,7 +105,7 @@ extension RuleCase {
       let bench = CrashBench.fresh()
       var database = try bench.openQuiet()
       try bench.commit(database, [.put("a", size: 1)])
-      // Handed out, seen, and lost with the power.
+      // Assigned, seen, and lost with the power.
       try bench.commit(database, [.put("a", size: 2), .put("b", size: 3)], durability: .none)
       let seen = try database.snapshot().sequence
       let after = bench.restarted(.strict)
@@ -137,7 +137,7 @@ extension RuleCase {
         try database.close()
       }
       let inputs = try bench.segments(1...2)
-      // The commits say more than the headers: a segment's header is written before them.
+      // The commits have later numbers than the headers: a segment's header is written before them.
       let next = try SegmentFile(3...3, in: bench.directory).header
       let output = try bench.merge(inputs)
       try expect(output.header.lastSequence == next.lastSequence, "another last sequence")
@@ -166,7 +166,7 @@ extension RuleCase {
         let bench = CrashBench.fresh()
         let database = try bench.openQuiet {
           $0.sequenceReserve = 4
-          // No segment is ended, which would flush.
+          // No segment is ended, because that would flush.
           $0.segmentSizeGoal = 1 << 20
         }
         try bench.commit(database, [.put("a", size: 1)])
@@ -174,7 +174,7 @@ extension RuleCase {
           try bench.commit(
             database, (0..<count).map { .put("doc-\($0)", size: round) }, durability: .none)
           let seen = try database.snapshot().sequence
-          // What was seen is lost with the power, and its numbers must not come again.
+          // Data that was seen is lost with the power, and its numbers must not be reused.
           let later = try bench.restarted(.strict).openQuiet { $0.sequenceReserve = 4 }
           let sequence = try later.write { try $0.overwrite("next", with: [:]).sequence }
           try expect(sequence > seen, "round \(round): \(sequence) was handed out again")
@@ -188,7 +188,7 @@ extension RuleCase {
         $0.segmentSizeGoal = 1 << 20
       }
       try bench.commit(database, [.put("a", size: 1)])
-      // Each trailer names a bound beyond the one before, and none is flushed.
+      // Each trailer has a higher bound than the previous one, and none is flushed.
       for round in 0..<12 {
         try bench.commit(database, [.put("doc-\(round)", size: 1)], durability: .none)
         let seen = try database.snapshot().sequence
@@ -207,7 +207,7 @@ extension RuleCase {
           try database.write(durability: .none) { try $0.overwrite("a", with: [:]).sequence }
         }
         _ = try next()
-        // The checkpoint is there, and HEAD is not replaced after it.
+        // The checkpoint is written, and HEAD is not replaced after it.
         if goesWrong { disk.fail(.create, atCall: 2, with: .inputOutput) }
         try database.writeCheckpoint()
         disk.stopFailing()
@@ -233,7 +233,7 @@ extension RuleCase {
     },
   ]
 
-  /// What a record says besides its place.
+  /// The contents of a record without its place.
   struct PlainRecord: Equatable {
     let commit: UInt64
     let time: UInt64
@@ -257,7 +257,7 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// Segments of single numbers, each of which ends where its successor says.
+  /// Returns segments of single numbers, each of which ends where its successor says.
   func segments(_ numbers: ClosedRange<UInt64>) throws -> [Segment] {
     try numbers.map { number in
       Segment(
@@ -266,7 +266,7 @@ extension CrashBench {
     }
   }
 
-  /// Merges segments with everything in them, behind the store's back.
+  /// Merges segments with all their contents, without the store's knowledge.
   func merge(_ inputs: [Segment]) throws -> Segment {
     try SegmentMerge.run(
       SegmentMerge.Order(

@@ -4,9 +4,9 @@ import Foundation
 
 import Divan
 
-/// What belongs to others stays as it is, and one who lost the lock writes nothing.
+/// Files of other programs are not changed, and a writer that lost the lock writes nothing.
 ///
-/// On the file system of the machine, since a simulated one has no links.
+/// These use the file system of the machine, because a simulated one has no links.
 extension RuleCase {
   static let ownership: [RuleCase] = [
     RuleCase(name: "ownership: a directory of others is neither made a store nor deleted") {
@@ -170,7 +170,7 @@ extension RuleCase {
           .flushDirectory, atCall: call, with: .tooManyOpenFiles, completion: .nothing)
         var acknowledged: [String] = []
         var failures: [DatabaseError] = []
-        // Several segments, each of which takes a flush of the directory.
+        // Several segments, each of which needs a flush of the directory.
         for number in 0..<12 {
           do {
             try database.write { transaction in
@@ -194,7 +194,7 @@ extension RuleCase {
   ]
 }
 
-/// A directory with a store and with what belongs to others.
+/// A directory with a store and with files of other programs.
 private struct Yard {
   private let directory: ScratchDirectory
   private var files: FileManager { .default }
@@ -220,7 +220,7 @@ private struct Yard {
     }
   }
 
-  /// A store that was closed, with an attachment in a file of its own.
+  /// Creates a closed store, with an attachment in a file of its own.
   func makeStore(_ name: String = "store") throws {
     let database = try Database(at: path(name))
     try database.write { transaction in
@@ -232,7 +232,7 @@ private struct Yard {
     try database.close()
   }
 
-  /// Everything there is, with what is in it; links are not followed.
+  /// Returns all files with their contents; links are not followed.
   func tree() throws -> [String] {
     try files.subpathsOfDirectory(atPath: directory.path).map { entry in
       switch try files.attributesOfItem(atPath: path(entry))[.type] as? FileAttributeType {

@@ -5,7 +5,7 @@ import Synchronization
 
 import Divan
 
-/// What follows from several rules together.
+/// Promises that follow from several rules together.
 extension RuleCase {
   static let promises: [RuleCase] = [
     RuleCase(
@@ -40,8 +40,8 @@ extension RuleCase {
       try database.writeCheckpoint()
       for round in 0..<3 {
         try bench.commit(database, [.put("doc-\(round)", size: 5), .delete("doc-\(round + 5)")])
-        // HEAD, which comes after the checkpoint, may be impossible to replace; so nothing rests on
-        // its flush of the directory.
+        // HEAD, which is replaced after the checkpoint, may be impossible to replace; so nothing
+        // depends on its flush of the directory.
         if round > 0 { bench.fileSystem.fail(.create, atCall: 2, with: .noSpace) }
         try bench.interrupting({ try database.writeCheckpoint() }) { call in
           for loss in SimulatedDisk.Loss.several(seed: UInt64(call)) {
@@ -215,14 +215,14 @@ extension RuleCase {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet { $0.segmentSizeGoal = 1 << 20 }
       try bench.fill(database, 0..<1, size: 200)
-      // These and the next one were written when only the first was durable.
+      // These and the next commit were written when only the first was durable.
       try bench.fill(database, 1..<4, size: 200, durability: .none)
       try bench.fill(database, 4..<6, size: 200)
       let name = "0000000001.segment"
       let ends = try bench.segmentEnds(of: name)
       for number in 1..<5 {
         let left = bench.restarted(.processEnd, life: 9)
-        // What it says hides whether the log's own proof was found.
+        // It would hide whether the log's own proof was found.
         try left.vanish { $0 == "FLUSHED" }
         try left.fileSystem.corrupt(
           left.path(of: name), atOffset: Int(ends[number].offset) - 60, mask: 1)
@@ -280,7 +280,7 @@ extension RuleCase {
 }
 
 extension SimulatedDisk.Loss {
-  /// Losses of every kind.
+  /// Returns losses of every kind.
   static func several(seed: UInt64) -> [SimulatedDisk.Loss] {
     [.strict, .everything, .processEnd, .sizeFirst(seed: seed), .dataFirst(seed: seed)]
       + (0..<4).map { .dropOne($0) } + (0..<4).map { .random(seed: seed &* 8 &+ $0) }

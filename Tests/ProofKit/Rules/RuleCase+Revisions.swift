@@ -3,8 +3,9 @@ import DivanTesting
 
 import Divan
 
-/// What the rules ask of documents with more than one revision, of attachments, of history, and of what a
-/// store has besides documents.
+/// The rules for documents with several revisions, for attachments, and for history.
+///
+/// They also cover what a store has in addition to documents.
 extension RuleCase {
   static let revisions: [RuleCase] = [
     RuleCase(name: "what stays held is found where recovery logged it again") {
@@ -37,7 +38,7 @@ extension RuleCase {
       try session.commit(.insert("c", size: 5, isOnto: false, isDeleted: false))
       try session.bench.checkpoint(session.database())
       for round in 0..<3 {
-        // The first segment keeps its place: most of it is wanted.
+        // The first segment keeps its place: most of it is live.
         try session.fill(10..<16, size: 1500 + round)
         try session.commit(.put("d", size: round), .purge("b"), .removeLocal("state"))
         if round == 0 { try session.commit(.purgeLeaf("c", 0)) }
@@ -56,7 +57,7 @@ extension RuleCase {
         let session = CrashSession(bench)
         var numbers: [UInt64] = []
         for round in 0..<5 {
-          // With attachments pruning is written to the log, without it is not.
+          // With attachments, pruning is written to the log; without them, it is not.
           if kind == 0 {
             try session.commit(.put("a", size: round))
           } else {
@@ -122,17 +123,18 @@ extension RuleCase {
           $0.segmentSizeGoal = 2048
           $0.checkpointInterval = 8 << 10
         }
-        // Another document may have brought the content, which then goes with a segment of its own.
+        // Another document may have brought the content, which is then dropped with a segment of
+        // its own.
         if isShared {
           try bench.commit(database, [.attach("z", name: "x", seed: 1, size: 400)])
         }
-        // So much beside it that merging the first segments does not pay.
+        // So much beside it that merging the first segments does not pay off.
         try bench.commit(database, [.put("a", size: 1), .put("b", size: 20_000)])
         try bench.name(database, "first")
         try bench.commit(
           database, [.attach("a", name: "x", seed: 1, size: 400), .put("c", size: 20_000)])
         if isShared { try bench.commit(database, [.purge("z")]) }
-        // The record after that one is dropped by a merge, so nothing says that it was not to be held.
+        // A merge drops the next record, so nothing shows that this one was not to be retained.
         for size in 0..<60 { try bench.commit(database, [.put("a", size: 300 + size)]) }
         try database.close()
         let left = bench.restarted(.everything, life: 500)
@@ -228,14 +230,14 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// A disk with nothing on it, for a store that keeps some of what is replaced.
+  /// Creates an empty disk, for a store that keeps some replaced revisions.
   fileprivate static func keeping(_ history: HistoryRetention) -> CrashBench {
     CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1, history: history))
   }
 }
 
 extension CrashSession {
-  /// Throws unless the store is the newest version, and the check finds nothing.
+  /// Throws unless the store is the newest version, and the check finds no problem.
   fileprivate func expectSound() throws {
     let database = try database()
     if let damage = database.openingReport.damage.first { throw damage }
@@ -245,7 +247,7 @@ extension CrashSession {
     if let problem = try database.check().problems.first { throw problem }
   }
 
-  /// The same, and that cleaning leaves no file of an attachment too many.
+  /// Does the same, and checks that cleaning leaves no surplus attachment file.
   fileprivate func expectSoundAndTidy() throws {
     try expectSound()
     let oracle = bench.oracle

@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// Rules 8 to 12: how segments follow each other, and who vouches for whom.
+/// Rules 8 to 12: how segments follow each other, and which one proves another.
 extension RuleCase {
   static let segments: [RuleCase] = [
     RuleCase(name: "rule 8: no byte of a segment with a successor ever changes") {
@@ -13,7 +13,7 @@ extension RuleCase {
       try bench.fill(database, 0..<9, size: 3000)
       let before = try RuleCase.contents(bench.fileSystem)
       try bench.fill(database, 5..<14, size: 3000, durability: .none)
-      // Every recovery leaves what is there as it is, the newest segment too.
+      // Every recovery leaves existing segments unchanged, also the newest.
       let after = bench.restarted(.processEnd, life: 90)
       let found = try RuleCase.contents(after.fileSystem)
       for (name, bytes) in before where name != before.keys.max() {
@@ -28,7 +28,7 @@ extension RuleCase {
       try expect(afterwards.count > found.count, "no new segment was begun")
     },
     RuleCase(name: "rule 8: nothing follows a transaction that was written in part") {
-      // Between them are the writes of the marks in FLUSHED.
+      // The writes of the marks in FLUSHED are between them.
       for call in [1, 3, 5] {
         let bench = CrashBench.fresh()
         let database = try bench.openQuiet()
@@ -49,7 +49,7 @@ extension RuleCase {
         let reopened = try bench.openQuiet()
         try expect(reopened.openingReport.damage.isEmpty, "\(reopened.openingReport)")
         try expect(try reopened.snapshot().count == snapshot.count, "a commit is lost")
-        // What stands there by half is never looked at again.
+        // An incomplete write in it is never read again.
         let names = bench.segmentNames
         try expect(names.count >= 2, "the segment went on: \(names)")
       }
@@ -79,7 +79,7 @@ extension RuleCase {
       try expect(fileIDs.count > 6, "only \(fileIDs.count) files were made")
     },
     RuleCase(name: "no number of a file comes again that a leftover or a checkpoint names") {
-      // The newest number is that of a merged file that was renamed and not brought in.
+      // The newest number is that of a merged file that was renamed and not referred to yet.
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.fill(database, 0..<12)
@@ -151,7 +151,7 @@ extension RuleCase {
           left.segmentNames.contains("0000000001.segment")
         else { return }
         tried.add(1, ordering: .relaxed)
-        // No crash leaves this; a copy that was interrupted does.
+        // No crash leaves this; an interrupted copy does.
         let size = try left.fileSystem.status(left.path(of: merged)).size
         try left.fileSystem.truncate(left.path(of: merged), toSize: size - 8)
         try left.vanish { $0.hasSuffix(".checkpoint") }
@@ -181,12 +181,12 @@ extension RuleCase {
       let bench = CrashBench.fresh()
       let database = try bench.openQuiet()
       try bench.fill(database, 0..<9, size: 3000)
-      // What a checkpoint covers is not read when the store is opened.
+      // Data that a checkpoint covers is not read when the store is opened.
       try database.writeCheckpoint()
       for name in bench.segmentNames.dropLast() {
         let left = bench.restarted(.everything, life: 90)
         let path = left.path(of: name)
-        // Cut between two transactions, what is left is sound.
+        // Cut between two transactions, the rest is valid.
         let segment = try require(try left.segmentEnds(of: name).dropLast().last, "transaction")
         try left.fileSystem.truncate(path, toSize: Int(segment.offset))
         let opened = try left.openQuiet()
@@ -242,7 +242,7 @@ extension RuleCase {
       try bench.fill(database, 0..<2)
       let left = bench.restarted(.processEnd, life: 90)
       var head = try require(try left.directory.head().head, "HEAD")
-      // As of a segment of the same number that was never durable.
+      // As in a HEAD of a segment of the same number that was never durable.
       head.segmentSalt ^= 1
       head.floor.offset = 1 << 20
       try left.fileSystem.overwrite(left.path(of: "HEAD"), atOffset: 0, with: head.encode().array)
@@ -277,7 +277,7 @@ extension RuleCase {
       try expect(database.openingReport.securedCommits == 4)
       let left = again.restarted(.strict, life: 19)
       let path = left.path(of: "0000000002.segment")
-      // Nothing but the segment's own header says so.
+      // Only the segment's own header shows that.
       try left.vanish { $0 == "HEAD" || $0 == "FLUSHED" }
       try left.fileSystem.truncate(path, toSize: try left.fileSystem.status(path).size - 8)
       let opened = try left.openQuiet()
@@ -290,7 +290,7 @@ extension RuleCase {
       let isTried = Atomic(false)
       let count = bench.segmentNames.count
       try bench.interrupting({ try bench.fill(database, 9..<15, size: 3000) }) { call in
-        // HEAD names the new segment from before the first commit in it.
+        // HEAD names the new segment even before the first commit in it.
         let left = bench.restarted(.strict, life: 500 + call)
         guard left.segmentNames.count > count,
           try left.directory.head().head?.segmentNumber == UInt64(left.segmentNames.count)
@@ -371,7 +371,7 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// The places after each whole transaction of a segment.
+  /// Returns the positions after each whole transaction of a segment.
   func segmentEnds(of name: String) throws -> [LogEnd] {
     guard case .segment(let numbers)? = FileName(name) else { return [] }
     let file = try SegmentFile(numbers, in: directory)
@@ -384,7 +384,7 @@ extension CrashBench {
   }
 }
 
-/// Throws unless a store refuses to be written to, because it is damaged.
+/// Throws unless a store rejects writes because it is damaged.
 func expectRefused(_ database: Database) throws {
   do {
     try database.write { _ in }
@@ -394,7 +394,7 @@ func expectRefused(_ database: Database) throws {
   throw CrashOracle.Mismatch("a damaged store can be written to")
 }
 
-/// Throws unless something says that a store is damaged.
+/// Throws unless damage is reported.
 func expectDamaged(_ body: () throws -> Void) throws {
   do {
     try body()

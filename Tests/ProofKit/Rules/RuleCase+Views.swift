@@ -3,14 +3,14 @@ import DivanTesting
 
 import Divan
 
-/// What is asked of the files of views: that rows are those of the documents, whatever the file says.
+/// The files of views: the rows must match the documents, whatever the file contains.
 extension RuleCase {
   static let views: [RuleCase] = [
     RuleCase(name: "a view's file is of commits that are durable") {
       let bench = CrashBench.fresh()
       try bench.makeView()
       var database = try bench.open()
-      // Nothing proves that it was durable, so that the next opening logs it again.
+      // Nothing proves that it was durable, so the next opening logs it again.
       try bench.commit(database, [.put("doc-1", size: 20)])
       try bench.commit(
         database, [.put("doc-2", size: 21), .put("doc-7", size: 9), .delete("doc-3")],
@@ -18,7 +18,7 @@ extension RuleCase {
       try bench.askView(database)
       let left = bench.restarted(.strict)
       database = try left.openQuiet()
-      // Of commits that were lost it would be taken away.
+      // If it covered commits that were lost, it would be removed.
       _ = try left.viewPath()
       try database.write { transaction in
         _ = try transaction.overwrite("doc-4", with: ["number": 1])
@@ -76,7 +76,8 @@ extension RuleCase {
       let file = try earlier.fileSystem.open(path, .creating)
       try file.write(bytes, at: 0)
       try file.close()
-      // Nobody asks the view while the segment that it names can be told from the one that was lost.
+      // The view is not queried while the segment that it names can be distinguished from the lost
+      // one.
       for _ in 0..<2 {
         database = try earlier.openQuiet()
         for round in 0..<10 {
@@ -105,7 +106,8 @@ extension RuleCase {
         let file = try other.fileSystem.open(path, .creating)
         try file.write(bytes, at: 0)
         try file.close()
-        // Once while it is of later commits, and again when there are as many here.
+        // Once while it covers later commits, and again when the number of commits here is the
+        // same.
         for round in 0..<10 {
           let database = try other.openQuiet()
           if round % 9 == 0 { try ProofView.check(database) }
@@ -119,7 +121,7 @@ extension RuleCase {
 }
 
 extension CrashBench {
-  /// Fills a store, asks the view, and closes the store, so that the view has a file.
+  /// Fills a store, queries the view, and closes the store, so that the view has a file.
   fileprivate func makeView(_ numbers: Range<Int> = 0..<6) throws {
     let database = try open()
     try fill(database, numbers, size: 30)

@@ -4,7 +4,7 @@ import Synchronization
 
 import Divan
 
-/// The rules of the log one by one, where a crash at random reaches them seldom or not at all.
+/// Tests the rules of the log one by one, where random crashes reach them rarely or not at all.
 package struct RuleProof: Proof {
   package static let name = "rules"
   package static let claim = "each rule of the log is kept"
@@ -19,13 +19,13 @@ package struct RuleProof: Proof {
   }
 }
 
-/// A situation in which leaving out a rule shows.
+/// A situation in which the violation of a rule is detected.
 package struct RuleCase: Sendable, CustomStringConvertible {
-  /// Which rule, or which promise, and what is to be seen.
+  /// The rule or promise, and the expected behavior.
   package let name: String
   /// Whether it takes more than a moment in a debug build.
   package var isLong = false
-  /// Throws if it is not.
+  /// Throws if the expectation is not met.
   package let check: @Sendable () throws -> Void
 
   package var description: String { name }
@@ -36,19 +36,19 @@ package struct RuleCase: Sendable, CustomStringConvertible {
     + damage
 }
 
-/// Throws unless something is so.
+/// Throws unless a condition is true.
 func expect(_ isSo: Bool, _ what: @autoclosure () -> String = "not as expected") throws {
   guard isSo else { throw CrashOracle.Mismatch(what()) }
 }
 
-/// Throws if there is nothing.
+/// Returns a value; throws if it is nil.
 func require<Value>(_ value: Value?, _ what: String) throws -> Value {
   guard let value else { throw CrashOracle.Mismatch("no \(what)") }
   return value
 }
 
 extension CrashBench {
-  /// A disk with nothing on it.
+  /// Creates a bench with an empty disk.
   static func fresh() -> CrashBench { CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1)) }
 
   /// The same store after a loss of power, in another life.
@@ -56,10 +56,10 @@ extension CrashBench {
     CrashBench(fileSystem.restarted(loss), writer, isMapped: isMapped, life: life)
   }
 
-  /// What the oracle knows now.
+  /// The current state of the oracle.
   var oracle: CrashOracle { writer.oracle.withLock { $0 } }
 
-  /// Opens the store with nothing going on by itself.
+  /// Opens the store without background work.
   func openQuiet(_ change: (inout Configuration) -> Void = { _ in }) throws -> Database {
     try open {
       $0.maintenance = .manual
@@ -67,7 +67,7 @@ extension CrashBench {
     }
   }
 
-  /// Throws if an opened store is not the newest version, sound.
+  /// Throws unless an opened store is the newest version and undamaged.
   func expectNewest(_ database: Database) throws {
     if let damage = database.openingReport.damage.first {
       throw CrashOracle.Mismatch("damage is reported: \(damage)")
@@ -84,7 +84,7 @@ extension CrashBench {
     fileSystem.names(in: CrashBench.path).filter { $0.hasSuffix(".segment") }
   }
 
-  /// Takes files away whose names satisfy a condition.
+  /// Removes files whose names satisfy a condition.
   func vanish(where isMeant: (String) -> Bool) throws {
     for name in fileSystem.names(in: CrashBench.path) where isMeant(name) {
       try fileSystem.vanish("\(CrashBench.path)/\(name)")
@@ -95,8 +95,7 @@ extension CrashBench {
 
   var directory: StoreDirectory { StoreDirectory(CrashBench.path, on: fileSystem) }
 
-  /// Calls `body` at each call that changes something while `work` is done; what it throws is thrown
-  /// in the end.
+  /// Calls `body` at each changing call during `work`, and throws its errors at the end.
   func interrupting(_ work: () throws -> Void, _ body: @escaping @Sendable (Int) throws -> Void)
     throws
   {

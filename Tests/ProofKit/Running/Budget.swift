@@ -1,6 +1,6 @@
 /// How much a proof tries.
 package enum Budget: String, CaseIterable, Sendable {
-  /// Seconds, in a debug build: a slice of everything, for `swift test`.
+  /// Seconds, in a debug build: a sample of everything, for `swift test`.
   case test
   /// Minutes, before every change lands.
   case ci
@@ -9,7 +9,7 @@ package enum Budget: String, CaseIterable, Sendable {
   /// Days, before a release.
   case release
 
-  /// The figure for this budget.
+  /// Returns the figure for this budget.
   package func choose<Figure>(
     test: Figure, ci: Figure, night: Figure, release: Figure
   ) -> Figure {

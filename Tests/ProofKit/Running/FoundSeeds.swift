@@ -1,4 +1,4 @@
-/// Seeds that once found a bug: they are tried first, for ever.
+/// Seeds that once found a bug: they are always tried first.
 package enum FoundSeeds {
   package struct Found: Sendable {
     package let proof: String
@@ -6,7 +6,7 @@ package enum FoundSeeds {
     package let story: String
   }
 
-  /// A line each: the proof, the seed, and what it found.
+  /// One line for each seed: the proof, the seed, and the bug that it found.
   private static let list = """
     random 7 a segment begun by a transaction that failed was forgotten by the next checkpoint
     random 17 merged segments were replayed on a checkpoint older than their merge

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The most memory that this process has had so far, in bytes; nil where the system does not tell.
+/// Returns the peak memory of this process in bytes; nil if the system does not provide it.
 func peakMemory() -> Int? {
   guard let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
     let line = text.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
@@ -9,10 +9,10 @@ func peakMemory() -> Int? {
   return size << 10
 }
 
-/// How long the processor has worked for this thread.
+/// Returns the processor time of this thread.
 func processorTime() -> Duration {
   var time = timespec()
-  // Cannot fail: the clock is there, and so is the place for its time.
+  // Cannot fail: the clock exists, and the pointer is valid.
   _ = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
   return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
 }

@@ -1,15 +1,15 @@
-/// A body of evidence that the `Proofs` program gathers.
+/// A proof that the `Proofs` program runs.
 ///
-/// Everything that it does follows from its seeds, and each failure is reported with the command that
-/// makes it happen again.
+/// Everything that it does is determined by its seeds, and each failure is reported with the
+/// command that reproduces it.
 package protocol Proof: Sendable {
-  /// What it is called on the command line.
+  /// The proof's name on the command line.
   static var name: String { get }
-  /// What it shows, in one sentence.
+  /// The property that it proves, in one sentence.
   static var claim: String { get }
 
   init()
 
-  /// Tries as much as the run's budget allows, and tells `run` what came of it.
+  /// Tries as much as the run's budget allows, and reports the results to `run`.
   func gather(_ run: ProofRun) throws
 }

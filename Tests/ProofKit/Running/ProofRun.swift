@@ -2,24 +2,25 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// One run of a proof: what is to be tried, and what came of it.
+/// One run of a proof: its options and its results.
 package final class ProofRun: Sendable {
   package let proof: String
   package let budget: Budget
-  /// Added to the seeds, so that each night tries something else; 0 unless asked for.
+  /// A number that is added to the seeds, so that each night tries other cases; 0 by default.
   package let seed: UInt64
-  /// If it is not nil, only cases whose name contains it are tried.
+  /// If it is not nil, only cases whose names contain it are tried.
   package let only: String?
-  /// How many cases are tried at the same time.
+  /// The number of cases that are tried at the same time.
   package let jobs: Int
-  /// When no further case is begun, and the figures are those of the cases until then.
+  /// The time after which no further case begins; the figures then cover the cases so far.
   package let deadline: ContinuousClock.Instant?
-  /// The file that holds what earlier runs have tried, for suites that can be gone on with.
+  /// The file with the progress of earlier runs, for suites that can be resumed.
   package let ledgerPath: String?
-  /// Told now and then how far the run is.
+  /// Receives the progress of the run from time to time.
   package let progress: (@Sendable (String) -> Void)?
-  /// Whether disks are to lose nothing, whatever loss is tried: what a suite must notice that is
-  /// there to notice losses.
+  /// Whether disks lose nothing, whatever loss is tried.
+  ///
+  /// A suite that detects losses must notice that.
   package static let losesNothing =
     ProcessInfo.processInfo.environment["DIVAN_LOSE_NOTHING"] == "1"
   private let state = Mutex(State())
@@ -47,10 +48,10 @@ package final class ProofRun: Sendable {
 }
 
 extension ProofRun {
-  /// Whether a case is to be tried.
+  /// Returns whether a case is to be tried.
   package func includes(_ name: String) -> Bool { only.map(name.contains) ?? true }
 
-  /// Adds to a figure that is printed at the end; figures stand in the order of their first mention.
+  /// Adds to a figure that is printed at the end; figures are printed in the order of first use.
   package func count(_ name: String, _ count: Int = 1) {
     state.withLock { state in
       if let index = state.figures.firstIndex(where: { $0.name == name }) {
@@ -61,12 +62,12 @@ extension ProofRun {
     }
   }
 
-  /// A line for the report, such as a row of a table.
+  /// Adds a line to the report, such as a row of a table.
   package func note(_ line: String) { state.withLock { $0.notes.append(line) } }
 
-  /// Reports that a case failed, with what is needed to try just it again.
+  /// Reports a failed case, with the command that reproduces it.
   ///
-  /// Without a name it is about the run as a whole.
+  /// Without a name, the failure concerns the run as a whole.
   package func fail(_ what: String, caseName: String = "", seed: UInt64? = nil) {
     let command =
       "swift run -c release Proofs \(budget.rawValue) \(proof)"
@@ -84,9 +85,9 @@ extension ProofRun {
   package var failures: [String] { state.withLock { $0.failures } }
   package var notes: [String] { state.withLock { $0.notes } }
 
-  /// Reports a failure if a figure is below what this proof promises.
+  /// Reports a failure if a figure is below the required minimum.
   ///
-  /// Not if only some cases were asked for.
+  /// It has no effect if only some cases were selected.
   package func require(_ name: String, atLeast minimum: Int) {
     guard only == nil, figure(name) < minimum else { return }
     state.withLock {
@@ -98,7 +99,7 @@ extension ProofRun {
     "\(state.figures.first { $0.name == name }?.count ?? 0)"
   }
 
-  /// Calls `body` for each case, ``jobs`` of them at a time; what one throws is reported as its
+  /// Calls `body` for each case, ``jobs`` of them at a time; an error of a case is reported as its
   /// failure.
   package func forEach<Case: Sendable>(
     _ cases: [Case], name: @Sendable (Case) -> String,
@@ -112,7 +113,7 @@ extension ProofRun {
         let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
         guard index < chosen.count else { return }
         if let deadline, ContinuousClock.now > deadline {
-          // One of the jobs says so.
+          // Only one of the jobs reports it.
           if !isLate.exchange(true, ordering: .relaxed) {
             fail("the time was over after \(index) of \(chosen.count) cases")
           }

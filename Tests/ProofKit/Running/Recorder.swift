@@ -8,6 +8,6 @@ package final class Recorder<Element: Sendable>: Sendable {
 
   package func append(_ element: Element) { elements.withLock { $0.append(element) } }
 
-  /// What was added so far, in order.
+  /// The elements so far, in order.
   package var all: [Element] { elements.withLock { $0 } }
 }

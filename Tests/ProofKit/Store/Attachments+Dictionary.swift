@@ -1,7 +1,7 @@
 package import Divan
 
 extension Document.Attachments {
-  /// What `transform` makes of each attachment, by names of which none look alike.
+  /// Transforms each attachment, by names that must be distinct as strings.
   package func mapValues<T>(_ transform: (Document.Attachment) throws -> T) rethrows -> [String: T]
   {
     try Dictionary(uniqueKeysWithValues: map { ($0.key, try transform($0.value)) })

@@ -1,16 +1,17 @@
 import DivanLog
 package import DivanTesting
 
-/// A place in the work with a store where the disk is called: what was being done, and what is asked
-/// of which kind of file.
+/// A place in the work with a store where the disk is called.
+///
+/// It has the current operation, the call, and the kind of file.
 package struct CallSite: Hashable, Sendable, Codable {
-  /// What the user of the store was doing.
+  /// The current operation of the store's user.
   package enum Phase: String, CaseIterable, Sendable, Codable {
     case open, commit, read, flush, checkpoint, merge, compact, index, backup, restore, view, close,
       other
   }
 
-  /// What the call is about.
+  /// The kind of file of the call.
   package enum File: String, CaseIterable, Sendable, Codable {
     case lock = "LOCK"
     case head = "HEAD"
@@ -18,7 +19,7 @@ package struct CallSite: Hashable, Sendable, Codable {
     case reserve = "RESERVE"
     case segment, merged, checkpoint, view
     case storeDirectory = "store"
-    /// The directory that the store stands in.
+    /// The directory that contains the store.
     case parentDirectory = "parent"
     case temporaries = "tmp"
     case attachment
@@ -30,7 +31,7 @@ package struct CallSite: Hashable, Sendable, Codable {
   package let phase: Phase
   package let verb: SimulatedDisk.Verb
   package let file: File
-  /// Whether the file is one that is being made.
+  /// Whether the file is still being created.
   package let isTemporary: Bool
 
   package init(_ phase: Phase, _ call: SimulatedCall) {
@@ -56,7 +57,7 @@ extension CallSite: CustomStringConvertible {
 }
 
 extension CallSite.File {
-  /// By the last part of a path.
+  /// Creates the kind from the last part of a path.
   init(name: String) {
     if name.isEmpty || name.contains(".divan") {
       self = name.isEmpty ? .parentDirectory : .storeDirectory

@@ -2,7 +2,7 @@ package import Divan
 package import DivanTesting
 import Synchronization
 
-/// A disk with a store on it, and the one who works with it.
+/// A disk with a store on it, and its writer.
 package final class CrashBench: Sendable {
   package static let path = "/store.divan"
   private let disk: Mutex<SimulatedFileSystem>
@@ -11,9 +11,9 @@ package final class CrashBench: Sendable {
   package let isMapped: Bool
   private let lives: Atomic<Int>
   private let phase = Mutex(CallSite.Phase.other)
-  /// What the databases take for the time.
+  /// The clock of the databases.
   package let clock = ProofClock()
-  /// What is to happen when work with a store fails; by default that is thrown, and ends it.
+  /// The reaction to failures of work with the store; by default, errors are thrown and end it.
   package let tolerance = FaultTolerance()
 
   package init(
@@ -25,7 +25,7 @@ package final class CrashBench: Sendable {
     lives = Atomic(life)
   }
 
-  /// The disk as it is now: after the end of a process or a loss of power it is another one.
+  /// The current disk; the end of a process or a loss of power replaces it by another one.
   package var fileSystem: SimulatedFileSystem { disk.withLock { $0 } }
 
   package func configuration() -> Configuration {
@@ -36,7 +36,7 @@ package final class CrashBench: Sendable {
       ($0.history, $0.revisionDepth)
     }
     configuration.now = { [clock] in clock.now }
-    // What is damaged is to be looked at, too; the report says what it is.
+    // Damaged data must be readable, too; the report describes the damage.
     configuration.damage = .readWhatIsThere
     return configuration
   }
@@ -67,19 +67,19 @@ package final class CrashBench: Sendable {
     try attempt(.merge) { try database.mergeWhatPays() }
   }
 
-  /// Runs `body` as ``doing(_:_:)`` does, and goes on after an error if that is tolerated.
+  /// Runs `body` as ``doing(_:_:)`` does, and continues after an error if that is tolerated.
   package func attempt(_ phase: CallSite.Phase, _ body: () throws -> Void) throws {
     do { try doing(phase, body) } catch { try tolerance.take(error, writer) }
   }
 
-  /// Runs `body`; calls that it makes of the disk are told apart from others by `phase`.
+  /// Runs `body`; `phase` marks the calls of the disk that it makes.
   package func doing<R>(_ phase: CallSite.Phase, _ body: () throws -> R) rethrows -> R {
     self.phase.withLock { $0 = phase }
     defer { self.phase.withLock { $0 = .other } }
     return try body()
   }
 
-  /// Where in the work with the store a call is made.
+  /// Returns the place of a call in the work with the store.
   package func site(of call: SimulatedCall) -> CallSite {
     CallSite(phase.withLock { $0 }, call)
   }
@@ -91,7 +91,7 @@ package final class CrashBench: Sendable {
     writer.oracle.withLock { $0.finishCopy() }
   }
 
-  /// Makes a store of a copy.
+  /// Restores a store from a copy.
   package func restore(from copy: String, to path: String) throws {
     let version = writer.oracle.withLock { oracle in
       oracle.copies.last { $0.path == copy }?.version ?? 0
@@ -110,32 +110,32 @@ package final class CrashBench: Sendable {
     try attempt(.commit) { try writer.commit(database, steps, durability: durability) }
   }
 
-  /// Keeps the newest version under a name, unless the name is taken.
+  /// Names the newest version, unless the name is taken.
   package func name(_ database: Database, _ name: String) throws {
     try attempt(.commit) { try writer.name(database, name) }
   }
 
-  /// Keeps it no longer, if it is kept.
+  /// Removes a name, if it exists.
   package func removeName(_ database: Database, _ name: String) throws {
     try attempt(.commit) { try writer.removeName(database, name) }
   }
 
-  /// Makes an index by the documents' numbers, unless it is there.
+  /// Adds an index by the documents' numbers, unless it exists.
   package func addIndex(_ database: Database, _ name: String) throws {
     try attempt(.index) { try writer.addIndex(database, name) }
   }
 
-  /// Takes it away, if it is there.
+  /// Removes an index, if it exists.
   package func removeIndex(_ database: Database, _ name: String) throws {
     try attempt(.index) { try writer.removeIndex(database, name) }
   }
 
-  /// Asks a view, whose rows must be those of the documents.
+  /// Queries a view, whose rows must match the documents.
   package func askView(_ database: Database) throws {
     try attempt(.view) { try ProofView.check(database) }
   }
 
-  /// Purges what has expired some seconds after the beginning.
+  /// Purges documents that expired up to a number of seconds after the beginning.
   package func purgeExpired(_ database: Database, afterSeconds seconds: UInt64) throws {
     clock.now = Configuration.proofTime + seconds * 1000
     try attempt(.commit) { try writer.purgeExpired(database, at: clock.now) }
@@ -151,11 +151,11 @@ package final class CrashBench: Sendable {
   }
 }
 
-/// A clock that stands still until it is set.
+/// A clock whose time changes only when it is set.
 package final class ProofClock: Sendable {
   private let time = Atomic(Configuration.proofTime)
 
-  /// In milliseconds since 1970.
+  /// The time in milliseconds since 1970.
   package var now: UInt64 {
     get { time.load(ordering: .relaxed) }
     set { time.store(newValue, ordering: .relaxed) }
@@ -167,14 +167,15 @@ package final class ProofClock: Sendable {
 // MARK: Files of attachments
 
 extension CrashBench {
-  /// The digests after which files of attachments are called.
+  /// Returns the digests that are the names of attachment files.
   package static func attachmentFiles(on disk: SimulatedFileSystem) -> Set<String> {
     let root = "\(path)/attachments"
     return Set(disk.names(in: root).flatMap { disk.names(in: "\(root)/\($0)") })
   }
 
-  /// Cleans up, and throws unless each attachment that is to be read has its file and no other file is
-  /// left.
+  /// Cleans up, and checks the attachment files.
+  ///
+  /// Throws unless each readable attachment has its file and no other file is left.
   package func checkAttachmentFiles(
     _ database: Database, _ version: StoreModel, _ retention: HistoryRetention
   ) throws {
@@ -195,13 +196,13 @@ extension CrashBench {
   }
 }
 
-// MARK: Ends of a process, and who watches
+// MARK: Ends of a process, and watchers
 
-/// Someone who looks at the disk of a bench before each call.
+/// An observer of the bench's disk.
 package struct Watcher: Sendable {
   /// Called before each call, on each of the bench's disks.
   package let beforeCall: @Sendable (SimulatedFileSystem, SimulatedCall) -> Void
-  /// Called where a workload asks for it.
+  /// Called where a workload requests it.
   package let atMoment: @Sendable (SimulatedFileSystem) -> Void
 
   package init(
@@ -214,7 +215,7 @@ package struct Watcher: Sendable {
 }
 
 extension CrashBench {
-  /// Has someone look on; nil for nobody.
+  /// Sets the observer; nil removes it.
   package func watch(_ watcher: Watcher?) {
     self.watcher.withLock { $0 = watcher }
     observe(fileSystem)
@@ -225,10 +226,10 @@ extension CrashBench {
     disk.observeCalls { [unowned disk] call in watcher.beforeCall(disk, call) }
   }
 
-  /// Whether someone looks on.
+  /// Whether there is an observer.
   package var isWatched: Bool { watcher.withLock { $0 != nil } }
 
-  /// Does something that nobody is to look at.
+  /// Runs `body` without the observer.
   package func unwatched<R>(_ body: () throws -> R) rethrows -> R {
     let previous = watcher.withLock { $0 }
     watch(nil)
@@ -236,10 +237,10 @@ extension CrashBench {
     return try body()
   }
 
-  /// Has the one who looks on, if there is one, look at the disk as it is now.
+  /// Lets the observer, if there is one, examine the disk as it is now.
   package func showMoment() { watcher.withLock { $0 }?.atMoment(fileSystem) }
 
-  /// Ends the process or cuts the power; whoever still has the store open can do nothing any more.
+  /// Ends the process or cuts the power; databases that still have the store open have no effect.
   package func lose(_ loss: SimulatedDisk.Loss) {
     writer.oracle.withLock { $0.noteLoss(keepsAll: loss == .processEnd || loss == .everything) }
     let old = fileSystem

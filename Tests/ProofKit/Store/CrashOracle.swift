@@ -5,82 +5,83 @@ import Synchronization
 
 package import Divan
 
-/// What is known of a store from outside its disk: every version it ever had or was about to have, and
-/// how far it has promised to keep them.
+/// The knowledge about a store from outside its disk: its versions, and which it must keep.
 ///
-/// Each transaction of a ``CrashWriter`` also writes the number of its version into a document, so that
-/// what is found after a crash says which version it claims to be.
+/// The versions include those that it was about to have. Each transaction of a ``CrashWriter`` also
+/// writes the number of its version into a document, so that the state after a crash shows which
+/// version it claims to be.
 package struct CrashOracle: Sendable {
   package typealias Entry = StoreModel.Entry
   package typealias Version = StoreModel
 
   /// The versions in order; the first is that of an empty store.
   package private(set) var versions = [Version()]
-  /// What the store keeps of what is replaced, in all its sessions.
+  /// How much of the replaced revisions the store keeps, in all its sessions.
   package var history = HistoryRetention.none
-  /// How many revisions of each branch it knows by their IDs, in all its sessions.
+  /// The number of revisions of each branch that it knows by their IDs, in all its sessions.
   package let revisionDepth: Int
   /// The newest version that must not be lost.
   package var secured = 0
-  /// The newest version whose commit returned, however durable it was asked to be: the end of the
-  /// process alone must not lose it.
+  /// The newest version whose commit returned, at any durability.
+  ///
+  /// The end of the process alone must not lose it.
   package private(set) var returned = 0
   /// The copies of the store that were begun.
   package private(set) var copies: [Copy] = []
-  /// The highest sequence number that anybody was told of.
+  /// The highest sequence number that a caller has received.
   package private(set) var highestSequence: UInt64 = 0
 
-  /// A copy of a version: a backup, or what was restored from one.
+  /// A copy of a version: a backup, or a store restored from one.
   package struct Copy: Sendable {
     package let path: String
     package let version: Int
-    /// Whether its maker was told that it is there, durably.
+    /// Whether the copy was acknowledged as durable.
     package var isDone = false
   }
 
-  /// Begins with an empty store.
+  /// Creates an oracle for an empty store.
   package init(revisionDepth: Int = Configuration().revisionDepth) {
     self.revisionDepth = revisionDepth
     versions[0].revisionDepth = revisionDepth
   }
 
-  /// Takes up the copy that is about to be made of the newest version.
+  /// Records a copy that is about to be made; by default, of the newest version.
   package mutating func beginCopy(_ path: String, of version: Int? = nil) {
     copies.append(Copy(path: path, version: version ?? versions.count - 1))
   }
 
-  /// Notes that the newest copy is there.
+  /// Records that the newest copy is complete.
   package mutating func finishCopy() { copies[copies.count - 1].isDone = true }
 
-  /// Whether versions may have been lost, and nobody has looked yet which.
+  /// Whether versions may have been lost, and it was not determined yet which.
   package private(set) var isUncertain = false
 
-  /// Notes that the process ended, and perhaps the power went.
+  /// Records that the process ended, and possibly that the power was lost.
   package mutating func noteLoss(keepsAll: Bool) {
     isUncertain = true
     if !keepsAll { returned = min(returned, secured) }
   }
 
-  /// What must not be lost if everything is left that was handed to the disk.
+  /// The oracle if everything is left that was handed to the disk.
   package var securedByProcessEnd: CrashOracle {
     var oracle = self
     oracle.secured = max(secured, returned)
     return oracle
   }
 
-  /// Takes up the version that is about to be committed.
+  /// Records a version that is about to be committed.
   package mutating func attempt(_ version: Version) { versions.append(version) }
 
-  /// Notes that a version was seen, so that its sequence numbers are spent.
+  /// Records that a version was seen, so that its sequence numbers are used up.
   package mutating func noteSeen(_ index: Int) {
     returned = max(returned, index)
     highestSequence = max(highestSequence, versions[index].lastSequence)
   }
 
-  /// Forgets the newest version, of which the store said that nothing of it was committed.
+  /// Removes the newest version, of which the store reported that nothing was committed.
   package mutating func dropNewest() { versions.removeLast() }
 
-  /// Forgets versions that turned out not to have happened.
+  /// Removes versions that turned out not to exist.
   package mutating func cut(after index: Int) {
     forget(after: index)
     isUncertain = false
@@ -88,7 +89,7 @@ package struct CrashOracle: Sendable {
     noteSeen(index)
   }
 
-  /// Forgets versions whose commits were refused.
+  /// Removes versions whose commits were rejected.
   package mutating func forget(after index: Int) {
     versions.removeLast(versions.count - 1 - index)
     returned = min(returned, index)
@@ -103,12 +104,12 @@ extension CrashOracle {
     package init(_ description: String) { self.description = description }
   }
 
-  /// Finds out which version a snapshot is of, and throws if that is none or one that it must not be.
+  /// Returns the version of a snapshot; throws if there is none, or if it is not permitted.
   package func identify(_ snapshot: Snapshot) throws -> Int {
     try identify(snapshot) { _ in true }
   }
 
-  /// Finds out which version a store holds, and compares all that it shows, past versions too.
+  /// Returns the version of a store, after comparing everything it shows, also past versions.
   package func identify(_ database: Database) throws -> Int {
     let index = try identify(database.snapshot()) { try $0.hasNames(of: database) }
     try compareHistory(database, index)
@@ -139,7 +140,7 @@ extension CrashOracle {
     throw problem ?? Mismatch("no version of the clock \(clock) has these named snapshots")
   }
 
-  /// Throws unless a version is one that may be found now.
+  /// Throws unless a version may be found now.
   package func checkBounds(_ index: Int) throws {
     guard index >= 0, index >= secured else {
       throw Mismatch("version \(secured) was secured, and version \(index) is found")
@@ -149,7 +150,7 @@ extension CrashOracle {
     }
   }
 
-  /// Throws if a copy of a version is anything else.
+  /// Throws if a copy of a version differs from it.
   package func compare(_ snapshot: Snapshot, withCopyOf index: Int) throws {
     guard versions.indices.contains(index) else { return }
     try compare(snapshot, with: versions[index], index)
@@ -163,10 +164,10 @@ extension CrashOracle {
     }
   }
 
-  /// Throws if what can still be read of a damaged store is an invention: no leaf that its document ever had.
+  /// Throws if a readable leaf of a damaged store was never a leaf of its document.
   ///
-  /// It need not be the winner. Where a merge left a revision out for a later one, and that is what was lost,
-  /// a leaf that lost to it is all that is left.
+  /// It need not be the winner. If a merge dropped a revision in favour of a later one, and that
+  /// one was lost, a leaf that lost to it is all that is left.
   package func requireNoInventions(in database: Database) throws {
     let snapshot = try database.snapshot()
     var ids = snapshot.ids()
@@ -187,7 +188,7 @@ extension CrashOracle {
       for earlier in index > 2 ? [index / 2, index - 1] : [index - 1] where earlier > 0 {
         let sequence = versions[earlier].lastSequence
         guard sequence < versions[index].lastSequence else { continue }
-        // Some transactions have no number of their own: the last of them is meant.
+        // Some transactions have no number of their own: the last of them applies.
         let meant = versions.prefix(index + 1).last { $0.lastSequence == sequence }
         let snapshot: Snapshot
         do {
@@ -206,11 +207,12 @@ extension CrashOracle {
 }
 
 extension Configuration {
-  /// So large are the attachments of the proofs that stand in the log.
+  /// The maximum size of attachments that are stored in the log in the proofs.
   package static let proofInlineLimit = 48
 
-  /// Tiny files, and salts and times that are the same in every run, but differ from one opening to
-  /// the next, as they do on a real machine.
+  /// Returns a configuration with tiny files, and reproducible salts and times.
+  ///
+  /// Salts and times differ from one opening to the next, as they do on a real machine.
   package static func crashing(on fileSystem: any FileSystem, life: Int) -> Configuration {
     var configuration = Configuration()
     configuration.fileSystem = fileSystem
@@ -230,6 +232,6 @@ extension Configuration {
   }
 }
 
-/// How much the heavy tests try: 1 unless the environment says otherwise.
+/// How much the heavy tests try: 1 unless the environment specifies another value.
 package let testBudget =
   ProcessInfo.processInfo.environment["DIVAN_TEST_BUDGET"].flatMap(Double.init) ?? 1

@@ -4,11 +4,11 @@ package import Synchronization
 
 package import Divan
 
-/// Works with a store as a program would, and keeps the oracle told.
+/// Works with a store as a program would, and reports everything to the oracle.
 package final class CrashWriter: Sendable {
   package let oracle: Mutex<CrashOracle>
   private let random: Mutex<SeededGenerator>
-  /// Whether something failed, so that it is not known what a later flush has flushed.
+  /// Whether something failed, so that it is unknown what a later flush has flushed.
   package let isUnsure = Atomic(false)
 
   package init(_ oracle: CrashOracle = CrashOracle(), seed: UInt64) {
@@ -16,7 +16,7 @@ package final class CrashWriter: Sendable {
     random = Mutex(SeededGenerator(seed: seed))
   }
 
-  /// Begins with a store that keeps some of what is replaced, and some revisions of each branch by their IDs.
+  /// Creates a writer for a store that keeps some replaced revisions, and some revision IDs.
   package convenience init(
     seed: UInt64, history: HistoryRetention, revisionDepth: Int = Configuration().revisionDepth
   ) {
@@ -49,7 +49,7 @@ package final class CrashWriter: Sendable {
         isAttempted = true
       }
     } catch let error as DatabaseError {
-      // Any other code says that nothing was committed; then it must never be found.
+      // Any other code means that nothing was committed; then it must never be found.
       if isAttempted, error.code != .outcomeUnknown { oracle.withLock { $0.dropNewest() } }
       throw error
     }
@@ -59,10 +59,11 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// What is known, and the version that a transaction builds on now.
+  /// Returns the oracle, and the version that a transaction builds on now.
   ///
-  /// A commit of unknown outcome may be gone: then the next one is built on the one before it. On a disk that
-  /// lies the store may be none of these, and then nothing is known of what would come of a transaction.
+  /// A commit of unknown outcome may be lost: then the next one is built on the one before it. On a
+  /// disk that lies, the store may have none of these versions, and the result of a transaction is
+  /// unknown.
   private func begin(_ database: Database) throws -> (oracle: CrashOracle, base: Int)? {
     let before = oracle.withLock { $0 }
     guard isUnsure.load(ordering: .relaxed) else { return (before, before.versions.count - 1) }
@@ -71,8 +72,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Does something that is a transaction of its own, at full durability, if `change` says so, and makes
-  /// that change of what is known.
+  /// Runs a call that is a fully durable transaction, if `change` applies, and records the change.
   private func commitApart(
     _ database: Database, _ body: () throws -> Void,
     _ change: (inout StoreModel, _ lastSequence: UInt64) -> Bool
@@ -94,7 +94,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Keeps the newest version under a name, unless the name is taken.
+  /// Names the newest version, unless the name is taken.
   package func name(_ database: Database, _ name: String) throws {
     guard try !database.namedSnapshots().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
@@ -105,7 +105,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Keeps it no longer, if it is kept.
+  /// Removes a name, if it exists.
   package func removeName(_ database: Database, _ name: String) throws {
     guard try database.namedSnapshots().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
@@ -116,7 +116,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Makes an index, unless it is there.
+  /// Adds an index, unless it exists.
   package func addIndex(_ database: Database, _ name: String) throws {
     guard try !database.indexes().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
@@ -127,7 +127,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Takes an index away, if it is there.
+  /// Removes an index, if it exists.
   package func removeIndex(_ database: Database, _ name: String) throws {
     guard try database.indexes().contains(where: { $0.name == name }) else { return }
     try commitApart(database) {
@@ -138,7 +138,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Purges what has expired at a time, which is the database's.
+  /// Purges documents that expired by a time, which is the database's.
   package func purgeExpired(_ database: Database, at time: UInt64) throws {
     try commitApart(database) {
       try database.purgeExpiredDocuments()
@@ -147,7 +147,7 @@ package final class CrashWriter: Sendable {
     }
   }
 
-  /// Notes that everything so far was flushed.
+  /// Records that everything so far was flushed.
   package func noteFlushed() {
     guard !isUnsure.load(ordering: .relaxed) else { return }
     oracle.withLock { $0.secured = $0.versions.count - 1 }

@@ -1,6 +1,6 @@
 package import Divan
 
-/// A view whose rows tell every version of every document from every other.
+/// A view whose rows distinguish every version of every document from all others.
 package enum ProofView {
   package static let view = MapReduceView("every revision", version: "1") { document, emit in
     emit(text(document.revision), document["version"])
@@ -10,7 +10,7 @@ package enum ProofView {
     .string(revision.map { "\($0)" } ?? "none")
   }
 
-  /// Throws unless the rows are those that come of looking at every document anew.
+  /// Throws unless the rows are those that result from mapping every document again.
   package static func check(_ database: Database) throws {
     let snapshot = try database.snapshot()
     var expected: [String] = []

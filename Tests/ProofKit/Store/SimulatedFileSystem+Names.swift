@@ -1,6 +1,6 @@
 package import DivanTesting
 
 extension SimulatedFileSystem {
-  /// The names in a directory; none if it is not there.
+  /// Returns the names in a directory; none if it does not exist.
   package func names(in path: String) -> [String] { (try? list(path)) ?? [] }
 }

@@ -2,52 +2,54 @@ package import Divan
 import DivanLog
 import Foundation
 
-/// What a transaction does to one document: a value, so that the same is done with a store and with a
-/// ``StoreModel``.
+/// A change of a transaction to one document.
+///
+/// It is a value, so that the same change is applied to a store and to a ``StoreModel``.
 package indirect enum StoreChange: Sendable {
-  /// Stores properties, whatever stands there.
+  /// Stores properties, whatever the document has.
   case put(String, size: Int)
-  /// Changes a document that is there.
+  /// Changes an existing document.
   case update(String)
-  /// Deletes a document as it is read: in a conflict the winner, so that another one wins.
+  /// Deletes a document as it is read: in a conflict the winner, so that another leaf wins.
   case delete(String)
   /// Ends all branches of a document.
   case deleteAll(String)
   /// Stores another successor of a revision that has one.
   case branch(String, size: Int)
-  /// Stores a successor of the leaf that wins least.
+  /// Stores a successor of the last leaf in winning order.
   case grow(String, size: Int)
-  /// Stores a revision that was made elsewhere: upon the winner, or upon what is not known here.
+  /// Stores a revision from elsewhere: on the winner, or on an unknown revision.
   case insert(String, size: Int, isOnto: Bool, isDeleted: Bool)
-  /// Stores a revision from elsewhere that was made from the winner in three steps, with a history that
-  /// does not reach back to it: so it becomes a tree of its own.
+  /// Stores a revision from elsewhere, made from the winner in three steps.
+  ///
+  /// Its history does not reach back to the winner: so it becomes a tree of its own.
   case insertAhead(String, size: Int)
   /// Stores the same revision again, with the whole history: trees are joined.
   case join(String)
-  /// Ends all branches of a document but the winning one.
+  /// Ends all branches of a document except the winning one.
   case resolve(String)
   case purge(String)
   /// Purges one of a document's leaves.
   case purgeLeaf(String, Int)
-  /// Attaches content, which follows from its seed, to a document.
+  /// Attaches content, which is determined by its seed, to a document.
   case attach(String, name: String, seed: UInt8, size: Int)
-  /// Takes all attachments out of a document.
+  /// Removes all attachments of a document.
   case detach(String)
-  /// Lets a document expire so many seconds after ``Configuration/proofTime``, or never.
+  /// Lets a document expire a number of seconds after ``Configuration/proofTime``, or never.
   case expire(String, seconds: UInt64?)
   case putLocal(String, size: Int)
   case removeLocal(String)
-  /// Changes that are kept together, or taken back because the closure throws.
+  /// Nested changes, which are kept, or rolled back because the closure throws.
   case nested([StoreChange], throwing: Bool)
 
-  /// Puts a document, deletes another, and takes both back.
+  /// Puts a document, deletes another, and rolls both back.
   static func takeBack(_ id: String, size: Int, deleting other: String) -> StoreChange {
     .nested([.put(id, size: size), .delete(other)], throwing: true)
   }
 }
 
 extension Configuration {
-  /// When everything happens in the proofs, unless they say otherwise: milliseconds since 1970.
+  /// The time of everything in the proofs, by default, in milliseconds since 1970.
   package static let proofTime: UInt64 = 1_700_000_000_000
 }
 
@@ -58,9 +60,9 @@ extension StoreModel {
     ["number": .int(number), "text": .string(StoreModel.text(size))]
   }
 
-  /// Makes a change in a transaction and here, and compares what the transaction says of it.
+  /// Makes a change in a transaction and in the model, and compares the results.
   ///
-  /// `draw` gives random numbers: one for each change, and more for some kinds.
+  /// `draw` returns random numbers: one for each change, and more for some kinds.
   package mutating func make(
     _ change: StoreChange, in transaction: WriteTransaction, draw: () -> UInt64
   ) throws {
@@ -143,7 +145,7 @@ extension StoreModel {
   private mutating func branch(
     _ id: String, _ properties: Value.Object, _ transaction: WriteTransaction
   ) throws {
-    // A join may have cut off what was superseded last.
+    // A join may have cut off the last replaced revision.
     guard let document = documents[id],
       let parent = document.past.suffix(from: document.firstSurePast).last(where: {
         $0.revision.map(document.knows) == true

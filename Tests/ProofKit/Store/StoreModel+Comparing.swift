@@ -3,11 +3,13 @@ import DivanLog
 import Foundation
 
 extension StoreModel {
-  /// Throws unless a snapshot holds just this: by its feed, by its documents, each with all its leaves and
-  /// the content of what is attached and the IDs of the revisions before it, and by its local documents.
+  /// Throws unless a snapshot has exactly the contents of the model.
   ///
-  /// Nothing is said of some documents. Of a past version nothing is said of expiries, and it has no local
-  /// documents.
+  /// Compares the feed, the documents, each with all its leaves, the content of its attachments and
+  /// the IDs of its ancestors, and the local documents.
+  ///
+  /// Documents in `unknown` are not compared. For a past version, expiries are not compared, and it
+  /// has no local documents.
   package func compare(
     _ snapshot: Snapshot, except unknown: Set<String> = [], isPast: Bool = false
   ) throws {
@@ -39,7 +41,7 @@ extension StoreModel {
       try expect(change.sequence > last, "the feed is out of order")
       last = change.sequence
       guard !unknown.contains(change.id) else { continue }
-      // Each number stands there once, so each document does.
+      // Each number occurs once, so each document does.
       count += 1
       guard let document = documents[change.id], document.winner == Entry(change.document),
         document.newest == change.sequence, document.hasConflicts == change.hasConflicts
@@ -56,7 +58,8 @@ extension StoreModel {
   private func compare(
     _ document: Lineage, _ id: String, _ snapshot: Snapshot, isPast: Bool
   ) throws {
-    // Of every document: of versions with the same sequence numbers it may be the only difference.
+    // For every document: it may be the only difference between versions with the same sequence
+    // numbers.
     if !isPast {
       let expiry = try snapshot.expiry(of: id).map { UInt64($0.timeIntervalSince1970 * 1000) }
       try expect(
@@ -79,8 +82,7 @@ extension StoreModel {
     }
   }
 
-  /// Whether all of a document is compared: of the plain ones one in eight is, that nothing has become of
-  /// them unnoticed.
+  /// Whether all of a document is compared: one in eight of the plain ones, to detect changes.
   private func isLookedAt(_ document: Lineage) -> Bool {
     let isPlain =
       document.isChain && !document.isPruned && document.winner.attachments.isEmpty
@@ -97,8 +99,9 @@ extension StoreModel {
     }
   }
 
-  /// Throws unless a database shows besides its newest version the named ones, and the earlier revisions
-  /// that `retention` promises, if it was asked for all the time.
+  /// Compares the named versions and the earlier revisions of a database.
+  ///
+  /// `retention` must have been in effect all the time for the revisions that it promises.
   package func compareBesides(_ database: Database, _ retention: HistoryRetention) throws {
     let snapshot = try database.snapshot()
     try compareNamed(database)
@@ -109,7 +112,7 @@ extension StoreModel {
     }
   }
 
-  /// Whether a database has the named snapshots and the indexes of this version.
+  /// Returns whether a database has the named snapshots and the indexes of this version.
   package func hasNames(of database: Database) throws -> Bool {
     let found = try database.namedSnapshots()
     guard try Set(database.indexes().map(\.name)) == indexes else { return false }
@@ -146,7 +149,7 @@ extension StoreModel {
     }
   }
 
-  /// Asks an index for each number, and texts from its document's own on, and beyond that.
+  /// Queries an index for each number, with texts from its document's own on, and above it.
   private func compareTexts(
     _ snapshot: Snapshot, _ name: String, _ expected: [(id: String, number: Int64, size: Int)]
   ) throws {
@@ -174,7 +177,7 @@ extension StoreModel {
     }
   }
 
-  /// Compares an earlier version, as it is to be read now.
+  /// Compares an earlier version, as it is readable now.
   package func comparePast(
     _ documents: [String: Lineage], _ snapshot: Snapshot, at sequence: UInt64
   ) throws {
@@ -186,7 +189,7 @@ extension StoreModel {
     }
   }
 
-  /// Earlier revisions: those that are kept must be there, and what is there must be right.
+  /// Compares earlier revisions: retained ones must exist, and existing ones must be right.
   private func comparePast(
     _ document: Lineage, _ id: String, _ snapshot: Snapshot, _ retention: HistoryRetention
   ) throws {
@@ -194,10 +197,10 @@ extension StoreModel {
     for (index, entry) in sure.reversed().enumerated() {
       guard let revision = entry.revision else { continue }
       if let found = try snapshot.revision(revision, of: id) {
-        // Beyond a certain depth even their IDs are forgotten.
+        // Beyond a certain depth even their IDs are dropped.
         try expect(document.knows(revision), "revision \(revision) of \(id) was pruned")
         var entry = entry
-        // Where a leaf was purged, another was written again, with another number.
+        // If a leaf was purged, another was written again, with another number.
         if !document.isChain { entry.sequence = found.sequence }
         try expect(Entry(found) == entry, "revision \(revision) of \(id) is \(Entry(found))")
         try AttachedContent.check(found)
@@ -209,8 +212,9 @@ extension StoreModel {
     }
   }
 
-  /// The winning revision with those before it, and which of them still have bodies: the first, and others
-  /// only where somebody asked for them.
+  /// Compares the winning revision and its ancestors, and which of them still have bodies.
+  ///
+  /// The first must have one, and others only if they are retained.
   private func compareHistory(
     _ document: Lineage, _ id: String, _ snapshot: Snapshot, _ retention: HistoryRetention
   ) throws {
@@ -233,22 +237,23 @@ extension StoreModel {
 }
 
 extension HistoryRetention {
-  /// Whether it keeps the `index`-th superseded revision, counted from the newest one.
+  /// Whether it keeps the `index`-th replaced revision, counted from the newest one.
   fileprivate func promises(_ index: Int, isChain: Bool) -> Bool {
     if self == .everything { return true }
-    // In a conflict, what counts are records, and leaves are among them.
+    // In a conflict, records count, and leaves are among them.
     return isChain && index < revisions ?? 0
   }
 
-  /// Whether a version can be refused though nothing is wrong.
+  /// Whether a read of a past version may be rejected though there is no error.
   package var mayRefuse: Bool { self != .everything }
 }
 
 // MARK: Files of attachments
 
 extension StoreModel {
-  /// The digests of attachments of more than some bytes: what must have files; and what may have, by the
-  /// earlier revisions that are kept.
+  /// Returns the digests of attachments larger than a limit: which must have files, and which may.
+  ///
+  /// Those of retained earlier revisions may.
   package func attachmentFiles(
     largerThan limit: Int, _ retention: HistoryRetention
   ) -> (needed: Set<String>, allowed: Set<String>) {
@@ -265,13 +270,14 @@ extension StoreModel {
           needed.formUnion(those)
           continue
         }
-        // Since a leaf was purged, this version may show any earlier revision that is still held.
+        // After a leaf was purged, this version may show any earlier revision that is still
+        // retained.
         allowed.formUnion(those.union(digests(document.past)))
       }
     }
     for document in documents.values where retention != .none {
       for (index, entry) in document.past.reversed().enumerated() {
-        // What named versions show does not count against the limit.
+        // Revisions that named versions show do not count against the limit.
         let isKept = retention.promises(index - named.count, isChain: document.isChain)
         if isKept || !document.isChain { allowed.formUnion(digests([entry])) }
       }

@@ -2,16 +2,15 @@ package import Divan
 import DivanLog
 import Foundation
 
-/// What a store should hold at one moment, in the plainest way: dictionaries and lists that are searched
-/// when somebody asks.
+/// The expected contents of a store at one moment, as plain dictionaries and lists.
 ///
-/// It follows from what was done, not from what the store says of it; only revision IDs and sequence
-/// numbers are taken over, when they are handed out.
+/// They are derived from the operations, not from the store's answers; only revision IDs and
+/// sequence numbers are taken from the store, when they are assigned.
 package struct StoreModel: Equatable, Sendable {
-  /// One revision, and what it holds.
+  /// One revision with its contents.
   package struct Entry: Equatable, Sendable {
     package var number: Int64
-    /// Of the text; below 0 if there is none.
+    /// The size of the text; below 0 if there is none.
     package var size: Int
     package var revision: RevisionID?
     package var sequence: UInt64
@@ -19,9 +18,9 @@ package struct StoreModel: Equatable, Sendable {
     package var attachments: [String: Attached] = [:]
   }
 
-  /// What a revision says of an attachment.
+  /// A revision's data about an attachment.
   package struct Attached: Equatable, Sendable {
-    /// The SHA-256 in hexadecimal digits, by which its file is called if it has one.
+    /// The SHA-256 in hexadecimal digits, which is the name of its file if it has one.
     package var digest: String
     package var length: Int
     package var generation: UInt64
@@ -29,32 +28,33 @@ package struct StoreModel: Equatable, Sendable {
 
   /// A document with all its leaves.
   package struct Lineage: Equatable, Sendable {
-    /// The winner first.
+    /// The leaves, the winner first.
     package fileprivate(set) var leaves: [Entry] = []
     /// The sequence number of its last change.
     package fileprivate(set) var newest: UInt64 = 0
-    /// In milliseconds since 1970.
+    /// The expiry in milliseconds since 1970.
     package fileprivate(set) var expiry: UInt64?
     /// The revisions that have successors, in the order in which they got them.
     package fileprivate(set) var past: [Entry] = []
-    /// From here on ``past`` is surely known to the store: what came before may have gone with a branch.
+    /// The index from which ``past`` is surely known; earlier ones may have gone with a branch.
     package fileprivate(set) var firstSurePast = 0
-    /// Whether there never was a second leaf.
+    /// Whether there has never been a second leaf.
     package fileprivate(set) var isChain = true
     /// The revisions that are known by their IDs.
     private var tree = PlainHistories()
     /// The revision that was inserted last without its nearest ancestors.
     fileprivate(set) var gap: Gap?
-    /// Whether revisions were forgotten because they are far from every leaf.
+    /// Whether revisions were removed because they are far from every leaf.
     package private(set) var isPruned = false
 
     package var winner: Entry { leaves[0] }
     package var hasConflicts: Bool { leaves.count { !$0.isDeleted } > 1 }
   }
 
-  /// A revision that was inserted without its nearest ancestors: see ``StoreChange/insertAhead(_:size:)``.
+  /// A revision that was inserted without its nearest ancestors: see
+  /// ``StoreChange/insertAhead(_:size:)``.
   struct Gap: Equatable, Sendable {
-    /// From the revision to one that was known when it was inserted.
+    /// The path from the revision to one that was known when it was inserted.
     var history: [RevisionID]
     var number: Int64
     var size: Int
@@ -66,26 +66,27 @@ package struct StoreModel: Equatable, Sendable {
     package var documents: [String: Lineage]
   }
 
-  /// By their IDs.
+  /// The documents by their IDs.
   package private(set) var documents: [String: Lineage] = [:]
-  /// The documents in an order that is the same in every process, as a dictionary's is not: one seed makes one
-  /// row of calls.
+  /// The documents in an order that is the same in every process, unlike that of a dictionary.
+  ///
+  /// So one seed leads to one sequence of calls.
   var inOrder: [(key: String, value: Lineage)] { documents.sorted { $0.key < $1.key } }
   /// The local documents by their IDs.
   package private(set) var locals: [String: Value.Object] = [:]
   /// The named snapshots.
   package private(set) var named: [String: Named] = [:]
-  /// The names of the indexes, all of which are by the documents' numbers first.
+  /// The names of the indexes, whose first key is always the documents' numbers.
   package private(set) var indexes: Set<String> = []
   /// The highest sequence number of a change.
   package private(set) var lastSequence: UInt64 = 0
-  /// Of documents that were purged: a sequence number through which they are in no version any more.
+  /// For purged documents: a sequence number up to which no version has them any more.
   private var purgedThrough: [String: UInt64] = [:]
-  /// Of documents that lost a leaf: a sequence number below which it is not said here what they were.
+  /// For documents that lost a leaf: a sequence number below which their state is not modelled.
   private var disturbedBelow: [String: UInt64] = [:]
-  /// How many revisions of each branch the store knows by their IDs, in all its sessions.
+  /// The number of revisions of each branch that the store knows by their IDs, in all its sessions.
   package var revisionDepth = Configuration().revisionDepth
-  /// Whether any version ever had a name, so that revisions may be held for it still.
+  /// Whether any version ever had a name, so that revisions may still be retained for it.
   package private(set) var hasHadNames = false
 
   package init() {}
@@ -101,7 +102,7 @@ extension StoreModel {
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// Whether anything is there that plain documents have not.
+  /// Whether there is anything that plain documents do not have.
   package var isRich: Bool {
     !locals.isEmpty || !named.isEmpty || !indexes.isEmpty
       || documents.values.contains {
@@ -109,11 +110,12 @@ extension StoreModel {
       }
   }
 
-  /// The number of the transaction of a ``CrashWriter`` that this is the version of, or one after.
+  /// The number of the ``CrashWriter`` transaction whose version this is, or the next one.
   package var clock: Int { Int(documents[CrashOracle.clock]?.winner.number ?? 0) }
 
-  /// An earlier version, as it is to be read now: without what was purged since; and the documents of
-  /// which nothing is said.
+  /// Returns an earlier version as it is readable now, and the documents in an unknown state.
+  ///
+  /// Documents that were purged since are missing from it.
   package func past(_ documents: [String: Lineage], at sequence: UInt64) -> (Self, Set<String>) {
     var earlier = StoreModel()
     earlier.documents = documents.filter { (purgedThrough[$0.key] ?? 0) < $0.value.newest }
@@ -125,14 +127,13 @@ extension StoreModel {
 // MARK: Changes
 
 extension StoreModel.Lineage {
-  /// Puts a revision in the place of a leaf, or beside all of them, and forgets what is then further from
-  /// every leaf than `depth` says.
+  /// Replaces a leaf by a revision, or adds it as another leaf, and prunes to a depth.
   fileprivate mutating func add(
     _ entry: StoreModel.Entry, inPlaceOf old: RevisionID?, after ancestors: [RevisionID], depth: Int
   ) {
     if let index = leaves.firstIndex(where: { $0.revision == old && old != nil }) {
       past.append(leaves.remove(at: index))
-      // What is long ago and has left nothing behind need not be remembered.
+      // Old revisions without attachments need not be kept.
       if past.count > 64, past[0].attachments.isEmpty {
         past.removeFirst()
         firstSurePast = max(0, firstSurePast - 1)
@@ -145,8 +146,9 @@ extension StoreModel.Lineage {
     if let revision = entry.revision { take([revision] + ancestors, depth: depth) }
   }
 
-  /// Takes in a revision with its history, which may join what was apart; returns whether it became a
-  /// leaf, and whether anything changed.
+  /// Inserts a revision with its history, which may join separate trees.
+  ///
+  /// Returns whether it became a leaf, and whether anything changed.
   fileprivate mutating func insert(
     _ entry: StoreModel.Entry, _ history: [RevisionID], depth: Int
   ) -> (isNew: Bool, isChange: Bool) {
@@ -160,7 +162,7 @@ extension StoreModel.Lineage {
       leaves.append(entry)
     } else {
       sort()
-      // Of a revision that is known only the history is news: it is stored again with that.
+      // For a known revision, only the history is new: the revision is stored again with it.
       let index = leaves.firstIndex { $0.revision == history[0] } ?? 0
       leaves[index].sequence = entry.sequence
     }
@@ -176,7 +178,7 @@ extension StoreModel.Lineage {
     if tree.known != all { isPruned = true }
   }
 
-  /// The revision and those before it, newest first, as far as they are known.
+  /// Returns the revision and its known ancestors, newest first.
   package func revisions(leadingTo revision: RevisionID) -> [RevisionID] {
     tree.history(of: revision)
   }
@@ -184,7 +186,7 @@ extension StoreModel.Lineage {
   /// Whether a revision is known by its ID.
   package func knows(_ revision: RevisionID) -> Bool { tree.known.contains(revision) }
 
-  /// Forgets a leaf, and what came before it alone.
+  /// Removes a leaf, and those of its ancestors that no other leaf has.
   fileprivate mutating func remove(_ leaf: RevisionID) {
     leaves.removeAll { $0.revision == leaf }
     tree.remove(leaf: leaf)
@@ -200,9 +202,9 @@ extension StoreModel.Lineage {
 }
 
 extension StoreModel {
-  /// Notes a revision that was stored.
+  /// Records a revision that was stored.
   ///
-  /// Unless `ancestors` says otherwise, it was made from the one in whose place it is.
+  /// Unless `ancestors` specifies others, its parent is the revision that it replaces.
   mutating func add(
     _ entry: Entry, to id: String, inPlaceOf old: RevisionID?, after ancestors: [RevisionID]? = nil
   ) throws {
@@ -214,7 +216,7 @@ extension StoreModel {
     lastSequence = entry.sequence
   }
 
-  /// Notes a revision that came with its history, which may have been known.
+  /// Records a revision that came with its history, and may have been known.
   mutating func insert(
     _ entry: Entry, to id: String, _ history: [RevisionID]
   ) -> (isNew: Bool, isChange: Bool) {
@@ -223,16 +225,16 @@ extension StoreModel {
     return done
   }
 
-  /// Remembers the history and content of a revision that was inserted without that history.
+  /// Keeps the history and content of a revision that was inserted without that history.
   mutating func setGap(_ gap: Gap?, of id: String) { documents[id]?.gap = gap }
 
-  /// Notes that a document is gone.
+  /// Records that a document was purged.
   mutating func purge(_ id: String, through sequence: UInt64) {
     documents[id] = nil
     purgedThrough[id] = sequence
   }
 
-  /// Notes that a leaf is gone, and that its document has another sequence number.
+  /// Records that a leaf was purged, and that its document has another sequence number.
   mutating func purgeLeaf(_ revision: RevisionID?, of id: String, sequence: UInt64) {
     guard var document = documents[id], let revision else { return }
     document.remove(revision)
@@ -249,7 +251,7 @@ extension StoreModel {
 
   mutating func setLocal(_ id: String, _ properties: Value.Object?) { locals[id] = properties }
 
-  /// Gives this version a name; the store says how far it counted.
+  /// Names this version; the store provides the sequence number.
   package mutating func name(_ name: String, sequence: UInt64) {
     named[name] = Named(sequence: sequence, documents: documents)
     hasHadNames = true
@@ -260,7 +262,7 @@ extension StoreModel {
   package mutating func addIndex(_ name: String) { indexes.insert(name) }
   package mutating func removeIndex(_ name: String) { indexes.remove(name) }
 
-  /// The index of a name: some are by number and text, and some have only documents with a short text.
+  /// Returns the index of a name: some are by number and text, some only for short texts.
   package static func index(_ name: String) -> DocumentIndex {
     if name.hasPrefix("number, text") { return DocumentIndex(name, on: ["number"], ["text"]) }
     return DocumentIndex(
@@ -268,16 +270,16 @@ extension StoreModel {
       where: isOfShort(name) ? [.less("text", .string(text(shortSize)))] : [])
   }
 
-  /// Whether an index has only documents with a short text.
+  /// Whether an index only has documents with a short text.
   static func isOfShort(_ name: String) -> Bool { name.hasPrefix("short") }
 
-  /// From how many bytes on a text is not short.
+  /// The size in bytes from which a text is not short.
   static let shortSize = 20
 
-  /// The text of a document, by its size.
+  /// Returns the text of a document, by its size.
   static func text(_ size: Int) -> String { String(repeating: "x", count: size) }
 
-  /// Takes the documents away that have expired; returns whether there were any.
+  /// Removes the documents that have expired; returns whether there were any.
   package mutating func purgeExpired(at time: UInt64, lastSequence: UInt64) -> Bool {
     let due = documents.filter { $0.value.expiry.map { $0 <= time } ?? false }.keys
     for id in due { purge(id, through: lastSequence) }
@@ -303,7 +305,7 @@ extension StoreModel.Entry {
   }
 }
 
-/// What the attachments of the proofs hold: bytes that follow from the first of them and their number.
+/// The contents of the attachments in the proofs: bytes determined by the first one and the size.
 package enum AttachedContent {
   package static func bytes(_ seed: UInt8, _ size: Int) -> [UInt8] {
     (0..<size).map { $0 == 0 ? seed : UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) ^ seed }

@@ -1,19 +1,19 @@
-/// What several threads did to one store, and what they saw of it.
+/// The operations of several threads on one store, and their results.
 ///
-/// Moments are numbers of one counter for all threads: a call that ended before another began has the
-/// smaller ones. Keys are documents, values what is in them; nil is a document that is not there.
+/// Moments are numbers of one counter for all threads: a call that ended before another began has
+/// the smaller ones. Keys are documents, values are their contents; nil is a missing document.
 package struct History: Sendable {
   /// A part of a transaction, in the order in which it was done.
   package enum Step: Sendable, Equatable {
-    /// A document was read, and this was in it.
+    /// A document was read, with this value.
     case read(String, String?)
-    /// A document was written, and got this sequence number.
+    /// A document was written, with this sequence number.
     case write(String, String?, sequence: UInt64)
-    /// What follows up to the matching ``taken`` or ``takenBack`` is nested.
+    /// The steps up to the matching ``taken`` or ``takenBack`` are nested.
     case begin
-    /// What was nested is kept.
+    /// The nested steps are kept.
     case taken
-    /// What was nested threw an error, and counts no more.
+    /// The nested steps threw an error, and were rolled back.
     case takenBack
   }
 
@@ -21,9 +21,9 @@ package struct History: Sendable {
   package enum Outcome: Sendable, Equatable {
     /// `write` returned.
     case committed
-    /// It threw before it was committed, or was told that nothing was.
+    /// It threw before it was committed, or with an error that nothing was.
     case aborted
-    /// It was told that the outcome is unknown.
+    /// It threw an error that the outcome is unknown.
     case unknown
   }
 
@@ -34,7 +34,7 @@ package struct History: Sendable {
     package var end: Int
     package var steps: [Step]
     package var outcome: Outcome
-    /// Whether it was to be durable before it returned, and before anybody saw it.
+    /// Whether it had to be durable before it returned, and before it was visible.
     package var isFull: Bool
 
     package init(
@@ -50,10 +50,10 @@ package struct History: Sendable {
     }
   }
 
-  /// A snapshot, with all that was read from it, however much later.
+  /// A snapshot, with everything that was read from it, however much later.
   package struct View: Sendable {
     package var name: String
-    /// When it was asked for, and when it was there.
+    /// The moments at which it was requested, and at which it was available.
     package var begin: Int
     package var end: Int
     package var sequence: UInt64
@@ -74,9 +74,9 @@ package struct History: Sendable {
     case document(String, String?)
     /// All documents, in order.
     case everything([String: String])
-    /// How many documents there are.
+    /// The number of documents.
     case count(Int)
-    /// The feed from a sequence number on.
+    /// The feed after a sequence number.
     case changes(since: UInt64, [Change])
   }
 
@@ -93,20 +93,20 @@ package struct History: Sendable {
     }
   }
 
-  /// What the documents were at first, in the order of their sequence numbers.
+  /// The initial documents, in the order of their sequence numbers.
   package var initial: [Change] = []
-  /// The highest sequence number that anybody was told of before.
+  /// The highest sequence number that was returned to a caller before.
   package var spentSequence: UInt64 = 0
   package var transactions: [Transaction] = []
   package var views: [View] = []
-  /// What was found when the store was opened again, if the history ended with a crash.
+  /// The contents when the store was opened again, if the history ended with a crash.
   package var recovered: View?
 
   package init() {}
 }
 
 extension History.Transaction {
-  /// What it wrote and did not take back itself, in order.
+  /// Its writes except for those that were rolled back, in order.
   package var writes: [History.Change] {
     var writes: [History.Change] = []
     var marks: [Int] = []

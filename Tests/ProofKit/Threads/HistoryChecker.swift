@@ -1,27 +1,28 @@
-/// Decides whether a ``History`` could have come from transactions run one after the other, each whole.
+/// Checks whether a ``History`` could result from whole transactions that ran in sequence.
 ///
-/// It needs no search, since the store itself says in which order it committed: by sequence numbers.
-/// What it says is then held against everything that anybody saw:
+/// It needs no search, because the store itself reports the order of commits by sequence numbers.
+/// That order is compared with everything that was observed:
 ///
 /// 1. *Order.* Sequence numbers of committed transactions are all different, and rise within each
 ///    and from each to the next. A transaction that began after another one ended comes later.
-/// 2. *Transactions.* Each read what the ones before it in that order had left, and its own writes. So
-///    there is no lost update and no write skew.
-/// 3. *Snapshots.* Each is the state after some commit, the one with the snapshot's sequence number,
-///    whole, and stays so whenever it is read: no dirty, aborted, half or non-repeatable read. It is
-///    no older than any commit that had returned when it was asked for, and than any snapshot that
-///    somebody had already; and no newer than what had begun when it was there.
-/// 4. *Feeds.* From any sequence number on they give the latest change of each document after it, in
-///    order, once.
-/// 5. *Crashes.* What is found afterwards is the state after some commit, no older than the last one at
-///    full durability and than any such that was seen.
+/// 2. *Transactions.* Each read the state that the ones before it in that order left, and its own
+///    writes. So there is no lost update and no write skew.
+/// 3. *Snapshots.* Each is the whole state after some commit, the one with the snapshot's sequence
+///    number, and stays so whenever it is read: no dirty, aborted, half or non-repeatable read. It
+///    is no older than any commit that had returned when it was requested, and than any snapshot
+///    that was available by then; and no newer than the commits that had begun when it was
+///    available.
+/// 4. *Feeds.* From any sequence number on they return the latest change of each document after it,
+///    in order, once.
+/// 5. *Crashes.* The contents afterwards are the state after some commit, no older than the last
+///    one at full durability and than any such that was seen.
 package struct HistoryChecker {
   private let history: History
-  /// The transactions that were committed, or may have been, in the order of the store.
+  /// The transactions that were or may have been committed, in the order of the store.
   private let commits: [History.Transaction]
   private let lastSequences: [UInt64]
   private var placesByName: [String: Int] = [:]
-  /// For each key, what it became and by which commit; commits are numbered from 1.
+  /// For each key, its values and their commits; commits are numbered from 1.
   private var versions: [String: [(commit: Int, change: History.Change)]] = [:]
   package private(set) var problems: [String] = []
 
@@ -37,7 +38,7 @@ package struct HistoryChecker {
         switch transaction.outcome {
         case .committed: return true
         case .aborted: return false
-        // Only what was found again, or was seen by others, did happen.
+        // Only transactions that were found again, or were seen by others, did happen.
         case .unknown:
           return recoveredSequence.map { first.sequence <= $0 } ?? false
             || history.views.contains { $0.sequence >= first.sequence }
@@ -51,7 +52,7 @@ package struct HistoryChecker {
     }
   }
 
-  /// Everything that is wrong with a history, in sentences.
+  /// Returns descriptions of all problems of a history.
   package static func problems(of history: History) -> [String] {
     var checker = HistoryChecker(history)
     checker.checkOrder()
@@ -68,7 +69,7 @@ extension HistoryChecker {
 
   // MARK: States
 
-  /// What a document is after so many commits.
+  /// Returns the last change of a document after a number of commits.
   private func change(of key: String, after count: Int) -> History.Change? {
     guard let versions = versions[key] else { return nil }
     // The last version of a commit at or below `count`.
@@ -84,7 +85,7 @@ extension HistoryChecker {
     versions.keys.reduce(into: [:]) { $0[$1] = change(of: $1, after: count)?.value }
   }
 
-  /// How many commits there are up to the one with this last sequence number; nil if there is none.
+  /// Returns the number of commits up to the one with this last sequence number; nil if none.
   private func commitCount(at sequence: UInt64) -> Int? {
     if sequence == 0 { return 0 }
     return lastSequences.firstIndex(of: sequence).map { $0 + 1 }
@@ -95,7 +96,7 @@ extension HistoryChecker {
   private mutating func checkOrder() {
     var last: UInt64 = 0
     for commit in commits {
-      // What was there at first began before everything.
+      // Initial documents began before everything.
       if commit.begin > 0 { last = max(last, history.spentSequence) }
       for change in commit.writes {
         if change.sequence <= last {
@@ -104,7 +105,7 @@ extension HistoryChecker {
         last = max(last, change.sequence)
       }
     }
-    // Walking back, the earliest end of all later ones must not lie before a beginning.
+    // Walking back, the earliest end of all later ones must not be before a beginning.
     var earliestEnd: (moment: Int, name: String)?
     for commit in commits.reversed() {
       if let earliestEnd, earliestEnd.moment < commit.begin {
@@ -123,9 +124,9 @@ extension HistoryChecker {
       }
       return
     }
-    // Who failed may have built on a commit that was lost, and fails with it.
+    // A transaction that failed may have built on a commit that was lost, and fails with it.
     if transaction.outcome != .committed, hasLostCommit(begunBefore: transaction.end) { return }
-    // It changed nothing, so any place in the order will do that the clock allows.
+    // It changed nothing, so any place in the order that the clock allows is valid.
     guard transaction.steps.contains(where: { if case .read = $0 { true } else { false } }) else {
       return
     }
@@ -144,14 +145,14 @@ extension HistoryChecker {
     }
   }
 
-  /// After how many commits something can have been that began and ended then.
+  /// Returns the range of commit counts at which a call with these moments may have taken place.
   private func places(begin: Int, end: Int) -> (earliest: Int, latest: Int) {
     let earliest = (commits.lastIndex { $0.end < begin && $0.outcome != .unknown } ?? -1) + 1
     let latest = (commits.lastIndex { $0.begin < end } ?? -1) + 1
     return (earliest, latest)
   }
 
-  /// The first read of a transaction that does not fit a state, in words.
+  /// Returns a description of the first read of a transaction that does not match a state.
   private func firstWrongRead(
     of transaction: History.Transaction, after count: Int
   ) -> String? {
@@ -215,7 +216,7 @@ extension HistoryChecker {
   }
 
   private mutating func checkOrderOfViews() {
-    // In the order of their beginnings, each against the newest that was there by then.
+    // In the order of their beginnings, each against the newest that was available by then.
     let ended = history.views.sorted { $0.end < $1.end }
     var index = 0
     var newest: History.View?

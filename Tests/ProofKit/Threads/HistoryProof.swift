@@ -5,7 +5,7 @@ import DivanTesting
 import Foundation
 import Synchronization
 
-/// Histories of many threads on one store, recorded and held against what transactions promise.
+/// Records histories of many threads on one store, and checks them against the guarantees.
 package struct HistoryProof: Proof {
   package static let name = "histories"
   package static let claim =
@@ -113,7 +113,7 @@ extension Budget {
 }
 
 extension History {
-  /// The highest sequence number that anybody was told of.
+  /// The highest sequence number that was returned to a caller.
   fileprivate var highestToldSequence: UInt64 {
     let written = transactions.filter { $0.outcome == .committed }
       .compactMap { $0.writes.last?.sequence }
@@ -152,7 +152,8 @@ private final class HistoryThreads: Sendable {
       do {
         try body()
       } catch is DatabaseError {
-        // A disk without power; any other error of a store shows in what the checker finds missing.
+        // A disk without power; any other error of a store shows in the data that the checker
+        // misses.
       } catch {
         self.problem.withLock { $0 = error }
       }
@@ -192,7 +193,7 @@ private final class HistoryThreads: Sendable {
     }
   }
 
-  /// Reads and writes one document; `unique` is in what is written.
+  /// Reads and writes one document; `unique` is part of the written value.
   private func change(
     _ unique: String, _ steps: HistoryRecorder.Steps, _ random: inout SeededGenerator
   ) throws {
@@ -203,14 +204,14 @@ private final class HistoryThreads: Sendable {
     case 2, 3:
       let key = Self.lists[random.below(Self.lists.count)]
       let list = try steps.read(key) ?? ""
-      // A list that has grown long begins anew.
+      // A list that has grown long is restarted.
       try steps.write(key, list.utf8.count > 300 ? unique : list + "," + unique, padding: padding)
     case 4:
       let key = Self.counters[random.below(Self.counters.count)]
       let count = try steps.read(key).flatMap { Int($0) } ?? 0
       try steps.write(key, "\(count + 1)", padding: padding)
     case 5:
-      // A decision that rests on one document and changes another: skew would show here.
+      // A write to one document that depends on another: write skew would show here.
       let (from, to) = (random.below(Self.registers.count), random.below(Self.registers.count))
       let value = try steps.read(Self.registers[from]) ?? "nothing"
       try steps.write(Self.registers[to], "\(unique) saw \(value.prefix(20))", padding: padding)
@@ -247,7 +248,7 @@ private final class HistoryThreads: Sendable {
     }
   }
 
-  /// Follows the feed, from where it had come.
+  /// Reads the feed from the last position on.
   private func follow() throws {
     var place: UInt64 = 0
     var number = 0

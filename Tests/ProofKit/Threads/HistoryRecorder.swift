@@ -2,13 +2,14 @@ import Divan
 import DivanLog
 import Synchronization
 
-/// Works with a store from several threads, and writes down what each did and saw.
+/// Works with a store from several threads, and records the operations and results of each.
 final class HistoryRecorder: Sendable {
   let database: Database
   private let history: Guarded<History>
   private let moment = Atomic(0)
-  /// What the sequence number of a snapshot is before anything was committed since opening; after a crash
-  /// it lies above that of the last change.
+  /// The sequence number of a snapshot before the first commit since opening, and its meaning.
+  ///
+  /// After a crash it is above that of the last change.
   private let opening: (found: UInt64, meant: UInt64)
 
   struct ThrownByPlan: Error {}
@@ -23,7 +24,7 @@ final class HistoryRecorder: Sendable {
     self.history = Guarded(history)
   }
 
-  /// What was recorded so far.
+  /// The history so far.
   var recorded: History { history.withLock { $0 } }
 
   private func tick() -> Int { moment.add(1, ordering: .sequentiallyConsistent).newValue }
@@ -32,7 +33,7 @@ final class HistoryRecorder: Sendable {
     snapshot.sequence == opening.found ? opening.meant : snapshot.sequence
   }
 
-  /// The latest changes of all documents after a sequence number.
+  /// Returns the latest changes of all documents after a sequence number.
   static func changes(in snapshot: Snapshot, since: UInt64) throws -> [History.Change] {
     var cursor = snapshot.changes(since: since)
     return try cursor.rest().map { change in
@@ -44,7 +45,7 @@ final class HistoryRecorder: Sendable {
 }
 
 extension HistoryRecorder {
-  /// What a transaction is made of, while it runs.
+  /// The steps of a transaction while it runs.
   final class Steps {
     var steps: [History.Step] = []
     let transaction: WriteTransaction
@@ -67,7 +68,7 @@ extension HistoryRecorder {
       steps.append(.write(key, nil, sequence: try transaction.delete(document).sequence))
     }
 
-    /// Runs `body` nested; if it throws the plan's error that is taken back and forgotten.
+    /// Runs `body` nested; if it throws the planned error, that is rolled back and ignored.
     func nested(_ body: () throws -> Void) throws {
       steps.append(.begin)
       do {
@@ -79,7 +80,7 @@ extension HistoryRecorder {
     }
   }
 
-  /// Runs a transaction and records it; returns false if the store can write no more.
+  /// Runs a transaction and records it; returns false if the store cannot write any more.
   func write(
     _ name: String, _ durability: Durability, _ body: (Steps) throws -> Void
   ) throws -> Bool {
@@ -107,7 +108,7 @@ extension HistoryRecorder {
     return goesOn
   }
 
-  /// A snapshot whose reads are recorded, up to the moment at which it goes.
+  /// A snapshot whose reads are recorded, until it is released.
   final class Reader {
     let snapshot: Snapshot
     private let recorder: HistoryRecorder
@@ -142,7 +143,7 @@ extension HistoryRecorder {
     }
   }
 
-  /// Takes a snapshot.
+  /// Takes a snapshot whose reads are recorded.
   func reader(_ name: String) throws -> Reader {
     let begin = tick()
     let snapshot = try database.snapshot()

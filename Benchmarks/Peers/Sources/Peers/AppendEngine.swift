@@ -2,7 +2,7 @@ import Foundation
 
 /// No store at all: appends the bytes of the ID and the document to a file and flushes it.
 ///
-/// The least that a durable commit can cost on this file system when the file grows.
+/// The minimum cost of a durable commit on this file system when the file grows.
 ///
 /// `@unchecked Sendable`: `lock` guards the file.
 class AppendEngine: Engine, @unchecked Sendable {
@@ -10,7 +10,7 @@ class AppendEngine: Engine, @unchecked Sendable {
   class var workloads: Set<Workload> { [.commit] }
   class var reads: [ReadKind] { [] }
   class var scans: [ScanOrder] { [] }
-  /// The bytes written before the first commit, over which commits are then written.
+  /// The number of bytes written before the first commit, which commits then overwrite.
   class var preallocated: Int { 0 }
 
   private let descriptor: Int32
@@ -55,9 +55,9 @@ class AppendEngine: Engine, @unchecked Sendable {
   func close() throws { Foundation.close(descriptor) }
 }
 
-/// The same over a file whose blocks are already written, so that a flush changes no metadata.
+/// Appends over a file whose blocks are already written, so that a flush changes no metadata.
 ///
-/// The least that a durable commit can cost at all; a log that reuses its file comes near it.
+/// The minimum cost of any durable commit; a log that reuses its file comes close to it.
 final class PreallocatedAppendEngine: AppendEngine, @unchecked Sendable {
   override class var name: String { "overwrite" }
   override class var preallocated: Int { 4 << 20 }

@@ -1,11 +1,12 @@
 import Foundation
 
-/// Runs one task in a process of its own, so that no engine's memory, caches or threads touch
-/// another's figures, and one may be killed.
+/// Runs one task in a process of its own.
+///
+/// So no engine's memory, caches or threads affect another's figures, and a process may be killed.
 enum ChildProcess {
   static let flag = "--child"
 
-  /// The samples that the child measured; none when it was killed, which a crash step wants.
+  /// Returns the samples of the child; none if it was killed, as a crash step intends.
   static func run(_ task: ChildTask) throws -> [Sample] {
     let process = Process()
     process.executableURL = try executable()
@@ -30,7 +31,7 @@ enum ChildProcess {
     return try JSONDecoder().decode([Sample].self, from: data)
   }
 
-  /// The child's side: does the task and prints the samples.
+  /// Runs the task in the child and prints the samples.
   static func serve(_ encoded: String) throws {
     let task = try JSONDecoder().decode(ChildTask.self, from: Data(encoded.utf8))
     let samples = try task.run()

@@ -3,10 +3,10 @@ import Foundation
 
 /// The documents of one run, written to a file once and mapped by every process.
 ///
-/// Mapped memory of a file is not anonymous, so the documents weigh nothing in the memory figures
+/// Mapped memory of a file is not anonymous, so the documents do not count in the memory figures
 /// and cost no time while a load is measured.
 ///
-/// Layout, in the machine's byte order, as the file never leaves the run:
+/// Layout, in the machine's byte order, because the file never leaves the run:
 ///
 ///     count: UInt64 | offsets: (count + 1) × UInt64 | ids: count × 20 bytes | bodies
 ///
@@ -30,7 +30,7 @@ final class Corpus: @unchecked Sendable {
     offsets = UnsafePointer((base + 8).assumingMemoryBound(to: UInt64.self))
     ids = UnsafeRawPointer(base + 8 + (count + 1) * 8)
     bodies = ids + count * DocumentGenerator.idSize
-    // Touched once here, so that no workload pays for the first access to a page of the corpus.
+    // Every page is read once here, so that no workload pays for the first access to it.
     var sum: UInt8 = 0
     for offset in stride(from: 0, to: size, by: 4096) {
       sum &+= base.load(fromByteOffset: offset, as: UInt8.self)
@@ -72,15 +72,16 @@ final class Corpus: @unchecked Sendable {
       start: bodies + Int(offsets[index]), count: Int(offsets[index + 1] - offsets[index]))
   }
 
-  /// The bytes of the first `count` documents as JSON that also holds `_id` and `_rev`: what all
-  /// sizes on disk are divided by.
+  /// Returns the number of bytes of the first `count` documents as JSON with `_id` and `_rev`.
+  ///
+  /// All sizes on disk are divided by this.
   func liveBytes(_ count: Int) -> Int {
     let idProperty = DocumentGenerator.idSize + #""_id":"","#.utf8.count
     let revisionProperty = #""_rev":"1-","#.utf8.count + 32
     return Int(offsets[count]) + count * (idProperty + revisionProperty)
   }
 
-  /// Documents to write in one transaction; bodies may be taken from other documents.
+  /// Returns documents to write in one transaction; bodies may be those of other documents.
   func batch(_ indices: some Sequence<Int>, form: DocumentForm, bodyShift: Int = 0) -> Batch {
     Batch(
       documents: indices.map { index in
@@ -95,8 +96,9 @@ final class Corpus: @unchecked Sendable {
       })
   }
 
-  /// The IDs of `sampleCount` random documents among the first `count`, copied side by side, so that
-  /// reading the list costs no cache misses.
+  /// Returns the IDs of `sampleCount` random documents among the first `count`.
+  ///
+  /// They are copied side by side, so that reading the list costs no cache misses.
   func randomIDs(among count: Int, sampleCount: Int, seed: UInt64) -> IDList {
     var random = SplitMix64(state: seed)
     return IDList((0..<sampleCount).map { _ in id(random.next(below: count)) })
@@ -109,15 +111,15 @@ final class Corpus: @unchecked Sendable {
   }
 }
 
-/// One document as the engines take it.
+/// One document in the forms that the engines take.
 ///
 /// `@unchecked Sendable`: it points into the corpus, which is read-only and never unmapped.
 struct Document: @unchecked Sendable {
   var id: UnsafeRawBufferPointer
   var body: UnsafeRawBufferPointer
-  /// The same document as a Swift value, for engines that ask for it.
+  /// The same document as a Swift value, for engines that require it.
   var record: SampleDocument?
-  /// The same document as Divan takes it.
+  /// The same document as a `Document` of Divan.
   var divan: Divan.Document?
 }
 
@@ -126,7 +128,7 @@ struct Batch: Sendable {
   var documents: [Document]
 }
 
-/// IDs to look up, side by side: as bytes, and as text for stores whose API takes that.
+/// IDs to look up, side by side: as bytes, and as text for stores whose API requires that.
 struct IDList: Sendable {
   let bytes: [UInt8]
   let strings: [String]

@@ -1,25 +1,26 @@
 import Divan
 import Foundation
 
-/// Divan, set up as it comes.
+/// Divan in its default configuration.
 ///
-/// - Documents are given as Divan's own `Document` values, made before the clock starts, as the bytes
-///   of the JSON are for the stores that keep bytes, and records for those that have columns.
-///   Encoding them, and the SHA-256 that makes the revision ID, is measured.
+/// - Documents are passed as Divan's own `Document` values, created before the clock starts, like
+///   the bytes of the JSON for stores that keep bytes, and records for those that have columns.
+///   Encoding them, and the SHA-256 for the revision ID, is measured.
 /// - A load is `put(contentsOf:)` in transactions of durability `.none`, and `flush()` at the end.
-///   Where documents may exist, each is stored by `overwrite`, which does not ask for the revision it
+///   If documents may exist, each is stored by `overwrite`, which does not need the revision it
 ///   replaces.
 /// - A durable commit is `write { put }` at `.full`.
-/// - All reads of a measurement are in one snapshot. Every read of Divan's checks the document's
-///   checksum; there is no bare read.
-/// - The cache size is not used: Divan maps what it reads, and its index comes in as it is touched.
+/// - All reads of a measurement use one snapshot. Every read of Divan checks the document's
+///   checksum; there is no unchecked read.
+/// - The cache size is not used: Divan maps the files it reads, and its index is paged in on
+///   access.
 class DivanEngine: Engine, @unchecked Sendable {
   class var name: String { "divan" }
   class var workloads: Set<Workload> { Set(Workload.allCases) }
   class var reads: [ReadKind] { [.verifiedValue, .property] }
   class var scans: [ScanOrder] { [.id, .sequence] }
   class var form: DocumentForm { .divan }
-  /// How segments and checkpoints are read.
+  /// The way in which segments and checkpoints are read.
   class var readMode: ReadMode { .mapped }
 
   let database: Database
@@ -90,7 +91,7 @@ class DivanEngine: Engine, @unchecked Sendable {
   }
 }
 
-/// Divan reading into buffers, so that an error of the medium is thrown instead of ending the process.
+/// Divan with buffered reads, so that a media error is thrown instead of ending the process.
 final class BufferedDivanEngine: DivanEngine, @unchecked Sendable {
   override class var name: String { "divan-buffered" }
   override class var workloads: Set<Workload> { [.load, .read, .scan, .open] }
@@ -98,7 +99,7 @@ final class BufferedDivanEngine: DivanEngine, @unchecked Sendable {
 }
 
 extension SampleDocument {
-  /// The document as Divan takes it.
+  /// The document as a `Document` of Divan.
   var divanDocument: Divan.Document {
     Divan.Document(
       id: id,

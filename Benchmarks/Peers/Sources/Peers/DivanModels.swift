@@ -11,8 +11,9 @@ final class SampleModel: Model {
   @Persisted var created = ""
 }
 
-/// Divan through models, beside GRDB through its records: making the models is measured, as is making
-/// what a statement takes of the records.
+/// Divan through models, compared with GRDB through its records.
+///
+/// Creating the models is measured, as is the creation of statement arguments from the records.
 extension DivanEngine: RecordEngine {
   func insertRecords(_ records: [SampleDocument]) throws {
     let context = database.makeContext()

@@ -1,8 +1,9 @@
 import Divan
 
-/// Divan's queries, over documents as they are, with the indexes that they can use.
+/// Divan's queries over plain documents, with the indexes that they can use.
 ///
-/// Each is asked of a snapshot of its own, as each statement of the others sees a version of its own.
+/// Each query uses a snapshot of its own, as each statement of the others sees a version of its
+/// own.
 extension DivanEngine: QueryEngine {
   func addIndex() throws {
     try database.addIndex(DocumentIndex("created", on: "created"))
@@ -39,7 +40,7 @@ extension DivanEngine: QueryEngine {
     Query().filter { $0["year"] > .int(Int64(year)) && $0["done"] == true }
   }
 
-  /// The titles of what a query finds, which is what statements of SQL give, too.
+  /// Returns the titles that a query finds, which statements of SQL return, too.
   private func found(_ query: Query<Divan.Document>) throws -> Answer {
     var answer = Answer()
     for title in try database.snapshot().values(query, { $0["title"] }) {

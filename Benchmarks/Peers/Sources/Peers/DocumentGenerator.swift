@@ -1,7 +1,7 @@
 /// The benchmark's document, as a user would declare it.
 ///
-/// `created` is text on purpose: dates as text are what the JSON holds, and a peer that would have to
-/// convert between two forms of a date would lose time on something this benchmark is not about.
+/// `created` is a text on purpose: the JSON has dates as texts, and a peer that had to convert
+/// between two forms of a date would lose time on work that this benchmark does not measure.
 struct SampleDocument: Codable, Sendable {
   var id: String
   var title: String
@@ -14,7 +14,7 @@ struct SampleDocument: Codable, Sendable {
 }
 
 extension SampleDocument {
-  /// The seven properties as compact JSON, of about 300 bytes; the ID is not among them.
+  /// The seven properties as compact JSON of about 300 bytes, without the ID.
   ///
   /// The text is plain ASCII without a character that JSON escapes, so nothing needs escaping.
   var json: String {
@@ -24,17 +24,20 @@ extension SampleDocument {
   }
 }
 
-/// Makes the document of any index from a seed, the same in every process and on every machine.
+/// Creates the document of any index from a seed, the same in every process and on every machine.
 struct DocumentGenerator: Sendable {
   var seed: UInt64
 
-  /// Every ID has this many characters.
+  /// The number of characters of every ID.
   static let idSize = 20
 
-  /// The document of `index`; neighbouring indices have unrelated IDs, so loading in the order of
-  /// the indices is loading in random key order.
+  /// Returns the document of `index`.
+  ///
+  /// Neighbouring indices have unrelated IDs, so loading in the order of the indices is loading in
+  /// random key order.
   func document(_ index: Int) -> SampleDocument {
-    // Another step than the numbers themselves take, or every document would have those of the one before it.
+    // The step differs from the generator's own; otherwise every document would share the numbers
+    // of the previous one.
     var random = SplitMix64(state: seed &+ UInt64(index) &* 0xD134_2543_DE82_EF95)
     let id = Self.id(from: &random)
     let title = words(&random, size: 16..<40)
@@ -99,7 +102,7 @@ struct SplitMix64: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number in `0..<bound`; the bias is far below what a benchmark could show.
+  /// Returns a number in `0..<bound`; the bias is far below the precision of a benchmark.
   mutating func next(below bound: Int) -> Int {
     Int(next() % UInt64(bound))
   }

@@ -1,43 +1,45 @@
 import CChecksum
 import Foundation
 
-/// What a store must do to be measured.
+/// The operations that a measured store must support.
 ///
-/// An adapter sets its store up as the store's own documentation recommends and says where it says
-/// so. All flushing is equal: ``Purpose/durable`` means that ``commit(_:)`` returns after the
-/// operating system was asked to flush; with the others no commit waits for a flush of its own.
+/// An adapter configures its store as the store's own documentation recommends, and cites it. All
+/// flushing is equal: ``Purpose/durable`` means that ``commit(_:)`` returns after the operating
+/// system was requested to flush; for the others no commit waits for a flush of its own.
 protocol Engine: AnyObject, Sendable {
-  /// The name that `--engines` takes.
+  /// The engine's name for `--engines`.
   static var name: String { get }
   /// The workloads that make sense for this store.
   static var workloads: Set<Workload> { get }
-  /// The ways of reading that this store has.
+  /// The kinds of reads that this store supports.
   static var reads: [ReadKind] { get }
-  /// The orders of scanning that this store has.
+  /// The orders of scanning that this store supports.
   static var scans: [ScanOrder] { get }
-  /// The form in which documents are given to this store, made ready before the clock starts.
+  /// The form in which documents are passed to this store, prepared before the clock starts.
   static var form: DocumentForm { get }
 
-  /// Opens the store in `directory`, which exists, and creates it when there is none.
+  /// Opens the store in `directory`, which exists, or creates the store if there is none.
   init(directory: String, purpose: Purpose, cacheBytes: Int) throws
 
   /// Inserts or replaces documents in one transaction without flushing.
   func load(_ batch: Batch) throws
 
-  /// Makes everything loaded so far durable, in the form that the store keeps it in.
+  /// Makes everything loaded so far durable, in the store's own form.
   func flush() throws
 
   /// Inserts or replaces one document durably; any thread may call it.
   func commit(_ document: Document) throws
 
-  /// Reads every document of the list within one snapshot and returns a sum that proves it:
-  /// of the bytes of the titles for ``ReadKind/property``, else of the first and last bytes.
+  /// Reads every document of the list in one snapshot and returns a checksum.
+  ///
+  /// It is the sum of the titles' sizes for ``ReadKind/property``, otherwise of the first and last
+  /// bytes.
   func read(_ ids: IDList, _ kind: ReadKind) throws -> UInt64
 
   /// Visits every document, reads its title, and returns the count and the sum of titles' bytes.
   func scan(_ order: ScanOrder) throws -> (count: Int, sum: UInt64)
 
-  /// Lets background work that loading left behind end, so that it does not disturb reading.
+  /// Waits for background work after loading, so that it does not disturb reading.
   func settle() throws
 
   /// Closes the store cleanly.
@@ -55,25 +57,25 @@ protocol RecordEngine: Engine {
   func insertRecords(_ records: [SampleDocument]) throws
   /// Loads every record and returns the sum of one property of each.
   func loadRecords() throws -> Int
-  /// Loads the records with these IDs, one after the other, and returns the sum of one property.
+  /// Loads the records with these IDs one by one, and returns the sum of one property.
   func loadRecords(ids: [String]) throws -> Int
 }
 
 /// The form in which a store takes documents.
 ///
-/// Each store is given what its own API takes; turning that into what it keeps is measured.
+/// Each store gets the input of its own API; the conversion to its stored form is measured.
 enum DocumentForm {
   /// The bytes of the ID and of the JSON.
   case json
-  /// ``SampleDocument`` besides, for stores that map properties to columns.
+  /// In addition, ``SampleDocument``, for stores that map properties to columns.
   case record
-  /// Divan's `Document` besides.
+  /// In addition, Divan's `Document`.
   case divan
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 enum Purpose: String, Codable {
-  /// Loading much at once: nothing is flushed before ``Engine/flush()``.
+  /// Bulk loading: nothing is flushed before ``Engine/flush()``.
   case bulk
   /// Ordinary work whose commits need not survive a power cut.
   case relaxed
@@ -81,11 +83,11 @@ enum Purpose: String, Codable {
   case durable
 }
 
-/// How much of a document is read.
+/// The part of a document that is read.
 enum ReadKind: String, CaseIterable {
-  /// The bytes are found, and the first and the last one touched.
+  /// The bytes are found, and the first and the last one are read.
   case value
-  /// The same, and a CRC-32C of the value is computed: what a lookup that verifies costs at least.
+  /// The same, and a CRC-32C of the value: the minimum cost of a verified lookup.
   case verifiedValue
   /// One property, the title, is read.
   case property
@@ -95,7 +97,7 @@ enum ReadKind: String, CaseIterable {
 enum ScanOrder: String, CaseIterable {
   /// By ID.
   case id
-  /// As the documents were written.
+  /// In the order in which the documents were written.
   case sequence
 }
 
@@ -114,10 +116,10 @@ let allEngines: [any Engine.Type] = [
 
 /// Reads of raw JSON that stores without a query language share.
 enum RawValue {
-  /// The number of bytes of the title, found the cheapest way there is.
+  /// Returns the number of bytes of the title, found in the cheapest way.
   ///
-  /// It is the first property and holds no escapes. A store that knows nothing of JSON cannot be
-  /// asked for less.
+  /// It is the first property and contains no escapes. A store without knowledge of JSON cannot do
+  /// less.
   @inline(__always)
   static func titleSize(_ value: UnsafeRawPointer, _ size: Int) -> UInt64 {
     let start = 10  // past {"title":"
@@ -125,7 +127,7 @@ enum RawValue {
     return UInt64(UnsafeRawPointer(end) - (value + start))
   }
 
-  /// The first and the last byte.
+  /// Returns the sum of the first and the last byte.
   @inline(__always)
   static func touch(_ value: UnsafeRawPointer, _ size: Int) -> UInt64 {
     guard size > 0 else { return 0 }
@@ -133,7 +135,7 @@ enum RawValue {
       &+ UInt64(value.load(fromByteOffset: size - 1, as: UInt8.self))
   }
 
-  /// What `kind` asks for.
+  /// Reads a value as `kind` specifies.
   @inline(__always)
   static func read(_ value: UnsafeRawPointer, _ size: Int, _ kind: ReadKind) -> UInt64 {
     switch kind {

@@ -8,14 +8,14 @@ extension SampleDocument: FetchableRecord, PersistableRecord {
 
 /// SQLite through GRDB, with `Codable` records.
 ///
-/// The choices, and where GRDB's documentation speaks of them:
+/// The choices, and the parts of GRDB's documentation that they follow:
 /// - a `DatabasePool`, which is in WAL mode (`DatabasePool`, "Database Connections");
 /// - a `Codable` struct that is `FetchableRecord` and `PersistableRecord`, with a column for each
 ///   property and JSON text for the array (README, "Codable Records");
 /// - many writes in one `write`, which is one transaction (README, "Transactions and Savepoints");
 /// - a cursor where rows are visited once (README, "Fetching Methods").
 ///
-/// GRDB sets `synchronous=NORMAL`; where commits must be durable it is raised to `FULL`.
+/// GRDB sets `synchronous=NORMAL`; if commits must be durable, it is raised to `FULL`.
 final class GRDBEngine: RecordEngine, @unchecked Sendable {
   static let name = "grdb"
   static let workloads: Set<Workload> = [.load, .read, .scan, .commit, .records, .query]

@@ -1,8 +1,9 @@
 import GRDB
 
-/// GRDB's queries over records, with an index on a column (README, "Requests"; `create(index:on:columns:)` makes the same).
+/// GRDB's queries over records, with an index on a column (README, "Requests").
 ///
-/// Tags stand in their column as JSON, so that they have the table beside that ``SQLiteEngine`` has.
+/// `create(index:on:columns:)` makes the same index. Tags are stored in their column as JSON, so
+/// they have the same additional table as in ``SQLiteEngine``.
 extension GRDBEngine: QueryEngine {
   func addIndex() throws {
     try pool.writeWithoutTransaction { database in

@@ -1,17 +1,18 @@
-/// A number that the design wants to reach: a measure of Divan's, at most (or at least) a ratio
-/// times a peer's measure, or at most an absolute bound.
+/// A goal of the design for one of Divan's measures.
+///
+/// It is at most (or at least) a ratio times a peer's measure, or at most an absolute bound.
 struct Goal {
   var title: String
   var measure: Measure
-  /// Nil where `ratio` is an absolute bound in the measure's unit.
+  /// Nil if `ratio` is an absolute bound in the measure's unit.
   var peer: (engine: String, measure: Measure)?
   var ratio: Double
-  /// Whether the bound is the least instead of the most.
+  /// Whether the bound is a minimum instead of a maximum.
   var isFloor = false
 }
 
 extension Goal {
-  /// What the design asks for, as far as this package can measure it.
+  /// The goals of the design that this package can measure.
   static var all: [Goal] {
     [
       Goal(title: "bulk load: faster than RocksDB", .load, "rocksdb", 1),
@@ -55,7 +56,7 @@ extension Goal {
     ] + queries
   }
 
-  /// All queries, ahead of those who answer them, too.
+  /// All queries, also compared with the stores that answer them.
   private static var queries: [Goal] {
     let measures: [Measure] = [
       .queryEqual, .queryRange, .queryElement, .queryCount, .queryFilterUnknown, .queryFilterFirst,

@@ -3,18 +3,18 @@ import Foundation
 
 /// LMDB with the JSON as the value under the document's ID.
 ///
-/// The choices, and where LMDB's documentation (`lmdb.h`) speaks of them:
-/// - the default flags where a commit must be durable: each commit flushes;
-/// - `MDB_NOSYNC` where it need not, and `mdb_env_sync(env, 1)` at the end of a load (`mdb_env_set_flags`,
-///   `mdb_env_sync`);
-/// - a map far larger than the data, of which only what is used takes space
+/// The choices, and the parts of LMDB's documentation (`lmdb.h`) that they follow:
+/// - the default flags if a commit must be durable: each commit flushes;
+/// - `MDB_NOSYNC` if it need not be, and `mdb_env_sync(env, 1)` at the end of a load
+///   (`mdb_env_set_flags`, `mdb_env_sync`);
+/// - a map far larger than the data, of which only the used part takes space
 ///   (`mdb_env_set_mapsize`);
 /// - no `MDB_WRITEMAP`, which would let a stray pointer of the program damage the store
 ///   ("Restrictions/caveats"), a risk that none of the others takes;
-/// - all reads of a measurement in one read transaction, values used where they lie in the map
+/// - all reads of a measurement in one read transaction, values used in place in the map
 ///   (`mdb_get`).
 ///
-/// `@unchecked Sendable`: an environment may be used by all threads, and LMDB itself lets one write
+/// `@unchecked Sendable`: all threads may use an environment, and LMDB itself lets one write
 /// transaction run at a time.
 final class LMDBEngine: Engine, @unchecked Sendable {
   static let name = "lmdb"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one row of the report measures.
+/// The measure of one row of the report.
 enum Measure: String, CaseIterable, Codable {
   case load, diskLoaded, memoryLoaded, memoryRead
   case readValue, readVerified, readProperty
@@ -138,13 +138,13 @@ extension [Double] {
   }
 }
 
-/// Seconds that `body` took.
+/// Returns the seconds that `body` took.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
   let elapsed = try ContinuousClock().measure(body)
   return Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) * 1e-18
 }
 
-/// The anonymous memory of this process in bytes; nil where the system does not tell.
+/// Returns the anonymous memory of this process in bytes; nil if the system does not provide it.
 func anonymousMemory() -> Double? {
   guard let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) else {
     return nil
@@ -155,13 +155,13 @@ func anonymousMemory() -> Double? {
   return nil
 }
 
-/// The bytes that a directory occupies, counted in blocks because a mapped store may be sparse.
+/// Returns the bytes that a directory occupies, in blocks because a mapped store may be sparse.
 func bytesOnDisk(_ directory: String) -> Double {
   var total = 0.0
   guard let paths = FileManager.default.enumerator(atPath: directory) else { return 0 }
   for case let path as String in paths {
     var status = stat()
-    // A file may vanish while a store cleans up behind itself.
+    // A file may vanish while a store cleans up.
     if lstat(directory + "/" + path, &status) == 0 { total += Double(status.st_blocks) * 512 }
   }
   return total

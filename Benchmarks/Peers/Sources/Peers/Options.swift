@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the command line asks for.
+/// The options from the command line.
 struct Options {
   var count = 1_000_000
   var overwriteCount: Int?
@@ -51,7 +51,7 @@ struct Options {
       default: throw PeerError("\(name): unknown option")
       }
     }
-    // A transaction of the load is the least that every workload can do with.
+    // Every workload needs at least one transaction of the load.
     count = max(count, ChildTask.transactionSize)
   }
 
@@ -60,7 +60,7 @@ struct Options {
     return number
   }
 
-  /// The values of a list, in the order of `known`.
+  /// Returns the values of a list, in the order of `known`.
   private static func list(_ name: String, _ value: String, known: [String]) throws -> [String] {
     let chosen = value.split(separator: ",").map(String.init)
     if let stranger = chosen.first(where: { !known.contains($0) }) {

@@ -1,40 +1,40 @@
-/// A store that finds documents by what they hold.
+/// A store that finds documents by their properties.
 protocol QueryEngine: Engine {
-  /// Makes an index of `created`, whose values are nearly all different.
+  /// Adds an index of `created`, whose values are nearly all different.
   func addIndex() throws
 
-  /// Makes an index of each of the tags, or what the store has in place of one.
+  /// Adds an index of each of the tags, or the store's replacement for one.
   func addElementIndex() throws
 
-  /// Takes away what the other two made, if it is there.
+  /// Removes the indexes of the other two calls, if they exist.
   func removeIndexes() throws
 
-  /// Finds what a question means.
+  /// Runs a query.
   func answer(_ question: Question) throws -> Answer
 }
 
-/// What a store is asked.
+/// A query of a store.
 enum Question {
   /// The documents that were created at a moment; their titles are read.
   case equal(created: String)
   /// The first hundred from a moment on, in the order of the moments; their titles are read.
   case range(from: String)
-  /// How many were created in a time.
+  /// The number of documents that were created in a period.
   case count(from: String, upTo: String)
-  /// How many are done and later than a year, which no index knows.
+  /// The number of documents that are done and later than a year, which no index covers.
   case filter(after: Int)
   /// The same documents; their titles are read.
   case find(after: Int)
   /// A hundred documents that have a tag; their titles are read.
   case element(tag: String)
 
-  /// The most documents that ``range(from:)`` and ``element(tag:)`` find.
+  /// The maximum number of documents that ``range(from:)`` and ``element(tag:)`` find.
   static let limit = 100
 }
 
-/// What was found.
+/// The result of a query.
 struct Answer {
   var count = 0
-  /// The bytes of the titles that were read.
+  /// The number of bytes of the titles that were read.
   var titleSize: UInt64 = 0
 }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What is measured of queries: indexes are made, questions of each kind are asked of them, and they are taken away again.
+/// Measures queries: adds indexes, runs queries of each kind with them, and removes them again.
 struct QueryWork {
   let engine: any QueryEngine
   let corpus: Corpus
-  /// The documents of the store; it may have some more, of other workloads.
+  /// The number of documents in the store; it may have some more, from other workloads.
   let count: Int
   let repetition: Int
 
@@ -37,7 +37,7 @@ struct QueryWork {
 
   private func record(_ index: Int) -> SampleDocument { corpus.generator.document(index) }
 
-  /// Days on which enough is created, and behind which enough is.
+  /// Days on which, and after which, enough documents are created.
   private var days: [String] {
     (0..<Self.questionCount).map { "20\(10 + $0 % 10)-0\(1 + $0 % 9)-1\($0 % 8)" }
   }
@@ -55,14 +55,14 @@ struct QueryWork {
       found += answer.titleSize
       return answer.count > 0
     }
-    // Asked twice; two documents may have one moment.
+    // Each query runs twice; two documents may have the same moment.
     guard found >= 2 * titleSize else { throw PeerError("what was found is not what was stored") }
     return sample
   }
 
-  /// Microseconds for each question.
+  /// Returns microseconds for each query.
   ///
-  /// They are asked twice, and the second time counts.
+  /// The queries run twice, and the second run counts.
   private func each(
     _ measure: Measure, _ questions: [Question], _ isRight: (Answer) -> Bool
   ) throws -> Sample {
@@ -77,7 +77,7 @@ struct QueryWork {
     return Sample(measure: measure, value: elapsed * 1e6 / Double(questions.count))
   }
 
-  /// Nanoseconds for each entry that is counted.
+  /// Returns nanoseconds for each entry that is counted.
   private func counting() throws -> Sample {
     let questions = (2002..<2022).map { Question.count(from: "\($0)", upTo: "\($0 + 3)") }
     var counted = 0
@@ -93,7 +93,7 @@ struct QueryWork {
     return Sample(measure: .queryCount, value: elapsed * 1e9 / Double(counted))
   }
 
-  /// Nanoseconds for each document of the store, of filters for which nobody has an index.
+  /// Returns nanoseconds for each document of the store, for filters without an index.
   private func filtering(
     _ measure: Measure, _ years: [Int], _ question: (Int) -> Question
   ) throws -> Sample {

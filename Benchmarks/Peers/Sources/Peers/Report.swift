@@ -2,7 +2,7 @@ import Foundation
 
 /// Prints the figures as tables.
 enum Report {
-  /// One table for each measure of the workload: a line for each engine.
+  /// Prints one table for each measure of the workload, with a line for each engine.
   static func print(_ workload: Workload, _ figures: [Figure]) {
     for measure in Measure.allCases where measure.workload == workload {
       let rows = figures.filter { $0.measure == measure }
@@ -20,14 +20,14 @@ enum Report {
         Swift.print(line)
       }
     }
-    // Shown as it comes, also through a pipe.
+    // Shown immediately, also through a pipe.
     fflush(nil)
   }
 
-  /// Says how busy the machine is, when other work would spoil the figures.
+  /// Warns if the machine is so busy that other work would distort the figures.
   ///
-  /// Once all processors are busy, a process that waited for a flush is woken at the scheduler's next
-  /// tick only, and every durable commit takes a multiple of some milliseconds.
+  /// Once all processors are busy, a process that waited for a flush is woken only at the
+  /// scheduler's next tick, and every durable commit takes several milliseconds.
   static func warnWhenBusy() {
     var averages = [0.0]
     let processors = Double(ProcessInfo.processInfo.activeProcessorCount)
@@ -37,7 +37,7 @@ enum Report {
     )
   }
 
-  /// The goals of the design, with the peers' figures of this run.
+  /// Prints the goals of the design, with the peers' figures of this run.
   static func printGoals(_ figures: [Figure]) {
     func median(_ engine: String, _ measure: Measure) -> Double? {
       figures.first { $0.engine == engine && $0.measure == measure }?.median
@@ -62,7 +62,7 @@ enum Report {
     }
   }
 
-  /// Every sample, for other programs.
+  /// Writes every sample, for other programs.
   static func writeJSON(_ figures: [Figure], _ options: Options, to path: String) throws {
     struct Document: Encodable {
       struct Row: Encodable {
@@ -85,7 +85,7 @@ enum Report {
     try encoder.encode(document).write(to: URL(fileURLWithPath: path))
   }
 
-  /// Three significant digits or so.
+  /// Returns about three significant digits.
   private static func number(_ value: Double) -> String {
     let digits = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : 2
     return String(format: "%.\(digits)f", value)

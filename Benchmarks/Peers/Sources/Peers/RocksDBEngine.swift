@@ -3,14 +3,14 @@ import Foundation
 
 /// RocksDB with the JSON as the value under the document's ID.
 ///
-/// The choices are those of its wiki, "Setup Options and Basic Tuning": a block cache shared by data,
-/// index and filters, blocks of 16 KiB, a Bloom filter of ten bits a key, dynamic level sizes,
-/// LZ4 above and ZSTD on the last level, background jobs and steady background writeback. Where a
-/// commit must be durable `sync` is set, which groups concurrent writers by itself ("WAL
-/// Performance", "Group commit"). While loading `sync` is not set, and at the end the log is synced
-/// and the memtable flushed. Values are read without a copy (`rocksdb_get_pinned`).
+/// The choices are those of its wiki, "Setup Options and Basic Tuning": a block cache shared by
+/// data, index and filters, blocks of 16 KiB, a Bloom filter of ten bits a key, dynamic level
+/// sizes, LZ4 above and ZSTD on the last level, background jobs and steady background writeback. If
+/// a commit must be durable, `sync` is set, which groups concurrent writers by itself ("WAL
+/// Performance", "Group commit"). While loading, `sync` is not set, and at the end the log is
+/// synced and the memtable flushed. Values are read without a copy (`rocksdb_get_pinned`).
 ///
-/// `@unchecked Sendable`: a database may be used by all threads.
+/// `@unchecked Sendable`: all threads may use a database.
 class RocksDBEngine: Engine, @unchecked Sendable {
   class var name: String { "rocksdb" }
   class var workloads: Set<Workload> { Set(Workload.allCases).subtracting([.records, .query]) }
@@ -117,7 +117,7 @@ class RocksDBEngine: Engine, @unchecked Sendable {
   }
 
   func settle() throws {
-    // At most a minute: what is left by then is the store's own way of being.
+    // At most a minute: any compaction that remains is part of the store's normal operation.
     for _ in 0..<600 {
       var pending: UInt64 = 0
       var running: UInt64 = 0
@@ -131,7 +131,7 @@ class RocksDBEngine: Engine, @unchecked Sendable {
   func close() throws { rocksdb_close(database) }
 }
 
-/// RocksDB without compression, the way the other stores keep their values.
+/// RocksDB without compression, like the other stores.
 final class PlainRocksDBEngine: RocksDBEngine, @unchecked Sendable {
   override class var name: String { "rocksdb-plain" }
   override class var workloads: Set<Workload> { [.load, .read, .scan] }

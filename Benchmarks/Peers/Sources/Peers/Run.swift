@@ -8,7 +8,7 @@ final class Run {
   private var samples: [String: [Measure: [Double]]] = [:]
   /// Engines whose store is loaded.
   private var loaded: Set<String> = []
-  /// Engines that failed a workload, and are not asked again.
+  /// Engines that failed a workload, and are not used again.
   private var failed: Set<String> = []
 
   init(_ options: Options) throws {
@@ -50,7 +50,7 @@ final class Run {
       .map { $0.name }
   }
 
-  /// Short workloads are repeated more often than asked for, long ones less.
+  /// Returns the number of repetitions: more than requested for short workloads, fewer for long.
   private func repetitions(of workload: Workload) -> Int {
     switch workload {
     case .load, .records, .query: options.repetitions

@@ -3,17 +3,17 @@ import Foundation
 
 /// SQLite with one JSON text per document: `documents(id TEXT PRIMARY KEY, body TEXT)`.
 ///
-/// The choices, and where SQLite's documentation speaks of them:
+/// The choices, and the parts of SQLite's documentation that they follow:
 /// - a rowid table: `WITHOUT ROWID` is advised for rows of less than about a twentieth of a page,
 ///   and ours are larger (withoutrowid.html §4);
-/// - WAL, and `synchronous=FULL` where a commit must survive a power cut; `NORMAL` gives that up
-///   for commits and keeps consistency, which is our bulk load (pragma.html, `synchronous`);
-/// - while loading, checkpoints are far apart, as advised for the best write speed, and the last one
-///   empties the log (wal.html §2.3, §3.1);
+/// - WAL, and `synchronous=FULL` if a commit must survive a power cut; `NORMAL` gives that up for
+///   commits and keeps consistency, and is used for the bulk load (pragma.html, `synchronous`);
+/// - while loading, checkpoints are far apart, as advised for the best write speed, and the last
+///   one empties the log (wal.html §2.3, §3.1);
 /// - statements are prepared once (c3ref/prepare.html, cintro.html §4);
-/// - `mmap_size` covers the whole file, which spares copying into the cache (mmap.html);
-/// - the connection is used by one thread at a time, guarded here instead of in the library
-///   (threadsafe.html): one writer is all SQLite has, and waiting costs less than `SQLITE_BUSY`.
+/// - `mmap_size` covers the whole file, which avoids copying into the cache (mmap.html);
+/// - one thread at a time uses the connection, guarded here instead of in the library
+///   (threadsafe.html): SQLite has only one writer, and waiting costs less than `SQLITE_BUSY`.
 ///
 /// `@unchecked Sendable`: `lock` guards the connection in the only method that threads share.
 class SQLiteEngine: Engine, @unchecked Sendable {
@@ -31,9 +31,9 @@ class SQLiteEngine: Engine, @unchecked Sendable {
     "INSERT INTO documents(id, body) VALUES(?1, ?2) "
       + "ON CONFLICT(id) DO UPDATE SET body = excluded.body"
   }
-  /// What a property is, to SQL.
+  /// Returns the SQL expression for a property.
   class func expression(for property: String) -> String { "json_extract(body, '$.\(property)')" }
-  /// What `json_each` takes for the tags.
+  /// The arguments of `json_each` for the tags.
   class var tags: String { "documents.body, '$.tags'" }
   static var title: String { expression(for: "title") }
 
@@ -50,7 +50,7 @@ class SQLiteEngine: Engine, @unchecked Sendable {
     connection = opened
     try execute("PRAGMA journal_mode = WAL")
     try execute("PRAGMA synchronous = \(purpose == .durable ? "FULL" : "NORMAL")")
-    // Without effect elsewhere than on Apple's systems, where a plain fsync flushes no drive.
+    // Has an effect only on Apple's systems, where a plain fsync does not flush the drive.
     try execute("PRAGMA fullfsync = 1")
     try execute("PRAGMA checkpoint_fullfsync = 1")
     try execute("PRAGMA cache_size = -\(cacheBytes / 1024)")
@@ -123,7 +123,7 @@ extension SQLiteEngine {
   }
 
   func bindCopied(_ text: String, _ index: Int32, _ statement: OpaquePointer) {
-    // SQLITE_TRANSIENT, which the importer does not translate: SQLite copies the text at once.
+    // SQLITE_TRANSIENT, which the importer does not translate: SQLite copies the text immediately.
     let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     sqlite3_bind_text(statement, index, text, Int32(text.utf8.count), transient)
   }
@@ -165,7 +165,7 @@ extension SQLiteEngine {
 
 /// SQLite with each property in a column of its own; everything else as in ``SQLiteEngine``.
 ///
-/// The tags are an array, which a row has no place for; they are JSON text in their column.
+/// The tags are an array, which a row cannot hold; they are JSON text in their column.
 final class SQLiteColumnsEngine: SQLiteEngine, @unchecked Sendable {
   override class var name: String { "sqlite-columns" }
   override class var workloads: Set<Workload> { [.load, .read, .scan, .commit, .query] }

@@ -2,13 +2,15 @@ import CSQLite
 
 /// SQLite's queries over JSON, and over columns.
 ///
-/// The choices, and where SQLite's documentation speaks of them:
-/// - an index on the expression of `json_extract`, and the same expression in the queries (expridx.html §1);
-///   with columns, an index on the column;
-/// - for the tags a table beside, `WITHOUT ROWID` under tag and row, filled from `json_each` (json1.html §4.22,
-///   withoutrowid.html): an index has one entry for each row, and so none for each element. Nothing here writes to
-///   the documents while it is there, so that it has no triggers, which would be its cost;
-/// - statements are prepared once, and no statistics are gathered, since each question has one index that fits.
+/// The choices, and the parts of SQLite's documentation that they follow:
+/// - an index on the expression of `json_extract`, and the same expression in the queries
+///   (expridx.html §1); with columns, an index on the column;
+/// - for the tags an additional table, `WITHOUT ROWID` with the key tag and row, filled from
+///   `json_each` (json1.html §4.22, withoutrowid.html): an index has one entry for each row, and so
+///   none for each element. Nothing here writes to the documents while the table exists, so it has
+///   no triggers, which would be its cost;
+/// - statements are prepared once, and no statistics are gathered, because each query has one
+///   suitable index.
 extension SQLiteEngine: QueryEngine {
   func addIndex() throws {
     try execute("CREATE INDEX documents_created ON documents(\(Self.expression(for: "created")))")
@@ -56,12 +58,12 @@ extension SQLiteEngine: QueryEngine {
     }
   }
 
-  /// What is done, and later than a year.
+  /// The condition for documents that are done, and later than a year.
   private static var isDone: String {
     "\(expression(for: "year")) > ?1 AND \(expression(for: "done")) = 1"
   }
 
-  /// The titles of what a statement finds.
+  /// Returns the titles that a statement finds.
   private func titles(_ source: String, _ text: String) throws -> Answer {
     try titles(source) { bindCopied(text, 1, $0) }
   }
@@ -87,7 +89,7 @@ extension SQLiteEngine: QueryEngine {
     return Answer(count: Int(sqlite3_column_int64(statement, 0)))
   }
 
-  /// Whether there is a further row.
+  /// Returns whether there is another row.
   private func step(_ statement: OpaquePointer) throws -> Bool {
     switch sqlite3_step(statement) {
     case SQLITE_ROW: return true

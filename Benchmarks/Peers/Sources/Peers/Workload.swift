@@ -7,37 +7,37 @@ enum Workload: String, CaseIterable, Codable {
 
 /// One piece of work for a child process: one workload, one engine, one repetition.
 struct ChildTask: Codable {
-  /// What the child does; some workloads take several steps.
+  /// The work of the child; some workloads take several steps.
   enum Step: String, Codable {
     case load, read, scan, open, crash, commit, overwrite, records, query
   }
 
   var step: Step
   var engine: String
-  /// Where the store lies.
+  /// The directory of the store.
   var directory: String
   var corpus: String
   var seed: UInt64
-  /// The documents of a loaded store; the corpus holds more, for commits.
+  /// The number of documents in a loaded store; the corpus holds more, for commits.
   var count: Int
   var repetition: Int
   var cacheBytes: Int
-  /// When the child should stop a workload that may be cut short.
+  /// The time after which the child should stop a workload that may be shortened.
   var limitSeconds: Double
-  /// What to call the time that ``Step/open`` takes.
+  /// The measure for the time that ``Step/open`` takes.
   var opening: Measure = .openClean
 }
 
 extension ChildTask {
-  /// Documents in one transaction of a load.
+  /// The number of documents in one transaction of a load.
   static let transactionSize = 1000
-  /// Documents in the corpus beyond the store's own, to be committed one by one.
+  /// The number of documents in the corpus beyond the store's own, for single commits.
   static let extraCount = 40_000
   private static let singleCommits = 200
   private static let threadCount = 8
   private static let commitsPerThread = 100
 
-  /// Does the work and returns what was measured.
+  /// Does the work and returns the samples.
   func run() throws -> [Sample] {
     guard let type = allEngines.first(where: { $0.name == engine }) else {
       throw PeerError("no engine \(engine)")
@@ -99,7 +99,7 @@ extension ChildTask {
     try engine.settle()
     let sampleCount = min(count, 100_000)
     let warmUp = corpus.randomIDs(among: count, sampleCount: sampleCount / 5, seed: 1)
-    // Touches every page once, so that the reads measured take no faults of a fresh mapping.
+    // Reads every page once, so that the measured reads have no page faults of a fresh mapping.
     _ = try engine.scan(.id)
     var samples: [Sample] = []
     for kind in type.reads {
@@ -115,7 +115,7 @@ extension ChildTask {
     return samples
   }
 
-  /// Compares what the engine read with the corpus: a fast wrong answer is no answer.
+  /// Compares the engine's results with the corpus: a fast wrong answer does not count.
   private func verifyReads(
     _ engine: any Engine, _ type: any Engine.Type, _ corpus: Corpus
   ) throws {
@@ -306,7 +306,7 @@ private final class FailureBox: @unchecked Sendable {
   var first: (any Error)? { lock.withLock { errors.first } }
 }
 
-/// Writes a line for people, beside the figures.
+/// Writes a line to standard error, apart from the figures.
 func warn(_ line: String) {
   FileHandle.standardError.write(Data("  \(line)\n".utf8))
 }

@@ -10,7 +10,7 @@ struct ElementKey: CodingKey {
   var stringValue: String { "Index \(index)" }
 }
 
-/// A key that may be anything.
+/// A coding key with any name.
 struct PropertyKey: CodingKey {
   var stringValue: String
 
@@ -21,7 +21,7 @@ struct PropertyKey: CodingKey {
   var intValue: Int? { nil }
 }
 
-/// The key of what `superEncoder()` and `superDecoder()` stand for.
+/// The key that `superEncoder()` and `superDecoder()` use.
 struct SuperKey: CodingKey {
   static let name = "super"
 
@@ -34,7 +34,7 @@ struct SuperKey: CodingKey {
 }
 
 extension PropertyPath {
-  /// How a coding path is written.
+  /// Returns the text form of a coding path.
   static func text(_ path: [any CodingKey]) -> String {
     var text = ""
     for key in path {
@@ -49,9 +49,9 @@ extension PropertyPath {
 }
 
 extension DatabaseError {
-  /// What is thrown to callers for an error of a type that was encoded.
+  /// Returns the error that callers get when a type fails to encode.
   ///
-  /// Errors that are neither Divan's nor Swift's own are passed on as they are.
+  /// Errors that are neither Divan's nor Swift's own are returned unchanged.
   static func encoding(_ type: Any.Type, _ error: any Error) -> any Error {
     guard let error = error as? EncodingError, case .invalidValue(_, let context) = error else {
       return error
@@ -70,9 +70,9 @@ extension DatabaseError {
     return result
   }
 
-  /// What is thrown to callers for an error of a type that was decoded.
+  /// Returns the error that callers get when a type fails to decode.
   ///
-  /// Errors that are neither Divan's nor Swift's own are passed on as they are.
+  /// Errors that are neither Divan's nor Swift's own are returned unchanged.
   static func decoding(_ type: Any.Type, _ error: any Error, documentID: String) -> any Error {
     guard let error = error as? DecodingError else { return error }
     let context: DecodingError.Context

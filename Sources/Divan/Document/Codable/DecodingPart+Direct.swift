@@ -6,12 +6,12 @@ import DivanLog
   import Foundation
 #endif
 
-/// The types that are read without their own `init(from:)`.
+/// The types that are decoded without their own `init(from:)`.
 enum DirectType {
   case string, int, double, bool, date, data, url, uuid, decimal, value
   case strings, ints, doubles
 
-  /// Which of them a type is; nil for others.
+  /// The case for a type; nil for other types.
   init?(_ type: Any.Type) {
     if type == String.self {
       self = .string
@@ -44,7 +44,7 @@ enum DirectType {
     }
   }
 
-  /// Whether the type is that of arrays, whose own way tells which element is wrong.
+  /// Whether the type is an array; decoding one on its own path reports which element is wrong.
   var isArray: Bool {
     switch self {
     case .strings, .ints, .doubles: true
@@ -54,7 +54,7 @@ enum DirectType {
 }
 
 extension DecodingPart {
-  /// The value in a range, of a type that `direct` is.
+  /// Reads the value in a range as the type of `direct`.
   func read<T>(_ direct: DirectType, _ type: T.Type, _ range: Range<Int>) throws(Misfit) -> T {
     switch direct {
     case .string: return identical(try string(range), as: type)
@@ -115,13 +115,13 @@ extension DecodingPart {
     return string
   }
 
-  /// Where the bytes of a text are.
+  /// Returns the range of the bytes of a text.
   private func text(_ range: Range<Int>) throws(Misfit) -> Range<Int> {
     guard let text = bytes.withSpan({ ValueFormat.text($0, range) }) else { throw misfit(range) }
     return text
   }
 
-  /// A whole number; one that is stored with a fraction of zero, as other programs may write it, too.
+  /// Reads a whole number, also one that another program stored with a fraction of zero.
   func integer<I: FixedWidthInteger>(_ range: Range<Int>) throws(Misfit) -> I {
     let number: I? = try bytes.withSpan { (bytes) throws(Misfit) in
       try NumberReading.integer(bytes, range)
@@ -130,7 +130,7 @@ extension DecodingPart {
     return number
   }
 
-  /// A number; whole ones, too.
+  /// Reads a number, also a whole one.
   func double(_ range: Range<Int>) throws(Misfit) -> Double {
     let number = try bytes.withSpan { (bytes) throws(Misfit) in
       try NumberReading.double(bytes, range)
@@ -147,7 +147,7 @@ extension DecodingPart {
     return number
   }
 
-  /// A decimal number, which is a text, or a number, as other programs may write it.
+  /// Reads a decimal number: a text, or a number, as other programs may write it.
   private func decimal(_ range: Range<Int>) throws(Misfit) -> Decimal {
     if let small = bytes.withSpan({ ValueFormat.int64($0, range) }) { return Decimal(small) }
     if let large = bytes.withSpan({ NumberReading.unsigned($0, range) }) { return Decimal(large) }
@@ -184,7 +184,7 @@ extension DecodingPart {
     return elements
   }
 
-  /// What is wrong with a value that is not what was asked for.
+  /// Returns why a value is not of the requested type.
   func misfit(_ range: Range<Int>) -> Misfit {
     if isNull(range) { return .null }
     guard let slice = bytes.slice(range.lowerBound, range.count),

@@ -1,15 +1,15 @@
 import DivanLog
 
-/// What all parts of one decoding share.
+/// The state that all parts of one decoding share.
 final class DecodingSession {
   let userInfo: [CodingUserInfoKey: any Sendable]
-  /// The document, for marked properties.
+  /// The document's ID, for marked properties.
   let id: String?
   let revision: RevisionID?
-  /// What is noted of the keys that types know; nil if that is not wanted.
+  /// Records the keys that types know; nil if they are not needed.
   let keys: KnownKeys?
-  /// How many calls of `init(from:)` may be going on within each other: three for each level of
-  /// nesting, since wrappers need not add one.
+  /// The maximum number of nested calls of `init(from:)`: three for each level of nesting, since
+  /// wrappers need not add one.
   static let callLimit = UInt16(3 * DocumentLimits.depth)
 
   init(
@@ -23,26 +23,26 @@ final class DecodingSession {
   }
 }
 
-/// One value that is being decoded: a document, or what `superDecoder` and nested containers began.
+/// One value that is being decoded: a document, or one from `superDecoder` or a nested container.
 ///
-/// Nothing is decoded before it is asked for. What is asked for is found in the stored form by its
-/// key, without decoding what stands before it.
+/// Values are decoded only on request. A property is found in the stored form by its key, without
+/// decoding what precedes it.
 final class DecodingPart {
   let session: DecodingSession
   let bytes: SharedBytes
-  /// Where the bytes begin within those of the outermost part.
+  /// The offset of the bytes within those of the outermost part.
   let offset: Int
   private let basePath: [any CodingKey]
   private var path: [any CodingKey] = []
 
-  /// A value within the bytes, and how one got there.
+  /// A value within the bytes, and the path to it.
   struct Place {
     var start: UInt32
     var end: UInt32
     var pathDepth: UInt16
-    /// How many calls of `init(from:)` are going on within each other.
+    /// The number of nested calls of `init(from:)`.
     var callDepth: UInt16
-    /// Whether this is the document, to which marked properties belong.
+    /// Whether this is the document that marked properties belong to.
     var holdsMarks: Bool
 
     var range: Range<Int> { Int(start)..<Int(end) }
@@ -57,7 +57,7 @@ final class DecodingPart {
     basePath = path
   }
 
-  /// The whole value; nil if it is larger than any that is stored.
+  /// Returns the whole value; nil if it is larger than any stored value.
   func whole(callDepth: UInt16 = 0, holdsMarks: Bool) -> Place? {
     guard let end = UInt32(exactly: bytes.count) else { return nil }
     return Place(
@@ -74,7 +74,7 @@ final class DecodingPart {
 }
 
 extension DecodingPart {
-  /// Decodes the value in a range, which is a property or an element of what is at a place.
+  /// Decodes the value in a range, which is a property or an element of the value at a place.
   func decode<T: Decodable>(
     _ type: T.Type, _ range: Range<Int>, of place: Place, key: some CodingKey
   ) throws -> T {
@@ -120,10 +120,12 @@ extension DecodingPart {
     return value
   }
 
-  /// Refuses a dictionary that has fewer keys than the object, since some of them are texts that Swift takes for
-  /// equal: storing it again would lose what the others have.
+  /// Throws if a dictionary has fewer keys than the object.
+  ///
+  /// Then some keys are texts that Swift treats as equal: storing the dictionary again would lose
+  /// the values of the others.
   private func checkKeys<T>(of value: T, _ place: Place) throws {
-    // Most values are told apart by their size, which costs nothing.
+    // Most types are excluded by their size, which costs nothing.
     guard MemoryLayout<T>.size == MemoryLayout<[String: Int]>.size,
       let dictionary = value as? any TextKeyed,
       let object = try? container(place.range, isObject: true),
@@ -133,19 +135,19 @@ extension DecodingPart {
     throw fail(.keysLookAlike, T.self, place.pathDepth)
   }
 
-  /// Whether a type is that of marked properties.
+  /// Whether a type is that of a marked property.
   func isMark(_ type: Any.Type) -> Bool {
     type == DocumentID.self || type == DocumentRevision.self
   }
 
-  /// The marked property of the document, of a type for which `isMark` is true.
+  /// Returns the marked property of the document, of a type for which `isMark` is true.
   func mark<T>(_ type: T.Type) -> T {
     type == DocumentID.self
       ? identical(DocumentID(wrappedValue: session.id), as: type)
       : identical(DocumentRevision(wrappedValue: session.revision), as: type)
   }
 
-  /// The container at a place.
+  /// Returns the container at a place.
   func container(_ place: Place, isObject: Bool) throws -> ValueFormat.Container {
     let expected: Any.Type = isObject ? [String: Any].self : [Any].self
     do throws(Misfit) {
@@ -165,7 +167,7 @@ extension DecodingPart {
     return found
   }
 
-  /// A part of its own for a value, or for null if there is none.
+  /// Returns a new part for a value, or for null if there is none.
   func part(
     _ range: Range<Int>?, _ path: [any CodingKey]
   ) -> DecodingPart {
@@ -174,13 +176,13 @@ extension DecodingPart {
       session, own ?? DecodingPart.null, path: path, offset: offset + (range?.lowerBound ?? 0))
   }
 
-  /// Where a place begins within the bytes of the outermost part.
+  /// Returns the offset of a place within the bytes of the outermost part.
   func start(of place: Place) -> Int { offset + Int(place.start) }
 
   private static let null = SharedBytes(copying: [ValueFormat.Tag.null])
 }
 
-/// Dictionaries whose keys are those of an object.
+/// Dictionaries whose keys are the names of an object's properties.
 private protocol TextKeyed {
   var keyCount: Int { get }
 }

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A `Codable` type whose documents say that they are of it, so that queries find them among others.
+/// A `Codable` type whose documents are stored with its name, so that queries find them.
 ///
 /// ```swift
 /// struct Recipe: DocumentCodable {
@@ -13,20 +13,22 @@ import DivanLog
 /// let quick = try database.snapshot().find(Query<Recipe>().filter { $0.minutes < 30 })
 /// ```
 ///
-/// Whatever makes a document of a value stores the ``documentType`` under `type`, as models do, and a ``Query`` asks only
-/// documents that have it. The type itself has no such property. A type that is only `Codable` is put and read by ID,
-/// and its documents say nothing of it.
+/// Every call that encodes a value as a document stores the ``documentType`` under `type`, as
+/// models do, and a ``Query`` reads only documents that have it. The type itself has no such
+/// property. A type that is only `Codable` is put and read by ID, and its documents do not record
+/// the type.
 ///
-/// A type whose own coding has a key `type` must encode the document type under it: anything else would be lost, or be taken
-/// for the type. Otherwise encoding a value throws ``DatabaseError/Code/invalidValue``.
+/// A type whose own coding has a key `type` must encode the document type under it: any other value
+/// would be lost, or be mistaken for the type. Otherwise encoding a value throws
+/// ``DatabaseError/Code/invalidValue``.
 ///
-/// An index answers such a query without reading documents that are not meant if it has the type for a condition:
-/// `DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])`.
+/// An index answers such a query without reading documents of other types if it has the type for a
+/// condition: `DocumentIndex("quick", on: "minutes", where: [.equal("type", "Recipe")])`.
 ///
-/// Documents that were put before a type conformed, and those that other programs put, are found once they have the type: put
-/// them again, or set `type` in a ``Migration``.
+/// Documents that were put before a type conformed, and documents of other programs, are found once
+/// they have the type: put them again, or set `type` in a ``Migration``.
 public protocol DocumentCodable: Codable {
-  /// What documents of this type have under `type`; the type's name, unless it is declared.
+  /// The value of `type` in documents of this type; by default, the type's name.
   ///
   /// Declare it if the type may be renamed:
   ///
@@ -37,24 +39,24 @@ public protocol DocumentCodable: Codable {
 }
 
 extension DocumentCodable {
-  /// The type's name, without those of the types and the module around it.
+  /// The type's name, without the names of enclosing types and the module.
   public static var documentType: String { String(describing: Self.self) }
 }
 
 extension DocumentType {
-  /// What a value is stored as, if its type says so.
+  /// Returns the document type of a value; nil if its type has none.
   static func of(_ value: some Any) -> String? {
     (type(of: value) as? any DocumentCodable.Type)?.documentType
   }
 }
 
-/// Where documents have their type.
+/// The property that holds a document's type.
 enum DocumentType {
   static let key = "type"
 }
 
 extension EncodedProperties {
-  /// The properties with the type of the document among them.
+  /// Returns the properties with the document type added.
   ///
   /// - Throws: `invalidValue` if the value has another property in its place.
   func having(documentType: String, of type: Any.Type) throws(DatabaseError) -> EncodedProperties {

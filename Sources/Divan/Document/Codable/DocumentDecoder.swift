@@ -1,27 +1,29 @@
-/// Makes `Decodable` values of documents; see ``DocumentEncoder``.
+/// Decodes `Decodable` values from documents; see ``DocumentEncoder``.
 ///
-/// A property is found in the stored form and decoded when the type asks for it; what it does not ask
-/// for costs next to nothing. Numbers are read across their kinds: `2` as a `Double`, `2.0` as an `Int`, as long
-/// as nothing of a whole number is lost. A floating-point property gets the number nearest to what is stored, so
-/// that whole numbers beyond 2⁵³ may be rounded in a `Double`, as any Swift literal is.
+/// A property is found in the stored form and decoded when the type requests it; properties that it
+/// does not request cost next to nothing. Numbers convert between kinds: `2` to a `Double`, `2.0`
+/// to an `Int`, provided that a whole number loses nothing. A floating-point property gets the
+/// number nearest to the stored one, so whole numbers beyond 2⁵³ may be rounded in a `Double`, like
+/// any Swift literal.
 public struct DocumentDecoder: Sendable {
-  /// What types can ask of the decoder while they are decoded.
+  /// Values that types can read from the decoder during decoding.
   public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-  /// Makes a decoder.
+  /// Creates a decoder.
   public init() {}
 }
 
 extension DocumentDecoder {
-  /// The value of a type that a document is.
+  /// Decodes a value from a document.
   ///
   /// - Parameters:
-  ///   - type: what it is to be.
-  ///   - document: where it is read from.
-  /// - Returns: the value, its marked properties set.
-  /// - Throws: ``DatabaseError`` with the code `mismatchedType` and ``DatabaseError/propertyPath`` if the
-  ///   document does not fit the type; the `DecodingError` is ``DatabaseError/underlying``. The code
-  ///   `damaged` if its bytes are no stored form, and whatever else `init(from:)` throws.
+  ///   - type: The type of the value.
+  ///   - document: The document to decode.
+  /// - Returns: The value, with its marked properties set.
+  /// - Throws: ``DatabaseError`` with the code `mismatchedType` and ``DatabaseError/propertyPath``
+  ///   if the document does not fit the type; the `DecodingError` is ``DatabaseError/underlying``.
+  ///   The code `damaged` if the bytes are not a valid stored form. Any other error that
+  ///   `init(from:)` throws.
   public func decode<T: Decodable>(_ type: T.Type, from document: Document) throws -> T {
     let id = document.id
     let session = DecodingSession(
@@ -39,31 +41,31 @@ extension DocumentDecoder {
 }
 
 extension Document {
-  /// The document that a value is, which is not stored yet; see ``DocumentEncoder``.
+  /// Creates a document from a value, not stored yet; see ``DocumentEncoder``.
   ///
   /// - Parameters:
-  ///   - value: what to encode.
-  ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``.
-  /// - Throws: as ``DocumentEncoder/encode(_:id:)``.
+  ///   - value: The value to encode.
+  ///   - id: The document's ID; if nil, that of the property marked with ``DocumentID``.
+  /// - Throws: The same errors as ``DocumentEncoder/encode(_:id:)``.
   public init(encoding value: some Encodable, id: String? = nil) throws {
     self = try DocumentEncoder().encode(value, id: id)
   }
 
-  /// The value of a type that this document is; see ``DocumentDecoder``.
+  /// Decodes a value from this document; see ``DocumentDecoder``.
   ///
-  /// - Throws: as ``DocumentDecoder/decode(_:from:)``.
+  /// - Throws: The same errors as ``DocumentDecoder/decode(_:from:)``.
   public func decode<T: Decodable>(_ type: T.Type) throws -> T {
     try DocumentDecoder().decode(type, from: self)
   }
 
-  /// Writes a value over this document: the properties that its type knows are as the value has them,
-  /// and those that it does not know stay.
+  /// Replaces the properties that a value's type knows, and keeps all others.
   ///
-  /// A type knows the properties that its coding keys can name, also those that it left out because they
-  /// were nil, which are removed. A dictionary knows every property. Properties within others
-  /// are not kept: a property is replaced as a whole.
+  /// A type knows the properties that its coding keys can name, also those that it left out because
+  /// they were nil, which are removed. A dictionary knows every property. Nested properties are not
+  /// kept: a property is replaced as a whole.
   ///
-  /// - Throws: as ``DocumentEncoder/encode(_:id:)``; `invalidDocumentID` if the value has another ID.
+  /// - Throws: The same errors as ``DocumentEncoder/encode(_:id:)``; `invalidDocumentID` if the
+  ///   value has another ID.
   public mutating func encode(_ value: some Encodable) throws {
     let encoded = try DocumentEncoder().encodeProperties(of: value)
     if !id.isEmpty { _ = try encoded.documentID(id) }

@@ -1,4 +1,4 @@
-/// Makes documents of `Encodable` values.
+/// Encodes `Encodable` values as documents.
 ///
 /// ```swift
 /// struct Film: Codable {
@@ -11,50 +11,54 @@
 /// let film = try DocumentDecoder().decode(Film.self, from: document)
 /// ```
 ///
-/// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/get(_:_:)->T?`` do the same with what is stored. The
-/// value must encode itself as an object: a structure, a class, an enumeration with payloads, or a
-/// dictionary with texts as keys. A property marked with ``DocumentID`` is the document's ID, one marked with
-/// ``DocumentRevision`` its revision; names that begin with an underscore are reserved.
+/// ``WriteTransaction/put(_:id:)-6qtg3`` and ``Snapshot/get(_:_:)->T?`` do the same with stored
+/// documents. The value must encode itself as an object: a structure, a class, an enumeration with
+/// payloads, or a dictionary with texts as keys. A property marked with ``DocumentID`` is the
+/// document's ID, one marked with ``DocumentRevision`` its revision; names that begin with an
+/// underscore are reserved.
 ///
-/// Texts, truth values, whole numbers within `Int64` and `UInt64`, finite floating-point numbers, arrays and
-/// nested objects are stored as what they are. Types beyond JSON have one form: a `Date` is a text in
-/// ISO 8601, in UTC, rounded to milliseconds (`2026-03-01T12:00:00.000Z`); `Data` is a text in base64;
-/// `Decimal`, `UUID` and `URL` are texts. ``Value`` is whatever it holds. A `Set`, and a `Dictionary` whose keys are
-/// no names, is an array in an order that is the same in every process.
+/// Texts, truth values, whole numbers within `Int64` and `UInt64`, finite floating-point numbers,
+/// arrays and nested objects are stored as such. Types beyond JSON have one form: a `Date` is a
+/// text in ISO 8601, in UTC, rounded to milliseconds (`2026-03-01T12:00:00.000Z`); `Data` is a text
+/// in base64; `Decimal`, `UUID` and `URL` are texts. A ``Value`` is stored as the value that it
+/// holds. A `Set`, and a `Dictionary` whose keys are not names, is an array in an order that is the
+/// same in every process.
 ///
 /// The documents of a ``DocumentCodable`` type have its document type under `type`.
 ///
-/// The stored form is written as the value encodes itself, without JSON text or a tree of values between.
+/// The stored form is written while the value encodes itself, without intermediate JSON text or a
+/// tree of values.
 public struct DocumentEncoder {
-  /// What types can ask of the encoder while they encode themselves.
+  /// Values that types can read from the encoder during encoding.
   public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-  /// Makes an encoder.
+  /// Creates an encoder.
   public init() {}
 }
 
 extension DocumentEncoder: Sendable {}
 
 extension DocumentEncoder {
-  /// The document that a value is.
+  /// Encodes a value as a document.
   ///
-  /// Costs time linear in the value's size.
+  /// Takes time linear in the value's size.
   ///
   /// - Parameters:
-  ///   - value: what to encode.
-  ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``.
-  /// - Returns: a document that is not stored yet.
+  ///   - value: The value to encode.
+  ///   - id: The document's ID; if nil, that of the property marked with ``DocumentID``.
+  /// - Returns: A document that is not stored yet.
   /// - Throws: ``DatabaseError`` with ``DatabaseError/propertyPath`` and the codes `invalidValue`
-  ///   (numbers that are not finite or too large, dates outside the years 0 to 9999, reserved names,
-  ///   a property that is encoded twice, a value that is no object), `documentTooLarge` or
-  ///   `invalidDocumentID` (`id` is not the marked one), and whatever `encode(to:)` throws.
+  ///   (numbers that are not finite or too large, dates outside the years 0 to 9999, reserved
+  ///   names, a property that is encoded twice, a value that is not an object), `documentTooLarge`
+  ///   or `invalidDocumentID` (`id` is not the marked one), and any error that `encode(to:)`
+  ///   throws.
   public func encode(_ value: some Encodable, id: String? = nil) throws -> Document {
     let encoded = try encodeProperties(of: value)
     return Document(
       id: try encoded.documentID(id) ?? "", revision: encoded.revision, encoded.properties)
   }
 
-  /// The properties that a value is, with its marks.
+  /// Returns the properties of a value, with its marks.
   func encodeProperties<T: Encodable>(of value: T) throws -> EncodedProperties {
     let session = EncodingSession(userInfo: userInfo)
     do {
@@ -72,7 +76,7 @@ extension DocumentEncoder {
       guard let documentType = DocumentType.of(value) else { return encoded }
       return try encoded.having(documentType: documentType, of: T.self)
     } catch {
-      // What a call met that cannot throw came first.
+      // An error of a call that cannot throw came first.
       throw DatabaseError.encoding(T.self, session.failure ?? error)
     }
   }

@@ -1,11 +1,12 @@
 import DivanLog
 import Synchronization
 
-/// What a marked property holds: of two copies, assigning one leaves the other alone.
+/// The content of a marked property, in a box that copies share until one of them is set.
 ///
-/// Objects that are stored get their ID and revision in place. There is no way to an object's
-/// property but through what it gives to its encoder, so what is assigned on storing stands in a box.
-/// Structures are never assigned so: copies of them share the box.
+/// Objects that are stored get their ID and revision in place. An object's property is reachable
+/// only through the value that the object passes to its encoder, so the assigned value is in a
+/// shared box. Setting `wrappedValue` makes a new box, so other copies keep their value. Structures
+/// are never assigned in place.
 struct DocumentMark<Content: Sendable & Hashable>: Sendable {
   private let box: Box
 
@@ -18,7 +19,7 @@ struct DocumentMark<Content: Sendable & Hashable>: Sendable {
 
   var value: Content? { box.content.withLock { $0 } }
 
-  /// Sets the value in the object whose property this is, and in whatever shares the box.
+  /// Sets the value in the object that has this property, and in every copy that shares the box.
   func assign(_ value: Content?) { box.content.withLock { $0 = value } }
 }
 
@@ -32,22 +33,23 @@ struct DocumentMark<Content: Sendable & Hashable>: Sendable {
 /// }
 /// ```
 ///
-/// A value that has one is stored only if nobody changed the document since it was read. The property
-/// is not stored among the others. In other formats, and deeper inside a document, it is a text.
+/// A value that has a revision is stored only if the document has not changed since it was read.
+/// The property is not stored among the others. In other formats, and deeper inside a document, it
+/// is a text.
 @propertyWrapper
 public struct DocumentRevision: Sendable {
   private var mark: DocumentMark<RevisionID>
 
-  /// The revision as which the value was read or stored; nil if it was neither.
+  /// The revision at which the value was read or stored; nil if it was neither.
   public var wrappedValue: RevisionID? {
     get { mark.value }
     set { mark = DocumentMark(newValue) }
   }
 
-  /// Makes the mark of a value that was read, or was not.
+  /// Creates the mark of a value; pass the revision if the value was read.
   public init(wrappedValue: RevisionID? = nil) { mark = DocumentMark(wrappedValue) }
 
-  /// Gives the object that has this property its document's revision, or takes it away again.
+  /// Sets the revision of the object that has this property, or removes it again.
   func assign(_ revision: RevisionID?) { mark.assign(revision) }
 }
 

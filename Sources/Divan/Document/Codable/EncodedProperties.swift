@@ -1,6 +1,6 @@
 import DivanLog
 
-/// What a type made of a value: properties, and what it says of the document.
+/// A value that was encoded: its properties, and its document's ID and revision.
 struct EncodedProperties {
   let properties: EncodedValue
   private let session: EncodingSession
@@ -22,7 +22,7 @@ struct EncodedProperties {
   /// Whether the type has a marked revision.
   var hasRevisionMark: Bool { session.revision != nil }
 
-  /// The document's ID, as the caller and the mark say it; nil if neither does.
+  /// Returns the document's ID from the caller or the mark; nil if neither has one.
   func documentID(_ wanted: String?) throws(DatabaseError) -> String? {
     guard let wanted else { return id }
     if let id, !haveSameUTF8(id, wanted) {
@@ -33,9 +33,9 @@ struct EncodedProperties {
     return wanted
   }
 
-  /// Gives the object that was encoded its document's ID and revision.
+  /// Sets the document's ID and revision in the object that was encoded.
   ///
-  /// - Returns: what takes that back.
+  /// - Returns: The previous marks, to restore them.
   func assign(_ document: Document) -> AssignedMarks {
     let marks = AssignedMarks(id: session.id?.mark, revision: session.revision?.mark)
     session.id?.mark.assign(document.id)
@@ -43,9 +43,9 @@ struct EncodedProperties {
     return marks
   }
 
-  /// Whether the type has a property of this name, whether or not it wrote one.
+  /// Whether the type has a property of this name, whether or not it encoded one.
   ///
-  /// The types of coding keys know the names that they stand for.
+  /// The types of coding keys know the names that they represent.
   func isKnown(_ name: String) -> Bool {
     for key in [session.id?.key, session.revision?.key] {
       if let key, haveSameUTF8(key, name) { return false }
@@ -53,8 +53,9 @@ struct EncodedProperties {
     return session.keyTypes.contains { $0.init(stringValue: name) != nil }
   }
 
-  /// The properties over those of a document: what the type knows is as the type has it, and what
-  /// it does not know is as it was.
+  /// Merges the properties into those of a document.
+  ///
+  /// The properties that the type knows are replaced; all others are kept.
   func over(_ current: EncodedValue) throws(DatabaseError) -> EncodedValue {
     guard let old = current.properties, let new = properties.properties else {
       throw EncodedValue.damage(at: nil)
@@ -70,14 +71,14 @@ struct EncodedProperties {
     return kept.isEmpty ? properties : try joining(new + kept)
   }
 
-  /// The same with a property more, which the value has not.
+  /// Returns the properties with one more, which the value does not have.
   func adding(_ name: String, _ value: Value) throws(DatabaseError) -> EncodedProperties {
     guard let own = properties.properties else { throw EncodedValue.damage(at: nil) }
     let added = StoredProperty(key: SharedBytes(utf8: name), value: try ValueCoding.encode(value))
     return EncodedProperties(properties: try joining(own + [added]), session)
   }
 
-  /// An object of properties, which may come in any order.
+  /// Returns an object of properties, which may come in any order.
   private func joining(_ properties: [StoredProperty]) throws(DatabaseError) -> EncodedValue {
     var encoder = ValueEncoder()
     encoder.begin(isNested: false)
@@ -96,7 +97,7 @@ struct EncodedProperties {
   }
 }
 
-/// What the marked properties of an object were before it was stored.
+/// The marked properties of an object before it was stored.
 struct AssignedMarks {
   private let id: (mark: DocumentID, before: String?)?
   private let revision: (mark: DocumentRevision, before: RevisionID?)?
@@ -106,7 +107,7 @@ struct AssignedMarks {
     self.revision = revision.map { ($0, $0.wrappedValue) }
   }
 
-  /// Lets the object be as it was: its document is not stored after all.
+  /// Restores the object's marks, because its document is not stored after all.
   func takeBack() {
     if let id { id.mark.assign(id.before) }
     if let revision { revision.mark.assign(revision.before) }
@@ -120,7 +121,7 @@ struct StoredProperty {
 }
 
 extension EncodedValue {
-  /// The properties of an object in the order of their keys; nil if this is none.
+  /// The properties of an object in the order of their keys; nil if this is not an object.
   var properties: [StoredProperty]? {
     let places = bytes.withSpan { bytes -> [(key: Range<Int>, value: Range<Int>)]? in
       guard let object = ValueFormat.container(bytes, at: 0, end: bytes.count), object.isObject

@@ -6,9 +6,9 @@ import DivanLog
   import Foundation
 #endif
 
-// What is written without asking the value to encode itself.
+// Values that are written without calling their `encode(to:)`.
 extension EncodingPage {
-  /// Writes a value of a type that has a form of its own; returns false for other types.
+  /// Writes a value of a type with its own stored form; returns false for other types.
   static func write<T: Encodable>(
     _ value: T, to encoder: inout ValueEncoder
   ) throws(DatabaseError) -> Bool {
@@ -30,7 +30,7 @@ extension EncodingPage {
       }
       encoder.add(text: text.span)
     } else if let value = same(value, as: Data.self) {
-      // Four digits for three bytes: refused before they are made.
+      // Base64 takes four characters for three bytes: throw before encoding.
       guard value.count <= DocumentLimits.sizeInBytes / 4 * 3 else {
         throw DocumentLimits.sizeError
       }
@@ -59,7 +59,7 @@ extension EncodingPage {
       }
     } else if let value = same(value, as: Value.self) {
       switch value {
-      // They encode themselves, so that their depth counts.
+      // These encode themselves, so that their depth counts.
       case .array, .object: return false
       default: try ValueWalk.feed(value, into: &encoder, .stored)
       }

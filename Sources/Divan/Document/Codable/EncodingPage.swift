@@ -1,13 +1,13 @@
 import DivanLog
 
-/// What is written of one value so far: its stored form, and the containers that are open in it.
+/// The part of one value that is written so far: its stored form, and its open containers.
 ///
-/// A value by itself, on which each step is one call: nothing of the user's code runs meanwhile.
+/// A value type on which each step is one call: none of the user's code runs during a step.
 struct EncodingPage: ~Copyable {
   private var encoder = ValueEncoder()
-  /// The containers that are open, outermost first.
+  /// The open containers, outermost first.
   private var open: [OpenContainer] = []
-  /// The keys that lead to what is being encoded.
+  /// The keys that lead to the value being encoded.
   private var path: [any CodingKey] = []
   private(set) var children: [Child] = []
   private var lastTicket: UInt32 = 0
@@ -15,18 +15,18 @@ struct EncodingPage: ~Copyable {
   private let isDocument: Bool
 
   private struct OpenContainer {
-    /// Names this container among all of the page.
+    /// Identifies this container within the page.
     var ticket: UInt32
     var isObject: Bool
-    /// Whether the properties marked in here are those of the document.
+    /// Whether the properties marked in this container are those of the document.
     var holdsMarks: Bool
     var pathDepth: UInt16
     var callDepth: UInt16
-    /// How many elements an array has.
+    /// The number of elements, if this is an array.
     var count = 0
   }
 
-  /// A page of a document, or of a part of one.
+  /// Creates a page for a document, or for a part of one.
   init(isDocument: Bool) {
     self.isDocument = isDocument
     encoder.begin(isNested: !isDocument)
@@ -44,7 +44,7 @@ extension EncodingPage {
       holdsMarks: holdsMarks)
   }
 
-  /// Adds a property that is written by `body`.
+  /// Adds a property that `body` writes.
   @inline(__always)
   mutating func addProperty(
     _ name: String, of place: Place,
@@ -82,7 +82,7 @@ extension EncodingPage {
     return .encode(nextSlot(callDepth: container.callDepth + 1), before)
   }
 
-  /// Adds an element that is written by `body`.
+  /// Adds an element that `body` writes.
   @inline(__always)
   mutating func addElement(
     to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
@@ -120,7 +120,7 @@ extension EncodingPage {
     return .encode(nextSlot(callDepth: container.callDepth + 1), before)
   }
 
-  /// Fills a slot with what `body` writes.
+  /// Fills a slot with the value that `body` writes.
   @inline(__always)
   mutating func fill(
     _ slot: Slot, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
@@ -160,7 +160,7 @@ extension EncodingPage {
       pathDepth: UInt16(truncatingIfNeeded: path.count), callDepth: callDepth, holdsMarks: false)
   }
 
-  /// Takes back what a value in a slot has written.
+  /// Removes everything that a value in a slot has written.
   mutating func takeBack(_ slot: Slot, to before: Before) {
     if !children.isEmpty {
       let kept = open.prefix(Int(slot.level)).map(\.ticket)
@@ -176,7 +176,7 @@ extension EncodingPage {
 // MARK: - Containers
 
 extension EncodingPage {
-  /// The container in a slot, which may be open already.
+  /// Opens the container in a slot, or returns the one that is open already.
   mutating func openContainer(
     in slot: Slot, isObject: Bool, depth: Int
   ) throws(DatabaseError) -> Place {
@@ -197,9 +197,9 @@ extension EncodingPage {
     return place
   }
 
-  /// Closes what was opened in a slot; a value that wrote nothing is an empty object.
+  /// Closes the container that was opened in a slot; a value that wrote nothing is an empty object.
   ///
-  /// Returns the key that appears twice in it, if one does.
+  /// Returns the key that occurs twice in the container, if one does.
   mutating func close(_ slot: Slot, _ before: Before?) throws(DatabaseError) -> DuplicateKey? {
     if open.count == Int(slot.level) {
       if encoder.size == Int(slot.start) {
@@ -222,19 +222,19 @@ extension EncodingPage {
     return nil
   }
 
-  /// Goes back from a property or an element to what it is in.
+  /// Removes the last key of the path after a property or an element.
   private mutating func leave(_ before: Before?) {
     if let before, path.count > before.pathDepth { path.removeLast() }
   }
 
-  /// Whether parts are to be put into the container that is open in a slot.
+  /// Whether parts are to be inserted into the container that is open in a slot.
   func hasChildren(in slot: Slot) -> Bool {
     guard !children.isEmpty, open.count > Int(slot.level) else { return false }
     let ticket = open[Int(slot.level)].ticket
     return children.contains { $0.ticket == ticket }
   }
 
-  /// Makes room for a part: as a property, or as an element if there is no key.
+  /// Adds a part: as a property, or as an element if there is no key.
   mutating func add(
     _ part: EncodingPart, _ key: String?, to place: Place, isObject: Bool?
   ) throws(DatabaseError) {
@@ -249,7 +249,7 @@ extension EncodingPage {
     }
   }
 
-  /// Takes out the parts that belong into the container that is open in a slot.
+  /// Removes and returns the parts that belong to the container that is open in a slot.
   mutating func removeChildren(in slot: Slot) -> [Child] {
     let ticket = open[Int(slot.level)].ticket
     let own = children.filter { $0.ticket == ticket }
@@ -264,12 +264,12 @@ extension EncodingPage {
     bytes.withSpan { encoder.add(stored: $0) }
   }
 
-  /// Puts parts into the places of the nulls that stand for them in the array that is open.
+  /// Replaces the placeholder nulls in the open array by parts.
   mutating func replaceElements(
     _ parts: [(child: Child, bytes: SharedBytes)]
   ) throws(DatabaseError) {
     let elements = encoder.removeElements()
-    // Positions count from the beginning of the page, as those of the children do.
+    // Positions count from the beginning of the page, like those of the children.
     let begin = encoder.size
     var next = 0
     var position = 0
@@ -291,21 +291,21 @@ extension EncodingPage {
 // MARK: - Results and checks
 
 extension EncodingPage {
-  /// The stored form of what was written.
+  /// The stored form of the value.
   var bytes: SharedBytes { encoder.bytes }
 
   var isTooLarge: Bool { encoder.isTooLarge }
 
-  /// Whether what was written is an object.
+  /// Whether the value is an object.
   var isObject: Bool { encoder.firstByte.map { $0 & 0xF0 == ValueFormat.Tag.object } ?? false }
 
-  /// How many elements an array has.
+  /// Returns the number of elements in an array.
   func count(of place: Place) -> Int { isOpen(place) ? open[Int(place.level)].count : 0 }
 
   /// Whether the marks in a container are those of the document.
   func holdsMarks(_ place: Place) -> Bool { isOpen(place) && open[Int(place.level)].holdsMarks }
 
-  /// How many calls of `encode(to:)` are around what is in a container.
+  /// Returns the number of `encode(to:)` calls around the values in a container.
   func callDepth(of place: Place) -> UInt16 {
     isOpen(place) ? open[Int(place.level)].callDepth : 0
   }
@@ -322,7 +322,7 @@ extension EncodingPage {
     place.level < open.count && open[Int(place.level)].ticket == place.ticket
   }
 
-  /// Whether a container is open, and no other in it.
+  /// Whether a container is open and is the innermost one.
   @inline(__always)
   private func isTop(_ place: Place) -> Bool {
     Int(place.level) == open.count - 1 && open[Int(place.level)].ticket == place.ticket
@@ -344,7 +344,7 @@ extension EncodingPage {
     withUTF8(of: name) { encoder.addKey($0, source: 0) }
   }
 
-  /// Checks that a name is none of those that documents keep for themselves.
+  /// Throws if a name is reserved for the document's own metadata.
   @inline(__always)
   private func requireUnreserved(_ name: String, of place: Place) throws(DatabaseError) {
     if place.level == 0, isDocument, name.utf8.first == 0x5F { throw PropertyNames.reserved(name) }

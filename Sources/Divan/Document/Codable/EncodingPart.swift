@@ -1,43 +1,43 @@
 import DivanLog
 
-/// What all parts of one encoding share.
+/// The state that all parts of one encoding share.
 final class EncodingSession {
   let userInfo: [CodingUserInfoKey: any Sendable]
-  /// The marked properties that were met.
+  /// The marked properties that were found.
   var id: (key: String, mark: DocumentID)?
   var revision: (key: String, mark: DocumentRevision)?
-  /// The types of the keys by which the document's properties were named.
+  /// The types of the keys that named the document's properties.
   var keyTypes: [any CodingKey.Type] = []
-  /// What a call met that cannot throw.
+  /// The first error of a call that cannot throw.
   var failure: (any Error)?
 
-  /// How many calls of `encode(to:)` may be going on within each other: three for each level of
-  /// nesting, since wrappers need not add one.
+  /// The maximum number of nested calls of `encode(to:)`: three for each level of nesting, since
+  /// wrappers need not add one.
   static let callLimit = UInt16(3 * DocumentLimits.depth)
 
   init(userInfo: [CodingUserInfoKey: any Sendable]) { self.userInfo = userInfo }
 }
 
-/// One value that is being encoded: a document, or what `nestedContainer` and `superEncoder` began.
+/// One value being encoded: a document, or one from `nestedContainer` or `superEncoder`.
 ///
-/// The stored form is written from the beginning to the end, as long as each value is complete
-/// before the next one begins. `encode` takes care of that by itself. Containers that the caller
-/// holds may be filled in any order, so each is a part of its own, which is put into its place
-/// when the container around it is closed.
+/// The stored form is written from start to end, provided that each value is complete before the
+/// next one begins. `encode` ensures that by itself. Containers that the caller holds may be filled
+/// in any order, so each is a part of its own, which is inserted when the container around it is
+/// closed.
 final class EncodingPart {
   typealias Place = EncodingPage.Place
   typealias Slot = EncodingPage.Slot
 
   let session: EncodingSession
   private let basePath: [any CodingKey]
-  /// How many containers there are around this part.
+  /// The number of containers around this part.
   private let baseDepth: Int
-  /// How many calls of `encode(to:)` are around this part.
+  /// The number of `encode(to:)` calls around this part.
   private let baseCallDepth: UInt16
   private let isDocument: Bool
   private var page: EncodingPage
 
-  /// A document.
+  /// Creates a part for a document.
   init(_ session: EncodingSession) {
     self.session = session
     basePath = []
@@ -47,7 +47,7 @@ final class EncodingPart {
     page = EncodingPage(isDocument: true)
   }
 
-  /// A value within a document, which is put there by the caller.
+  /// Creates a part for a value that the caller inserts into a document.
   convenience init(propertyOf session: EncodingSession) {
     self.init(session, path: [], depth: 1, callDepth: 0)
   }
@@ -72,7 +72,7 @@ extension EncodingPart {
     try fill(page.outermostSlot(holdsMarks: isDocument, callDepth: 0), with: value)
   }
 
-  /// Adds a property that is written by `body`.
+  /// Adds a property that `body` writes.
   @inline(__always)
   func addProperty(
     _ key: some CodingKey, of place: Place,
@@ -104,7 +104,7 @@ extension EncodingPart {
     }
   }
 
-  /// Adds an element that is written by `body`.
+  /// Adds an element that `body` writes.
   @inline(__always)
   func addElement(
     to place: Place, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
@@ -127,10 +127,10 @@ extension EncodingPart {
     if case .encode(let slot, let before) = step { try encode(value, into: slot, before) }
   }
 
-  /// How many elements an array has.
+  /// Returns the number of elements in an array.
   func count(of place: Place) -> Int { page.count(of: place) }
 
-  /// Fills a slot with what `body` writes.
+  /// Fills a slot with the value that `body` writes.
   @inline(__always)
   func fill(
     _ slot: Slot, _ body: (inout ValueEncoder) throws(DatabaseError) -> Void
@@ -153,7 +153,7 @@ extension EncodingPart {
     if case .encode(let slot, let before) = step { try encode(value, into: slot, before) }
   }
 
-  /// Has a value encode itself, and closes what it opened; if it fails, nothing is left of it.
+  /// Calls a value's `encode(to:)` and closes its container; on failure, removes all it wrote.
   private func encode<T: Encodable>(
     _ value: T, into slot: Slot, _ before: EncodingPage.Before
   ) throws {
@@ -182,7 +182,7 @@ extension EncodingPart {
 // MARK: - Containers
 
 extension EncodingPart {
-  /// The container in a slot: a new one, or the one that was opened there already.
+  /// Returns the container in a slot: a new one, or the one that is open already.
   func container(in slot: Slot, isObject: Bool, keys: (any CodingKey.Type)? = nil) -> Place {
     if isDocument, slot.level == 0, let keys { session.keyTypes.append(keys) }
     do throws(DatabaseError) {
@@ -208,7 +208,7 @@ extension EncodingPart {
     }
   }
 
-  /// Puts the parts that were made for the container in a slot into their places.
+  /// Inserts the parts that were made for the container in a slot.
   private func placeChildren(in slot: Slot) throws {
     var parts: [(child: EncodingPage.Child, bytes: SharedBytes)] = []
     for child in page.removeChildren(in: slot) { parts.append((child, try child.part.finish())) }
@@ -231,7 +231,7 @@ extension EncodingPart {
     }
   }
 
-  /// The container that is the value of a property.
+  /// Returns the container that is the value of a property.
   func nestedContainer(
     _ key: some CodingKey, in place: Place, isObject: Bool
   ) -> (EncodingPart, Place) {
@@ -245,25 +245,25 @@ extension EncodingPart {
     return part(for: key, name, in: place, isObject: isObject).container(isObject: isObject)
   }
 
-  /// The container that is the next element.
+  /// Returns the container that is the next element.
   func nestedContainer(inArray place: Place, isObject: Bool) -> (EncodingPart, Place) {
     part(for: ElementKey(count(of: place)), nil, in: place, isObject: isObject)
       .container(isObject: isObject)
   }
 
-  /// The part, and a container that it is.
+  /// Returns the part and its outermost container.
   private func container(isObject: Bool) -> (EncodingPart, Place) {
     let slot = page.outermostSlot(holdsMarks: false, callDepth: baseCallDepth)
     return (self, container(in: slot, isObject: isObject))
   }
 
-  /// An encoder for the value of a property.
+  /// Returns an encoder for the value of a property.
   func nestedEncoder(_ key: some CodingKey, in place: Place) -> any Encoder {
     let holdsMarks = page.holdsMarks(place)
     return part(for: key, key.stringValue, in: place, isObject: nil).encoder(holdsMarks)
   }
 
-  /// An encoder for the next element.
+  /// Returns an encoder for the next element.
   func nestedEncoder(inArray place: Place) -> any Encoder {
     part(for: ElementKey(count(of: place)), nil, in: place, isObject: nil).encoder(false)
   }
@@ -276,7 +276,7 @@ extension EncodingPart {
   private func part(
     for key: some CodingKey, _ name: String?, in place: Place, isObject: Bool?
   ) -> EncodingPart {
-    // A part of nothing has nothing to tell, however many of them there are within each other.
+    // A part without a place needs no path, however deeply such parts are nested.
     let isNowhere = place.level == Place.nowhere.level
     let part = EncodingPart(
       session, path: isNowhere ? basePath : codingPath(of: place) + [key],
@@ -288,7 +288,7 @@ extension EncodingPart {
       }
       try page.add(part, name, to: place, isObject: isObject)
     } catch {
-      // It is kept by whoever asked for it, and by nobody else.
+      // Only the caller that requested the part keeps it.
       note(refusal(error, part.basePath))
       part.page.isFinished = true
     }

@@ -1,50 +1,50 @@
-// Where on a page something is, and what is to be done there.
+// The positions in a page, and the next steps there.
 extension EncodingPage {
-  /// A part that belongs into an open container.
+  /// A part that belongs to an open container.
   struct Child {
     var ticket: UInt32
     /// Its key; nil in an array.
     var key: String?
-    /// Where the null stands that it replaces, in an array.
+    /// In an array, the position of the null that it replaces.
     var position = 0
     var isObject: Bool?
     var part: EncodingPart
   }
 
-  /// Which container a handle is of.
+  /// Identifies the container of a handle.
   struct Place {
     var ticket: UInt32
     var level: UInt32
 
-    /// What no container has.
+    /// The place of no container.
     static let nowhere = Place(ticket: .max, level: .max)
   }
 
-  /// Where what an `encode(to:)` writes belongs.
+  /// The position where one call of `encode(to:)` writes.
   struct Slot {
     var ticket: UInt32
-    /// How many bytes there were before it.
+    /// The number of bytes before it.
     var start: UInt32
-    /// How many containers are around it.
+    /// The number of containers around it.
     var level: UInt16
     var pathDepth: UInt16
-    /// How many calls of `encode(to:)` are going on within each other.
+    /// The number of nested calls of `encode(to:)`.
     var callDepth: UInt16
     var holdsMarks: Bool
 
     var place: Place { Place(ticket: ticket, level: UInt32(level)) }
   }
 
-  /// What is still to be done for a value.
+  /// The next step for a value.
   enum Step {
     case nothing
-    /// It is to encode itself.
+    /// Call the value's `encode(to:)`.
     case encode(Slot, Before)
-    /// It may be a marked property.
+    /// The value may be a marked property.
     case mark
   }
 
-  /// How things were before a value began.
+  /// The state before a value began.
   struct Before {
     var savepoint: ValueEncoder.Savepoint
     var pathDepth: Int

@@ -11,7 +11,7 @@ struct KeyedReader<Key: CodingKey>: KeyedDecodingContainerProtocol {
     object.names(in: part.bytes).compactMap { Key(stringValue: $0) }
   }
 
-  /// Where the value of a property is; nil if there is none.
+  /// Returns the range of a property's value; nil if there is none.
   private func find(_ key: Key) throws(Misfit) -> Range<Int>? {
     try object.find(key.stringValue, in: part.bytes)
   }

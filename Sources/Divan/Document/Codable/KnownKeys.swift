@@ -1,28 +1,29 @@
 import DivanLog
 
-/// Which properties a type knows of the objects that it was decoded from.
+/// The properties that a type knows of the objects that it was decoded from.
 ///
-/// A type says what it knows by the types of keys by which it asks for containers: a property is unknown if none of these
-/// has a key for it. So one that a value happens to lack, or that is only encoded or only decoded, is none of the unknown ones.
-/// A type of keys that takes any text, such as a dictionary's, knows all properties.
+/// The key types with which a type requests containers show what it knows: a property is unknown if
+/// none of them has a key for it. So a property that a value lacks, or that is only encoded or only
+/// decoded, is not unknown. A key type that accepts any text, such as a dictionary's, knows all
+/// properties.
 ///
-/// Objects and arrays are told apart by where they begin.
+/// Objects and arrays are identified by the offset at which they begin.
 final class KnownKeys {
-  /// The names of unknown properties, of each object that was read by its keys.
+  /// The names of unknown properties, for each object that was read by its keys.
   private var unknown: [Int: [String]] = [:]
-  /// What was read as a whole, whatever is in it.
+  /// The offsets of values that were read as a whole, with everything in them.
   private var wholes: Set<Int> = []
-  /// What was read into a collection without an order.
+  /// The offsets of values that were read into a collection without an order.
   private var unordered: Set<Int> = []
 }
 
 extension KnownKeys {
-  /// Notes that an object was read by keys.
+  /// Records that an object was read by keys.
   func note(_ names: [String], at start: Int, knows: (_ name: String) -> Bool) {
     unknown[start] = (unknown[start] ?? names).filter { !knows($0) }
   }
 
-  /// Notes that a property of an object is known whatever the keys are.
+  /// Records that a property of an object is known, whatever the keys are.
   func noteKnown(_ name: String, at start: Int) {
     unknown[start]?.removeAll { haveSameUTF8($0, name) }
   }
@@ -30,34 +31,34 @@ extension KnownKeys {
   func noteWhole(at start: Int) { wholes.insert(start) }
   func noteUnordered(at start: Int) { unordered.insert(start) }
 
-  /// Whether there is anything that is not known.
+  /// Whether there are unknown properties.
   var hasUnknown: Bool { unknown.contains { !$0.value.isEmpty && !wholes.contains($0.key) } }
 
-  /// The names of the unknown properties of an object; nil if it was not read by its keys.
+  /// Returns the names of an object's unknown properties; nil if it was not read by its keys.
   func unknown(at start: Int) -> [String]? { wholes.contains(start) ? nil : unknown[start] }
 
   func isUnordered(at start: Int) -> Bool { unordered.contains(start) }
   func isWhole(at start: Int) -> Bool { wholes.contains(start) }
 }
 
-/// What a value has beyond what its type knows, for another value of the type that takes its place.
+/// The properties of a value that its type does not know, to be added to a value that replaces it.
 struct UnknownProperties {
   private let bytes: SharedBytes
   private let keys: KnownKeys
-  /// The value, encoded as its type encodes it.
+  /// The value as its type encodes it.
   private let encoded: Value
 
   /// - Parameters:
-  ///   - bytes: the value as it is stored.
-  ///   - keys: what its type knows of it.
-  ///   - encoded: the value, encoded as its type encodes it.
+  ///   - bytes: The stored form of the value.
+  ///   - keys: The keys that its type knows.
+  ///   - encoded: The value as its type encodes it.
   init(of bytes: SharedBytes, _ keys: KnownKeys, encoded: Value) {
     self.bytes = bytes
     self.keys = keys
     self.encoded = encoded
   }
 
-  /// The new value with the unknown properties of the objects in whose place objects of it stand.
+  /// Returns the new value with the unknown properties of the objects that its objects replace.
   func added(to new: Value) -> Value { added(to: new, 0..<bytes.count, encoded) }
 
   private func added(to new: Value, _ range: Range<Int>, _ encoded: Value?) -> Value {
@@ -79,7 +80,7 @@ struct UnknownProperties {
     var object = new
     for (name, range) in properties(of: container) {
       if unknown.contains(where: { haveSameUTF8($0, name) }) {
-        // What the type encodes after all is its own.
+        // A property that the type encodes after all belongs to the type.
         let isKnown = new[name] != nil || encoded?[name] != nil
         if !isKnown, let value = value(range) { object[name] = value }
       } else if let value = new[name] {
@@ -96,7 +97,7 @@ struct UnknownProperties {
     let isUnordered = keys.isUnordered(at: range.lowerBound)
     let own: [Value]
     if isUnordered {
-      // They are encoded in another order than that in which they may be stored.
+      // They are encoded in another order than they may be stored in.
       own = ranges.map { known($0) ?? .null }
     } else {
       guard case .array(let elements)? = encoded, elements.count == ranges.count else { return new }
@@ -110,7 +111,7 @@ struct UnknownProperties {
     }
   }
 
-  /// What is stored in a range without what is unknown.
+  /// Returns the stored value in a range without its unknown properties.
   private func known(_ range: Range<Int>) -> Value? {
     guard let container = container(range), !keys.isWhole(at: range.lowerBound) else {
       return value(range)
@@ -128,7 +129,7 @@ struct UnknownProperties {
   }
 }
 
-// MARK: - What is stored
+// MARK: - Stored form
 
 extension UnknownProperties {
   private func container(_ range: Range<Int>) -> ValueFormat.Container? {
@@ -163,14 +164,17 @@ extension UnknownProperties {
   }
 }
 
-/// Which element of an array is which one of an array that takes its place, as far as that is certain.
+/// The elements of an array matched with those of its replacement, where that is certain.
 ///
-/// - Elements that all have an `id`, no two the same one, are matched by that and nothing else.
-/// - Of others, those are matched that are equal as far as their type knows them, the ones at the same index first if both
-///   arrays have as many, then wherever they stand. If fewer of them are left than there were, and they differ in what is
-///   unknown, it is not known which are left: none is matched.
-/// - If both arrays have as many elements, and none of those that are matched stands elsewhere, the others are matched by their
-///   index: there values were changed, and nothing was inserted, removed or moved. Collections without an order have no such index.
+/// - If all elements have an `id`, and no two the same one, they are matched by it and by nothing
+///   else.
+/// - Otherwise, elements are matched if they are equal in what their type knows: first those at the
+///   same index if the arrays have the same length, then those at any index. If fewer such elements
+///   are left than before, and they differ in their unknown properties, it is uncertain which are
+///   left: none is matched.
+/// - If the arrays have the same length, and no matched element has moved, the others are matched
+///   by their index: their values were changed, and nothing was inserted, removed or moved.
+///   Collections without an order have no such index.
 private struct ElementPartners {
   /// For each new element, the index of the old one; nil if there is none.
   private(set) var old: [Int?]
@@ -189,7 +193,7 @@ private struct ElementPartners {
     if haveSameIndexes {
       for index in after.indices where before[index] == after[index] { old[index] = index }
     }
-    // What is equal to each other.
+    // The indexes of equal elements.
     var places: [Value: (before: [Int], after: [Int])] = [:]
     for index in before.indices where !haveSameIndexes || old[index] == nil {
       places[before[index], default: ([], [])].before.append(index)
@@ -207,7 +211,7 @@ private struct ElementPartners {
     for index in after.indices { old[index] = index }
   }
 
-  /// The `id` of each element; nil if there are none, or not all have one of their own.
+  /// Returns the elements' `id`s; nil if there are none, or if one is missing or not unique.
   private static func ids(of elements: [Value]) -> [Value]? {
     var ids: [Value] = []
     for element in elements {

@@ -1,15 +1,15 @@
-/// Why a stored value is not what a type asks for.
+/// The reason why a stored value is not of the type that was requested.
 enum Misfit: Error, Hashable {
   case missing
   case null
-  /// Another kind of value.
+  /// A value of another kind.
   case kind(EncodedValue.Kind?)
   /// A number that the type cannot hold.
   case range
-  /// A text that does not have the form of the type's.
+  /// A text that does not have the form that the type requires.
   case form
   case tooDeep
-  /// Keys that Swift takes for equal, where each of them has a value.
+  /// Keys that Swift treats as equal, where each of them has a value.
   case keysLookAlike
   case damaged
 }

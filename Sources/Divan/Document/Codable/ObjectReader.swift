@@ -2,14 +2,14 @@ import DivanLog
 
 /// Finds the properties of an object in its stored form by their names.
 ///
-/// Where they stand is noted once in an object of few, since most of them are asked for, in another order
-/// than they stand in. A larger object is searched through its table.
+/// In a small object, the positions are collected once, because most properties are read, and in
+/// another order than they are stored in. A larger object is searched through its table.
 struct ObjectReader {
   private let object: ValueFormat.Container
   private var entries: [Entry] = []
 
   private struct Entry {
-    /// The first eight bytes of the name, zeros after its end.
+    /// The first eight bytes of the name, padded with zeros.
     var head: UInt64
     var name: UInt32
     var nameSize: UInt32
@@ -39,7 +39,7 @@ struct ObjectReader {
     guard isSound else { throw .damaged }
   }
 
-  /// Where the value of a property is; nil if there is none.
+  /// Returns the range of a property's value; nil if there is none.
   func find(_ name: String, in bytes: SharedBytes) throws(Misfit) -> Range<Int>? {
     guard object.count == nil else { return try search(name, in: bytes) }
     return withUTF8(of: name) { name in
@@ -67,7 +67,7 @@ struct ObjectReader {
     }
   }
 
-  /// The names of all properties, in their order, as far as they are sound.
+  /// Returns the names of all properties, in order, up to the first invalid one.
   func names(in bytes: SharedBytes) -> [String] {
     var names: [String] = []
     bytes.withSpan { bytes in

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Reads one value, whatever it is: what `init(from:)` gets, and the container for single values.
+/// Reads any value: the decoder for `init(from:)`, and the container for single values.
 struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
   let part: DecodingPart
   let place: DecodingPart.Place
@@ -10,7 +10,7 @@ struct PlaceDecoder: Decoder, SingleValueDecodingContainer {
     self.place = place
   }
 
-  /// Reads all of a part.
+  /// Creates a decoder for all of a part.
   init(_ part: DecodingPart, callDepth: UInt16, holdsMarks: Bool) throws(Misfit) {
     guard let place = part.whole(callDepth: callDepth, holdsMarks: holdsMarks) else {
       throw .damaged

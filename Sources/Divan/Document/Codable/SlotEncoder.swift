@@ -1,4 +1,4 @@
-/// Takes one value, whatever it is: what `encode(to:)` gets, and the container for single values.
+/// Writes any value: the encoder for `encode(to:)`, and the container for single values.
 struct SlotEncoder: Encoder, SingleValueEncodingContainer {
   let part: EncodingPart
   let slot: EncodingPart.Slot

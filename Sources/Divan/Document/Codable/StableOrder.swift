@@ -1,24 +1,25 @@
 import DivanLog
 
-/// Collections whose elements come in another order in each process, and which encode themselves as arrays.
+/// Collections whose order differs between processes, and which encode themselves as arrays.
 ///
-/// They are stored in the order of their elements' stored form, so that equal values have equal bytes.
+/// They are stored in the order of their elements' stored form, so that equal values have equal
+/// bytes.
 private protocol UnorderedCollection {
-  /// What encodes itself as the collection does, in that order; nil if it has an order already.
+  /// Returns a value that encodes the collection in that order; nil if it already has an order.
   func inStableOrder(_ session: EncodingSession) throws -> (any Encodable)?
 }
 
-/// What is to be encoded in place of a value whose elements have no order of their own; nil for other values.
+/// Returns the value to encode in place of one without an order of its own; nil for other values.
 func inStableOrder<T: Encodable>(_ value: T, _ session: EncodingSession) -> (any Encodable)? {
-  // Most values are told apart by their size, which costs nothing.
+  // Most types are excluded by their size, which costs nothing.
   guard MemoryLayout<T>.size == MemoryLayout<Set<Int>>.size,
     let unordered = value as? any UnorderedCollection
   else { return nil }
-  // An element that cannot be encoded fails again, where the path to it is known.
+  // An element that cannot be encoded fails again where the path to it is known.
   return try? unordered.inStableOrder(session)
 }
 
-/// Whether values of a type are such collections.
+/// Whether the values of a type are such collections.
 func isUnordered(_ type: Any.Type) -> Bool { type is any UnorderedCollection.Type }
 
 extension Set: UnorderedCollection where Element: Encodable {
@@ -42,7 +43,7 @@ extension Dictionary: UnorderedCollection where Key: Encodable, Value: Encodable
   }
 }
 
-/// A dictionary as it encodes itself: an array of keys and values by turns.
+/// A dictionary in the form in which it encodes itself: an array of alternating keys and values.
 private struct Pairs<Key: Encodable, Value: Encodable>: Encodable {
   let pairs: [(Key, Value)]
 

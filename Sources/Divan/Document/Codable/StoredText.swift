@@ -8,17 +8,17 @@ import DivanLog
 
 /// Types beyond JSON that are stored as texts, each in one form.
 ///
-/// A date is in ISO 8601, in UTC with milliseconds; data is base64; the others are as they describe
-/// themselves.
+/// A date is in ISO 8601, in UTC with milliseconds; data is base64; the others are stored as their
+/// descriptions.
 enum StoredText {
-  /// The text of a decimal number, or nil if it is none.
+  /// Returns the text of a decimal number; nil if it is not a number.
   static func text(of number: Decimal) -> String? { number.isNaN ? nil : number.description }
 
-  /// The decimal number that a text tells, or nil.
+  /// Returns the decimal number that a text represents, or nil.
   ///
-  /// Digits with at most one point, perhaps a sign before and an exponent behind them.
+  /// The text has digits with at most one point, optionally after a sign and before an exponent.
   static func decimal(of text: String) -> Decimal? {
-    // `Decimal` reads as far as it can, and leaves out what follows.
+    // `Decimal` reads as much as it can, and ignores the rest.
     var rest = Substring(text).utf8
     func skipDigits() -> Int {
       let digits = rest.prefix { $0 >= 0x30 && $0 <= 0x39 }.count
@@ -43,13 +43,14 @@ enum StoredText {
     return number
   }
 
-  /// The URL that a text tells, or nil.
+  /// Returns the URL that a text represents, or nil.
   static func url(of text: String) -> URL? { text.isEmpty ? nil : URL(string: text) }
 }
 
 extension Float {
-  /// The double with the fewest digits of which this is the nearest float: 0.1, not
-  /// 0.10000000149011612.
+  /// The double with the fewest digits whose nearest float this is.
+  ///
+  /// For example, it is 0.1, not 0.10000000149011612.
   var shortestDouble: Double {
     let number = Double(self)
     guard isFinite, number.rounded(.towardZero) != number, abs(number) >= 1e-6 else {

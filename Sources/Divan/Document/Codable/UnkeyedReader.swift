@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Reads the elements of an array, one after the other.
+/// Reads the elements of an array in order.
 struct UnkeyedReader: UnkeyedDecodingContainer {
   let part: DecodingPart
   let place: DecodingPart.Place
@@ -20,7 +20,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
 
   var isAtEnd: Bool { position >= array.end }
 
-  /// How many elements there are; counted, where an array of few does not say it.
+  /// The number of elements; a small array does not store it, so they are counted.
   var count: Int? {
     if let count = array.count { return count }
     var count = 0
@@ -35,7 +35,7 @@ struct UnkeyedReader: UnkeyedDecodingContainer {
     }
   }
 
-  /// Where the next element is.
+  /// Returns the range of the next element.
   private func next() throws(Misfit) -> Range<Int> {
     guard position < array.end else { throw .missing }
     let end = part.bytes.withSpan { ValueFormat.skip($0, at: position, end: array.end) }

@@ -1,9 +1,9 @@
 import DivanLog
 
 extension Value: Codable {
-  /// Reads whatever stands there.
+  /// Reads a value of any kind.
   ///
-  /// Formats that do not tell `1` from `1.0` give whole numbers.
+  /// Formats that do not distinguish `1` from `1.0` yield whole numbers.
   public init(from decoder: any Decoder) throws {
     guard decoder.codingPath.count <= Value.codingDepthLimit else {
       throw DecodingError.dataCorrupted(
@@ -31,7 +31,7 @@ extension Value: Codable {
     }
   }
 
-  /// Writes what it holds.
+  /// Writes the value that this holds.
   public func encode(to encoder: any Encoder) throws {
     guard encoder.codingPath.count <= Value.codingDepthLimit else {
       throw EncodingError.invalidValue(
@@ -55,7 +55,7 @@ extension Value: Codable {
 }
 
 extension Value {
-  /// How deep values may be nested that other formats read or write, which takes a stack as deep.
+  /// The maximum depth of values in other formats, which are read and written recursively.
   private static let codingDepthLimit = DocumentLimits.depth
 }
 
@@ -69,7 +69,8 @@ extension Value.Object: Codable {
 
   /// Writes all properties.
   public func encode(to encoder: any Encoder) throws {
-    // Other formats may keep properties in dictionaries, which take keys for the same that look alike.
+    // Other formats may keep properties in dictionaries, which treat equal-looking keys as the
+    // same.
     if !(encoder is SlotEncoder), let key = keyThatLooksLikeAnother {
       throw EncodingError.invalidValue(
         self,
@@ -84,7 +85,7 @@ extension Value.Object: Codable {
   }
 
   private var keyThatLooksLikeAnother: String? {
-    // Of two such keys, neither is of ASCII only.
+    // Of two such keys, neither is ASCII only.
     var known: Set<String> = []
     return keys.first { key in
       key.utf8.contains { $0 >= 0x80 } && !known.insert(key).inserted
