@@ -1,15 +1,15 @@
 import DivanLog
 import Synchronization
 
-/// A store that is to be flushed soon, for as long as that is due and it is open.
+/// A holder for a store that a scheduled flush will flush, until then or until the store closes.
 ///
-/// What waits for the time holds this and not the store, which may be gone before. A weak reference would do, too, but
-/// once there is one, all others to the store are counted in a block of its own, which costs several times as much, and
-/// each reader makes some.
+/// The timer holds this object and not the store, which may be released earlier. A weak reference
+/// would work too, but once one exists, all other references to the store are counted in a separate
+/// block. That costs several times as much, and each reader makes some.
 final class ScheduledFlush: Sendable {
   private let store = Guarded<Store?>(nil)
 
-  /// Notes which store is to be flushed; returns false if that is noted already.
+  /// Stores the store to be flushed; returns false if one is stored already.
   func begin(_ store: Store) -> Bool {
     self.store.withLock { due in
       guard due == nil else { return false }
@@ -18,6 +18,6 @@ final class ScheduledFlush: Sendable {
     }
   }
 
-  /// The store, if it is still to be flushed, which it is no more from now on.
+  /// Returns the store if a flush is still due, and ends the schedule.
   func end() -> Store? { store.withLock { $0.take() } }
 }

@@ -1,34 +1,34 @@
 import DivanLog
 
-/// A revision of a document: what is known of it, and its content if that is still held.
+/// A revision of a document: its ID, and its content if that is still held.
 public struct Revision: Sendable, Identifiable {
   /// The revision's ID.
   public let id: RevisionID
-  /// The document as this revision has it; nil if its content is not held.
+  /// The document at this revision; nil if its content is not held.
   ///
-  /// The content of every leaf is held, that of earlier revisions for as long as the configuration's
-  /// history or a named snapshot asks for it.
+  /// The content of every leaf is held. That of earlier revisions is held while the configuration's
+  /// history or a named snapshot requires it.
   public let document: Document?
 }
 
 extension Snapshot {
-  /// The IDs of the winning revision and of those before it, newest first, as far as they are known.
+  /// Returns the IDs of the winning revision and its known ancestors, newest first.
   ///
-  /// As many are kept as ``Configuration/revisionDepth`` says. Of a deleted document too; empty if there
-  /// never was one.
+  /// At most ``Configuration/revisionDepth`` are kept. Also works for a deleted document; empty if
+  /// there never was one.
   public func revisions(of id: String) throws -> [RevisionID] { try view.revisions(of: id) }
 
-  /// The IDs of a revision and of those before it, newest first, as far as they are known: what
-  /// ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)`` asks for in another store.
+  /// Returns the IDs of a revision and its known ancestors, newest first.
   ///
-  /// Empty if the revision is not known.
+  /// Pass them to ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)`` in
+  /// another store. Empty if the revision is not known.
   public func revisions(leadingTo revision: RevisionID, of id: String) throws -> [RevisionID] {
     try view.revisions(leadingTo: revision, of: id)
   }
 
-  /// The winning revision and those before it, newest first, with their contents where these are held.
+  /// Returns the winning revision and its ancestors, newest first, with their contents where held.
   ///
-  /// Costs a read for each content.
+  /// Costs one read for each content.
   public func history(of id: String) throws -> [Revision] {
     guard let entry = try view.entry(id) else { return [] }
     let newest = try view.newestRecord(of: entry, id)
@@ -39,45 +39,46 @@ extension Snapshot {
     }
   }
 
-  /// All revisions that nothing was made from, the winning one first, deleted ones too.
+  /// Returns all revisions without successors, the winning one first, including deleted ones.
   ///
-  /// One, unless there is or was a conflict.
+  /// There is one, unless there is or was a conflict.
   public func leaves(of id: String) throws -> [Document] { try view.leaves(of: id) }
 
-  /// The IDs of the same revisions, in the same order, whose contents are not read.
+  /// Returns the IDs of the leaves, in the order of ``leaves(of:)``, and reads no contents.
   public func leafRevisions(of id: String) throws -> [LeafRevision] {
     try view.leafRevisions(of: id)
   }
 
-  /// The revisions that a document is said to have at once, the winning one first: more than one
-  /// while there is a *conflict*.
+  /// Returns the leaves that are not deleted, the winning one first.
   ///
-  /// They are the leaves that are not deleted. Reads the index only where there was never a conflict,
-  /// besides the document itself.
+  /// There is more than one during a *conflict*.
+  ///
+  /// If there was never a conflict, this reads only the index and the document itself.
   public func conflicts(of id: String) throws -> [Document] {
     try view.leaves(of: id).filter { !$0.isDeleted }
   }
 
-  /// A revision of a document by its ID; nil if it is not known, or if its content is not held.
+  /// Returns a revision of a document by its ID; nil if it is not known or its content is not held.
   public func revision(_ revision: RevisionID, of id: String) throws -> Document? {
     try view.revision(revision, of: id)
   }
 }
 
-/// What a store has to be sent of a document's revisions that another one has.
+/// The revisions of a document that another store has and this one lacks.
 public struct MissingRevisions: Sendable, Equatable {
   /// The revisions that are not known.
   public let missing: [RevisionID]
-  /// Known revisions that may be ancestors of missing ones, the highest first: of what was made from
-  /// one of them, the history need not reach further back.
+  /// Known revisions that may be ancestors of missing ones, the highest first.
+  ///
+  /// The history of a revision made from one of them need not reach further back.
   public let possibleAncestors: [RevisionID]
 }
 
 extension Snapshot {
-  /// Which of some revisions are not known here, whatever became of their contents.
+  /// Returns which of some revisions are not known here, whether or not their contents are held.
   ///
-  /// - Parameter revisions: document IDs with revisions of theirs.
-  /// - Returns: the documents of which something is missing.
+  /// - Parameter revisions: Document IDs with revisions of those documents.
+  /// - Returns: The documents with missing revisions.
   /// - Throws: ``DatabaseError`` with the code `damaged`, `inputOutput` or `closed`.
   public func missing(
     among revisions: [String: [RevisionID]]

@@ -2,9 +2,9 @@ import DivanLog
 
 /// The database as it was at one moment.
 ///
-/// It never changes, whatever is written later, and neither blocks a writer nor waits for one. Copying
-/// it is free. While it lives, the files that it reads from stay. After the database was closed every
-/// call throws ``DatabaseError/Code/closed``.
+/// It never changes, whatever is written later, and neither blocks a writer nor waits for one.
+/// Copying it is free. The files that it reads from are kept while it lives. After the database is
+/// closed, every call throws ``DatabaseError/Code/closed``.
 public struct Snapshot: Sendable {
   let view: StoreView
 
@@ -12,7 +12,7 @@ public struct Snapshot: Sendable {
 }
 
 extension Snapshot {
-  /// Whether documents were purged between two snapshots of a database, of which its changes tell nothing.
+  /// Whether documents were purged between two snapshots, which the change feed does not report.
   func hasPurged(since earlier: Snapshot) -> Bool {
     view.state.purgeCount != earlier.view.state.purgeCount
   }
@@ -28,9 +28,9 @@ extension Snapshot {
   /// The sequence number of the last change in this snapshot; 0 if there is none.
   public var sequence: UInt64 { view.past?.sequence ?? view.state.lastSequence }
 
-  /// How many documents there are that are not deleted.
+  /// The number of documents that are not deleted.
   ///
-  /// Costs nothing; of a past version as much as ``ids(_:descending:)``.
+  /// Costs nothing; for a past version, as much as ``ids(_:descending:)``.
   /// - Throws: ``DatabaseError`` with the code `damaged` if some may be missing.
   public var count: Int {
     get throws {
@@ -40,63 +40,62 @@ extension Snapshot {
     }
   }
 
-  /// The document of this ID; nil if there is none or it is deleted.
+  /// Returns the document with this ID; nil if there is none or it is deleted.
   ///
   /// Costs one search in the index and one read of the document's bytes, which are checked against
   /// their checksum.
   /// - Throws: ``DatabaseError`` with the code `damaged`, `inputOutput` or `closed`.
   public func get(_ id: String) throws -> Document? { try view.document(id) }
 
-  /// The documents of these IDs, in their order; nil where there is none.
+  /// Returns the documents with these IDs, in the same order; nil where there is none.
   ///
-  /// They are read in the order in which they lie, which is faster than one by one.
+  /// They are read in the order of their places in the log, which is faster than one by one.
   public func get(_ ids: [String]) throws -> [Document?] { try view.documents(ids) }
 
-  /// Whether there is a document of this ID that is not deleted.
+  /// Whether there is a document with this ID that is not deleted.
   ///
   /// Reads the index only.
   public func exists(_ id: String) throws -> Bool { try view.exists(id) }
 
-  /// The winning revision's ID, of a deleted document too; nil if there never was one.
+  /// Returns the winning revision's ID, also of a deleted document; nil if there never was one.
   ///
   /// Reads the index only.
   public func revision(of id: String) throws -> RevisionID? { try view.entry(id)?.revision }
 
-  /// The revision that says that a document is deleted, with the properties left in it; nil if there
-  /// is no deleted document of this ID.
+  /// Returns a document's tombstone, with the properties left in it; nil if it is not deleted.
   public func tombstone(_ id: String) throws -> Document? { try view.tombstone(id) }
 
-  /// The documents whose IDs are in a range, in the order of the bytes of their IDs.
+  /// Returns a cursor over the documents in a range of IDs, in the order of the IDs' bytes.
   ///
   /// Costs one search, and then one step and one read for each document.
   public func documents(_ range: IDRange = .all, descending: Bool = false) -> DocumentCursor {
     DocumentCursor(view, range, descending: descending)
   }
 
-  /// The IDs in a range, in the order of their bytes, without those of deleted documents.
+  /// Returns a cursor over the IDs in a range, in byte order, without deleted documents.
   ///
   /// Reads the index only.
   public func ids(_ range: IDRange = .all, descending: Bool = false) -> IDCursor {
     IDCursor(view, range, descending: descending)
   }
 
-  /// The latest change of each document that changed after `sequence`, oldest first, deletions too.
+  /// Returns a cursor over the latest change of each document since `sequence`, oldest first.
+  ///
+  /// Deletions are included.
   public func changes(since sequence: UInt64 = 0) -> ChangeCursor {
     ChangeCursor(view, since: sequence)
   }
 
-  /// How many changes ``changes(since:)`` gives: how much somebody who follows them has before them.
+  /// Returns the number of changes that ``changes(since:)`` returns: how far a follower is behind.
   ///
-  /// Reads the index only: some nanoseconds for each change, and no documents. Of a past version as much as reading
-  /// the changes.
+  /// Reads only the index: some nanoseconds for each change, and no documents. For a past version
+  /// it costs as much as reading the changes.
   public func changeCount(since sequence: UInt64 = 0) throws -> Int {
     try view.changeCount(since: sequence)
   }
 }
 
-/// Which document IDs are meant.
-///
-/// IDs are in the order of their UTF-8 bytes.
+/// A range of document IDs, in the order of their UTF-8 bytes.
 public struct IDRange: Sendable, Equatable {
   let lower: KeyBound
   let upper: KeyBound
@@ -110,7 +109,7 @@ public struct IDRange: Sendable, Equatable {
     return IDRange(lower: .inclusive(bytes), upper: .end(ofPrefix: bytes))
   }
 
-  /// The IDs from `first` on.
+  /// The IDs from `first` onward.
   public static func from(_ first: String) -> IDRange {
     IDRange(lower: .inclusive(Array(first.utf8)), upper: .unbounded)
   }

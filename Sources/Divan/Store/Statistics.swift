@@ -1,9 +1,9 @@
 import DivanLog
 import Synchronization
 
-/// What a store holds, and what it takes.
+/// The contents of a store and the space that they take.
 public struct Statistics: Sendable {
-  /// A file of the log.
+  /// A segment of the log.
   public struct Segment: Sendable {
     /// The file's name.
     public let name: String
@@ -11,13 +11,13 @@ public struct Statistics: Sendable {
     public let size: Int
     /// Bytes of records that are current.
     public let liveSize: Int
-    /// Bytes of records that were superseded; they are given back when the segment is merged.
+    /// Bytes of records that were superseded; merging the segment reclaims them.
     public let deadSize: Int
     /// Whether commits are appended to it now.
     public let isActive: Bool
   }
 
-  /// Documents that are not deleted.
+  /// The number of documents that are not deleted.
   public let documentCount: Int
   /// The sequence number of the last change.
   public let sequence: UInt64
@@ -27,26 +27,27 @@ public struct Statistics: Sendable {
   public let segments: [Segment]
   /// Bytes of all checkpoints.
   public let checkpointSize: Int
-  /// Bytes that the store's directory takes, attachments' files included.
+  /// Bytes of the store's directory, including attachment files.
   public let directorySize: Int
-  /// Contents of attachments, each counted once, however many documents have it.
+  /// The number of distinct attachment contents, however many documents refer to each.
   public let attachmentCount: Int
-  /// Files that hold the content of a large attachment each.
+  /// The number of files that each hold the content of a large attachment.
   ///
-  /// Some may be left of attachments that were removed a moment ago.
+  /// Some may belong to attachments that were removed recently.
   public let attachmentFileCount: Int
   /// Bytes of those files.
   public let attachmentFileSize: Int
   /// Bytes of the log that attachments take: small contents, and the checksums of large ones.
   public let attachmentLogSize: Int
-  /// Bytes of the log that records take which are held besides the newest one of each document: for
-  /// ``Configuration/history``, named snapshots, or since a conflict is not resolved.
+  /// Bytes of the log that retained records take in addition to the newest one of each document.
   ///
-  /// They count as ``liveSize``. ``Database/namedSnapshots()`` says what each snapshot needs.
+  /// They are retained for ``Configuration/history``, for named snapshots, or because a conflict is
+  /// not resolved. They count as ``liveSize``. ``Database/namedSnapshots()`` reports what each
+  /// snapshot needs.
   public let heldSize: Int
-  /// Entries of the index in memory that no checkpoint holds yet.
+  /// The number of index entries in memory that are in no checkpoint yet.
   public let pendingIndexEntries: Int
-  /// Why the last step of maintenance in the background failed; nil if it did not.
+  /// The error of the last background maintenance step; nil if it succeeded.
   public let maintenanceProblem: DatabaseError?
 
   /// Bytes of records that are current.
@@ -56,10 +57,10 @@ public struct Statistics: Sendable {
 }
 
 extension Database {
-  /// What the store holds and takes.
+  /// Statistics of the store's contents and size.
   ///
-  /// Costs a look at each of its files, and a walk over what the index knows of attachments and of
-  /// superseded revisions that are held; not a look at documents.
+  /// Costs a `stat` of each file, and a walk over the index entries of attachments and of retained
+  /// superseded revisions; no documents are read.
   public var statistics: Statistics {
     get throws {
       let view = try store.view()
@@ -71,7 +72,7 @@ extension Database {
         var checkpointSize = 0
         var directorySize = 0
         for name in names where name != .temporaries && name != .attachments {
-          // A file that a merge has just replaced is gone.
+          // A file that was just replaced by a merge no longer exists.
           guard let status = try? store.directory.fileSystem.status(store.directory.path(of: name))
           else { continue }
           directorySize += status.size
@@ -110,7 +111,7 @@ extension Database {
 }
 
 extension StoreView {
-  /// How many records the keys of a tree lead to that begin with some bytes, and their size.
+  /// Returns the number of keys in a tree with a prefix, and the total size of their records.
   fileprivate func sizes(
     in tree: KeyPath<StoreState, LayeredTree>, prefix: [UInt8]
   ) throws(DatabaseError) -> (count: Int, size: Int) {

@@ -1,23 +1,22 @@
 import DivanLog
 import Synchronization
 
-// Attachments go when nothing refers to them. Who refers is known by the catalog's references, which are
-// hints: they are written with each record, and looked at only here.
+// Attachments are removed when no record refers to them. The catalog's references say which records
+// do. They are hints: they are written with each record, and read only here.
 //
-// First the index forgets an attachment, while nobody else writes; so whoever stores the same content
-// later writes it anew, and a merge, which keeps what the index leads to, drops the record. Its file
-// is deleted when the commit that took the last reference is durable, and no version of the store is left
-// in memory that may refer to it. RECOVERY.md, rule 22.
+// First the attachment is removed from the index, under the writer lock. A later writer of the same
+// content then writes it again, and a merge, which keeps only what the index leads to, drops the
+// record. The file is deleted when the commit that took the last reference is durable, and no
+// version of the store that may refer to it is left in memory. RECOVERY.md, rule 22.
 //
-// What was stored, and to which nothing ever referred, since the transaction was taken back or there was none,
-// is deleted with it.
+// Attachments that were stored but never referred to, because the transaction was rolled back or
+// there was none, are deleted in the same way.
 //
-// A crash in between brings the attachment back into the index, perhaps without its file. Nothing refers to
-// it then, and it is forgotten again.
+// A crash in between brings the attachment back into the index, perhaps without its file. No record
+// refers to it then, and it is removed again.
 
 extension Store {
-  /// Forgets the attachments to which no record refers that is held, and deletes their files when that
-  /// can be.
+  /// Removes the attachments that no held record refers to, and deletes their files when possible.
   func sweepAttachments() throws(DatabaseError) {
     if let state = try withTurn({ (_) throws(DatabaseError) in beginSweep() }) {
       let view = StoreView(state: state, store: self)
@@ -26,7 +25,7 @@ extension Store {
         to: .exclusive([CatalogKey.Kind.attachment.rawValue + 1]))
       do throws(DatabaseError) {
         while let item = try view.step(&scan) {
-          // There may be a great many. The next session goes on.
+          // There may be very many. The next session continues.
           guard !maintenance.isStopped else { break }
           var reader = ByteReader(item.key.suffix(from: 1))
           guard let digest = try? reader.readDigest() else { continue }
@@ -40,14 +39,14 @@ extension Store {
     try deleteUnreferencedAttachments(isClosing: false)
   }
 
-  /// The version to sweep; nil if there is nothing to sweep in it.
+  /// Returns the version to sweep; nil if there is nothing to sweep.
   private func beginSweep() -> StoreState? {
     guard newest.mayHaveUnreferenced, commits.failure == nil else { return nil }
     newest.mayHaveUnreferenced = false
     return newest
   }
 
-  /// Forgets the references of records that are not held any more, and the attachment if none is left.
+  /// Removes references from records that are no longer held, and the attachment if none is left.
   private func sweep(_ digest: SHA256.Digest, in view: StoreView) throws(DatabaseError) {
     let references = try view.repairing { (version) throws(PageError) in
       try version.state.attachmentReferences(digest)
@@ -59,10 +58,10 @@ extension Store {
       }
       if !isHeld { idle.append(sequence) }
     }
-    // Where nobody ever referred to it there is nothing idle, and nothing else either.
+    // Continue if there never was a reference, or if some reference is idle.
     guard references.isEmpty || !idle.isEmpty else { return }
     try withTurn { (_) throws(DatabaseError) in
-      // A number is never given twice: what is not held will not be.
+      // Sequence numbers are never reused: a record that is not held will not be held again.
       for sequence in idle {
         newest.catalog.remove(CatalogKey.reference(digest, sequence).span)
       }
@@ -71,14 +70,14 @@ extension Store {
     }
   }
 
-  /// Lets the index forget an attachment, unless a document refers to it meanwhile.
+  /// Removes an attachment from the index, unless a document has come to refer to it.
   private func forget(_ digest: SHA256.Digest) throws(DatabaseError) {
     let view = StoreView(state: newest, store: self)
     let key = CatalogKey.attachment(digest)
     guard try !view.isReferenced(digest), let locator = try view.locator(in: \.catalog, key) else {
       return
     }
-    // Where its record cannot be read, a file may be left.
+    // If its record cannot be read, a file may be left over.
     let payload = try? view.payload(of: .attachment, at: locator)
     let record = payload.flatMap { try? AttachmentRecord.decode($0) }
     newest.catalog.remove(key.span)
@@ -91,14 +90,15 @@ extension Store {
     }
   }
 
-  /// Notes that content was stored, so that its file is deleted if nothing refers to it in the end.
+  /// Records that content was stored, so that its file is deleted if nothing comes to refer to it.
   func noteStored(_ stored: StoredAttachment) {
     guard stored.hold != nil else { return }
     maintenance.state.withLock { _ = $0.storedFiles.insert(stored.record.digest) }
   }
 
-  /// Deletes the files to which nothing refers, as far as no version needs them and nobody holds them; when
-  /// the store is being closed, nobody does.
+  /// Deletes unreferenced files that no version needs and no caller holds.
+  ///
+  /// When the store is being closed, no caller holds any.
   func deleteUnreferencedAttachments(isClosing: Bool) throws(DatabaseError) {
     let (forgotten, stored) = maintenance.state.withLock { state in
       (isClosing ? ArraySlice(state.unreferenced) : state.unreachable, state.storedFiles)
@@ -110,7 +110,7 @@ extension Store {
       isClosing
       ? try delete(digests, isClosing: true)
       : try withTurn { (_) throws(DatabaseError) in
-        // A commit that nobody was told of may be in the log, and name what nothing seems to.
+        // The log may hold a commit that was never acknowledged and that refers to such a file.
         guard commits.failure == nil else { return [] }
         return try delete(digests, isClosing: false)
       }
@@ -121,12 +121,12 @@ extension Store {
     try translating { () throws(LogError) in try attachments.flushRemovals() }
   }
 
-  /// Deletes the files that no record names; returns those that need not be looked at again.
+  /// Deletes the files that no record names; returns those that need not be checked again.
   private func delete(
     _ digests: Set<SHA256.Digest>, isClosing: Bool
   ) throws(DatabaseError) -> Set<SHA256.Digest> {
     let view = StoreView(state: newest, store: self)
-    // Files of content that was forgotten, and that an older version may still show.
+    // Files of removed content that an older version may still show.
     let awaited =
       isClosing
       ? []
@@ -134,7 +134,7 @@ extension Store {
         Set(state.unreferenced.dropFirst(state.unreachable.count).map(\.digest))
       }
     var done: Set<SHA256.Digest> = []
-    // In an order of theirs, so that the same is done in the same order in every process.
+    // Sorted, so that every process does the same in the same order.
     for digest in digests.subtracting(awaited).sorted() {
       var isDone = try view.locator(in: \.catalog, CatalogKey.attachment(digest)) != nil
       if !isDone {
@@ -147,8 +147,9 @@ extension Store {
     return done
   }
 
-  /// Deletes files of attachments that no record names: those that a writer has left that was interrupted,
-  /// or that could not delete them or flush their names.
+  /// Deletes attachment files that no record names.
+  ///
+  /// A writer leaves them behind if it is interrupted, or cannot delete them or flush their names.
   func deleteOrphanedAttachments() throws(DatabaseError) {
     guard refusal == nil else { return }
     let view = try view()

@@ -2,9 +2,9 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Writes what changed since the last checkpoint to a new one, unless nothing did.
+  /// Writes a checkpoint of the changes since the last one, if there are any.
   ///
-  /// The turn to write is held at the beginning and the end only.
+  /// Holds the writer lock at the beginning and the end only.
   func writeCheckpoint() throws(DatabaseError) {
     try finishMerge()
     guard let begun = try withTurn({ (writer) throws(DatabaseError) in beginCheckpoint(writer) })
@@ -18,13 +18,13 @@ extension Store {
     }
     try withTurn { (_) throws(DatabaseError) in bringIn(written) }
     try deleteWhatIsReplaced(by: written.checkpoint)
-    // Where a checkpoint had room, a reserve that was given up may have room again.
+    // If a checkpoint found room, there may be room to recreate a released reserve.
     directory.makeReserve(size: configuration.reserveSize)
   }
 
-  /// The same for a caller whose turn it is.
+  /// Does the same for a caller that holds the writer lock.
   func writeCheckpointInTurn(_ writer: LogWriter) throws(DatabaseError) {
-    // The next opening goes without, and drops the merge.
+    // The next opening does without the checkpoint, and drops the merge.
     guard maintenance.state.withLock({ $0.unfinished == nil }) else { return }
     if let begun = beginCheckpoint(writer) {
       let written: WrittenCheckpoint
@@ -39,7 +39,7 @@ extension Store {
     }
   }
 
-  /// Runs `body` when it is the caller's turn to write.
+  /// Runs `body` while holding the writer lock.
   func withTurn<R>(_ body: (LogWriter) throws(DatabaseError) -> R) throws(DatabaseError) -> R {
     let writer = try takeTurn(timeout: nil)
     defer { turn.pass() }
@@ -59,7 +59,7 @@ extension Store {
     let runs: [[Run]]
   }
 
-  /// Fixes what is to be written; nil if the last checkpoint says it all.
+  /// Freezes the entries to be written; returns nil if the last checkpoint is up to date.
   private func beginCheckpoint(_ writer: LogWriter) -> BegunCheckpoint? {
     guard commits.failure == nil, let position = logPosition(writer) else { return nil }
     let (number, previous, isNeeded) = maintenance.state.withLock { state in
@@ -80,7 +80,7 @@ extension Store {
       number: number, state: newest, position: position, tail: writer.tail, previous: previous)
   }
 
-  /// Where the log ends, as a checkpoint remembers it; nil if there is no log.
+  /// Returns the log's end as a checkpoint records it; nil if there is no log.
   private func logPosition(_ writer: LogWriter) -> Checkpoint.Position? {
     let last = writer.active ?? newest.segments.newest
     return last.map {
@@ -110,14 +110,14 @@ extension Store {
     do throws(LogError) {
       _ = try directory.install(
         .checkpoint(begun.number),
-        // Or the index would be ahead of the log.
+        // Otherwise the index could be ahead of the log.
         beforeRename: { () throws(LogError) in _ = try begun.tail.flush() }
       ) { (file) throws(LogError) in
         let sink = PageSink(
           CheckpointFileWriter(file, preamble: preamble, commit: state.commit))
         for (index, path) in StoreState.trees.enumerated() {
           let tree = state[keyPath: path]
-          // Sequence numbers are hardly ever looked up that are not there.
+          // Lookups of sequence numbers that do not exist are rare.
           let isFiltered = path != \.sequences
           let count = runsToMerge(tree)
           merged.append(count)
@@ -149,8 +149,9 @@ extension Store {
     return WrittenCheckpoint(checkpoint: checkpoint, runs: runs)
   }
 
-  /// How many of the newest runs a new one should take in, so that there are few runs and each entry
-  /// is written a few times only.
+  /// Returns how many of the newest runs to merge into a new one.
+  ///
+  /// Keeps the number of runs low, and writes each entry only a few times.
   private func runsToMerge(_ tree: LayeredTree) -> Int {
     let counts = tree.runs.map(\.count)
     guard let base = counts.last else { return 0 }
@@ -190,7 +191,7 @@ extension Store {
     return try translating { () throws(LogError) in try writer.finish() }
   }
 
-  /// Reads the index, and rebuilds from the log a page of it that proves bad.
+  /// Reads the index, and rebuilds damaged pages from the log.
   private func repairing<R>(
     _ state: StoreState, _ body: () throws(PageError) -> R
   ) throws(DatabaseError) -> R {
@@ -203,7 +204,7 @@ extension Store {
     }
   }
 
-  /// Opens the runs that a new checkpoint names: its own, and those of older ones that are open.
+  /// Opens the runs that a new checkpoint names: its own, and older ones that are already open.
   private func open(
     _ checkpoint: Checkpoint, merged: [Int], _ state: StoreState
   ) throws(DatabaseError) -> [[Run]] {
@@ -227,7 +228,7 @@ extension Store {
     }
   }
 
-  /// Puts the new runs in the place of what was frozen.
+  /// Replaces the frozen entries with the new runs.
   private func bringIn(_ written: WrittenCheckpoint) {
     for (tree, runs) in zip(StoreState.trees, written.runs) {
       newest[keyPath: tree].replaceFrozen(with: runs)
@@ -237,7 +238,7 @@ extension Store {
       $0.checkpoint = written.checkpoint
       $0.isCheckpointSpent = false
     }
-    // HEAD is evidence; if it cannot be replaced now, the next segment's making tries again.
+    // HEAD is only evidence; if it cannot be replaced now, creating the next segment tries again.
     try? writer?.replaceHead(isClosed: false)
   }
 
@@ -267,7 +268,7 @@ extension Checkpoint? {
   }
 }
 
-/// Hands pages to a checkpoint's file from within closures.
+/// A reference to a checkpoint file's writer, so that closures can append pages.
 private final class PageSink {
   private var writer: CheckpointFileWriter
 

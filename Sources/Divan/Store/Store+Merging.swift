@@ -2,11 +2,10 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Merges segments for as long as it pays, and writes a checkpoint after each merge, so that the
-  /// inputs can go.
+  /// Merges segments while that pays, with a checkpoint after each merge to release the inputs.
   ///
-  /// When the store is being closed meanwhile, the merge at hand is completed: however short sessions are,
-  /// each of them cleans a part.
+  /// If the store is being closed, the current merge is completed: however short sessions are, each
+  /// of them merges a part.
   func mergeWhatPays() throws(DatabaseError) {
     while try mergeOnce(isForced: false) {
       try writeCheckpoint()
@@ -14,7 +13,7 @@ extension Store {
     }
   }
 
-  /// Merges everything that holds anything dead, and whatever is small.
+  /// Merges all segments that hold dead records, and all small ones.
   func mergeEverything() throws(DatabaseError) {
     try pruneHistory()
     try sweepAttachments()
@@ -42,7 +41,7 @@ extension Store {
             from: newest.segments, activeFileID: writer.active?.fileID, through: position,
             except: damaged)
           guard !inputs.isEmpty else { return nil }
-          // Where nothing is kept, only the newest version is sure to be whole.
+          // Without history, only the newest version is certain to be complete.
           let isHistoryKept = configuration.history.isOn || pinnedThrough > 0
           return (
             newest, inputs, writer.takeFileID(), writer.tail,
@@ -55,7 +54,7 @@ extension Store {
       awaitingDeletion: maintenance.state.withLock { $0.replaced }, isForced: isForced)
     let output: Segment
     var failure: DatabaseError?
-    /// Judges, and remembers what went wrong more exactly than the log can say it.
+    /// Runs `body`, and keeps its error, which is more exact than a `LogError`.
     func judging<R>(_ body: () throws(DatabaseError) -> R) throws(LogError) -> R {
       do throws(DatabaseError) {
         return try body()
@@ -75,14 +74,14 @@ extension Store {
           try judging { () throws(DatabaseError) in try judge.keeps(entry) }
         },
         flushLog: { () throws(LogError) in
-          // Seldom enough for a walk over the index; nothing is replaced yet.
+          // Forced merges are rare enough for a walk over the index; nothing is replaced yet.
           if isForced { try judging { () throws(DatabaseError) in try judge.requireAllKept() } }
           _ = try begun.tail.flush()
         })
     } catch {
       let failure = failure ?? DatabaseError(error)
       if failure.code == .damaged {
-        // What is damaged stays as it is: a merge would destroy the evidence.
+        // A damaged segment is left alone: a merge would destroy the evidence.
         maintenance.state.withLock { state in
           for input in begun.inputs where input.file.path == failure.path {
             state.damaged.insert(input.fileID)
@@ -96,17 +95,17 @@ extension Store {
     return true
   }
 
-  /// Brings in a merged segment, perhaps once more, if one is waiting for that.
+  /// Brings an unfinished merge's output into the index, if there is one; a retry is possible.
   func finishMerge() throws(DatabaseError) {
     guard let (output, inputs) = maintenance.state.withLock({ $0.unfinished }) else { return }
     try bringIn(output, inPlaceOf: inputs)
     maintenance.state.withLock { $0.unfinished = nil }
   }
 
-  /// Lets the index refer to the merged segment, and takes its inputs out of use.
+  /// Points the index at the merged segment, and takes its inputs out of use.
   ///
-  /// The turn is held for some thousand records at a time, so that writers need not wait long. What
-  /// was changed meanwhile stays as it is: only an entry that still refers to an input is moved.
+  /// Holds the writer lock for some thousand records at a time, so that writers need not wait long.
+  /// Only an entry that still refers to an input is moved; concurrent changes are left alone.
   private func bringIn(
     _ output: Segment, inPlaceOf inputs: [Segment]
   ) throws(DatabaseError) {
@@ -129,7 +128,7 @@ extension Store {
       newest.noteMerge()
       commits.replaceNewest(with: newest)
       maintenance.state.withLock {
-        // A merge of one segment has taken its input's name.
+        // A merge of a single segment reuses its input's name.
         let others = inputs.map(\.file.name).filter { $0 != output.file.name }
         $0.replaced.formUnion(others)
         if others.count < inputs.count { $0.isCheckpointSpent = true }
@@ -137,7 +136,7 @@ extension Store {
     }
   }
 
-  /// Moves the index entries of the next records; returns true at the end.
+  /// Moves the index entries of the next `count` records; returns true at the end.
   private func move(
     _ scan: inout RecordScan, from inputs: Set<UInt64>, count: Int
   ) throws(DatabaseError) -> Bool {
@@ -155,13 +154,13 @@ extension Store {
     return false
   }
 
-  /// Lets the index lead to a record of the output, if it leads to one of the inputs now.
+  /// Points the index at a record of the output if it refers to an input now.
   private func move(
     _ item: RecordScan.Entry, from inputs: Set<UInt64>, scratch: inout ByteWriter
   ) throws(DatabaseError) {
     newest.segments.noteAdded(item.locator)
-    // What the index does not lead to, but a merge keeps all the same, is not dead: a removal, and what
-    // only a later version can read.
+    // A merge also keeps some records that the index does not lead to: removals, and kinds that
+    // only a later version can read. They are not dead.
     if !item.record.kind.isKnown || RemovalKey(removedBy: item.record) != nil { return }
     let view = StoreView(state: newest, store: self)
     guard let place = try IndexPlace(of: item, in: view),
@@ -180,10 +179,10 @@ extension Store {
   }
 }
 
-/// Which neighbouring segments to merge next.
+/// Chooses the neighbouring segments to merge next.
 struct MergePolicy {
   let segmentSizeGoal: UInt64
-  /// A merged segment is not made larger than this.
+  /// The maximum size of a merged segment.
   let sizeLimit: UInt64
   let isForced: Bool
 }
@@ -194,14 +193,14 @@ extension MergePolicy {
     let live: UInt64
     let total: UInt64
 
-    /// Nothing is gained by merging a segment that is empty already, for its own sake.
+    /// 0 for an empty segment: merging it gains nothing.
     var deadShare: Double { total == 0 ? 0 : Double(total - live) / Double(total) }
   }
 
-  /// The inputs of the next merge, neighbours in the order of the log; none if no merge pays.
+  /// Returns the inputs of the next merge, neighbours in log order; empty if no merge pays.
   ///
-  /// Only what a checkpoint covers, up to `position`, is merged, so that what follows it is replayed
-  /// as it was written.
+  /// Only segments that a checkpoint covers, up to `position`, are merged, so that everything after
+  /// it is replayed as it was written.
   func choose(
     from table: SegmentTable, activeFileID: UInt64?, through position: Checkpoint.Position,
     except damaged: Set<UInt64>
@@ -227,12 +226,13 @@ extension MergePolicy {
       }
     }
     if isForced { return forced(groups) }
-    // Half as much dead as live is left alone: then each merge gains enough for its cost.
+    // Dead bytes of up to half the live ones are tolerated: then each merge gains enough for its
+    // cost.
     let isWasteful = dead > live / 2 && dead > segmentSizeGoal / 2
     return emptiest(groups, threshold: isWasteful ? 0.2 : 0.6) ?? small(groups) ?? []
   }
 
-  /// The segment with the greatest share of dead bytes, with neighbours that are worth it too.
+  /// Returns the segment with the largest dead share, with neighbours that are worth merging too.
   private func emptiest(_ groups: [[Candidate]], threshold: Double) -> [Segment]? {
     var best: (group: Int, index: Int, share: Double)?
     for (group, candidates) in groups.enumerated() {
@@ -260,7 +260,7 @@ extension MergePolicy {
     return group[range].map(\.segment)
   }
 
-  /// Six or more small neighbours of like size, so that each byte is merged a few times only.
+  /// Returns six or more small neighbours of similar size, to merge each byte only a few times.
   private func small(_ groups: [[Candidate]]) -> [Segment]? {
     var limit = UInt64(1) << 16
     while limit <= segmentSizeGoal {
@@ -274,7 +274,7 @@ extension MergePolicy {
     return nil
   }
 
-  /// Anything that a merge makes smaller or fewer.
+  /// Returns segments that a merge makes smaller or fewer.
   private func forced(_ groups: [[Candidate]]) -> [Segment] {
     for group in groups {
       var run: [Candidate] = []

@@ -2,16 +2,18 @@ import DivanLog
 import Synchronization
 
 extension Store {
-  /// Lets the index go of history that nothing asks for any more, so that merges can give its space back.
+  /// Removes history that is no longer needed from the index, so that merges can reclaim its space.
   ///
-  /// Of records without attachments nothing is written: after a crash they are there again, and are let go of
-  /// again. Those with attachments are purged in the log, or a crash could bring them back when the content of
-  /// their attachments is gone. Versions that may be incomplete from then on are below the floor before they
-  /// are; merges, checkpoints and those purges state it. RECOVERY.md, rule 7.
+  /// Records without attachments are dropped without logging: after a crash they are there again,
+  /// and are dropped again. Records with attachments are purged in the log. Otherwise a crash could
+  /// bring them back after the content of their attachments is gone.
+  ///
+  /// The floor is raised above versions before they may become incomplete. Merges, checkpoints and
+  /// those purges record it. RECOVERY.md, rule 7.
   func pruneHistory() throws(DatabaseError) {
     guard configuration.history.isOn || maintenance.takePruningDue() else { return }
     do throws(DatabaseError) {
-      // Again, if a version was named meanwhile that was not thought of.
+      // Repeats if a version was named concurrently that was not taken into account.
       while !maintenance.isStopped {
         let view = try withTurn { (_) in StoreView(state: newest, store: self) }
         var pruning = try HistoryPruning(view)
@@ -24,8 +26,7 @@ extension Store {
     }
   }
 
-  /// Lets go of records that are held besides newest ones; returns false if other versions are named
-  /// now than were.
+  /// Drops retained records; returns false if the set of named versions has changed.
   fileprivate func release(
     _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, named: [NamedMoment]
   ) throws(DatabaseError) -> Bool {
@@ -45,7 +46,7 @@ extension Store {
     }
   }
 
-  /// Lets go of records in the log, so that they stay gone.
+  /// Purges records in the log, so that they do not come back.
   private func purge(
     _ doomed: [HistoryPruning.Doomed], raisingFloorTo floor: UInt64, _ writer: LogWriter
   ) throws(DatabaseError) {
@@ -53,7 +54,7 @@ extension Store {
     while !rest.isEmpty {
       do {
         try run(writer, durability: .none) { transaction in
-          // At least one, and no more than a transaction takes.
+          // At least one record, and no more than a transaction may hold.
           while let record = rest.first,
             transaction.isEmpty || transaction.size + 512 < configuration.transactionSizeLimit
           {
@@ -71,7 +72,7 @@ extension Store {
     }
   }
 
-  /// Forgets when versions were committed that are not held any more.
+  /// Removes the commit times of versions that are no longer held.
   private func pruneMoments() throws(DatabaseError) {
     let view = try withTurn { (_) in StoreView(state: newest, store: self) }
     var scan = view.state.catalog.scan(
@@ -105,7 +106,7 @@ extension Store {
 }
 
 extension Maintenance {
-  /// Notes that history may be held that nobody needs.
+  /// Records that history may be held that is no longer needed.
   func notePruningDue() { state.withLock { $0.isPruningDue = true } }
 
   fileprivate func takePruningDue() -> Bool {
@@ -116,10 +117,9 @@ extension Maintenance {
   }
 }
 
-/// Finds out which records nothing needs any more: no leaf, no named version, no limit of the history
-/// that is kept.
+/// Finds the records that no leaf, no named version and no limit of the kept history needs.
 private struct HistoryPruning {
-  /// A record that goes.
+  /// A record to be dropped.
   struct Doomed {
     let id: SharedBytes
     let sequence: UInt64
@@ -130,16 +130,16 @@ private struct HistoryPruning {
   private let retention: HistoryRetention
   private let named: [NamedMoment]
   private let namedSequences: [UInt64]
-  /// Whether there are attachments at all; else no record need be read to learn whether it has any.
+  /// Whether there are attachments at all; if not, no record is read to look for them.
   private let mayHaveAttachments: Bool
-  /// Of each document, what versions from this sequence number on need is kept.
+  /// For each document, the records that versions from this sequence number on need are kept.
   private var start: UInt64 = 0
-  /// The first commit all of whose versions are complete then.
+  /// The first commit from which on all versions remain complete.
   private var startCommit: UInt64 = 0
   private var doomed: [Doomed] = []
   private var floor: UInt64 = 0
 
-  /// So many records are let go of before writers get their turn.
+  /// The number of records dropped before waiting writers get the writer lock.
   static let batchSize = 2000
 
   init(_ view: StoreView) throws(DatabaseError) {
@@ -152,7 +152,7 @@ private struct HistoryPruning {
 }
 
 extension HistoryPruning {
-  /// Returns false if it has to be begun anew.
+  /// Runs the pruning; returns false if it must be restarted.
   mutating func run() throws(DatabaseError) -> Bool {
     try chooseStart()
     var isCurrent = true
@@ -186,11 +186,11 @@ extension HistoryPruning {
     if let age = retention.ageLimit { start = try firstSequence(within: age) }
     if let bytes = retention.bytes { start = max(start, try firstSequence(within: bytes)) }
     startCommit = start == 0 ? 0 : try view.commit(of: start)
-    // Moments before that go, even if no record does.
+    // Moments before that are dropped, even if no record is.
     floor = startCommit
   }
 
-  /// The sequence number of the version that was the newest so many milliseconds ago.
+  /// Returns the sequence number of the version that was the newest `age` milliseconds ago.
   private func firstSequence(within age: UInt64) throws(DatabaseError) -> UInt64 {
     let now = view.store.configuration.now()
     guard now >= age else { return 0 }
@@ -200,7 +200,7 @@ extension HistoryPruning {
     return try view.lastMoment()?.moment.sequence ?? 0
   }
 
-  /// A sequence number from which on history takes no more than so many bytes.
+  /// Returns a sequence number from which on the history takes at most `limit` bytes.
   private func firstSequence(within limit: Int) throws(DatabaseError) -> UInt64 {
     var sizes = [UInt64](repeating: 0, count: 1024)
     var ends = [UInt64](repeating: 0, count: 1024)
@@ -231,14 +231,14 @@ extension HistoryPruning {
     do throws(DatabaseError) {
       try findDoomed(held)
     } catch {
-      // What stands beside damage stays as it is.
+      // Records next to damage are left alone.
       guard error.code == .damaged else { throw error }
     }
   }
 
   private mutating func findDoomed(_ held: HeldHistory) throws(DatabaseError) {
     let pins = Set(namedSequences.compactMap { held.version(at: $0) })
-    // Most documents are done with here, without reading a record.
+    // Most documents end here, without reading a record.
     let others = held.records.filter { !pins.contains($0.sequence) }
     let isEarly = held.version(at: start).map { first in others.contains { $0.sequence < first } }
     let limit = retention.isOn ? retention.revisions.map { max(0, $0) } : nil
@@ -252,7 +252,7 @@ extension HistoryPruning {
       first = max(first, limit == 0 ? held.newest.sequence : unneeded[kept])
     }
     var gone = Set(try free(unneeded, before: first, held))
-    // In a conflict, what was a leaf then may stand in the way of the limit.
+    // In a conflict, a revision that was a leaf at that time can keep the limit from being reached.
     while let limit, unneeded.count - gone.count > limit,
       let next = held.records.first(where: { $0.sequence > first })
     {
@@ -274,7 +274,7 @@ extension HistoryPruning {
     return try view.record(at: held.locator).details?.attachments.isEmpty == false
   }
 
-  /// Which of some records no version from `first` on needs.
+  /// Returns the records that no version from `first` on needs.
   private func free(
     _ records: [UInt64], before first: UInt64, _ held: HeldHistory
   ) throws(DatabaseError) -> [UInt64] {

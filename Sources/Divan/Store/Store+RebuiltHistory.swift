@@ -1,16 +1,16 @@
 import DivanLog
 
 extension Store {
-  /// Lets go of superseded revisions whose attachments are gone, in an index that was made from the log
-  /// alone.
+  /// Drops superseded revisions whose attachments are gone, in an index rebuilt from the log alone.
   ///
-  /// Where a merge has dropped a record, nothing says any more whether the record before it was to stay
-  /// held; it counts as held then, which is harmless while it can be read. But what it refers to may have
-  /// been deleted when it was let go of, and that is no damage. So where such content is not there, it is
-  /// taken for that. Leaves, and what named versions show, were never let go of: there it is damage.
+  /// If a merge has dropped a record, the log no longer says whether the record before it was to be
+  /// retained. It then counts as retained, which is harmless while it can be read. But its
+  /// attachments may have been deleted when it was dropped, and that is not damage. So a record
+  /// whose content is missing is taken to have been dropped. Leaves, and records that named
+  /// versions show, were never dropped: there, missing content is damage.
   ///
-  /// Nobody else may use the store yet. Nothing is logged: who makes the index from the log again comes to
-  /// the same.
+  /// No other thread may use the store yet. Nothing is logged: rebuilding the index from the log
+  /// again has the same result.
   func releaseHistoryWithoutContent() throws(DatabaseError) {
     guard isRebuilt else { return }
     let view = StoreView(state: newest, store: self)
@@ -39,7 +39,7 @@ extension Store {
 }
 
 extension StoreView {
-  /// Whether any record has attachments, or had.
+  /// Whether any record has or had attachments.
   func hasReferences() throws(DatabaseError) -> Bool {
     let prefix = CatalogKey.first(of: .reference)
     var references = state.catalog.scan(
@@ -47,7 +47,7 @@ extension StoreView {
     return try step(&references) != nil
   }
 
-  /// Whether the content of any attachment of a record is not there; not if that cannot be read.
+  /// Whether content of a record's attachments is missing; false if the record is unreadable.
   fileprivate func lacksContent(of held: HeldHistory.Held) throws(DatabaseError) -> Bool {
     do throws(DatabaseError) {
       let attachments = try record(at: held.locator).attachments

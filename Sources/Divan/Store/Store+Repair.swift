@@ -1,16 +1,16 @@
 import DivanLog
 
 extension Store {
-  /// Rebuilds from the log a leaf of the index that proved bad when it was touched.
+  /// Rebuilds a damaged leaf of the index from the log.
   ///
-  /// Returns if reading can be tried again; throws if it cannot be helped.
+  /// Returns if the read can be retried; throws if the page cannot be rebuilt.
   func repairIndex(_ error: PageError, in state: StoreState) throws(DatabaseError) {
     let number: UInt32
     switch error {
     case .damaged(let page, _): number = page
     case .unreadable(_, let error): throw DatabaseError(error)
     }
-    // An error does not say whose page it is: that number may be bad in several runs.
+    // The error does not say which run the page belongs to: this number may be bad in several runs.
     let view = StoreView(state: state, store: self)
     var isRebuilt = false
     for tree in StoreState.trees where try LeafRepair(view, tree).rebuild(number) {
@@ -20,17 +20,17 @@ extension Store {
   }
 }
 
-/// Rebuilds leaves of one tree of the index, as one version of the store knows them.
+/// Rebuilds leaves of one tree of the index, as of one version of the store.
 ///
-/// A rebuilt leaf says what the run said, as of the run's commit: which record each key had last. Two
-/// things are missing in the log since segments were merged, and neither matters to this version or a
-/// later one: records that were superseded after the run's commit, which newer layers hide, and the
-/// keys that the run took away from the runs below it. These get a tombstone again because they stand
-/// below and have no record.
+/// A rebuilt leaf has the run's entries as of the run's commit: the last record of each key. Since
+/// segments were merged, two things are missing in the log, and neither matters to this version or
+/// a later one. Records superseded after the run's commit are hidden by newer layers. Keys that the
+/// run deleted from the runs below it get a tombstone again, because they are below and have no
+/// record.
 ///
-/// It takes a walk over the whole log, and memory for as many entries as the keys between the leaf's
-/// neighbours have; in the trees of older records and of the catalog, which are mostly small, for as
-/// many as there are in the store.
+/// Costs a walk over the whole log, and memory for the entries between the leaf's neighbours. In
+/// the trees of older records and of the catalog, which are mostly small, it is memory for all
+/// entries in the store.
 struct LeafRepair {
   let view: StoreView
   private let tree: KeyPath<StoreState, LayeredTree>
@@ -43,7 +43,7 @@ struct LeafRepair {
   var state: StoreState { view.state }
   var path: String { view.store.path }
 
-  /// What to tell of a page that cannot be rebuilt, or that the system does not read just now.
+  /// The error for a page that cannot be rebuilt, or that the system currently cannot read.
   static func cannotHelp(_ error: PageError, _ path: String) -> DatabaseError {
     if case .unreadable(_, let error) = error { return DatabaseError(error) }
     return DatabaseError(
@@ -57,14 +57,14 @@ struct LeafRepair {
 }
 
 extension LeafRepair {
-  /// Rebuilds the page in each run that has a bad leaf of this number; returns whether there was one.
+  /// Rebuilds a page in each run where the leaf of this number is bad; returns whether any was.
   func rebuild(_ number: UInt32) throws(DatabaseError) -> Bool {
     try rebuild(number, inRunsFrom: 0)
   }
 
   private var runs: [Run] { state[keyPath: tree].runs }
 
-  /// The oldest run comes first, because the others need it.
+  /// Begins with the oldest run, because the newer ones need it.
   private func rebuild(_ number: UInt32, inRunsFrom first: Int) throws(DatabaseError) -> Bool {
     var isRebuilt = false
     for index in runs.indices.reversed() where index >= first {
@@ -78,7 +78,7 @@ extension LeafRepair {
     return isRebuilt
   }
 
-  /// What a page of a run covers, if it is a leaf that cannot be read.
+  /// Returns the key range of a page of a run, if it is a leaf that cannot be read.
   private func badLeaf(_ number: UInt32, of run: Run) -> Run.Coverage? {
     guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0,
       !run.isSound(number, level: 0, mergeCount: state.mergeCount)
@@ -86,7 +86,7 @@ extension LeafRepair {
     return coverage
   }
 
-  /// What a leaf held.
+  /// Returns the entries of a leaf, reconstructed from the log.
   private func entries(
     of run: Run, _ coverage: Run.Coverage, below: Int
   ) throws(DatabaseError) -> [(key: [UInt8], value: [UInt8])] {
@@ -111,7 +111,8 @@ extension LeafRepair {
     while let item = try next(&scan, below) {
       let key = item.key.array
       if let value = found[key] {
-        // The run below says it, too; that it does is what keeps the leaf small enough for a page.
+        // The run below has the same entry. Leaving such entries out keeps the leaf small enough
+        // for a page.
         if try says(item.value, value) { found[key] = nil }
       } else {
         found[key] = .empty
@@ -139,7 +140,7 @@ extension LeafRepair {
     }
   }
 
-  /// Whether an entry of a run below leads to the same record as the one that was found.
+  /// Whether an entry of a run below leads to the same record as the one found in the log.
   private func says(_ value: SharedBytes, _ found: SharedBytes) throws(DatabaseError) -> Bool {
     let (old, new): (RecordLocator, RecordLocator)
     switch tree {
@@ -148,16 +149,16 @@ extension LeafRepair {
       (old, new) = (try view.decodeEntry(value).locator, try view.decodeEntry(found).locator)
     default: (old, new) = (try view.decodeLocator(value), try view.decodeLocator(found))
     }
-    // Of the same revision there may be several records: a changed expiry makes a new one.
+    // A revision may have several records: a changed expiry makes a new one.
     guard state.segments[old.fileID] != nil, old.size == new.size else { return false }
-    // While a merge is brought in, the same record stands in two files.
+    // While a merge is brought in, the same record is in two files.
     return try old == new
       ? true : view.payload(of: .document, at: old) == view.payload(of: .document, at: new)
   }
 }
 
 extension Segment {
-  /// Whether a segment is the merger of this one, perhaps with others.
+  /// Whether `output` is a merge of this segment, perhaps with others.
   fileprivate func isInput(of output: Segment) -> Bool {
     let (own, others) = (header.numbers, output.header.numbers)
     guard fileID != output.fileID, others.contains(own.lowerBound), others.contains(own.upperBound)
@@ -166,10 +167,10 @@ extension Segment {
   }
 }
 
-// MARK: What the log says
+// MARK: Entries from the log
 
 extension LeafRepair {
-  /// The entries of the documents' tree that belong in a leaf: of each document, the last record.
+  /// Returns the documents' tree entries that belong in a leaf: the last record of each document.
   private func lastDocuments(
     through commit: UInt64, _ coverage: Run.Coverage
   ) throws(DatabaseError) -> Entries {
@@ -187,8 +188,9 @@ extension LeafRepair {
     return found
   }
 
-  /// The entries of the sequences' tree that belong in a leaf: those that no later record of the same
-  /// document has superseded.
+  /// Returns the sequence tree's entries that belong in a leaf.
+  ///
+  /// These are the ones that no later record of the same document superseded.
   private func lastSequences(
     through commit: UInt64, _ coverage: Run.Coverage
   ) throws(DatabaseError) -> Entries {
@@ -206,7 +208,7 @@ extension LeafRepair {
     return found
   }
 
-  /// The version to which reading the log anew leads, up to a commit, but for indexes.
+  /// Returns the version that replaying the log up to a commit produces, without indexes.
   func replay(through commit: UInt64) throws(DatabaseError) -> StoreState {
     let nodeSize = view.store.configuration.nodeSize
     var replay = Replay(onto: StoreState(nodeSize: nodeSize), isFromNothing: true)
@@ -219,7 +221,7 @@ extension LeafRepair {
     return replay.state
   }
 
-  /// The entries of a version that belong in a leaf of another tree.
+  /// Returns the entries of a version that belong in a leaf of another tree.
   private func entries(of written: StoreState, _ coverage: Run.Coverage) -> Entries {
     var found: Entries = [:]
     var scan = written[keyPath: tree].scan()
@@ -230,15 +232,14 @@ extension LeafRepair {
     return found
   }
 
-  /// The segments in the order of the log; of a merge that is just being brought in, the inputs.
+  /// The segments in log order; for a merge that is being brought in, its inputs.
   var segments: [Segment] {
     let all = state.segments.segments
     return all.filter { output in !all.contains { $0.isInput(of: output) } }
       .sorted { $0.header.numbers.lowerBound < $1.header.numbers.lowerBound }
   }
 
-  /// Calls `body` with what happened to documents up to a commit, oldest first: a record, or nil for one
-  /// that was purged.
+  /// Calls `body` for each change of a document up to a commit, oldest first; nil for a purge.
   private func forEachChange(
     through commit: UInt64, _ body: (_ id: [UInt8], DocumentRecord?, RecordLocator) -> Void
   ) throws(DatabaseError) {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The engine behind ``Database``: joins the log, the index and the documents.
 ///
-/// `@unchecked Sendable`: `writer` and `newest` are touched only by the thread whose ``turn`` it is;
-/// everything else guards itself.
+/// `@unchecked Sendable`: `writer` and `newest` are accessed only by the thread that holds
+/// ``turn``; everything else is synchronized by itself.
 final class Store: @unchecked Sendable {
   let path: String
   let configuration: Configuration
@@ -13,22 +13,22 @@ final class Store: @unchecked Sendable {
   let attachments: AttachmentFiles
   let storeID: StoreID
   let report: OpeningReport
-  /// What damage leaves unknown, so that it must not be claimed; nil if nothing, or if what is there is wanted.
+  /// The part of the log that damage makes unknown; nil if none, or if it is to be ignored.
   let gap: LogGap?
   let hasGap: Bool
-  /// Whether the index was made from the log alone, since no checkpoint could be used.
+  /// Whether the index was rebuilt from the log alone because no checkpoint could be used.
   let isRebuilt: Bool
   let turn = WriteTurn()
   let commits: GroupCommit
   let maintenance: Maintenance
-  /// What looks at revisions before they are stored, in the order of their names.
+  /// The validations that revisions pass before they are stored, in the order of their names.
   let validations = Guarded<[Validation]>([])
-  /// What the layers above keep for as long as the database is open.
+  /// Objects that the layers above keep while the database is open.
   let companions = Companions()
   private let lock: (any FileLock)?
   private let closing = Atomic(false)
   private let scheduledFlush = ScheduledFlush()
-  /// Why nothing can be written, if so from the beginning.
+  /// The error that prevents all writing, if the store was opened with one.
   let refusal: DatabaseError?
 
   /// Appends to the log; nil if the store cannot be written to.
@@ -39,11 +39,11 @@ final class Store: @unchecked Sendable {
   ///
   /// Guarded by ``turn``.
   var newest: StoreState
-  /// The highest sequence number that a named snapshot reaches; nil while that is not known.
+  /// The highest sequence number of any named snapshot; nil while that is not known.
   ///
   /// Guarded by ``turn``.
   var knownPin: UInt64?
-  /// When the first document expires for which that was said by a commit whose writer was not told yet.
+  /// The earliest expiry set by a commit that is not yet acknowledged to its writer.
   ///
   /// Guarded by ``turn``.
   private var earliestExpiry: UInt64?
@@ -88,12 +88,12 @@ extension Store {
     return StoreView(commits.visible, store: self)
   }
 
-  /// Runs `body` when it is its turn to write, and commits what it did.
+  /// Runs `body` under the writer lock, and commits its changes.
   func write<R>(
     durability: Durability, timeout: Duration?, inBackground: Bool = false,
     _ body: (WriteTransaction) throws -> R
   ) throws -> R {
-    // One who writes already is told so at once, and not made to wait first.
+    // A nested write fails at once, without waiting first.
     if !inBackground, !turn.isMine { maintenance.throttle(self) }
     let writer = try takeTurn(timeout: timeout)
     let result: R
@@ -111,13 +111,13 @@ extension Store {
       // Not before the commit can be read.
       if let expiry { noteExpiry(expiry) }
     } else {
-      // It changed nothing, but may have read what a loss of power would still undo.
+      // Nothing changed, but `body` may have read changes that a power loss would still undo.
       try commits.waitUntilVisible(base)
     }
     return result
   }
 
-  /// Waits for the turn to write; returns what only the one whose turn it is may use.
+  /// Waits for the writer lock; returns the log writer, which only the lock's holder may use.
   func takeTurn(timeout: Duration?) throws(DatabaseError) -> LogWriter {
     guard !isClosed else { throw Store.closedError }
     try RunningMap.refuse("writes to a database")
@@ -133,7 +133,7 @@ extension Store {
         hint: "Allow more time, or keep transactions short")
     }
     guard let writer else {
-      // Somebody closed the store meanwhile.
+      // The store was closed while waiting.
       turn.pass()
       throw Store.closedError
     }
@@ -146,12 +146,12 @@ extension Store {
     return true
   }
 
-  /// Runs `body` and appends what it did to the log, if anything; the caller has the turn to write.
+  /// Runs `body` and appends its changes to the log, if any; the caller holds the writer lock.
   func run<R>(
     _ writer: LogWriter, durability: Durability, _ body: (WriteTransaction) throws -> R
   ) throws -> R {
     if writer.tail.isPoisoned {
-      // A flush may have failed for a checkpoint or a merge, with no committer to tell.
+      // A checkpoint's or merge's flush may have failed without a committer to report it to.
       commits.fail(
         DatabaseError(.outcomeUnknown, "a flush failed while maintenance ran", path: path))
     }
@@ -174,10 +174,10 @@ extension Store {
     return result
   }
 
-  /// Makes sure that there is a segment to append to; returns where the next transaction will begin.
+  /// Makes sure that there is a segment to append to; returns the next transaction's start.
   func prepare(_ writer: LogWriter) throws(DatabaseError) -> (fileID: UInt64, offset: Int) {
     do throws(LogError) {
-      // A segment that was begun counts, even if something failed after that.
+      // A new segment counts even if something failed after that.
       defer { if let active = writer.active { newest.segments.update(active) } }
       return try writer.prepare()
     } catch {
@@ -200,7 +200,7 @@ extension Store {
     } catch {
       throw writeFailure(error, writer)
     }
-    // One that is flushed is acknowledged after the flush, and the look is taken there.
+    // A flushed commit is acknowledged after the flush, and the check happens there.
     if !needsFlush, case .failure(let error) = commits.checkPlace() {
       commits.fail(error)
       throw error
@@ -214,7 +214,7 @@ extension Store {
     maintenance.noteAppended(transaction.size, released: transaction.releasedSize, self)
   }
 
-  /// What a failure to write means: nothing was committed, unless a flush failed.
+  /// Translates a write failure: nothing was committed, unless a flush failed.
   private func writeFailure(_ error: LogError, _ writer: LogWriter) -> DatabaseError {
     if writer.tail.isPoisoned {
       let unknown = GroupCommit.unknownOutcome(error)
@@ -228,11 +228,11 @@ extension Store {
 
   /// Makes room for small transactions, such as deletions, when the disk is full.
   private func releaseReserve() {
-    // If it cannot be released there is no more room than before, which the error says already.
+    // If it cannot be released, there is no more room than before, which the error says already.
     try? directory.remove(.reserve)
   }
 
-  /// Returns when a commit is as durable as was asked for.
+  /// Returns when a commit is as durable as requested.
   private func settle(_ commit: UInt64, _ durability: Durability) throws(DatabaseError) {
     switch durability {
     case .full: try commits.waitUntilDurable(commit)
@@ -246,12 +246,12 @@ extension Store {
   }
 
   private func scheduleFlush(after delay: Duration) {
-    // Where the same calls are wanted every time, no other thread makes any.
+    // In inline mode no other thread makes calls, so that the sequence of calls is reproducible.
     guard configuration.maintenance != .inline else { return }
     guard scheduledFlush.begin(self) else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + delay.dispatchInterval) {
       [scheduledFlush] in
-      // A failure is kept, and told to the next one who writes.
+      // A failure is kept, and reported to the next writer.
       try? scheduledFlush.end()?.flush()
     }
   }
@@ -262,7 +262,7 @@ extension Store {
     try commits.flushEverything()
   }
 
-  /// Ends writing, leaves the log so that it opens at once, and gives back what the store holds.
+  /// Ends writing, closes the log so that it opens fast, and releases the store's resources.
   func close() throws {
     if turn.isMine {
       throw DatabaseError(
@@ -280,13 +280,13 @@ extension Store {
       commits.endSignals()
       companions.end()
     }
-    // What is just being stored has nobody left to refer to it.
+    // Attachments that are still being stored can no longer be referenced.
     let stored = attachments.close()
     guard let writer else { return }
-    // Perhaps nobody was told: what failed may have been done in the background.
+    // The failure may be unreported: it may have happened in the background.
     if let failure = commits.failure { throw failure }
     try commits.flushEverything()
-    // Nobody reads any more. What cannot be deleted now is found by ``Database/compact()``.
+    // No reader is left. ``Database/compact()`` finds what cannot be deleted now.
     maintenance.state.withLock { $0.storedFiles.formUnion(stored) }
     try? deleteUnreferencedAttachments(isClosing: true)
     if maintenance.isWorthACheckpoint { try writeCheckpointInTurn(writer) }

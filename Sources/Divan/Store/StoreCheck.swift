@@ -1,35 +1,36 @@
 import DivanLog
 
-/// What ``Database/check(progress:)`` found.
+/// The result of ``Database/check(progress:)``.
 public struct CheckReport: Sendable {
-  /// Documents whose current revision was read, deleted ones included.
+  /// The number of documents whose current revision was read, including deleted ones.
   public internal(set) var documentCount = 0
-  /// Records of the log that were read, superseded ones included.
+  /// The number of log records that were read, including superseded ones.
   public internal(set) var recordCount = 0
-  /// Attachments that the version has which was opened for reading only, and whose content a writer has removed since.
+  /// The number of attachments of a read-only version whose content a writer has since removed.
   public internal(set) var removedAttachmentCount = 0
-  /// Everything that is not as it should be.
+  /// All problems found.
   public internal(set) var problems: [DatabaseError] = []
 
-  /// Whether nothing is wrong.
+  /// Whether no problem was found.
   public var isSound: Bool { problems.isEmpty }
 }
 
 extension Database {
-  /// Reads everything and reports what is not as it should be.
+  /// Reads the entire store and reports all problems.
   ///
-  /// Every frame and record of the log is checked against its checksums, every entry of the index
-  /// against the record that it names, every document against its revision ID, and both orders of the
-  /// index and the counts against each other. Reading and writing go on meanwhile; what is written
-  /// after the call is not looked at. Takes time that is proportional to the store.
+  /// Every frame and record of the log is checked against its checksums, and every entry of the
+  /// index against the record that it names. Every document is checked against its revision ID, and
+  /// both orders of the index and the counts against each other. You can read and write during the
+  /// check; changes made after the call are not checked. The time is proportional to the size of
+  /// the store.
   ///
-  /// - Parameter progress: told the share that was done, between 0 and 1; checking stops with
+  /// - Parameter progress: Receives the completed share, between 0 and 1; checking stops with
   ///   ``DatabaseError/Code/cancelled`` when it returns false.
-  /// - Returns: what was found; damage is in there, and is not thrown.
+  /// - Returns: The findings, including any damage, which is not thrown.
   /// - Throws: ``DatabaseError`` with the codes `cancelled`, `closed` and `inputOutput`.
   public func check(progress: ((Double) -> Bool)? = nil) throws -> CheckReport {
     var check = StoreCheck(try store.view().ignoringGap, progress)
-    // What lies behind the damage that ended the log is not read again.
+    // The log after damage that ended it is not read again.
     check.report.problems = store.report.damage
     try check.checkLog()
     try check.checkDocuments()
@@ -46,11 +47,11 @@ private struct StoreCheck {
   var report = CheckReport()
   private var liveCount = 0
   private var expiringCount = 0
-  /// How many entries indexes should have.
+  /// The number of entries that indexes should have.
   private var indexEntryCount = 0
-  /// Whether every entry of the index was seen.
+  /// Whether every entry of the index was read.
   private var isIndexWhole = true
-  /// Whether every document was read, so that it is known what indexes should have.
+  /// Whether every document was read, so that the expected number of index entries is known.
   private var areDocumentsWhole = true
 
   init(_ view: StoreView, _ progress: ((Double) -> Bool)?) {
@@ -89,7 +90,7 @@ private struct StoreCheck {
     }
   }
 
-  /// The next entry of the index; none after one that cannot be read, which is reported.
+  /// Returns the next entry of the index; nil after an unreadable one, which is reported.
   private mutating func next(_ scan: inout LayeredScan) throws(DatabaseError) -> IndexEntry? {
     do throws(DatabaseError) {
       return try view.step(&scan)
@@ -186,7 +187,7 @@ private struct StoreCheck {
     }
   }
 
-  /// Checks that indexes have what they should of a document.
+  /// Checks that the indexes have all entries of a document.
   private mutating func checkIndexes(
     _ winner: StoredDocument, _ id: String
   ) throws(DatabaseError) {
@@ -205,7 +206,7 @@ private struct StoreCheck {
     }
   }
 
-  /// Checks a record by itself.
+  /// Checks a single record.
   private func check(_ record: DocumentRecord) throws(DatabaseError) {
     try EncodedValue(record.body).validate()
     for attachment in record.attachments
@@ -215,7 +216,7 @@ private struct StoreCheck {
         documentID: record.id, path: view.store.path)
     }
     for attachment in record.attachments {
-      // Without it, cleaning would take the attachment for one that nobody has.
+      // Without this reference, a sweep would take the attachment for an unreferenced one.
       let key = CatalogKey.reference(attachment.digest, record.sequence)
       let refers = try view.repairing { (version) throws(PageError) in
         try version.state.catalog.find(key.span) != nil
@@ -232,7 +233,7 @@ private struct StoreCheck {
     }
   }
 
-  /// Checks what the catalog says of local documents, expiries, and versions of the store.
+  /// Checks the catalog's local documents, expiries, indexes, and versions of the store.
   mutating func checkCatalog() throws(DatabaseError) {
     let ready = Set(view.state.indexes.filter(\.isReady).map(\.number))
     var scan = view.state.catalog.scan()
@@ -268,7 +269,7 @@ private struct StoreCheck {
         case .index:
           let kept = try view.keptIndex(at: try view.decodeLocator(item))
           guard let kept, CatalogKey.index(SharedBytes(utf8: kept.index.name)) == item.key.array,
-            // One that was not finished is kept by nobody.
+            // An unfinished index is in no version.
             view.state.indexes.contains(kept) || !kept.isReady
           else {
             throw DatabaseError(
@@ -276,7 +277,7 @@ private struct StoreCheck {
               path: view.store.path)
           }
         case .indexEntry:
-          // What is left of an index that is gone, or was not finished, goes at the next opening.
+          // Entries of a dropped or unfinished index are removed at the next opening.
           if let number = IndexEntries.number(of: item.key), ready.contains(number) {
             entryCount += 1
           }
@@ -308,10 +309,10 @@ private struct StoreCheck {
     }
   }
 
-  /// Reads the content of each attachment to which a record refers.
+  /// Reads the content of each attachment that a record refers to.
   ///
-  /// What a read-only opening lacks because somebody else who writes has removed it since is no damage. One look at the
-  /// newest version tells for all of them.
+  /// Content that a read-only opening lacks because another process has since removed it is not
+  /// damage. A single look at the newest version decides this for all of them.
   mutating func checkAttachments() throws(DatabaseError) {
     var scan = view.state.catalog.scan(
       from: .inclusive([CatalogKey.Kind.attachment.rawValue]),

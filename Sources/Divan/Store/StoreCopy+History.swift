@@ -1,23 +1,24 @@
 import DivanLog
 
-// The past of a store, copied in the order in which it was made: each version that is known by a moment or a name ends
-// a transaction of the copy. Sequence numbers and times stay as they are; commits are counted from the beginning.
+// Copies the past of a store in the order in which it was written. Each version that has a moment
+// or a name ends a transaction of the copy. Sequence numbers and times are kept; commits are
+// counted from the beginning.
 
-/// Where a version ends that the copy has to have.
+/// The end of a version that the copy must contain.
 private struct VersionEnd {
   let sequence: UInt64
   var moment: MomentRecord?
   var named: [NamedMoment] = []
 }
 
-/// A record that is held, by its place.
+/// The place of a held record.
 private struct HeldPlace {
   let sequence: UInt64
   let locator: RecordLocator
 }
 
 extension StoreCopy {
-  /// Copies all revisions that are held, with the moments and named snapshots by which versions are found.
+  /// Copies all held revisions, with the moments and named snapshots that identify versions.
   func copyVersions(to copy: Database) throws {
     let places = try heldPlaces()
     var rest = places[...]
@@ -34,7 +35,7 @@ extension StoreCopy {
     if floor > 0, let first = places.first { try raiseFloor(to: floor, first.locator, of: copy) }
   }
 
-  /// Appends records up to a sequence number, as many in a transaction as fit.
+  /// Appends records up to a sequence number, as many per transaction as fit.
   private func copyRecords(
     _ rest: inout ArraySlice<HeldPlace>, through sequence: UInt64, of count: Int, to copy: Database
   ) throws {
@@ -59,17 +60,17 @@ extension StoreCopy {
     guard let id = record.id else {
       throw view.damage(at: locator, "a document ID that is no text")
     }
-    // Only the newest revision says when a document expires.
+    // Only the newest revision has the document's expiry.
     if try view.entry(id)?.sequence != record.sequence { record.details?.expiry = nil }
     try append(record, id: id, to: transaction)
   }
 
-  /// Notes in the copy that a version ends; returns the commit with which it does there.
+  /// Appends the end of a version to the copy; returns the commit where it ends there.
   private func append(_ original: MomentRecord, to copy: Database) throws -> UInt64 {
     var record = original
     return try copy.store.write(durability: .none, timeout: nil) { transaction in
       record.moment.commit = transaction.nextCommit
-      // Its last change may be one that was purged since.
+      // The version's last change may have been purged since.
       transaction.state.lastSequence = max(
         transaction.state.lastSequence, record.moment.sequence)
       try transaction.append(record)
@@ -86,7 +87,7 @@ extension StoreCopy {
     }
   }
 
-  /// Says in the copy's log that versions up to a commit may be incomplete: with the purge of a record that is not held.
+  /// Raises the history floor in the copy's log, by purging a record that is not held.
   private func raiseFloor(
     to commit: UInt64, _ locator: RecordLocator, of copy: Database
   ) throws {
@@ -97,7 +98,7 @@ extension StoreCopy {
     }
   }
 
-  /// Where the records are that are held, newest ones and others, by their sequence numbers.
+  /// Returns the places of all held records, newest and older ones, by sequence number.
   private func heldPlaces() throws(DatabaseError) -> [HeldPlace] {
     var places: [HeldPlace] = []
     var newest = view.state.sequences.scan()
@@ -118,7 +119,7 @@ extension StoreCopy {
     return places
   }
 
-  /// The ends of the versions that have a moment or a name, by their sequence numbers.
+  /// Returns the ends of the versions that have a moment or a name, by sequence number.
   private func versionEnds() throws(DatabaseError) -> [VersionEnd] {
     var ends: [UInt64: VersionEnd] = [:]
     var scan = view.state.catalog.scan(

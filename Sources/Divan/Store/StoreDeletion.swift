@@ -1,7 +1,7 @@
 import DivanLog
 
 extension Database {
-  /// Whether there is a store at a path: a directory with files in it that show that Divan made it.
+  /// Whether there is a store at a path: a directory with files that only Divan makes.
   public static func exists(at path: String, configuration: Configuration = Configuration()) -> Bool
   {
     let directory = StoreDirectory(path, on: configuration.usedFileSystem)
@@ -10,12 +10,15 @@ extension Database {
 
   /// Deletes a store with everything in it that Divan made.
   ///
-  /// It must not be open. The store is moved aside first, so that a crash leaves no part of one at `path`: what it
-  /// leaves beside it, under a name that ends in `.deleting`, goes with the next deletion at that path. Files and
-  /// folders that are none of a store's are left where they are, and then the directory too.
+  /// It must not be open. The store is first moved aside, so that a crash leaves no part of it at
+  /// `path`. A crash can leave a directory next to it whose name ends in `.deleting`; the next
+  /// deletion at that path removes it. Files and folders that do not belong to a store are left in
+  /// place, and then the directory is too.
   ///
-  /// - Returns: the paths of what was left, below the store's directory; none if everything is gone.
-  /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`, `accessDenied`.
+  /// - Returns: The paths of what was left, relative to the store's directory; empty if everything
+  ///   is gone.
+  /// - Throws: ``DatabaseError`` with the codes `notFound`, `notAStore`, `storeInUse`,
+  ///   `accessDenied`.
   @discardableResult
   public static func delete(
     at path: String, configuration: Configuration = Configuration()
@@ -26,7 +29,7 @@ extension Database {
   }
 }
 
-/// The path from the root on.
+/// Returns the absolute path.
 func absolutePath(
   _ path: String, on fileSystem: any FileSystem
 ) throws(DatabaseError) -> String {
@@ -35,15 +38,15 @@ func absolutePath(
   }
 }
 
-/// Removes stores, and what was left of stores that were being made or removed.
+/// Deletes stores, and the leftovers of interrupted creations and deletions.
 struct StoreDeletion {
-  /// A name beside a store's, which nobody else gives: the store's, sixteen digits, and what it is for.
+  /// The purpose of a name next to a store's: the store's name, sixteen digits, and the purpose.
   enum Purpose: String {
     case building, deleting
   }
 
   let fileSystem: any FileSystem
-  /// Tells names apart that are given at the same time.
+  /// Distinguishes names that are given at the same time.
   let nonce: UInt64
 
   init(_ fileSystem: any FileSystem, nonce: UInt64) {
@@ -53,7 +56,7 @@ struct StoreDeletion {
 }
 
 extension StoreDeletion {
-  /// A path beside another one, at which nothing stands.
+  /// Returns an unused path next to another one.
   func freePath(beside path: String, for purpose: Purpose) throws(SystemError) -> String {
     var number = nonce
     while true {
@@ -63,11 +66,11 @@ extension StoreDeletion {
     }
   }
 
-  /// Deletes a store; returns what it left, by its path below the store's directory.
+  /// Deletes a store; returns what is left of it, by paths relative to the store's directory.
   func delete(at path: String) throws(DatabaseError) -> [String] {
     let place: String
     do throws(SystemError) {
-      // A link is left: the store that it leads to was meant.
+      // A symbolic link is kept; the store that it leads to is deleted.
       place = try fileSystem.canonicalPath(path)
     } catch {
       removeLeftovers(beside: path, of: .deleting)
@@ -105,23 +108,23 @@ extension StoreDeletion {
     }
   }
 
-  /// Gives a store that is locked a name under which nobody looks for it.
+  /// Renames a locked store to a name at which no process opens it.
   private func moveAside(_ directory: StoreDirectory) throws(LogError) -> StoreDirectory {
     try attempt { () throws(SystemError) in
       let aside = try freePath(beside: directory.path, for: .deleting)
       do throws(SystemError) {
         try fileSystem.rename(directory.path, to: aside)
       } catch  where error.code == .busy || error.code == .invalidArgument {
-        // A directory that cannot be moved, as the root of a file system, is emptied in its place.
+        // A directory that cannot be moved, such as a mount point, is emptied in place.
         return directory
       }
-      // Or its old name might come back after a loss of power, with half of its files.
+      // Otherwise the old name might come back after a power loss, with half of its files.
       try fileSystem.flushDirectory(parentDirectory(of: aside))
       return StoreDirectory(aside, on: fileSystem)
     }
   }
 
-  /// Removes everything that a store made in a directory, and the directory if nothing else is in it; returns what is.
+  /// Removes a store's files, and the directory if nothing else is in it; returns what remains.
   private func removeOwn(in directory: StoreDirectory) throws(LogError) -> [String] {
     var foreign: [String] = []
     try directory.forEachEntry { (entry) throws(LogError) in
@@ -133,7 +136,7 @@ extension StoreDeletion {
           do throws(SystemError) {
             try fileSystem.remove("\(directory.path)/\(place)")
           } catch  where error.code == .notFound {
-            // Somebody else did it.
+            // Another process removed it.
           }
         }
       }
@@ -144,20 +147,20 @@ extension StoreDeletion {
     return foreign
   }
 
-  /// Removes a directory unless something is in it.
+  /// Removes a directory unless it has contents.
   private func removeDirectory(_ path: String) throws(SystemError) {
     do throws(SystemError) {
       try fileSystem.removeDirectory(path)
     } catch
       where error.code == .directoryNotEmpty || error.code == .exists || error.code == .notFound
     {
-      // Whoever was waiting for the lock makes a new store there already, or deleted that, too.
+      // A process that waited for the lock has made a new store there already, or deleted it too.
     }
   }
 
-  /// Removes what a crash left beside a path, as far as it is proven to be a store's and nobody uses it.
+  /// Removes leftovers next to a path that are proven to be a store's and are not in use.
   ///
-  /// What cannot be removed stays: nothing rests on it.
+  /// Leftovers that cannot be removed stay: nothing depends on them.
   func removeLeftovers(beside path: String, of purpose: Purpose) {
     let parent = parentDirectory(of: path)
     guard
@@ -169,7 +172,7 @@ extension StoreDeletion {
     }
   }
 
-  /// Removes a store that nobody asked for, as far as it is proven to be one and nobody uses it.
+  /// Removes a leftover store if it is proven to be one and is not in use.
   func removeLeftover(_ path: String) {
     guard (try? fileSystem.entry(path).kind) == .directory else { return }
     let directory = StoreDirectory(path, on: fileSystem)

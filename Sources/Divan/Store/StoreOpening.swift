@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A store that was opened, with all that is needed to go on.
+/// An opened store, with everything needed to use it.
 struct OpenedStore {
   var directory: StoreDirectory
   var storeID: StoreID
@@ -9,18 +9,18 @@ struct OpenedStore {
   /// Nil if the store cannot be written to; ``refusal`` says why.
   var writer: LogWriter?
   var refusal: DatabaseError?
-  /// What damage leaves unknown; nil if nothing.
+  /// The part of the log that damage makes unknown; nil if none.
   var gap: LogGap?
   var state: StoreState
   var checkpoint: Checkpoint?
-  /// The highest number that a checkpoint has, whether it is used or not.
+  /// The highest number of any checkpoint, used or not.
   var highestCheckpoint: UInt64 = 0
-  /// Bytes of log behind the checkpoint.
+  /// Bytes of log after the checkpoint.
   var replayedSize = 0
 }
 
 extension OpenedStore {
-  /// Lets everything be read, as by a read-only opening, since nothing can be written.
+  /// Makes the store readable only, as a read-only opening does, because nothing can be written.
   fileprivate mutating func refuseForLackOfSpace(_ failure: DatabaseError, path: String) {
     let (refusal, note) = LogOpening.refusalForLackOfSpace(failure, path: path)
     self.refusal = refusal
@@ -29,14 +29,14 @@ extension OpenedStore {
 }
 
 extension SystemError {
-  /// Whether it says that there is no room, of the medium or of the user's share.
+  /// Whether the medium, or the user's quota, has no space left.
   var isLackOfSpace: Bool { code == .noSpace || code == .quotaExceeded }
 }
 
-/// Opens a store: finds out what is there, decides what counts, and reads it into the index.
+/// Opens a store: determines what is there and what is valid, and reads it into the index.
 ///
-/// In the order of FILE_FORMAT.md §8. Nothing that exists is changed: what was left in doubt is logged
-/// again into a new segment, and only then is anything served.
+/// Follows the order of FILE_FORMAT.md §8. Nothing that exists is changed. Commits in doubt are
+/// logged again into a new segment, and only then can the store be read.
 struct StoreOpening {
   let path: String
   let fileSystem: any FileSystem
@@ -74,7 +74,7 @@ extension StoreOpening {
     directory.lock = lock
     do throws(DatabaseError) {
       do throws(LogError) {
-        // `LOCK` shows whose the directory is, so nothing else is in it before.
+        // `LOCK` marks the directory as a store's, so it is made durable before any other file.
         if isEmpty { try directory.flush() }
         try prepareDirectory()
       } catch .system(let error) where error.isLackOfSpace {
@@ -93,10 +93,10 @@ extension StoreOpening {
     }
   }
 
-  /// Reads a store in which not even an empty file can be made, as where all inodes of a file system are taken.
+  /// Opens a store for reading when not even an empty file can be made, as without free inodes.
   private func openOnFullDisk(_ failure: DatabaseError) throws(DatabaseError) -> OpenedStore {
     let files = try translating { () throws(LogError) in try directory.listing().files }
-    // Where there is nothing to read, what was asked for is a new store.
+    // Without anything to read, the caller wanted a new store.
     guard files.contains(where: { if case .segment = $0 { true } else { false } }) else {
       throw failure
     }
@@ -105,7 +105,7 @@ extension StoreOpening {
     return opened
   }
 
-  /// Makes the store's directory if there is none.
+  /// Creates the store's directory if there is none.
   private func makeDirectory() throws(DatabaseError) {
     do throws(SystemError) {
       guard try fileSystem.status(path).kind == .directory else {
@@ -126,7 +126,7 @@ extension StoreOpening {
     }
   }
 
-  /// Makes a directory, unless somebody else was faster.
+  /// Creates a directory, unless another process has just done so.
   private func makeDirectory(at path: String) throws(SystemError) {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
@@ -147,10 +147,10 @@ extension StoreOpening {
     }
   }
 
-  /// How this process is called in `LOCK`.
+  /// The name of this process in `LOCK`.
   static var holder: String { "process \(processID())" }
 
-  /// Says that somebody holds a store, who left a note in `LOCK`.
+  /// Returns the error for a store that is held by the process that left a note in `LOCK`.
   static func inUse(_ path: String, note: String, hint: String) -> DatabaseError {
     let holder = StoreDirectory.holder(inNote: note)
     return DatabaseError(
@@ -161,12 +161,12 @@ extension StoreOpening {
       hint: hint, path: path)
   }
 
-  /// Makes sure that every name that is seen is durable, and removes the temporaries of earlier writers.
+  /// Makes every visible name durable, and removes the temporary files of earlier writers.
   private func prepareDirectory() throws(LogError) {
     let temporaries = directory.path(of: .temporaries)
     try attempt { () throws(SystemError) in
       if try fileSystem.exists(temporaries) {
-        // What has another name is not the store's, nor is a folder.
+        // Folders, and files with other names, are not the store's.
         for name in try fileSystem.list(temporaries) where StoreDirectory.isTemporary(name) {
           guard try fileSystem.entry("\(temporaries)/\(name)").kind == .file else { continue }
           try fileSystem.remove("\(temporaries)/\(name)")
@@ -180,8 +180,8 @@ extension StoreOpening {
       if case .segment = $0 { true } else { false }
     }
     if !hasSegments {
-      // Somebody made the directory, perhaps a process that ended just then: before the first commit
-      // its own name must be durable, too.
+      // The directory may be new, made perhaps by a process that then ended. Its own name must be
+      // durable before the first commit.
       try attempt { () throws(SystemError) in
         try fileSystem.flushDirectory(parentDirectory(of: path))
       }
@@ -201,9 +201,9 @@ extension StoreOpening {
   // MARK: For reading
 
   private func openForReading() throws(DatabaseError) -> OpenedStore {
-    // A file may vanish between its being listed and opened, when a merged one takes its place, and
-    // HEAD may name a segment that came after the listing. So a verdict stands only if the directory
-    // and HEAD were the same before and after it.
+    // A file may vanish after it is listed and before it is opened, when a merged one replaces it.
+    // HEAD may name a segment that came after the listing. So a finding counts only if the
+    // directory and HEAD are the same before and after it.
     for _ in 0..<16 {
       let before = try translating { () throws(LogError) in try evidence() }
       do throws(LogError) {
@@ -220,7 +220,7 @@ extension StoreOpening {
     return try translating { () throws(LogError) in try read(lock: nil) }
   }
 
-  /// What a writer changes whenever it adds or removes a file.
+  /// Returns the state that a writer changes whenever it adds or removes a file.
   private func evidence() throws(LogError) -> Evidence {
     Evidence(files: try directory.listing().files, head: try directory.head().head)
   }
@@ -239,7 +239,7 @@ extension StoreOpening {
     report.notes += foreign.map { "\($0) is no file of a store, and was left alone" }
     let (head, headProblem) = try directory.head()
     if let headProblem { report.notes.append("HEAD cannot be read: \(DatabaseError(headProblem))") }
-    // Before the segments are looked at: a writer goes on writing both, and the mark after the log.
+    // Read before the segments: a concurrent writer writes the mark after the log.
     let (marks, markProblem) = try directory.flushMarks()
     if let markProblem {
       report.notes.append("FLUSHED cannot be read: \(DatabaseError(markProblem))")
@@ -248,7 +248,7 @@ extension StoreOpening {
     let hasCheckpoints = files.contains { if case .checkpoint = $0 { true } else { false } }
 
     guard hasSegments else {
-      // A writer has looked before it took the lock.
+      // A writer has checked this before it took the lock.
       guard try isWriter ? true : directory.isStore() else {
         throw .foreign(path: path, reason: "the directory holds no store")
       }
@@ -272,7 +272,9 @@ extension StoreOpening {
     return opened
   }
 
-  /// A writer refuses a store with something else in the place of its folders; a reader reads what there is.
+  /// Reports store folders in whose place there is something else.
+  ///
+  /// A writer refuses such a store; a reader reads what there is.
   private func noteMisplacedFolders(
     _ files: Set<FileName>, in report: inout OpeningReport
   ) throws(LogError) {

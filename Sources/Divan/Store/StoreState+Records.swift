@@ -1,17 +1,18 @@
 import DivanLog
 
-// What each kind of record does to the index. A writer and those who read the log do it in the same
-// way, so that what they arrive at is the same.
+// The effect of each kind of record on the index. Writers and replay share this code, so that they
+// arrive at the same state.
 
 extension StoreState {
   /// Puts a document's newest record in the place of the one it supersedes.
   ///
-  /// Looks something up only for documents that have other records besides.
+  /// Costs lookups only for documents that also have other records.
   mutating func put(
     _ record: DocumentRecord, at locator: RecordLocator, commit: UInt64, scratch: inout ByteWriter
   ) throws(PageError) {
     if let old = record.superseded {
-      // One that recovery has logged again stands in its own place: it is no older one.
+      // A record that recovery has logged again supersedes itself: the old one is not an older
+      // revision.
       if record.details?.keepsSuperseded == true, old.sequence != record.sequence {
         setOlder(OlderKey.bytes(record.idBytes, old.sequence), old.locator, scratch: &scratch)
       } else {
@@ -22,14 +23,14 @@ extension StoreState {
     }
     segments.noteAdded(locator)
     if let details = record.details {
-      // What a version before this one may have shown is gone.
+      // A revision that an earlier version may show is dropped.
       if !details.released.isEmpty { historyFloor = max(historyFloor, commit) }
       try put(details, of: record, scratch: &scratch)
     }
     index(DocumentEntry(record, at: locator), record.idBytes, scratch: &scratch)
   }
 
-  /// Lets both orders of documents lead to an entry's record.
+  /// Inserts an entry into the trees by ID and by sequence number.
   mutating func index(_ entry: DocumentEntry, _ id: SharedBytes, scratch: inout ByteWriter) {
     scratch.removeAll()
     entry.encode(to: &scratch)
@@ -48,14 +49,14 @@ extension StoreState {
     sequence.withBigEndianBytes { key in sequences.remove(key, isNewSinceCheckpoint: isNew) }
   }
 
-  /// Lets a key of ``older`` lead to a record.
+  /// Inserts a record's place into ``older``.
   mutating func setOlder(_ key: [UInt8], _ locator: RecordLocator, scratch: inout ByteWriter) {
     scratch.removeAll()
     locator.encode(to: &scratch)
     scratch.withSpan { (value: Span<UInt8>) in older.set(key.span, value) }
   }
 
-  /// Holds a record no longer.
+  /// Drops a retained record.
   mutating func release(_ sequence: UInt64, of id: SharedBytes) throws(PageError) {
     let key = OlderKey.bytes(id, sequence)
     guard let value = try older.find(key.span) else { return }
@@ -84,7 +85,7 @@ extension StoreState {
     }
   }
 
-  /// Takes away all that is known of a document, or one record of it.
+  /// Removes a document with everything known about it, or one record of it.
   mutating func purge(_ record: PurgeRecord, at locator: RecordLocator) throws(PageError) {
     segments.noteAdded(locator)
     historyFloor = max(historyFloor, record.historyFloor)
@@ -104,12 +105,12 @@ extension StoreState {
     if record.mayHoldOlder { try releaseOlder(of: record.idBytes) }
   }
 
-  /// Holds nothing any more besides a document's newest record.
+  /// Drops all retained records of a document.
   mutating func releaseOlder(of id: SharedBytes) throws(PageError) {
     for sequence in try olderSequences(of: id) { try release(sequence, of: id) }
   }
 
-  /// The sequence numbers of the records that are held besides a document's newest one, ascending.
+  /// Returns the sequence numbers of a document's records other than the newest one, ascending.
   func olderSequences(of id: SharedBytes) throws(PageError) -> [UInt64] {
     var scan = older.scan(
       from: .inclusive(OlderKey.bytes(id, 0)), to: .inclusive(OlderKey.bytes(id, .max)))
@@ -148,7 +149,7 @@ extension StoreState {
     indexes.insert(kept, at: place ?? indexes.count)
   }
 
-  /// Lets a digest lead to a record of its content.
+  /// Inserts the place of an attachment's record into the catalog.
   mutating func putAttachment(
     _ digest: SHA256.Digest, at locator: RecordLocator, scratch: inout ByteWriter
   ) throws(PageError) {
@@ -157,7 +158,7 @@ extension StoreState {
     setCatalog(key, isThere: true, at: locator, superseding: old, scratch: &scratch)
   }
 
-  /// The sequence numbers of records that may refer to an attachment, with their documents' IDs.
+  /// Returns the sequence numbers and document IDs of records that may refer to an attachment.
   func attachmentReferences(
     _ digest: SHA256.Digest
   ) throws(PageError) -> [(sequence: UInt64, id: SharedBytes)] {
@@ -189,7 +190,7 @@ extension StoreState {
       scratch: &scratch)
   }
 
-  /// Lets a key of the catalog lead to a record, or to none any more.
+  /// Inserts a record's place into the catalog, or removes the key.
   mutating func setCatalog(
     _ key: [UInt8], isThere: Bool, at locator: RecordLocator, superseding old: RecordLocator?,
     scratch: inout ByteWriter
@@ -210,7 +211,7 @@ extension StoreState {
 }
 
 extension RecordLocator {
-  /// The place that a value of the index leads to; nil if the bytes are none.
+  /// Decodes a value of the index; nil if it is malformed.
   init?(indexed bytes: SharedBytes) {
     var reader = ByteReader(bytes)
     guard let locator = try? RecordLocator.decode(&reader) else { return nil }

@@ -1,42 +1,44 @@
 import DivanLog
 
-/// One version of everything a store knows.
+/// One version of a store's index and counters.
 ///
-/// Copying it is the snapshot, in O(1).
+/// Copying it makes a snapshot, in O(1).
 struct StoreState: Sendable {
   /// Document ID → ``DocumentEntry``.
   var documents: LayeredTree
   /// Sequence number, big-endian → ``RecordLocator`` of the document's newest record that has it.
   var sequences: LayeredTree
-  /// ``OlderKey`` → ``RecordLocator`` of a record that is held besides a document's newest one: that of
-  /// another leaf, or of an earlier revision while history is kept.
+  /// ``OlderKey`` → ``RecordLocator`` of a retained record that is not a document's newest one.
+  ///
+  /// It is that of another leaf, or of an earlier revision while history is kept.
   var older: LayeredTree
-  /// ``CatalogKey`` → what its kind says: attachments, local documents, expiries, named snapshots.
+  /// ``CatalogKey`` → a value by kind: attachments, local documents, expiries, named snapshots.
   var catalog: LayeredTree
-  /// Documents that are not deleted.
+  /// The number of documents that are not deleted.
   var documentCount: UInt64 = 0
   var lastSequence: UInt64 = 0
-  /// Numbers above this one stand in the overlay of ``sequences`` only.
+  /// Numbers above this one are only in the overlay of ``sequences``.
   var frozenSequence: UInt64 = 0
   /// The last commit in this version.
   var commit: UInt64 = 0
-  /// When that was, in milliseconds since 1970.
+  /// The time of that commit, in milliseconds since 1970.
   var time: UInt64 = 0
   /// Versions before this commit may be incomplete: a revision that they show may not be held.
   var historyFloor: UInt64 = 0
-  /// How many documents were purged since the store was opened.
+  /// The number of documents that were purged since the store was opened.
   var purgeCount: UInt64 = 0
   var segments: SegmentTable
-  /// The indexes that follow the documents, in the order of their names' bytes.
+  /// The indexes of documents, in the order of their names' bytes.
   ///
-  /// Those that are not ready are being built by this process: what an earlier one did not finish is not here.
+  /// Those that are not ready are being built by this process. Indexes that an earlier process left
+  /// unfinished are not included.
   var indexes: [KeptIndex] = []
-  /// Whether attachments may have lost their last reference since that was looked up.
+  /// Whether attachments may have lost their last reference since the last sweep.
   var mayHaveUnreferenced = true
-  /// Held by every copy of a version, so that it is noticed when no older one is left.
+  /// Shared by all copies of a version, to detect when no older version is left.
   var epoch = Epoch()
 
-  /// What the layers above keep of the documents in this version, for as long as it is the newest or somebody holds it.
+  /// Objects that upper layers keep for this version, while it is the newest or a reader holds it.
   var companions = Companions()
 
   /// See ``epoch``.
@@ -47,10 +49,10 @@ struct StoreState: Sendable {
     \.documents, \.sequences, \.older, \.catalog,
   ]
 
-  /// Rises with every change, and with every purge, which is no change.
+  /// Rises with every change and with every purge, which is not a change.
   var changesAndPurges: UInt64 { lastSequence + purgeCount }
 
-  /// Makes a version with nothing in it, or with what runs hold: those of each tree.
+  /// Creates an empty version, or one with the runs of each tree.
   ///
   /// There may be fewer lists of runs than trees; the other trees are empty.
   init(nodeSize: Int, runs: [[Run]] = []) {
@@ -66,7 +68,7 @@ struct StoreState: Sendable {
   }
 }
 
-/// A version that all who read it share, so that handing it on costs nothing.
+/// A version shared by all its readers, so that passing it on is cheap.
 final class StoreVersion: Sendable {
   let state: StoreState
 
@@ -74,27 +76,27 @@ final class StoreVersion: Sendable {
 }
 
 extension StoreState {
-  /// Counts one document more, or one less, when a record takes the place of another.
+  /// Updates the document count when a record replaces another.
   ///
-  /// The count of a file is believed, but never so far as to trap: a forged checkpoint can hold more documents than
-  /// it counts. ``Database/check(progress:)`` compares the two.
+  /// A file's count is trusted, but never so far as to trap: a forged checkpoint can hold more
+  /// documents than it counts. ``Database/check(progress:)`` compares the two.
   mutating func countDocument(wasLive: Bool, isLive: Bool) {
     if isLive, !wasLive { documentCount += 1 }
     if wasLive, !isLive, documentCount > 0 { documentCount -= 1 }
   }
 
-  /// How many merges this version has seen.
+  /// The number of merges that this version has seen.
   var mergeCount: Int { documents.mergeCount }
 
-  /// Notes that a merge has changed which segments there are.
+  /// Records that a merge has changed the set of segments.
   mutating func noteMerge() {
     for tree in StoreState.trees { self[keyPath: tree].mergeCount += 1 }
   }
 }
 
-/// The segments that a version of the store reads from, and how much of each is still wanted.
+/// The segments that a version of the store reads from, and how much of each is still live.
 struct SegmentTable: Sendable {
-  /// What stands in a segment.
+  /// The number of bytes in a segment.
   struct Usage: Equatable, Sendable {
     /// Bytes of records.
     var total: UInt64 = 0
@@ -103,9 +105,9 @@ struct SegmentTable: Sendable {
   }
 
   private(set) var segments: [Segment] = []
-  /// The file IDs of the segments, beside each other because they are searched for every record.
+  /// The file IDs of the segments, contiguous because they are searched for every record.
   private var fileIDs: [UInt64] = []
-  /// What of each segment is in memory, beside each other for the same reason.
+  /// The memory mappings of the segments, contiguous for the same reason.
   private var mapped: [SharedBytes] = []
   private(set) var usages: [Usage] = []
 
@@ -113,7 +115,7 @@ struct SegmentTable: Sendable {
 }
 
 extension SegmentTable {
-  /// The place of a segment; those of higher numbers were made later and are asked for more often.
+  /// Returns the index of a segment; searches newer ones first, which are read more often.
   private func index(of fileID: UInt64) -> Int? {
     fileIDs.lastIndex(of: fileID)
   }
@@ -122,7 +124,7 @@ extension SegmentTable {
 
   func usage(of fileID: UInt64) -> Usage? { index(of: fileID).map { usages[$0] } }
 
-  /// The bytes of a record, as yet unchecked, if they are in memory.
+  /// Returns the bytes of a record, not yet checked, if they are mapped.
   func mappedBytes(at locator: RecordLocator) -> SharedBytes? {
     guard let index = index(of: locator.fileID), let offset = Int(exactly: locator.offset),
       locator.size <= Record.sizeLimit
@@ -130,7 +132,7 @@ extension SegmentTable {
     return mapped[index].slice(offset, Int(locator.size))
   }
 
-  /// Brings in documents' newest records, which will be read soon, all of them at the same time, as far as they are in memory.
+  /// Prefetches documents' newest records into the CPU cache, all at once, where they are mapped.
   func touch(_ places: [DocumentPlace]) {
     var touched: UInt8 = 0
     for place in places {
@@ -143,7 +145,7 @@ extension SegmentTable {
     SharedBytes.keep(touched)
   }
 
-  /// Adds a segment, or describes it anew.
+  /// Adds a segment, or updates its description.
   mutating func update(_ segment: Segment) {
     if let index = index(of: segment.fileID) {
       segments[index] = segment
@@ -160,7 +162,7 @@ extension SegmentTable {
     if let index = index(of: fileID) { usages[index] = usage }
   }
 
-  /// Takes segments out of use, whose records stand in another now.
+  /// Removes segments whose records have moved to another.
   mutating func replace(_ inputs: Set<UInt64>, with output: UInt64) {
     for index in segments.indices.reversed() where inputs.contains(segments[index].fileID) {
       segments.remove(at: index)
@@ -171,12 +173,12 @@ extension SegmentTable {
     precondition(index(of: output) != nil, "A merge without its output")
   }
 
-  /// The segment with which the log ends.
+  /// The last segment of the log.
   var newest: Segment? {
     segments.max { $0.header.numbers.upperBound < $1.header.numbers.upperBound }
   }
 
-  /// What a checkpoint remembers of each segment.
+  /// The segments as a checkpoint records them.
   var members: [Checkpoint.Member] {
     zip(segments, usages).map { segment, usage in
       Checkpoint.Member(
@@ -191,7 +193,7 @@ extension SegmentTable {
     if let index = index(of: locator.fileID) { usages[index].total += UInt64(locator.size) }
   }
 
-  /// Counts a record as unwanted, unless its segment is gone already.
+  /// Counts a record as dead, unless its segment is gone already.
   mutating func noteDead(_ locator: RecordLocator) {
     if let index = index(of: locator.fileID) {
       usages[index].dead = min(usages[index].dead + UInt64(locator.size), usages[index].total)

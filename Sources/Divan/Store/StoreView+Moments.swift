@@ -1,9 +1,10 @@
 import DivanLog
 
-// Which versions of the store are known, and how to find one by a sequence number, a time or a name.
+// Which versions of the store are known, and how to find one by a sequence number, a time or a
+// name.
 
 extension StoreView {
-  /// The last whole commit at or below a sequence number.
+  /// Returns the version of the last whole commit at or below a sequence number.
   func version(at sequence: UInt64) throws(DatabaseError) -> StoreView {
     if sequence >= state.lastSequence { return self }
     if try isNewest(through: sequence) { return self }
@@ -12,28 +13,28 @@ extension StoreView {
       if state.historyFloor < next.moment.commit { return at(try moment(before: next)) }
       wanted = next.previous
     }
-    // A named snapshot may hold it all the same.
+    // A named snapshot may hold it nevertheless.
     if let named = try namedMoments().first(where: { $0.moment.sequence == wanted }) {
       return at(named.moment)
     }
     throw try notHeld("the version at sequence number \(sequence)")
   }
 
-  /// The last whole commit at or before a time in milliseconds since 1970.
+  /// Returns the version of the last whole commit at or before a time in milliseconds since 1970.
   func version(atTime time: UInt64) throws(DatabaseError) -> StoreView {
     if state.time <= time { return self }
     let next = try firstMoment { $0.moment.time > time }
     guard let next else {
-      // Nothing changed since the last moment, or nobody noted when.
+      // Either nothing changed since the last moment, or the time was not recorded.
       if let last = try lastMoment(), try isNewest(through: last.moment.sequence) { return self }
       throw try notHeld("the version of that time")
     }
     let before = try moment(before: next)
-    // Without its own record, nobody knows when the version before it was made.
+    // Without its own record, the time of the previous version is unknown.
     if state.historyFloor < next.moment.commit, before.sequence == 0 || before.time <= time {
       return at(before)
     }
-    // A name may keep it all the same, and knows when it was made.
+    // A named snapshot may hold it nevertheless, and records its time.
     let named = try namedMoments().first {
       $0.moment.sequence == next.previous && $0.moment.time <= time
     }
@@ -41,7 +42,7 @@ extension StoreView {
     throw try notHeld("the version of that time")
   }
 
-  /// The version that a named snapshot keeps; nil if there is none of that name.
+  /// Returns the version that a named snapshot keeps; nil if there is none with that name.
   func version(named name: SharedBytes) throws(DatabaseError) -> StoreView? {
     guard let locator = try locator(in: \.catalog, CatalogKey.named(name)) else { return nil }
     return try namedMoment(at: locator).map { at($0.moment) }
@@ -49,7 +50,7 @@ extension StoreView {
 
   /// Whether no document was changed after a sequence number.
   ///
-  /// After an unclean end, the last number that was used is not the last that might have been.
+  /// After an unclean shutdown, the last number used can be lower than the last number reserved.
   private func isNewest(through sequence: UInt64) throws(DatabaseError) -> Bool {
     var scan = state.sequences.scan(from: .exclusive(sequence.bigEndianBytes))
     return try step(&scan) == nil
@@ -66,7 +67,7 @@ extension StoreView {
 }
 
 extension StoreView {
-  /// The first moment whose sequence number is not below this one.
+  /// Returns the first moment at or above a sequence number.
   func firstMoment(from sequence: UInt64) throws(DatabaseError) -> MomentRecord? {
     var scan = state.catalog.scan(
       from: .inclusive(CatalogKey.moment(sequence)), to: .inclusive(CatalogKey.moment(.max)))
@@ -74,7 +75,7 @@ extension StoreView {
     return try decodeMoment(at: try decodeLocator(item))
   }
 
-  /// The first commit in which a sequence number, or one above it, was used.
+  /// Returns the first commit that used this sequence number or a higher one.
   func commit(of sequence: UInt64) throws(DatabaseError) -> UInt64 {
     guard sequence < .max, let moment = try firstMoment(from: sequence) else { return state.commit }
     return moment.moment.commit
@@ -88,8 +89,9 @@ extension StoreView {
     return try decodeMoment(at: try decodeLocator(item))
   }
 
-  /// The first moment of which `isLater` is true, if it is true of all that come after one of which
-  /// it is.
+  /// Returns the first moment for which `isLater` is true.
+  ///
+  /// The predicate must be monotonic: true for every moment after one for which it is true.
   func firstMoment(
     where isLater: (MomentRecord) -> Bool
   ) throws(DatabaseError) -> MomentRecord? {
@@ -121,9 +123,9 @@ extension StoreView {
     }
   }
 
-  /// The version before a moment.
+  /// Returns the version before a moment.
   ///
-  /// Where its own moment is not known, it is given the other's time, which is later.
+  /// If that version's own moment is not known, it gets the time of `next`, which is later.
   private func moment(before next: MomentRecord) throws(DatabaseError) -> Moment {
     var moment = next.moment
     if let locator = try locator(in: \.catalog, CatalogKey.moment(next.previous)) {
@@ -143,7 +145,7 @@ struct NamedMoment: Equatable, Sendable {
 }
 
 extension StoreView {
-  /// All named snapshots, in the order of the bytes of their names.
+  /// Returns all named snapshots, in the order of their names' bytes.
   func namedMoments() throws(DatabaseError) -> [NamedMoment] {
     let prefix = [CatalogKey.Kind.named.rawValue]
     var scan = state.catalog.scan(from: .inclusive(prefix), to: .end(ofPrefix: prefix))
@@ -168,11 +170,11 @@ extension StoreView {
 }
 
 extension Store {
-  /// The highest sequence number that a named snapshot reaches; the caller has the turn to write.
+  /// The highest sequence number of any named snapshot; the caller holds the writer lock.
   var pinnedThrough: UInt64 {
     if let knownPin { return knownPin }
     let view = StoreView(state: newest, store: self)
-    // Where it cannot be read what is needed, everything is.
+    // If the snapshots cannot be read, everything counts as needed.
     guard let named = try? view.namedMoments() else { return .max }
     let pin = named.map(\.moment.sequence).max() ?? 0
     knownPin = pin
@@ -181,7 +183,7 @@ extension Store {
 }
 
 extension WriteTransaction {
-  /// Appends what says that a version ends with this transaction.
+  /// Appends a moment: the record that a version ends with this transaction.
   func noteMoment(after base: StoreView) throws(DatabaseError) {
     let record = MomentRecord(
       moment: Moment(
@@ -199,12 +201,12 @@ extension WriteTransaction {
 }
 
 extension StoreView {
-  /// The sequence number with which this version ends, as its moment says, if it has one.
+  /// The sequence number of this version's last change, according to its moment if it has one.
   fileprivate var lastChange: UInt64 {
     get throws(DatabaseError) {
       let own = try locator(in: \.catalog, CatalogKey.moment(state.lastSequence))
       if own != nil || state.lastSequence == 0 { return state.lastSequence }
-      // After an unclean end, numbers were left out; or history was not kept for some time.
+      // After an unclean shutdown, numbers were skipped; or history was not kept for some time.
       if let last = try lastMoment(), try isNewest(through: last.moment.sequence) {
         return last.moment.sequence
       }

@@ -1,10 +1,12 @@
 import DivanLog
 
-// How an earlier version is read from a newer one: of each document, the newest record that it had
-// then is either its newest one still, or held besides it.
+// Reading an earlier version from a newer one. The newest record that a document had in the earlier
+// version is either still its newest one, or is retained.
 
 extension StoreView {
-  /// What the index said of a document in the version that is read; nil if there was no such document.
+  /// Returns a document's entry in the version being read; nil if the document did not exist.
+  ///
+  /// Costs a search and one record read if the document was changed since.
   ///
   /// Costs a search and the reading of a record if the document was changed since.
   func entry(
@@ -27,7 +29,7 @@ extension StoreView {
     return nil
   }
 
-  /// The entry of a document whose newest record this is, in the version that is read.
+  /// Returns the entry of a document with this newest record, in the version being read.
   func entry(
     of record: DocumentRecord, at locator: RecordLocator
   ) throws(DatabaseError) -> DocumentEntry {
@@ -35,7 +37,7 @@ extension StoreView {
     guard past != nil, let winner = entry.winningSequence,
       try !holdsOlder(winner, of: record.idBytes)
     else { return entry }
-    // The leaf that won then was purged since: so the best of the others did.
+    // The leaf that won then was purged since, so the best of the others wins.
     let tree = try tree(of: record)
     for leaf in tree.leaves {
       let node = tree.nodes[leaf]
@@ -50,7 +52,7 @@ extension StoreView {
     return entry
   }
 
-  /// How many documents are not deleted in the version that is read.
+  /// Returns the number of documents that are not deleted in the version being read.
   func countDocuments() throws(DatabaseError) -> Int {
     var entries = EntryCursor(self, .all, descending: false)
     var count = 0
@@ -59,11 +61,10 @@ extension StoreView {
   }
 }
 
-/// The changes of a past version to documents that were changed again since, which the order of
-/// changes does not know any more.
+/// The changes of a past version to documents that were changed again since.
 ///
-/// They are gathered before the first is asked for: in a walk over all records that are held besides
-/// newest ones, and memory for each document that has any.
+/// The order of changes no longer has them. They are gathered before the first one is returned.
+/// That costs a walk over all retained records, and memory for each document that has any.
 struct ChangesBefore {
   private let since: UInt64
   /// The last sequence number in the version.
@@ -79,7 +80,7 @@ struct ChangesBefore {
     self.end = end
   }
 
-  /// The next change: one of these, or one that the order of changes still has.
+  /// Returns the next change: one of these, or one that the order of changes still has.
   mutating func next(
     of view: StoreView, besides scan: inout LayeredScan
   ) throws(DatabaseError) -> RecordLocator? {
@@ -121,7 +122,7 @@ struct ChangesBefore {
 }
 
 extension OlderKey {
-  /// The document's ID and the sequence number in a key of ``StoreState/older``.
+  /// Returns the document's ID and the sequence number in a key of ``StoreState/older``.
   static func parts(_ key: SharedBytes) -> (id: SharedBytes, sequence: UInt64) {
     let size = max(0, key.count - suffixSize)
     guard key.count >= suffixSize else { return (.empty, 0) }

@@ -1,14 +1,15 @@
 import DivanLog
 
-// Reading records of the log. What is read is checked against its checksum, and against what led to it.
+// Reading records of the log. They are checked against their checksums, and against the entries
+// that lead to them.
 
 extension StoreView {
-  /// The document that an index entry is of.
+  /// Returns the document of an index entry.
   func document(_ id: String, _ entry: DocumentEntry) throws(DatabaseError) -> Document {
     document(of: try winningRecord(of: entry, id))
   }
 
-  /// The document of an ID that was found in the index.
+  /// Returns the document with an ID that was found in the index.
   @inline(__always)
   func document(
     _ id: SharedBytes, at place: DocumentPlace
@@ -17,13 +18,13 @@ extension StoreView {
     return document(of: try winningRecord(at: place, id))
   }
 
-  /// A document's ID as it stands in the index.
+  /// Returns a document's ID in the index as a string.
   func text(ofID id: SharedBytes) throws(DatabaseError) -> String {
     guard let text = id.text else { throw noText }
     return text
   }
 
-  /// Throws if a document's ID is no text, for whoever needs it as bytes.
+  /// Throws if a document's ID is not valid UTF-8, for callers that need only its bytes.
   @inline(__always)
   func checkText(ofID id: borrowing SharedBytes) throws(DatabaseError) {
     guard id.withSpan({ firstInvalidUTF8(in: $0) }) == nil else { throw noText }
@@ -34,7 +35,7 @@ extension StoreView {
       Damage(path: store.path, offset: 0, reason: "a document ID that is no text"))
   }
 
-  /// The record that holds the body of a document's winning revision.
+  /// Returns the record that holds the body of a document's winning revision.
   func winningRecord(
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> StoredDocument {
@@ -44,14 +45,14 @@ extension StoreView {
     return try older(sequence, of: id)
   }
 
-  /// The same by the bytes of the ID.
+  /// Does the same for the bytes of the ID.
   func winningRecord(
     of entry: DocumentEntry, _ id: SharedBytes
   ) throws(DatabaseError) -> StoredDocument {
     try winningRecord(at: entry.place, id)
   }
 
-  /// The record that holds the body of a document's winning revision, by where the document is.
+  /// Returns the record that holds the body of a document's winning revision, by its place.
   @inline(__always)
   func winningRecord(
     at place: DocumentPlace, _ id: SharedBytes
@@ -69,14 +70,14 @@ extension StoreView {
     }
   }
 
-  /// The newest record of a document, which may be of a revision that does not win.
+  /// Returns the newest record of a document, whose revision need not be the winning one.
   func newestRecord(
     of entry: DocumentEntry, _ id: String
   ) throws(DatabaseError) -> DocumentRecord {
     try read(at: entry.locator, of: id, sequence: entry.sequence)
   }
 
-  /// A record that is held besides a document's newest one.
+  /// Returns a retained record that is not a document's newest one.
   func olderRecord(_ sequence: UInt64, of id: String) throws(DatabaseError) -> DocumentRecord {
     try older(sequence, of: id)
   }
@@ -93,24 +94,24 @@ extension StoreView {
     return try read(at: locator, of: id, sequence: sequence)
   }
 
-  /// A document's record of which is known already what it holds.
+  /// Decodes a document's record whose payload is already read.
   func stored(
     _ payload: SharedBytes, at place: DocumentPlace
   ) throws(DatabaseError) -> StoredDocument {
     try content(of: payload, at: place.locator)
   }
 
-  /// The record of some document at a place.
+  /// Reads a document's record at a place.
   func stored(at locator: RecordLocator) throws(DatabaseError) -> StoredDocument {
     try read(at: locator)
   }
 
-  /// The same, in parts.
+  /// Reads a document's record at a place, decoded into parts.
   func record(at locator: RecordLocator) throws(DatabaseError) -> DocumentRecord {
     try read(at: locator)
   }
 
-  /// The record at a place, which must be that of a document and of one sequence number.
+  /// Reads the record at a place, and checks that it has this document ID and sequence number.
   private func read<Content: DocumentContent>(
     at locator: RecordLocator, of id: String, sequence: UInt64
   ) throws(DatabaseError) -> Content {
@@ -119,7 +120,7 @@ extension StoreView {
     return record
   }
 
-  /// The record of some document at a place; of which one, errors tell.
+  /// Reads a document's record at a place; errors name the document ID if there is one.
   private func read<Content: DocumentContent>(
     at locator: RecordLocator, documentID: @autoclosure () -> String? = nil
   ) throws(DatabaseError) -> Content {
@@ -130,7 +131,7 @@ extension StoreView {
     }
   }
 
-  /// The parts of what a document's record holds that stands at a place.
+  /// Decodes the payload of a document's record.
   private func content<Content: DocumentContent>(
     of payload: SharedBytes, at locator: RecordLocator
   ) throws(DatabaseError) -> Content {
@@ -141,7 +142,7 @@ extension StoreView {
     }
   }
 
-  /// What a record of a kind holds that stands at a place.
+  /// Returns the payload of the record at a place, which must be of a kind.
   func payload(
     of kind: Record.Kind, at locator: RecordLocator
   ) throws(DatabaseError) -> SharedBytes {
@@ -156,7 +157,7 @@ extension StoreView {
     return bytes.suffix(from: found.payload.lowerBound)
   }
 
-  /// The bytes that should be a record.
+  /// Returns the bytes at a record's place, unchecked.
   private func recordBytes(at locator: RecordLocator) throws(DatabaseError) -> SharedBytes {
     if let bytes = unwrittenBytes(at: locator) { return bytes }
     if let bytes = state.segments.mappedBytes(at: locator) {
@@ -176,21 +177,21 @@ extension StoreView {
     damage(at: locator, StoredDocument.isOfOther).about(id)
   }
 
-  /// The error that says that a record is damaged.
+  /// Returns the error for a damaged record.
   func damage(at locator: RecordLocator, size: Int? = nil, _ reason: String) -> DatabaseError {
     DatabaseError(
       Damage(
         path: path(of: locator), offset: Int(clamping: locator.offset), size: size, reason: reason))
   }
 
-  /// The file that a locator names; the store's directory if there is no such file.
+  /// Returns the path of a locator's file, or of the store's directory if there is no such file.
   private func path(of locator: RecordLocator) -> String {
     state.segments[locator.fileID]?.file.path ?? store.path
   }
 }
 
 extension StoreView {
-  /// The content of a record that was met in the log.
+  /// Decodes a record that a scan of the log returned.
   func decode<R>(
     _ item: RecordScan.Entry, _ decode: (SharedBytes) throws(ByteError) -> R
   ) throws(DatabaseError) -> R {
@@ -203,7 +204,7 @@ extension StoreView {
 }
 
 extension StoreView {
-  /// The document that a record holds, whose ID is known to be a text.
+  /// Returns the document of a record whose ID is known to be valid UTF-8.
   @inline(__always)
   func document(of record: consuming StoredDocument) -> Document {
     let layout = record.layout
@@ -211,7 +212,7 @@ extension StoreView {
     return Document(record.takePayload(), layout, attachments: attachments)
   }
 
-  /// The same in parts.
+  /// Does the same for a decoded record.
   func document(_ id: String, of record: DocumentRecord) -> Document {
     Document(
       id: id, revision: record.revision, parent: record.parent, sequence: record.sequence,
@@ -221,7 +222,7 @@ extension StoreView {
 }
 
 extension DatabaseError {
-  /// The same error of a document.
+  /// Returns the same error, with a document ID.
   fileprivate func about(_ documentID: String?) -> DatabaseError {
     var error = self
     error.documentID = documentID

@@ -1,19 +1,19 @@
 import DivanLog
 
 extension StoreView {
-  /// What ``Snapshot/tombstone(_:)`` says.
+  /// Implements ``Snapshot/tombstone(_:)``.
   func tombstone(_ id: String) throws(DatabaseError) -> Document? {
     guard let entry = try entry(id), entry.isDeleted else { return nil }
     return try document(id, entry)
   }
 
-  /// What ``Snapshot/revisions(of:)`` says.
+  /// Implements ``Snapshot/revisions(of:)``.
   func revisions(of id: String) throws(DatabaseError) -> [RevisionID] {
     guard let entry = try entry(id) else { return [] }
     return try tree(of: entry, id).winningHistory.map(\.revision)
   }
 
-  /// What ``Snapshot/revisions(leadingTo:of:)`` says.
+  /// Implements ``Snapshot/revisions(leadingTo:of:)``.
   func revisions(
     leadingTo revision: RevisionID, of id: String
   ) throws(DatabaseError) -> [RevisionID] {
@@ -23,7 +23,7 @@ extension StoreView {
     return tree.history(of: index).map(\.revision)
   }
 
-  /// What ``Snapshot/revision(_:of:)`` says.
+  /// Implements ``Snapshot/revision(_:of:)``.
   func revision(_ revision: RevisionID, of id: String) throws(DatabaseError) -> Document? {
     guard let entry = try entry(id) else { return nil }
     if entry.revision == revision { return try document(id, entry) }
@@ -34,11 +34,11 @@ extension StoreView {
     return document(id, of: record)
   }
 
-  /// What ``Snapshot/leafRevisions(of:)`` says.
+  /// Implements ``Snapshot/leafRevisions(of:)``.
   func leafRevisions(of id: String) throws(DatabaseError) -> [LeafRevision] {
     guard let entry = try entry(id) else { return [] }
     guard past == nil else {
-      // What was purged since is no leaf.
+      // A revision that was purged since is not a leaf.
       return try leaves(of: id).compactMap { leaf in
         leaf.revision.map { LeafRevision(id: $0, isDeleted: leaf.isDeleted) }
       }
@@ -49,7 +49,7 @@ extension StoreView {
     return try tree(of: entry, id).leafRevisions
   }
 
-  /// What ``Snapshot/missing(among:)`` says.
+  /// Implements ``Snapshot/missing(among:)``.
   func missing(
     among revisions: [String: [RevisionID]]
   ) throws(DatabaseError) -> [String: MissingRevisions] {
@@ -68,7 +68,7 @@ extension StoreView {
     return answer
   }
 
-  /// How many documents changed last after a sequence number.
+  /// Returns the number of documents whose last change is after a sequence number.
   func changeCount(since sequence: UInt64) throws(DatabaseError) -> Int {
     guard past == nil else {
       var cursor = ChangeCursor(self, since: sequence)
@@ -78,7 +78,7 @@ extension StoreView {
     }
     var scan = state.sequences.scan(from: .exclusive(sequence.bigEndianBytes))
     var count = EntryCount()
-    // Once a page is repaired, it goes on where it was.
+    // After a page repair, the count continues where it stopped.
     try repairing { (_) throws(PageError) in
       try scan.count(into: &count) { key, _ in key.count == 8 }
     }
@@ -89,7 +89,7 @@ extension StoreView {
     return count.sound
   }
 
-  /// All revisions of a document that nothing was made from, the winning one first, deleted ones too.
+  /// Returns a document's leaves, the winning one first, including deleted ones.
   func leaves(of id: String) throws(DatabaseError) -> [Document] {
     guard let entry = try entry(id) else { return [] }
     let newest = try newestRecord(of: entry, id)
@@ -102,16 +102,16 @@ extension StoreView {
         documents.append(document(id, of: newest))
         continue
       }
-      // Of a past version, a leaf may have been purged since.
+      // In a past version, a leaf may have been purged since.
       if past != nil, try !holdsOlder(sequence, of: newest.idBytes) { continue }
       documents.append(document(id, of: try olderRecord(sequence, of: id)))
     }
     return documents
   }
 
-  /// The newest record that is held of one revision of a document; nil if there is none.
+  /// Returns the newest record held of a revision of a document; nil if there is none.
   ///
-  /// Others that are damaged do not matter, unless it is none of those that can be read.
+  /// Throws for other damaged records only if no readable one is of this revision.
   func heldRecord(
     of revision: RevisionID, _ id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
   ) throws(DatabaseError) -> DocumentRecord? {
@@ -130,14 +130,14 @@ extension StoreView {
     return nil
   }
 
-  /// All records that are held of a document, by their revisions.
+  /// Returns all held records of a document, by their revisions.
   func heldRecords(
     of id: String, _ entry: DocumentEntry, _ newest: DocumentRecord
   ) throws(DatabaseError) -> [RevisionID: DocumentRecord] {
     var held = [newest.revision: newest]
     for sequence in try olderSequences(of: id, entry) {
       let record = try olderRecord(sequence, of: id)
-      // A revision that was written again for another reason stands in its newer record.
+      // If a revision was written again, its newer record counts.
       if held[record.revision].map({ $0.sequence < record.sequence }) ?? true {
         held[record.revision] = record
       }

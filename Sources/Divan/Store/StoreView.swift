@@ -1,19 +1,19 @@
 import DivanLog
 
-/// Reads from one version of the store: what snapshots and transactions have in common.
+/// A read view of one version of the store, which snapshots and transactions share.
 struct StoreView: Sendable {
   private let version: StoreVersion
   let store: Store
   /// The transaction whose records are not in the file yet.
   ///
-  /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one. Neither the
-  /// transaction nor the cursors that it hands out are `Sendable`, so such a view stays on its thread.
+  /// `nonisolated(unsafe)`: only the views that a transaction makes for its own reads have one.
+  /// Neither the transaction nor its cursors are `Sendable`, so such a view stays on its thread.
   nonisolated(unsafe) let unwritten: WriteTransaction?
-  /// Which earlier version is read, if it is not the newest that ``state`` holds.
+  /// The earlier version that is read; nil if it is the newest in ``state``.
   let past: Moment?
-  /// What would close the store if nobody held it; nil where the store itself reads.
+  /// Keeps the database open while a reader holds the view; nil if the store itself reads.
   private let database: Database?
-  /// Whether what is there is read as if nothing of a damaged log could be missing.
+  /// Whether reads ignore that parts of a damaged log may be missing.
   let ignoresGap: Bool
 
   init(
@@ -35,37 +35,37 @@ extension StoreView {
   /// The version that is read, or the newest one when an earlier one is.
   var state: StoreState { version.state }
 
-  /// Whether a transaction reads what it is about to commit.
+  /// Whether this view belongs to a transaction and shows its uncommitted changes.
   var isOfTransaction: Bool { unsafe unwritten != nil }
 
-  /// A record that the transaction to which this view belongs has not written to the file yet.
+  /// Returns a record that this view's transaction has not yet written to the file.
   func unwrittenBytes(at locator: RecordLocator) -> SharedBytes? {
     unsafe unwritten?.unwrittenRecord(at: locator)
   }
 
-  /// An attachment that the transaction to which this view belongs has stored.
+  /// Returns an attachment that this view's transaction has stored.
   func storedInTransaction(_ digest: SHA256.Digest) -> StoredSource? {
     unsafe unwritten?.stored[digest]
   }
 
-  /// The same version as it was at an earlier moment.
+  /// Returns a view of the same version as of an earlier moment.
   func at(_ moment: Moment) -> StoreView {
     StoreView(version, store: store, past: moment, database: database, ignoresGap: ignoresGap)
   }
 
-  /// The same view, which keeps a database open for as long as it lives.
+  /// Returns the same view, which keeps a database open while it lives.
   func keepingOpen(_ database: Database) -> StoreView {
     unsafe StoreView(
       version, store: store, unwritten: unwritten, past: past, database: database,
       ignoresGap: ignoresGap)
   }
 
-  /// The same version, of which all is read that is there.
+  /// A view of the same version that ignores the gap of a damaged log.
   var ignoringGap: StoreView {
     StoreView(version, store: store, past: past, database: database, ignoresGap: true)
   }
 
-  /// What the index knows of a document.
+  /// Returns a document's entry in the index.
   func entry(
     _ id: String, isProbablyThere: Bool = true
   ) throws(DatabaseError) -> DocumentEntry? {
@@ -81,14 +81,14 @@ extension StoreView {
     return try entry(before: newest, SharedBytes(utf8: id))
   }
 
-  /// The same by the bytes of the ID.
+  /// Does the same for the bytes of the ID.
   func entry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
     let newest = try newestEntry(id)
     guard past != nil, let newest else { return newest }
     return try entry(before: newest, id)
   }
 
-  /// What the index knows of a document, whatever version is read.
+  /// Returns a document's newest entry in the index, whichever version is read.
   func newestEntry(_ id: SharedBytes) throws(DatabaseError) -> DocumentEntry? {
     var problem: ByteError?
     let newest = try repairing { (version) throws(PageError) in
@@ -109,7 +109,7 @@ extension StoreView {
     return try document(id, entry)
   }
 
-  /// Several documents, read in the order in which they lie, which is faster than one by one.
+  /// Reads several documents in log order, which is faster than one by one.
   func documents(_ ids: [String]) throws(DatabaseError) -> [Document?] {
     var found: [(index: Int, entry: DocumentEntry)] = []
     found.reserveCapacity(ids.count)
@@ -125,7 +125,7 @@ extension StoreView {
     return documents
   }
 
-  /// The sequence numbers of the records that are held besides a document's newest one, ascending.
+  /// Returns the sequence numbers of a document's records other than the newest one, ascending.
   func olderSequences(
     of id: String, _ entry: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
@@ -137,12 +137,12 @@ extension StoreView {
     return past == nil ? sequences : sequences.filter { $0 < entry.sequence }
   }
 
-  /// Whether a record is held besides a document's newest one.
+  /// Whether a record that is not a document's newest one is retained.
   func holdsOlder(_ sequence: UInt64, of id: SharedBytes) throws(DatabaseError) -> Bool {
     try locator(in: \.older, OlderKey.bytes(id, sequence)) != nil
   }
 
-  /// Where a key of one of the trees leads to; nil if it is not there.
+  /// Returns the record place of a key in one of the trees; nil if the key is not there.
   func locator(
     in tree: KeyPath<StoreState, LayeredTree>, _ key: [UInt8]
   ) throws(DatabaseError) -> RecordLocator? {
@@ -151,7 +151,7 @@ extension StoreView {
     }
     let found = try value.map { (value) throws(DatabaseError) in try decodeLocator(value) }
     if hasGap {
-      // What is named by its content or its sequence number has no other record that counts more.
+      // Records named by content or sequence number have no other version that counts more.
       let isNamedByContent =
         tree != \.catalog || key.first == CatalogKey.Kind.attachment.rawValue
       if found == nil || !isNamedByContent { try requireKnown(found) }
@@ -199,7 +199,7 @@ extension StoreView {
       Damage(path: store.path, offset: 0, reason: "an index entry: \(error.reason)"))
   }
 
-  /// Reads the index, and rebuilds from the log a page of it that proves bad when it is touched.
+  /// Reads the index, and rebuilds damaged pages from the log.
   func repairing<R>(
     _ body: (StoreVersion) throws(PageError) -> R
   ) throws(DatabaseError) -> R {

@@ -1,16 +1,16 @@
 import DivanLog
 
-/// A document's record as it lies in the log: checked, its parts made when they are asked for.
+/// A document's record as stored in the log: checked, with parts that are decoded on demand.
 ///
-/// Most who read documents want the body and little else. ``DocumentRecord`` has each part by itself, for those who change
-/// records and write them. FILE_FORMAT.md §9
+/// Most readers of documents need the body and little else. ``DocumentRecord`` has each part
+/// separately, for code that changes and writes records. FILE_FORMAT.md §9
 struct StoredDocument: Sendable {
-  /// What the record holds.
+  /// The record's payload.
   let payload: SharedBytes
   private let head: Head
   private let boxedDetails: BoxedDetails?
 
-  /// What stands before the properties.
+  /// The fields before the properties.
   fileprivate struct Head: BitwiseCopyable {
     var layout = DocumentLayout()
     var ancestorCount: UInt32 = 0
@@ -18,7 +18,7 @@ struct StoredDocument: Sendable {
 }
 
 extension StoredDocument {
-  /// Finds the parts of a record, and checks all that is not the body; tells also what it takes the place of.
+  /// Locates the parts of a record, and checks all but the body; also returns what it supersedes.
   @inline(__always)
   fileprivate init(
     _ payload: consuming SharedBytes, _ superseded: inout DocumentRecord.Superseded?
@@ -30,7 +30,7 @@ extension StoredDocument {
     }
     if hasDetails { details = try head.readDetails(copy payload) }
     if let superseded, superseded.sequence >= head.layout.sequence {
-      // Only a changed expiry writes a record again, which holds nothing besides.
+      // Only a changed expiry writes a record again, and it retains no other record.
       guard superseded.sequence == head.layout.sequence, details?.details.keepsSuperseded != true
       else {
         throw ByteError(
@@ -42,7 +42,7 @@ extension StoredDocument {
     boxedDetails = details
   }
 
-  /// The record of the document of an ID, with a sequence number.
+  /// Decodes a record, and checks that it has this document ID and sequence number.
   @inline(__always)
   init(
     _ payload: consuming SharedBytes, of id: SharedBytes, _ sequence: UInt64
@@ -54,12 +54,14 @@ extension StoredDocument {
     }
   }
 
-  /// What is wrong with a record that an index entry leads to, and that is not what it should be.
+  /// The damage reason for an index entry that leads to the wrong record.
   static let isOfOther = "another record stands here"
 }
 
 extension StoredDocument.Head {
-  /// Reads what stands before the details, and finds where the body begins if there are none; returns whether there are.
+  /// Reads the fields before the details; returns whether there are details.
+  ///
+  /// Without details, the body begins there.
   mutating func read(
     _ bytes: Span<UInt8>, _ superseded: inout DocumentRecord.Superseded?
   ) throws(ByteError) -> Bool {
@@ -111,7 +113,7 @@ extension StoredDocument.Head {
     }
   }
 
-  /// Reads what stands between this and the body.
+  /// Reads the details, which are between the head and the body.
   mutating func readDetails(_ payload: SharedBytes) throws(ByteError) -> BoxedDetails {
     var reader = ByteReader(payload)
     reader.offset = Int(layout.bodyStart)
@@ -122,12 +124,12 @@ extension StoredDocument.Head {
 }
 
 extension StoredDocument {
-  /// The document's ID in UTF-8; it may be any bytes.
+  /// The document's ID in UTF-8, not validated: it may be any bytes.
   var idBytes: SharedBytes {
     payload.prefix(layout.idRange.upperBound).suffix(from: layout.idRange.lowerBound)
   }
 
-  /// Where its parts are in ``payload``.
+  /// The offsets of the record's parts in ``payload``.
   var layout: DocumentLayout { head.layout }
 
   var sequence: UInt64 { layout.sequence }
@@ -139,18 +141,18 @@ extension StoredDocument {
   /// The properties in their binary form.
   var body: SharedBytes { layout.body(in: payload) }
 
-  /// The same for whoever wants nothing else, so that no reference is counted.
+  /// Consumes the record and returns its body, without reference counting.
   consuming func takeBody() -> SharedBytes { payload.suffix(from: Int(layout.bodyStart)) }
 
-  /// What the record holds, for whoever wants nothing else.
+  /// Consumes the record and returns its payload.
   consuming func takePayload() -> SharedBytes { payload }
 
   var details: DocumentDetails? { boxedDetails?.details }
 
-  /// Whether anything stands between the revision and the properties.
+  /// Whether there are details before the body.
   var hasDetails: Bool { boxedDetails != nil }
 
-  /// Whether the bytes of the ID are a text.
+  /// Whether the ID's bytes are valid UTF-8.
   var hasTextAsID: Bool {
     payload.withSpan { firstInvalidUTF8(in: $0.extracting(layout.idRange)) == nil }
   }
@@ -177,7 +179,7 @@ extension StoredDocument {
 
   func isOf(_ id: String) -> Bool { withUTF8(of: id) { isOf($0) } }
 
-  /// Whether it is a record of the document of an ID.
+  /// Whether this is a record of the document with an ID.
   func isOf(_ id: SharedBytes) -> Bool { id.withSpan { isOf($0) } }
 
   private func isOf(_ id: Span<UInt8>) -> Bool {
@@ -185,9 +187,9 @@ extension StoredDocument {
   }
 }
 
-/// What a document's record can be read as.
+/// A type that a document's record can be decoded as.
 protocol DocumentContent {
-  /// Finds the parts of a record, and checks all that is not the body.
+  /// Locates the parts of a record, and checks all but the body.
   static func decode(_ payload: SharedBytes) throws(ByteError) -> Self
 
   var sequence: UInt64 { get }
@@ -197,7 +199,7 @@ protocol DocumentContent {
   /// The properties in their binary form.
   var body: SharedBytes { get }
 
-  /// Whether it is a record of the document of an ID.
+  /// Whether this is a record of the document with an ID.
   func isOf(_ id: String) -> Bool
 }
 
@@ -221,7 +223,7 @@ extension DocumentRecord: DocumentContent {
   }
 }
 
-/// Details of a document that are moved about by their address.
+/// A reference to a document's details, so that moving them copies a pointer.
 final class BoxedDetails: Sendable {
   let details: DocumentDetails
 

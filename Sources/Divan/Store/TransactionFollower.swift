@@ -1,28 +1,30 @@
-/// One who has to know which of a transaction's changes are kept, since others are shown them.
+/// An observer of which of a transaction's changes are kept, because it shows them to others.
 ///
-/// When it is told that changes are over, the transaction is what it is after that, and may be read.
+/// When it is notified that changes have ended, the transaction is in its new state and can be
+/// read.
 protocol TransactionFollower: AnyObject {
-  /// Changes begin that are kept or taken back together.
+  /// Notifies that changes begin that are kept or rolled back together.
   func nestedChangesBegan()
-  /// The changes that began last are over; unless they are kept, all is as it was before them.
+  /// Notifies that the innermost changes have ended; if not kept, they are rolled back.
   func nestedChangesEnded(areKept: Bool)
-  /// The transaction is over; nothing can be read from it any more.
+  /// Notifies that the transaction has ended; nothing can be read from it any more.
   func transactionEnded(isCommitted: Bool)
 }
 
-/// Those who follow a transaction, none of whom lives on by that.
+/// The followers of a transaction, held weakly.
 ///
-/// Invariant: everybody who follows was told of as many beginnings without an end as there are.
+/// Invariant: the number of open beginnings that each follower was notified of equals the current
+/// depth.
 struct TransactionFollowers {
   private struct WeakFollower {
     weak var follower: (any TransactionFollower)?
   }
 
   private var members: [WeakFollower] = []
-  /// How many nested changes are going on.
+  /// The nesting depth of the current changes.
   private var depth = 0
 
-  /// Has somebody told from now on, and of the nested changes that are going on.
+  /// Adds a follower, and notifies it of the nested changes in progress.
   mutating func add(_ follower: any TransactionFollower) {
     members.removeAll { $0.follower == nil }
     members.append(WeakFollower(follower: follower))
@@ -34,7 +36,7 @@ struct TransactionFollowers {
     for member in members { member.follower?.nestedChangesBegan() }
   }
 
-  /// Notes that nested changes are over; returns those who are to be told, when nobody changes this any more.
+  /// Ends nested changes; returns the followers, to be notified when no more state changes.
   mutating func noteEnd() -> [any TransactionFollower] {
     depth -= 1
     return all

@@ -1,18 +1,18 @@
 import DivanLog
 import Synchronization
 
-/// A revision that is about to be stored, as a validation sees it.
+/// A revision that is about to be stored, as a validation receives it.
 ///
-/// A value: it may be kept, and looks nothing up.
+/// It is a value: you can keep it, and it reads nothing from the store.
 public struct ProposedRevision: Sendable {
-  /// The document as the new revision has it, with the ID that the revision will have.
+  /// The document with the new revision's content and ID.
   public let document: Document
-  /// The document as the revision has it that the new one was made from.
+  /// The document at the revision that the new one was made from.
   ///
-  /// Nil for a first revision; and for one from elsewhere, if the content of the one before it is not
-  /// held here. A document that was deleted and comes again has its tombstone here.
+  /// Nil for a first revision, and for a revision from elsewhere whose parent's content is not held
+  /// here. For a document that is created again after deletion, this is its tombstone.
   public let parent: Document?
-  /// Who made the change, if it comes from elsewhere.
+  /// The author of the change, if it comes from elsewhere.
   public let origin: String?
 
   /// The document's ID.
@@ -20,10 +20,9 @@ public struct ProposedRevision: Sendable {
   /// Whether the new revision deletes the document.
   public var isDeletion: Bool { document.isDeleted }
 
-  /// The names of the top-level properties that were added, removed or changed, in the order of their
-  /// bytes; all names, if there is no ``parent``.
+  /// The names of the top-level properties that were added, removed or changed, in byte order.
   ///
-  /// Costs decoding both contents, each time.
+  /// These are all names if there is no ``parent``. Each access decodes both contents.
   public var changedKeys: [String] {
     let before = parent?.properties ?? [:]
     let after = document.properties
@@ -32,19 +31,19 @@ public struct ProposedRevision: Sendable {
     return (set + removed).sorted { compareUTF8($0, $1) < 0 }
   }
 
-  /// Does not let the revision be stored.
+  /// Refuses to store the revision.
   ///
   /// - Parameters:
-  ///   - reason: why, in a sentence or less.
-  ///   - keys: the names of the properties at fault.
-  /// - Throws: a ``ValidationRefusal``, always.
+  ///   - reason: The reason, in a sentence or less.
+  ///   - keys: The names of the properties at fault.
+  /// - Throws: A ``ValidationRefusal``, always.
   public func refuse(_ reason: String, keys: [String] = []) throws -> Never {
     throw ValidationRefusal(reason, keys: keys)
   }
 }
 
 extension Database {
-  /// Has every revision looked at before it is stored, by a closure that can refuse it.
+  /// Sets a closure that checks every revision before it is stored, and can refuse it.
   ///
   /// ```swift
   /// database.setValidation(named: "films") { revision in
@@ -55,23 +54,24 @@ extension Database {
   /// }
   /// ```
   ///
-  /// It runs for everything that stores a revision: `put`, `overwrite`, `update` and `delete`, models,
-  /// and revisions that come from elsewhere, unless they are known already; not for local documents,
-  /// expiries and purges. Several validations run in the order of the bytes of their names, and the first
-  /// that throws ends it. Then nothing of the call is stored, and the transaction may go on.
+  /// The closure runs for everything that stores a revision: `put`, `overwrite`, `update` and
+  /// `delete`, models, and revisions from elsewhere that are not known yet. It does not run for
+  /// local documents, expiries and purges. Several validations run in the order of the bytes of
+  /// their names, and the first that throws ends the call. Then nothing of the call is stored, and
+  /// the transaction may go on.
   ///
   /// A refusal (``ProposedRevision/refuse(_:keys:)``) becomes a ``DatabaseError`` with the code
-  /// ``DatabaseError/Code/refused``; whatever else the closure throws is thrown as it is.
+  /// ``DatabaseError/Code/refused``; any other error of the closure is thrown unchanged.
   ///
-  /// Validations are not stored: set them each time the database is opened. A transaction that runs
-  /// already goes on with those that were set when it began. While there are any, storing a revision
-  /// costs reading the one before it, and what the closures do, which everybody waits for who wants to
-  /// write. A database keeps the closure, so it should not hold the database.
+  /// Validations are not stored: set them each time you open the database. A transaction keeps the
+  /// validations that were set when it began. With validations, storing a revision also costs a
+  /// read of its parent and the run time of the closures, during which other writers wait. The
+  /// database retains the closure, so the closure should not hold the database.
   ///
   /// - Parameters:
-  ///   - name: which validation; one that was set under this name before is replaced.
-  ///   - validate: what looks at a revision, and throws if it must not be stored. It must not write to
-  ///     the database. Nil takes the validation away.
+  ///   - name: The validation's name; replaces an earlier one with this name.
+  ///   - validate: Checks a revision, and throws if it must not be stored. It must not write to the
+  ///     database. Nil removes the validation.
   public func setValidation(
     named name: String, _ validate: (@Sendable (ProposedRevision) throws -> Void)?
   ) {
@@ -89,19 +89,19 @@ extension Database {
   }
 }
 
-/// What looks at revisions before they are stored.
+/// A named closure that checks revisions before they are stored.
 struct Validation: Sendable {
   let name: String
   let validate: @Sendable (ProposedRevision) throws -> Void
 }
 
 extension Store {
-  /// The validations that a transaction which begins now goes by.
+  /// The validations that apply to a transaction that begins now.
   var currentValidations: [Validation] { validations.withLock { $0 } }
 }
 
 extension WriteTransaction {
-  /// Asks the validations whether a revision may be stored that is not known yet.
+  /// Runs the validations for a revision that is not known yet.
   func validate(_ edit: RevisionEdit, id: String) throws {
     guard !validations.isEmpty else { return }
     let parent = edit.parent

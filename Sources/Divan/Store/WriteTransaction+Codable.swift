@@ -1,5 +1,5 @@
 extension WriteTransaction {
-  /// Stores a value of a type of your own; see ``DocumentEncoder``.
+  /// Stores a value of a `Codable` type; see ``DocumentEncoder``.
   ///
   /// ```swift
   /// struct Film: Codable {
@@ -11,20 +11,21 @@ extension WriteTransaction {
   /// film.id = try transaction.put(film).id
   /// ```
   ///
-  /// If there is a document of its ID already, the value becomes its next revision: the properties that
-  /// the type knows are as the value has them, and those that it does not know stay, as
-  /// ``Document/encode(_:)`` says. With a property marked with ``DocumentRevision`` that is refused if
-  /// somebody changed the document since the value was read; without one, the last one wins.
+  /// If there is already a document with its ID, the value becomes its next revision. Properties
+  /// that the type has are set from the value, and other properties stay, as
+  /// ``Document/encode(_:)`` describes. If the document was changed since the value was read, a
+  /// property marked with ``DocumentRevision`` makes the call fail; without one, the last writer
+  /// wins.
   ///
-  /// Costs what it takes to encode the value and to put a document, and one read if it has an ID.
+  /// Costs encoding the value and putting a document, and one read if the value has an ID.
   ///
   /// - Parameters:
-  ///   - value: what to store. Objects get their marked properties set; for structures see
+  ///   - value: The value to store. Marked properties of objects are set; for structures, see
   ///     ``put(_:id:)-78gez``.
-  ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``, and if that is
-  ///     nil or there is none, a new one.
-  /// - Returns: the document as it is stored, with its ID, revision and sequence.
-  /// - Throws: as ``DocumentEncoder/encode(_:id:)`` and ``put(_:)-(Document)``.
+  ///   - id: The document's ID. If nil, the ID in the property marked with ``DocumentID``; if that
+  ///     is nil too, or there is none, a new ID.
+  /// - Returns: The stored document, with its ID, revision and sequence.
+  /// - Throws: The errors of ``DocumentEncoder/encode(_:id:)`` and ``put(_:)-(Document)``.
   @discardableResult
   public func put<T: Encodable & Sendable>(
     _ value: T, id: String? = nil
@@ -37,16 +38,16 @@ extension WriteTransaction {
 
   /// Stores a value as ``put(_:id:)-6qtg3`` does, and sets its marked properties.
   ///
-  /// A structure is read again from what was stored, so properties that are not coded are as
-  /// `init(from:)` leaves them. Objects are as they were when the transaction is taken back; structures
-  /// belong to the caller and stay as they were set.
+  /// A structure is decoded again from the stored document, so properties that are not coded have
+  /// the values that `init(from:)` gives them. If the transaction is rolled back, objects are
+  /// restored; structures belong to the caller and keep the values set.
   ///
   /// - Parameters:
-  ///   - value: what to store; afterwards, what is stored.
-  ///   - id: the document's ID; if nil, that of the property marked with ``DocumentID``, and if that is
-  ///     nil or there is none, a new one.
-  /// - Returns: the document as it is stored, with its ID, revision and sequence.
-  /// - Throws: as ``put(_:id:)-6qtg3``, and as ``Document/decode(_:)``.
+  ///   - value: The value to store; afterwards, the stored value.
+  ///   - id: The document's ID. If nil, the ID in the property marked with ``DocumentID``; if that
+  ///     is nil too, or there is none, a new ID.
+  /// - Returns: The stored document, with its ID, revision and sequence.
+  /// - Throws: The errors of ``put(_:id:)-6qtg3`` and ``Document/decode(_:)``.
   @discardableResult
   public func put<T: Codable & Sendable>(
     _ value: inout T, id: String? = nil
@@ -67,7 +68,7 @@ extension WriteTransaction {
   ///
   /// Cheaper than one by one.
   ///
-  /// - Returns: their IDs, in their order.
+  /// - Returns: Their IDs, in the same order.
   @discardableResult
   public func put<T: Encodable & Sendable>(
     contentsOf values: some Sequence<T>
@@ -87,7 +88,7 @@ extension WriteTransaction {
       for value in values {
         let encoded = try DocumentEncoder().encodeProperties(of: value)
         if encoded.hasRevisionMark {
-          // What it is to be set to is told for one document at a time.
+          // Setting the revision needs the stored document, which only a single put returns.
           try flush()
           let document = try put(try draft(of: encoded, id: encoded.id))
           if T.self is AnyObject.Type { assign(document, to: encoded) }
@@ -106,39 +107,43 @@ extension WriteTransaction {
     }
   }
 
-  /// The value of a type that the document of this ID is; nil if there is none or it is deleted.
+  /// Returns the document with an ID, decoded as a type; nil if there is none or it is deleted.
   ///
-  /// - Throws: as ``get(_:)-(String)`` and ``Document/decode(_:)``.
+  /// - Throws: The errors of ``get(_:)-(String)`` and ``Document/decode(_:)``.
   public func get<T: Decodable>(_ type: T.Type, _ id: String) throws -> T? {
     try get(id)?.decode(type)
   }
 
-  /// The values of a type that the documents of these IDs are, in their order; nil where there is none.
+  /// Returns the documents with these IDs, decoded as a type, in the same order.
   ///
-  /// - Throws: as ``get(_:)-([String])`` and ``Document/decode(_:)``.
+  /// The result has nil where there is none.
+  ///
+  /// - Throws: The errors of ``get(_:)-([String])`` and ``Document/decode(_:)``.
   public func get<T: Decodable>(_ type: T.Type, _ ids: [String]) throws -> [T?] {
     try get(ids).map { try $0?.decode(type) }
   }
 
-  /// The values of a type that the documents in a range are, as they are now; later changes do not show.
+  /// Returns a cursor over the documents in a range as of now, decoded as a type.
+  ///
+  /// Later changes do not show.
   public func documents<T: Decodable>(
     _ type: T.Type, _ range: IDRange = .all, descending: Bool = false
   ) throws -> DecodingCursor<T> {
     DecodingCursor(try documents(range, descending: descending))
   }
 
-  /// Sets the marked properties of an object, until what is done here is taken back.
+  /// Sets the marked properties of an object; a rollback restores them.
   private func assign(_ document: Document, to encoded: EncodedProperties) {
     let marks = encoded.assign(document)
     reversals.append { marks.takeBack() }
   }
 
-  /// The document that is to be put for a value.
+  /// Returns the document to put for a value.
   private func draft(of encoded: EncodedProperties, id: String?) throws -> Document {
     guard let id, let current = try get(id) else {
       return Document(id: id ?? "", revision: encoded.revision, encoded.properties)
     }
-    // Who changes another leaf than the winning one changes what that has.
+    // A value read from a leaf that does not win is based on that leaf.
     var base = current
     if encoded.hasRevisionMark, let revision = encoded.revision, revision != current.revision {
       base = try leaves(of: id).first { $0.revision == revision } ?? current
@@ -146,7 +151,7 @@ extension WriteTransaction {
     var document = Document(
       id: id, revision: encoded.hasRevisionMark ? encoded.revision : current.revision,
       try encoded.over(try base.encoded()))
-    // A type says nothing of attachments, so they stay, as properties do that it does not know.
+    // A type does not declare attachments, so they stay, as properties that it does not have do.
     document.attachments = base.attachments
     return document
   }

@@ -1,15 +1,15 @@
 import DivanLog
 
-/// A revision that was made elsewhere, with its history: what stores exchange.
+/// A revision that was made elsewhere, with its history: the unit that stores exchange.
 public struct IncomingRevision: Sendable {
-  /// The document's ID, properties and attachments; its own revision does not matter.
+  /// The document's ID, properties and attachments; its own revision is ignored.
   public var document: Document
-  /// The revision's ID, and those of the revisions before it, newest first, as far as they are known.
+  /// The IDs of the revision and of its known ancestors, newest first.
   public var history: [RevisionID]
   /// Whether the revision deletes the document.
   public var isDeleted: Bool
 
-  /// Makes a revision of what another store sent.
+  /// Creates a revision from content that another store sent.
   public init(_ document: Document, history: [RevisionID], isDeleted: Bool = false) {
     self.document = document
     self.history = history
@@ -17,20 +17,23 @@ public struct IncomingRevision: Sendable {
   }
 }
 
-/// What becomes of a history that names another parent for a revision than the one that is known.
+/// The handling of a history that contradicts the known parent of a revision.
 ///
-/// A revision has one parent, so one of the two was made up: by a program that chooses revision IDs by itself, mostly.
+/// A revision has one parent, so one of the two was made up, mostly by a program that chooses
+/// revision IDs by itself.
 public enum HistoryContradictions: Sendable {
-  /// The revision is refused, with ``DatabaseError/Code/invalidRevisionID``.
+  /// The revision is refused with ``DatabaseError/Code/invalidRevisionID``.
   case refused
-  /// What is known counts: the history is taken from the revision on whose parent is known. CouchDB accepts such
-  /// histories too; it keeps both, and has the revision twice.
+  /// The known parent counts, and the history is used only from that revision on.
+  ///
+  /// CouchDB accepts such histories too; it keeps both, and has the revision twice.
   case keepingKnown
 }
 
 extension WriteTransaction {
-  /// Stores revisions that were made elsewhere, each as ``insert(_:history:isDeleted:contradictions:origin:)`` does,
-  /// whatever becomes of the others.
+  /// Stores revisions that were made elsewhere, each independently of the others.
+  ///
+  /// Each is stored as ``insert(_:history:isDeleted:contradictions:origin:)`` does.
   ///
   /// ```swift
   /// let results = try database.write { try $0.insert(contentsOf: batch, origin: "peer") }
@@ -39,17 +42,20 @@ extension WriteTransaction {
   /// }
   /// ```
   ///
-  /// What fails for a reason of its own, such as an invalid ID, a validation that refuses it, or a damaged document in
-  /// its place, is an error in the results and is not stored. What concerns all of them, such as a full disk, is thrown. A
-  /// value that a unique index has already is found when the transaction ends, which fails as a whole.
+  /// An error that concerns one revision is in the results, and the revision is not stored.
+  /// Examples are an invalid ID, a refusal by a validation, and a damaged document in its place. An
+  /// error that concerns all of them, such as a full disk, is thrown. A duplicate value in a unique
+  /// index is found when the transaction ends, which fails as a whole.
   ///
   /// - Parameters:
-  ///   - revisions: what to store. Of one document, a revision may come before its ancestors or after them.
-  ///   - contradictions: what becomes of a history that contradicts what is known.
-  ///   - origin: where they come from, as ``Change/origin`` tells it.
-  /// - Returns: of each, in the same order, whether it was stored, or why it cannot be.
-  /// - Throws: ``DatabaseError`` with the codes `transactionTooLarge`, `diskFull`, `inputOutput`, `closed` and others that are
-  ///   about no revision.
+  ///   - revisions: The revisions to store. A document's revision may come before its ancestors or
+  ///     after them.
+  ///   - contradictions: The handling of a history that contradicts the known one.
+  ///   - origin: The source of the revisions, which ``Change/origin`` reports.
+  /// - Returns: For each revision, in the same order, whether it was stored, or the error that
+  ///   prevented it.
+  /// - Throws: ``DatabaseError`` with the codes `transactionTooLarge`, `diskFull`, `inputOutput`,
+  ///   `closed` and others that concern no single revision.
   @discardableResult
   public func insert(
     contentsOf revisions: some Sequence<IncomingRevision>,
@@ -79,7 +85,6 @@ extension DatabaseError {
     .invalidRevisionID, .invalidValue, .notFound, .refused,
   ]
 
-  /// Whether it is about what was to be stored, or about what stands in its place, so that others can be stored
-  /// nevertheless.
+  /// Whether the error concerns only one document, so that others can still be stored.
   fileprivate var isOfOneDocument: Bool { DatabaseError.codesOfOneDocument.contains(code) }
 }

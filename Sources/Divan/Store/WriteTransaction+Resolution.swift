@@ -1,18 +1,20 @@
 extension WriteTransaction {
-  /// All revisions that nothing was made from, the winning one first, deleted ones too, as
-  /// ``Snapshot/leaves(of:)`` has them, with the changes of this transaction.
+  /// Returns all revisions without successors, the winning one first, including deleted ones.
+  ///
+  /// As ``Snapshot/leaves(of:)``, with the changes of this transaction.
   public func leaves(of id: String) throws -> [Document] {
     try check()
     return try view.leaves(of: id)
   }
 
-  /// The revisions that a document is said to have at once, the winning one first, as
-  /// ``Snapshot/conflicts(of:)`` has them, with the changes of this transaction.
+  /// Returns the leaves that are not deleted, the winning one first.
+  ///
+  /// As ``Snapshot/conflicts(of:)``, with the changes of this transaction.
   public func conflicts(of id: String) throws -> [Document] {
     try leaves(of: id).filter { !$0.isDeleted }
   }
 
-  /// Ends a document's conflict: merges what its branches changed, and leaves one live revision.
+  /// Resolves a document's conflict: merges the changes of its branches into one live revision.
   ///
   /// ```swift
   /// try database.write {
@@ -22,28 +24,28 @@ extension WriteTransaction {
   /// }
   /// ```
   ///
-  /// The branches are merged into the winning one by ``ThreeWayMerge``, property by property, attachment
-  /// by attachment. The base is the nearest revision that both sides come from and whose content is
-  /// held, as ``Configuration/history`` asks for it; if none is, whatever differs overlaps. With more
-  /// than two branches, one after the other is merged, in the order of ``conflicts(of:)``, and *mine* is
-  /// what came of those before.
+  /// ``ThreeWayMerge`` merges the branches into the winning one, property by property and
+  /// attachment by attachment. The base is the nearest common ancestor whose content is held,
+  /// according to ``Configuration/history``; if there is none, every difference overlaps. More than
+  /// two branches are merged one after the other, in the order of ``conflicts(of:)``, and *mine* is
+  /// the result so far.
   ///
-  /// The result becomes the successor of the winning revision, unless it is the same, and every other
-  /// branch is deleted. Where the same branches are resolved in the same way, the same revisions are
-  /// made, on whatever machine; so stores that resolve a conflict at the same time do not make another
-  /// one.
+  /// The result becomes the successor of the winning revision, unless it is the same, and every
+  /// other branch is deleted. Resolving the same branches in the same way makes the same revisions
+  /// on any machine. So stores that resolve a conflict at the same time do not make another one.
   ///
-  /// Costs a record for each branch that ends; each holds the document's revision tree.
+  /// Costs one record for each branch that ends; each holds the document's revision tree.
   ///
   /// - Parameters:
-  ///   - id: which document.
-  ///   - overlap: is asked about each property that was changed in different ways. Attachments are at
-  ///     the path `_attachments` and their name, with type, digest and length; one side can be chosen,
-  ///     or none.
-  /// - Returns: the document with its one revision; without a conflict, as it is; nil if there is none.
-  /// - Throws: whatever `overlap` throws; ``DatabaseError/Code/conflict`` if it leaves something
-  ///   unresolved, with the path of the first such property; and as ``put(_:)-(Document)``. The document
-  ///   is unchanged then.
+  ///   - id: The document's ID.
+  ///   - overlap: Called for each property that was changed in different ways. Attachments are at
+  ///     the path `_attachments` and their name, with type, digest and length; you can choose one
+  ///     side, or none.
+  /// - Returns: The document with its single revision; unchanged if it has no conflict; nil if
+  ///   there is no such document.
+  /// - Throws: Any error of `overlap`; ``DatabaseError/Code/conflict`` if it leaves something
+  ///   unresolved, with the path of the first such property; and the errors of
+  ///   ``put(_:)-(Document)``. The document is then unchanged.
   @discardableResult
   public func resolve(
     _ id: String, overlap: (ThreeWayMerge.Overlap) throws -> ThreeWayMerge.Resolution
@@ -62,13 +64,12 @@ extension WriteTransaction {
     return try resolve(with: merge.result, among: branches)
   }
 
-  /// Ends a document's conflict in favour of what the caller made of it: stores the document, and deletes
-  /// every other branch.
+  /// Resolves a document's conflict with the given content, and deletes every other branch.
   ///
-  /// - Parameter document: one of ``conflicts(of:)``, changed or as it is.
-  /// - Returns: the document with its one revision.
-  /// - Throws: as ``put(_:)-(Document)``; ``DatabaseError/Code/conflict`` too if the document is none of
-  ///   its live revisions any more. Nothing is changed then.
+  /// - Parameter document: One of ``conflicts(of:)``, changed or unchanged.
+  /// - Returns: The document with its single revision.
+  /// - Throws: The errors of ``put(_:)-(Document)``; also ``DatabaseError/Code/conflict`` if the
+  ///   document's revision is no longer live. Nothing is changed then.
   @discardableResult
   public func resolve(with document: Document) throws -> Document {
     let branches = try conflicts(of: document.id)

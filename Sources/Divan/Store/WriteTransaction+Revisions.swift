@@ -3,24 +3,23 @@ import DivanLog
 extension WriteTransaction {
   /// Stores a revision that was made elsewhere, with its history.
   ///
-  /// This is how stores exchange revisions: it is never a conflict error, and doing it again does
-  /// nothing. Ancestors that are not known here become known by their IDs. Which revision wins is the
-  /// same in every store that has the same ones.
+  /// This is how stores exchange revisions. It never fails because of a conflict, and repeating it
+  /// has no effect. Ancestors that are not known here become known by their IDs. The winning
+  /// revision is the same in every store that has the same revisions.
   ///
   /// - Parameters:
-  ///   - document: the document's ID, properties and attachments; its own revision does not matter.
-  ///   - history: the revision's ID, and those of the revisions before it, newest first, as far as they
-  ///     are known.
-  ///   - isDeleted: whether the revision deletes the document.
-  ///   - contradictions: what becomes of a history that contradicts what is known.
-  ///   - origin: where it comes from, as ``Change/origin`` tells it.
-  /// - Returns: whether the revision was stored. It is not if it is there already, or if others were made
-  ///   from it here; then only its history may be news.
-  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is none, or, where
-  ///   contradictions are refused, names another parent for a revision than the one that is known, or than its
-  ///   digest tells;
-  ///   `documentTooLarge` too if the document has ``DocumentLimits/branches`` and this would be one more;
-  ///   `conflict` never; the others as ``put(_:)-(Document)``.
+  ///   - document: The document's ID, properties and attachments; its own revision is ignored.
+  ///   - history: The IDs of the revision and of its known ancestors, newest first.
+  ///   - isDeleted: Whether the revision deletes the document.
+  ///   - contradictions: The handling of a history that contradicts the known one.
+  ///   - origin: The source of the revision, which ``Change/origin`` reports.
+  /// - Returns: Whether the revision was stored. It is not stored if it is there already, or if it
+  ///   has successors here; then only its history may be new.
+  /// - Throws: ``DatabaseError`` with the code `invalidRevisionID` if the history is not valid. The
+  ///   same if contradictions are refused and the history names another parent for a revision than
+  ///   the known one, or than the one that its digest proves. `documentTooLarge` also if the
+  ///   document has ``DocumentLimits/branches`` and this would be one more. Never `conflict`.
+  ///   Otherwise the errors of ``put(_:)-(Document)``.
   @discardableResult
   public func insert(
     _ document: Document, history: [RevisionID], isDeleted: Bool = false,
@@ -43,18 +42,20 @@ extension WriteTransaction {
       ).isNewRevision
     }
     if document.attachments.isEmpty { return try insert([]) }
-    // A revision that is known stays as it is, with what it has attached.
+    // A known revision keeps its content and attachments.
     if let current, try view.tree(of: current, id).contains(path.revision) {
       return try insert([])
     }
-    // Nothing of the attachments stays if the revision is refused.
+    // If the revision is refused, its attachments are rolled back.
     return try nested {
       try insert(try store(document.attachments, id: id, madeBy: .elsewhere(path.revision)))
     }
   }
 
-  /// Refuses a branch more than a document may have: each record of it holds the tree of all, so that what many of them
-  /// take grows with the square of their number.
+  /// Refuses a branch beyond the limit of branches per document.
+  ///
+  /// Each record of a branch holds the tree of all branches, so the size of many grows with the
+  /// square of their number.
   private func checkBranches(
     of id: String, _ current: DocumentEntry?, with history: [RevisionID]
   ) throws(DatabaseError) {
@@ -63,7 +64,7 @@ extension WriteTransaction {
     guard tree.leafCount >= store.configuration.branchLimit, !tree.contains(history[0]) else {
       return
     }
-    // What goes on from a leaf is no further branch.
+    // A successor of a leaf is not another branch.
     for ancestor in history.dropFirst() {
       if let index = tree.index(of: ancestor) {
         if tree.isLeaf(index) { return }
@@ -75,10 +76,11 @@ extension WriteTransaction {
       hint: "Purge branches that are deleted or not needed: `purge(_:revision:)`", documentID: id)
   }
 
-  /// Takes a document away as if it had never been: no tombstone is left, and no history.
+  /// Removes a document without a trace: no tombstone is left, and no history.
   ///
-  /// Those who follow changes are not told. If the document comes again from elsewhere it is a new one.
-  /// - Returns: whether there was anything.
+  /// The change feed does not report it. If the document is inserted again from elsewhere, it is
+  /// new.
+  /// - Returns: Whether the document existed.
   @discardableResult
   public func purge(_ id: String) throws -> Bool {
     try check()
@@ -96,14 +98,14 @@ extension WriteTransaction {
     return true
   }
 
-  /// Takes a leaf away as if it had never been, with those of its ancestors that nothing else was made
-  /// from; the document itself, if it has no other.
+  /// Removes a leaf without a trace, with those of its ancestors that have no other successors.
   ///
-  /// An earlier version that showed the leaf shows what is still held of the document in its place: another
-  /// leaf, or an earlier revision.
+  /// If the document has no other leaf, the document itself is removed. An earlier version that
+  /// showed the leaf shows another held revision of the document in its place: another leaf, or an
+  /// earlier revision.
   ///
-  /// - Returns: whether there was such a leaf.
-  /// - Throws: ``DatabaseError/Code/conflict`` if something was made from that revision.
+  /// - Returns: Whether there was such a leaf.
+  /// - Throws: ``DatabaseError/Code/conflict`` if the revision has successors.
   @discardableResult
   public func purge(_ id: String, revision: RevisionID) throws -> Bool {
     try check()
@@ -130,7 +132,7 @@ extension WriteTransaction {
     return true
   }
 
-  /// The records that history holds of revisions that are in one tree and not in another.
+  /// Returns the retained records of revisions that are in one tree and not in another.
   private func recordsOfPurged(
     _ before: RevisionTree, without after: RevisionTree, of id: String, _ current: DocumentEntry
   ) throws(DatabaseError) -> [UInt64] {
@@ -146,7 +148,7 @@ extension WriteTransaction {
     return sequences
   }
 
-  /// Writes the winning revision of a tree again, with the tree.
+  /// Writes the winning revision of a tree again, with the changed tree.
   private func write(
     _ changedTree: RevisionTree, of id: String, over newest: DocumentRecord,
     _ current: DocumentEntry, releasing released: [UInt64]
@@ -166,7 +168,7 @@ extension WriteTransaction {
     try append(record, id: id, over: current)
   }
 
-  /// Appends a removal and makes it in the index.
+  /// Appends a purge, and applies it to the index.
   func append(_ record: PurgeRecord, _ id: String?) throws(DatabaseError) {
     var indexed: IndexChange?
     if record.sequence == nil, let id {

@@ -1,49 +1,50 @@
 import DivanLog
 
-/// What `write` lends to its closure: changes that are committed together, or not at all.
+/// The transaction that `write` passes to its closure: changes committed together or not at all.
 ///
-/// It reads its own changes. It must not be used after the closure has returned: every call then
-/// throws ``DatabaseError/Code/closed``. Not `Sendable`: it belongs to the closure's thread.
+/// It reads its own changes. Do not use it after the closure has returned: every call then throws
+/// ``DatabaseError/Code/closed``. It is not `Sendable`: it belongs to the closure's thread.
 ///
-/// Each document that is put costs its encoding, one SHA-256 of it, and two insertions into the
-/// index; nothing is written before the closure returns.
+/// Putting a document costs its encoding, one SHA-256 of it, and two insertions into the index;
+/// nothing is written before the closure returns.
 public final class WriteTransaction {
   let store: Store
   /// The version that this transaction makes.
   var state: StoreState {
     _read { yield changed }
     _modify {
-      // Whoever reads keeps what was read; nobody else is to hold what is changed in place.
+      // Readers keep their version; no other reference may exist to a state that is changed in
+      // place.
       known = nil
       yield &changed
     }
   }
   private var changed: StoreState
-  /// The same for those who read it; nil if nobody has since it was changed.
+  /// The same state, shared with readers; nil if none has read since the last change.
   private var known: StoreVersion?
   var buffer: TransactionBuffer
   let fileID: UInt64
-  /// Where the transaction will begin in its segment.
+  /// The transaction's start offset in its segment.
   private let base: Int
   private var coding = ValueCoding()
   private var scratch = ByteWriter(capacity: 1024)
   var entryScratch = ByteWriter(capacity: 128)
-  /// The attachments that this transaction has stored, whose files stay until it is over.
+  /// The attachments that this transaction has stored; their files are kept until it ends.
   var stored: [SHA256.Digest: StoredSource] = [:]
-  /// How long the attachments are to which documents stopped referring here.
+  /// The total size of the attachments that documents stopped referring to here.
   var releasedSize = 0
-  /// What takes back what was set in objects whose documents were stored, the last one last.
+  /// Closures that restore objects whose documents were stored, in the order of the changes.
   var reversals: [() -> Void] = []
-  /// What layers above keep for as long as the transaction lives.
+  /// An object that layers above keep while the transaction lives.
   var companion: AnyObject?
-  /// Those who show to others what the transaction has.
+  /// The observers that show this transaction's changes to others.
   var followers = TransactionFollowers()
   private(set) var isOver = false
-  /// What looks at revisions before they are stored.
+  /// The validations that check revisions before they are stored.
   let validations: [Validation]
-  /// What unique indexes got entries of: number and value, with the index's name.
+  /// New entries of unique indexes, as number and value, with the index's name.
   var valuesToCheck: [[UInt8]: String] = [:]
-  /// When the first document expires for which that was said here.
+  /// The earliest expiry set in this transaction.
   var earliestExpiry: UInt64?
 
   init(store: Store, state: StoreState, fileID: UInt64, base: Int) {
@@ -61,33 +62,33 @@ public final class WriteTransaction {
 extension WriteTransaction: Sendable {}
 
 extension WriteTransaction {
-  /// Stores a document, if nobody changed it meanwhile.
+  /// Stores a document if it was not changed since you read it.
   ///
-  /// A document that was read is stored as the successor of the revision it was read as. A new one
-  /// is stored if there is none of its ID, or only a deleted one.
+  /// A document that was read becomes the successor of the revision that was read. A new one is
+  /// stored if there is none with its ID, or only a deleted one.
   ///
-  /// - Returns: the document as it is stored, with its ID, revision and sequence.
+  /// - Returns: The stored document, with its ID, revision and sequence.
   /// - Throws: ``DatabaseError`` with the codes `conflict`, `invalidDocumentID`, `invalidValue`,
-  ///   `documentTooLarge`, `transactionTooLarge` or `closed`, and `damaged` or `inputOutput` if what
-  ///   stands there cannot be read.
+  ///   `documentTooLarge`, `transactionTooLarge` or `closed`, and `damaged` or `inputOutput` if the
+  ///   present document cannot be read.
   @discardableResult
   public func put(_ document: Document) throws -> Document {
     try put(document, allowingConflict: false)
   }
 
-  /// Stores a document, if nobody changed it meanwhile; or, if that is allowed, as a branch beside what
-  /// others made of it.
+  /// Stores a document if it was not changed since you read it, or as a branch if that is allowed.
   ///
   /// A branch is a *conflict* until it is resolved: see ``Snapshot/conflicts(of:)``.
   ///
   /// - Parameters:
-  ///   - document: what to store. The revision that it was changed from must be the document's
-  ///     current one or, in a conflict, one of those; or any that is known, if a conflict is allowed.
-  ///   - allowingConflict: whether the revision may have other successors already.
-  /// - Returns: the document as it is stored, with its ID, revision and sequence.
-  /// - Throws: as ``put(_:)-(Document)``; ``DatabaseError/Code/conflict`` also if the same change was made
-  ///   to the same revision before and the document was changed since: the revision that it would make is
-  ///   part of the document's history already.
+  ///   - document: The document to store. The revision that it was changed from must be the
+  ///     document's current one or, in a conflict, one of those; or any known one, if a conflict is
+  ///     allowed.
+  ///   - allowingConflict: Whether the revision may already have other successors.
+  /// - Returns: The stored document, with its ID, revision and sequence.
+  /// - Throws: The errors of ``put(_:)-(Document)``. ``DatabaseError/Code/conflict`` also if the
+  ///   same change was made to the same revision before and the document was changed since: the
+  ///   resulting revision is already part of the document's history.
   @discardableResult
   public func put(_ document: Document, allowingConflict: Bool) throws -> Document {
     try check()
@@ -105,7 +106,7 @@ extension WriteTransaction {
 
   /// Stores several documents, each as ``put(_:)-(Document)`` does; all or none of them.
   ///
-  /// Cheaper than one by one: their revision IDs are computed side by side.
+  /// Cheaper than one by one: their revision IDs are computed in parallel lanes.
   public func put(contentsOf documents: some Sequence<Document>) throws {
     try check()
     try nested {
@@ -125,9 +126,9 @@ extension WriteTransaction {
     }
   }
 
-  /// Stores properties under an ID, whatever stands there now: other properties go, and so do attachments.
+  /// Stores properties under an ID, and replaces any present properties and attachments.
   ///
-  /// - Returns: the document as it is stored.
+  /// - Returns: The stored document.
   @discardableResult
   public func overwrite(_ id: String, with properties: Value.Object) throws -> Document {
     try check()
@@ -140,7 +141,7 @@ extension WriteTransaction {
 
   /// Changes a document's properties; does nothing if it does not exist.
   ///
-  /// - Returns: the document as it is stored, or nil if there is none.
+  /// - Returns: The stored document, or nil if there is none.
   @discardableResult
   public func update(
     _ id: String, _ change: (inout Document) throws -> Void
@@ -151,11 +152,12 @@ extension WriteTransaction {
     return try put(document)
   }
 
-  /// Deletes a document, if nobody changed it meanwhile: stores a revision that says so.
+  /// Deletes a document if it was not changed since you read it, by storing a deleted revision.
   ///
-  /// Properties that `document` has now are kept in that revision, the *tombstone*. In a conflict this
-  /// ends the branch that `document` was read from, and the document lives on with the others.
-  /// - Throws: as ``put(_:)-(Document)``; `notFound` if it was never stored or is deleted.
+  /// The current properties of `document` are kept in that revision, the *tombstone*. In a conflict
+  /// this ends the branch that `document` was read from; the document continues with the others.
+  /// - Throws: The errors of ``put(_:)-(Document)``; `notFound` if it was never stored or is
+  ///   deleted.
   @discardableResult
   public func delete(_ document: Document) throws -> Document {
     try check()
@@ -171,7 +173,7 @@ extension WriteTransaction {
 
   /// Deletes a document, whatever its revision; returns false if there is none.
   ///
-  /// In a conflict all branches end.
+  /// In a conflict all branches are deleted.
   @discardableResult
   public func delete(id: String) throws -> Bool {
     try check()
@@ -184,7 +186,7 @@ extension WriteTransaction {
       try deleteWinner(current)
       return true
     }
-    // A validation may refuse any of them.
+    // A validation may refuse any of the deletions.
     try nested {
       var winner: DocumentEntry? = current
       while let entry = winner, !entry.isDeleted {
@@ -195,8 +197,9 @@ extension WriteTransaction {
     return true
   }
 
-  /// Runs changes that are kept together: if `body` throws, what it did is taken back, and the
-  /// transaction goes on.
+  /// Runs changes that are kept together: if `body` throws, its changes are rolled back.
+  ///
+  /// The transaction then continues.
   public func nested<R>(_ body: () throws -> R) throws -> R {
     try check()
     let state = state
@@ -214,7 +217,7 @@ extension WriteTransaction {
         self.state = state
         self.stored = stored
         buffer.rollback(to: savepoint)
-        // When all else is as it was: these may run anybody's code.
+        // Last, after everything else is restored: reversals and followers may run foreign code.
         takeBack(after: reversalCount)
         for each in told { each.nestedChangesEnded(areKept: false) }
       }
@@ -224,19 +227,19 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
-  /// The document of this ID; nil if there is none or it is deleted.
+  /// Returns the document with this ID; nil if there is none or it is deleted.
   public func get(_ id: String) throws -> Document? {
     try check()
     return try view.document(id)
   }
 
-  /// The documents of these IDs, in their order; nil where there is none.
+  /// Returns the documents with these IDs, in the same order; nil where there is none.
   public func get(_ ids: [String]) throws -> [Document?] {
     try check()
     return try view.documents(ids)
   }
 
-  /// Whether there is a document of this ID that is not deleted.
+  /// Whether there is a document with this ID that is not deleted.
   ///
   /// Reads the index only.
   public func exists(_ id: String) throws -> Bool {
@@ -244,12 +247,12 @@ extension WriteTransaction {
     return try view.exists(id)
   }
 
-  /// How many documents there are that are not deleted.
+  /// The number of documents that are not deleted.
   ///
   /// Costs nothing.
   public var count: Int { Int(clamping: state.documentCount) }
 
-  /// The documents in an order, as they are now; later changes do not show.
+  /// Returns a cursor over the documents in a range as of now; later changes do not show.
   public func documents(_ range: IDRange = .all, descending: Bool = false) throws -> DocumentCursor
   {
     try check()
@@ -265,7 +268,7 @@ extension WriteTransaction {
   /// The number that this transaction's commit will have.
   var nextCommit: UInt64 { state.commit + 1 }
 
-  /// The bytes of a record that this transaction will write, if the locator is of one.
+  /// Returns the bytes of an uncommitted record of this transaction; nil for any other locator.
   func unwrittenRecord(at locator: RecordLocator) -> SharedBytes? {
     guard locator.fileID == fileID, locator.offset >= UInt64(base) else { return nil }
     return buffer.record(at: Int(locator.offset), size: Int(locator.size))
@@ -273,13 +276,13 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
-  /// How many bytes the transaction takes in the log by now.
+  /// The current size of the transaction in the log, in bytes.
   var size: Int { buffer.size }
   var isEmpty: Bool { buffer.recordCount == 0 }
-  /// The last sequence number in use after what was done so far.
+  /// The last sequence number in use, with the changes so far.
   package var lastSequence: UInt64 { state.lastSequence }
 
-  /// Ends the transaction's life; what it set in objects is taken back if it was not committed.
+  /// Ends the transaction; without a commit, changes to objects are reversed.
   func end(isCommitted: Bool) {
     isOver = true
     if !isCommitted { takeBack(after: 0) }
@@ -289,13 +292,13 @@ extension WriteTransaction {
   }
 
   private func takeBack(after count: Int) {
-    // One of them may run code that puts something, which is not to be taken back.
+    // A reversal may run code that puts a document, which is not to be rolled back.
     let due = Array(reversals[count...])
     reversals.removeSubrange(count...)
     for reversal in due.reversed() { reversal() }
   }
 
-  /// Lends the buffer to the one who appends it to the log.
+  /// Passes the buffer to the code that appends it to the log.
   func withBuffer<R>(_ body: (inout TransactionBuffer) throws(LogError) -> R) throws(LogError) -> R
   {
     try body(&buffer)
@@ -329,7 +332,7 @@ extension WriteTransaction {
     over current: DocumentEntry?
   ) throws -> Document {
     guard document.attachments.isEmpty else {
-      // Nothing of them stays if the revision is refused.
+      // If the revision is refused, its attachments are rolled back.
       return try nested {
         try storeWithAttachments(
           document, id: id, isDeleted: isDeleted, parent: parent, over: current)
@@ -362,7 +365,7 @@ extension WriteTransaction {
     return stored
   }
 
-  /// Stores what a batch has gathered, and empties it.
+  /// Stores the documents in a batch, and empties it.
   private func store(_ batch: inout PutBatch) throws {
     var currents: [DocumentEntry?] = []
     currents.reserveCapacity(batch.items.count)

@@ -2,10 +2,10 @@ import Dispatch
 import DivanLog
 import Synchronization
 
-/// Who may write: one thread at a time, in the order of asking.
+/// A fair (first in, first out) writer lock.
 final class WriteTurn: Sendable {
   private struct State {
-    /// The thread whose turn it is.
+    /// The thread that holds the lock.
     var holder: ThreadID?
     var waiters: [Waiter] = []
   }
@@ -19,25 +19,25 @@ final class WriteTurn: Sendable {
 }
 
 extension WriteTurn {
-  /// Whether it is the turn of the thread that asks.
+  /// Whether the current thread holds the lock.
   var isMine: Bool {
     let me = ThreadID.current
     return state.withLock { $0.holder == me }
   }
 
-  /// How many threads wait for the turn.
+  /// The number of threads that wait for the lock.
   var waiterCount: Int { state.withLock { $0.waiters.count } }
 
-  /// Waits for the turn.
+  /// Waits for the lock.
   func take() { enqueue()?.wait() }
 
-  /// Waits for the turn, at most for `timeout`; returns false if it did not come in time.
+  /// Waits for the lock for at most `timeout`; returns false if it was not acquired in time.
   func take(timeout: Duration) -> Bool {
     guard let waiter = enqueue() else { return true }
     return waiter.wait(timeout: .now() + timeout.dispatchInterval) == .success || giveUp(waiter)
   }
 
-  /// Takes the turn if it is nobody's; otherwise returns what is signalled when it comes.
+  /// Acquires the lock if it is free; otherwise returns a semaphore that is signalled when it is.
   private func enqueue() -> DispatchSemaphore? {
     let me = ThreadID.current
     return state.withLock { state in
@@ -51,7 +51,7 @@ extension WriteTurn {
     }
   }
 
-  /// Waits no longer; returns whether the turn came all the same, between the end of the wait and now.
+  /// Stops waiting; returns whether the lock was acquired between the timeout and now.
   func giveUp(_ waiter: DispatchSemaphore) -> Bool {
     state.withLock { state in
       let index = state.waiters.firstIndex { $0.semaphore === waiter }
@@ -60,7 +60,7 @@ extension WriteTurn {
     }
   }
 
-  /// Gives the turn to whoever has waited longest.
+  /// Passes the lock to the thread that has waited longest.
   func pass() {
     let next: Waiter? = state.withLock { state in
       let next = state.waiters.isEmpty ? nil : state.waiters.removeFirst()
@@ -72,7 +72,7 @@ extension WriteTurn {
 }
 
 extension Duration {
-  /// The same time for Dispatch, rounded to nanoseconds and capped at some years.
+  /// The duration as a Dispatch interval, rounded to nanoseconds and capped at about three years.
   var dispatchInterval: DispatchTimeInterval {
     let (seconds, attoseconds) = components
     guard seconds >= 0, attoseconds >= 0 else { return .nanoseconds(0) }

@@ -2,7 +2,7 @@ import DivanLog
 import Synchronization
 
 extension Database {
-  /// The rows of a view: now, and again whenever they are others.
+  /// Returns a sequence of a view's rows: the current ones, and new ones after each change.
   ///
   /// ```swift
   /// for try await years in database.updates(of: byYear, .all.grouped()) {
@@ -10,39 +10,44 @@ extension Database {
   /// }
   /// ```
   ///
-  /// The first answer comes at once, and each later one when any row of it has come, gone, moved, or got another key or value;
-  /// or another value that rows are reduced to. An answer that is as it was is not given: a change of a document counts only as far as
-  /// the map function emits it, so let it emit what is shown. Several changes may come together: a slow reader gets one answer, as
-  /// of the newest version. Changes show once they can be read, at ``Durability/full`` once they are durable; purges and
-  /// expiries, too. It ends when the task is cancelled, and throws ``DatabaseError/Code/closed`` when the database is
-  /// closed. Any number of tasks may follow views, and each view is brought up to date once for all of them.
+  /// The first answer comes at once. A later one comes when a row was added, removed or moved, when
+  /// its key or value changed, or when a reduced value changed. Identical answers are not repeated.
+  /// A change of a document counts only if it changes the rows that the map function emits, so emit
+  /// everything you show. Several changes may be combined: a slow reader gets one answer, as of the
+  /// newest version.
   ///
-  /// After a change its documents are mapped, and the query is answered again, which costs what ``Snapshot/rows(of:_:)`` does.
-  /// The rows of the last answer are kept for as long as it is followed, and no snapshot; each answer that you hold keeps its own. What makes
-  /// one answer of the one before says a ``ListDifference``.
+  /// Changes, purges and expiries show once they can be read; at ``Durability/full``, once they are
+  /// durable. The sequence ends when the task is cancelled, and throws
+  /// ``DatabaseError/Code/closed`` when the database is closed. Any number of tasks may follow
+  /// views, and each view is updated once for all of them.
   ///
-  /// Reading it throws what ``Snapshot/rows(of:_:)`` throws. The next call then waits for another change; what it gives is not
-  /// the last answer that was given.
+  /// After a change, the changed documents are mapped and the query is evaluated again, at the cost
+  /// of ``Snapshot/rows(of:_:)``. The sequence keeps the rows of the last answer, but no snapshot;
+  /// each answer that you keep retains its own. A ``ListDifference`` describes the changes between
+  /// two answers.
+  ///
+  /// The iterator throws the errors of ``Snapshot/rows(of:_:)``. The next call then waits for
+  /// another change; its result differs from the last answer returned.
   ///
   /// - Parameters:
-  ///   - view: which documents are mapped to which rows.
-  ///   - query: which of them are wanted.
-  /// - Returns: the answers, which any number of tasks may read from a first one on.
+  ///   - view: The view.
+  ///   - query: The query for its rows.
+  /// - Returns: The answers; any number of tasks may iterate them, each from a first one on.
   public func updates(of view: MapReduceView, _ query: ViewQuery = .all) -> LiveView {
     LiveView(database: self, view: view, query: query)
   }
 }
 
-/// The answers to a query of a view, one after the other: ``Database/updates(of:_:)``.
+/// The sequence of answers to a query of a view: ``Database/updates(of:_:)``.
 public struct LiveView: AsyncSequence, Sendable {
   fileprivate let database: Database
   fileprivate let view: MapReduceView
   fileprivate let query: ViewQuery
 
-  /// Begins with a first answer.
+  /// Returns an iterator that begins with a first answer.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// Reads answers.
+  /// An iterator over answers.
   public struct Iterator: AsyncIteratorProtocol {
     private let follower: ViewFollower
     private var versions: FollowedVersions
@@ -55,9 +60,9 @@ public struct LiveView: AsyncSequence, Sendable {
 }
 
 extension LiveView.Iterator {
-  /// The next answer, when there is one; nil if the task was cancelled.
+  /// Waits for and returns the next answer; nil if the task was cancelled.
   ///
-  /// - Throws: see ``Database/updates(of:_:)``.
+  /// - Throws: See ``Database/updates(of:_:)``.
   public mutating func next(
     isolation actor: isolated (any Actor)? = #isolation
   ) async throws -> ViewRows? {
@@ -68,7 +73,7 @@ extension LiveView.Iterator {
   }
 }
 
-/// The answers to a query, each compared with the last one that was given, on whatever thread.
+/// A sequence of answers to a query, each compared with the last one returned; thread-safe.
 private final class ViewFollower: Sendable {
   private let view: MapReduceView
   private let query: ViewQuery
@@ -79,9 +84,9 @@ private final class ViewFollower: Sendable {
     self.query = query
   }
 
-  /// The answer as of a snapshot; nil if it is the last one that was given.
+  /// Returns the answer as of a snapshot; nil if it equals the last one returned.
   func step(to snapshot: Snapshot, _ isCancelled: () -> Bool) throws -> ViewRows? {
-    // Not made under the lock: it runs the client's code.
+    // Not computed under the lock, because it runs the map function.
     let rows = try snapshot.rows(of: view, query, isCancelled: isCancelled)
     return last.withLock { last in
       if let last, last.isSame(as: rows.content) { return nil }
@@ -96,7 +101,7 @@ extension ViewRows.Content {
   fileprivate func isSame(as other: Self) -> Bool {
     switch (self, other) {
     case (.rows(let a), .rows(let b)):
-      // Rows of documents that did not change are the same objects.
+      // Rows of unchanged documents are identical objects.
       a.count == b.count && zip(a, b).allSatisfy { $0 === $1 || $0.isSame(as: $1) }
     case (.reduced(let a), .reduced(let b)): a == b
     default: false

@@ -1,7 +1,9 @@
 import DivanLog
 
-/// Documents arranged by keys that a function of yours finds in them: a *map* from each document to rows, in the
-/// order of the rows' keys, and perhaps a *reduction* of many rows to one value.
+/// A view: rows that your map function computes from documents, in key order.
+///
+/// The *map* turns each document into rows, ordered by their keys. An optional *reduction* combines
+/// many rows into one value.
 ///
 /// ```swift
 /// let byYear = MapReduceView("films by year", version: "1", reduction: .count) { film, emit in
@@ -11,46 +13,48 @@ import DivanLog
 /// let perYear = try database.rows(of: byYear, .all.grouped())
 /// ```
 ///
-/// A view has a row for everything that its map function emits, and nothing else: rows are those that mapping every
-/// document of the snapshot anew would give. Of a document that was changed since the view was asked last, the rows
-/// are made again, of one that was deleted they are gone, and all others stay. Deleted documents are not mapped; of
-/// one with conflicts its winning revision is, which ``MappedDocument/conflicts`` says.
+/// A view has exactly the rows that mapping every document of the snapshot would emit. If a
+/// document was changed since the last query, its rows are computed again; if it was deleted, they
+/// are removed; all others stay. Deleted documents are not mapped. For a document with conflicts,
+/// the winning revision is mapped, and ``MappedDocument/conflicts`` contains the others.
 ///
-/// The rows are made when they are first asked for, which costs one call of the map function for each document, and
-/// kept in memory while the database is open. From time to time and by ``Database/close(discardsUnsavedModels:isolation:)`` they are also written to a
-/// file in the store's directory, if that is worth it, so that the next opening reads them instead. They are found
-/// there by the view's name, and believed if its version and document type are the same: so a map function is to give
-/// the same rows for the same document whenever and by whichever program it is called; when it is changed, so must be
-/// its version.
+/// The rows are computed by the first query, with one call of the map function for each document,
+/// and kept in memory while the database is open. From time to time and by
+/// ``Database/close(discardsUnsavedModels:isolation:)`` they are also written to a file in the
+/// store's directory, if that is worthwhile, so that the next opening can read them. They are found
+/// by the view's name, and trusted if its version and document type are the same. So a map function
+/// must give the same rows for the same document at any time and in any program; when you change
+/// it, change its version.
 ///
-/// Names and versions are the same if their UTF-8 bytes are. A map function may read, but neither ask for rows nor
-/// write to a database, close one, clean one by ``Database/compact()`` or copy one by
-/// ``Database/backup(to:keepingHistory:progress:)``, which somebody might wait for who waits for its rows: that throws
-/// ``DatabaseError/Code/viewFailed``. From another task or thread it cannot be told from what others do, and may wait
-/// for ever.
+/// Names and versions are equal if their UTF-8 bytes are. A map function may read the database. It
+/// must not query rows, write to a database, close one, clean one with ``Database/compact()`` or
+/// copy one with ``Database/backup(to:keepingHistory:progress:)``: these could wait for a thread
+/// that waits for its rows. Such calls throw ``DatabaseError/Code/viewFailed``. From another task
+/// or thread they cannot be recognized, and may deadlock.
 public struct MapReduceView: Sendable {
-  /// Finds the rows of a document; on any thread, and on several at once.
+  /// A function that emits the rows of a document; it may run on several threads at once.
   public typealias Map =
     @Sendable (_ document: MappedDocument, _ emit: inout Emitter) throws -> Void
 
-  /// What the view is called; one name is for one view in a database.
+  /// The name of the view, unique within a database.
   public let name: String
-  /// Which map function this is: what was kept of another version is made anew.
+  /// The version of the map function; rows kept for another version are rebuilt.
   public let version: String
-  /// What rows are reduced to, unless a query says otherwise.
+  /// The default reduction of the rows.
   public let reduction: ViewReduction?
-  /// The value of the property `type` that documents must have to be mapped; all are if nil.
+  /// The required value of the property `type` for documents to be mapped; nil to map all.
   public let documentType: String?
   let map: Map
 
-  /// Describes a view, which costs nothing: its rows are made by the first query.
+  /// Creates the definition of a view, at no cost: the first query computes its rows.
   ///
   /// - Parameters:
-  ///   - name: what it is called.
-  ///   - version: which map function this is, whatever the text.
-  ///   - documentType: the value of the property `type` that documents must have to be mapped; all are if nil.
-  ///   - reduction: what rows are reduced to, unless a query says otherwise.
-  ///   - map: called with each document, to emit its rows. What it throws makes the query fail, with
+  ///   - name: The name of the view.
+  ///   - version: The version of the map function, any string.
+  ///   - documentType: The required value of the property `type` for documents to be mapped; nil to
+  ///     map all.
+  ///   - reduction: The default reduction of the rows.
+  ///   - map: Called with each document, to emit its rows. If it throws, the query fails with
   ///     ``DatabaseError/Code/viewFailed``.
   public init(
     _ name: String, version: String, documentType: String? = nil,
@@ -64,11 +68,11 @@ public struct MapReduceView: Sendable {
   }
 }
 
-/// A document as a map function sees it.
+/// A document as a map function receives it.
 public struct MappedDocument: Sendable {
   /// The winning revision.
   public let document: Document
-  /// The revisions that the document is said to have besides, the best first: none unless there is a conflict.
+  /// The other live revisions of the document, the best first; empty unless there is a conflict.
   public let conflicts: [Document]
 
   /// The document's ID.
@@ -78,27 +82,28 @@ public struct MappedDocument: Sendable {
   /// All properties; see ``Document/properties``.
   public var properties: Value.Object { document.properties }
 
-  /// The property of this name; nil if there is none.
+  /// The property with this name; nil if there is none.
   ///
   /// Decodes this property only.
   public subscript(name: String) -> Value? { document[name] }
 }
 
-/// What a map function calls to make a row: `emit(key, value)`.
+/// The function that a map function calls to emit a row: `emit(key, value)`.
 public struct Emitter {
   private(set) var rows: [(key: Value, sortKey: [UInt8], value: Value)] = []
-  /// The first thing that was emitted and cannot be.
+  /// The error for the first emitted row that is not valid.
   private(set) var failure: DatabaseError?
 
   init() {}
 
-  /// Makes a row; several may have the same key.
+  /// Emits a row; several may have the same key.
   ///
   /// - Parameters:
-  ///   - key: where the row stands among others, in the order of ``Collation``. There is no row without one: `.null`
-  ///     is a key, and nil is none.
-  ///   - value: what the row says besides; `.null` if nil. An object with the property `_id` links the row to the
-  ///     document of that ID. Neither may hold a number that is not finite, or nest deeper than a document.
+  ///   - key: The key, which orders rows according to ``Collation``. A nil key emits no row;
+  ///     `.null` is a key.
+  ///   - value: The value of the row; `.null` if nil. An object with the property `_id` links the
+  ///     row to the document with that ID. Neither may contain a non-finite number or nest deeper
+  ///     than a document.
   public mutating func callAsFunction(_ key: Value?, _ value: Value? = nil) {
     guard let key, failure == nil else { return }
     do throws(DatabaseError) {
@@ -112,7 +117,7 @@ public struct Emitter {
 }
 
 extension Value {
-  /// Throws if this is no value that could stand in a document.
+  /// Throws if this value could not be stored in a document.
   fileprivate func requireStorable() throws(DatabaseError) {
     switch self {
     case .null, .bool, .int, .unsigned: return
@@ -125,7 +130,7 @@ extension Value {
 }
 
 extension MapReduceView {
-  /// The rows of a document that has changed: none of one that is deleted.
+  /// Returns the rows of a changed document; none if it is deleted.
   func rows(of change: Change, in snapshot: Snapshot) throws -> [ViewContents.Row] {
     guard !change.isDeleted else { return [] }
     let document = change.document
@@ -147,7 +152,7 @@ extension MapReduceView {
         hint: "Mend the function, and give the view another version", documentID: document.id,
         underlying: error)
     }
-    // One text for all rows: of a document that was read, each is made.
+    // One string for all rows: of a document that was read, each access creates one.
     let id = emitter.rows.isEmpty ? "" : document.id
     return emitter.rows.enumerated().map { index, row in
       ViewContents.Row(

@@ -1,29 +1,32 @@
 import DivanLog
 
 extension Snapshot {
-  /// The rows of a view, as this snapshot has them.
+  /// Returns the rows of a view as of this snapshot.
   ///
-  /// Costs a search and a step for each row, after the view was brought to this snapshot: one call of its map function
-  /// for each document that has changed between this snapshot and the newest one before it that was asked and of which
-  /// rows are kept, or for every document if there is none. After opening it is the one whose rows the view's file has,
-  /// which are then read, about as fast as they could be written; it may be some changes behind. Of a past version
-  /// (``Database/snapshot(at:)-(UInt64)``) every document is mapped each time.
+  /// Costs a search and a step for each row, after the view is updated to this snapshot. The update
+  /// costs one call of the map function for each document changed since the newest earlier snapshot
+  /// whose rows are kept, or for every document if there is none. After opening, the view's file
+  /// provides those rows; they are read about as fast as they could be written, and may be some
+  /// changes behind. For a past version (``Database/snapshot(at:)-(UInt64)``) every document is
+  /// mapped each time.
   ///
   /// - Parameters:
-  ///   - view: which documents are mapped to which rows.
-  ///   - query: which of them are wanted.
-  /// - Returns: the rows; with a reduction one for each group, or one for all, unless there are no rows.
-  /// - Throws: ``DatabaseError`` with the codes `viewFailed` if the map function or the reduction threw, or emitted what
-  ///   cannot be stored, with the document's ID; `invalidQuery` if the query reduces and the view does not, or has a
-  ///   limit below 0; and what reading throws. Nothing changes then, and the next query begins where the last one did.
+  ///   - view: The view.
+  ///   - query: The query for its rows.
+  /// - Returns: The rows. With a reduction, one for each group, or one for all, unless there are no
+  ///   rows.
+  /// - Throws: ``DatabaseError`` with the codes `viewFailed` if the map function or the reduction
+  ///   threw, or emitted a value that cannot be stored, with the document's ID; `invalidQuery` if
+  ///   the query reduces and the view does not, or has a limit below 0; and the errors of reading.
+  ///   Then nothing changes, and the next query begins where the last one did.
   public func rows(of view: MapReduceView, _ query: ViewQuery = .all) throws -> ViewRows {
     try rows(of: view, query) { false }
   }
 
-  /// How many rows a view has that a query asks for, whether it reduces them or not.
+  /// Returns the number of view rows that a query matches, whether it reduces them or not.
   ///
   /// Steps over no row.
-  /// - Throws: as ``rows(of:_:)``.
+  /// - Throws: The errors of ``rows(of:_:)``.
   public func rowCount(of view: MapReduceView, _ query: ViewQuery = .all) throws -> Int {
     try query.validate(for: view)
     let rows = try contents(of: view) { false }.rows
@@ -42,7 +45,7 @@ extension Snapshot {
     return try self.view.store.views.contents(of: view, in: self, isCancelled: isCancelled)
   }
 
-  /// The same; making them ends with an error if it is cancelled.
+  /// Does the same; throws if the computation is cancelled.
   func rows(
     of view: MapReduceView, _ query: ViewQuery, isCancelled: () -> Bool
   ) throws -> ViewRows {
@@ -61,24 +64,25 @@ extension Snapshot {
 }
 
 extension Database {
-  /// The rows of a view, as the database is now; see ``Snapshot/rows(of:_:)``.
+  /// Returns the rows of a view in the current version; see ``Snapshot/rows(of:_:)``.
   public func rows(of view: MapReduceView, _ query: ViewQuery = .all) throws -> ViewRows {
     try snapshot().rows(of: view, query)
   }
 
-  /// The rows of a view, as the database is now, made off the caller's thread; see ``Snapshot/rows(of:_:)``.
+  /// Returns the rows of a view in the current version, without blocking the calling thread.
   ///
-  /// A task that is cancelled while the view is brought up to date gets ``DatabaseError/Code/cancelled``.
+  /// See ``Snapshot/rows(of:_:)``. A task that is cancelled while the view is updated gets
+  /// ``DatabaseError/Code/cancelled``.
   public func rows(of view: MapReduceView, _ query: ViewQuery = .all) async throws -> ViewRows {
     try await Database.run { isCancelled in
       try self.snapshot().rows(of: view, query, isCancelled: isCancelled)
     }
   }
 
-  /// Lets go of what is kept of a view, in memory and in its file; the next query makes it anew.
+  /// Drops the rows of a view, in memory and in its file; the next query rebuilds them.
   ///
-  /// Where the database is open for reading only, the file stays.
-  /// - Returns: whether anything was kept.
+  /// If the database is open for reading only, the file stays.
+  /// - Returns: Whether there were any.
   @discardableResult
   public func removeView(named name: String) -> Bool {
     store.views.remove(name, from: store)
@@ -103,13 +107,13 @@ extension ViewQuery {
     isReduced ?? true ? view.reduction : nil
   }
 
-  /// The runs of rows that are asked for, one after the other.
+  /// The ranges of rows to return, one after the other.
   fileprivate var ranges: [ViewRange] {
     guard let keys else { return [ViewRange(self)] }
     return keys.map { ViewRange(key: $0) }
   }
 
-  /// The rows that are asked for.
+  /// Returns the rows that the query matches.
   fileprivate func rows(in rows: ChunkedList<ViewContents.Row>) -> [ViewContents.Row] {
     var found: [ViewContents.Row] = []
     var left = skip
@@ -124,7 +128,7 @@ extension ViewQuery {
     return found
   }
 
-  /// The groups of rows that are asked for, each reduced.
+  /// Returns the groups of rows that the query matches, each reduced.
   fileprivate func groups(
     in rows: ChunkedList<ViewContents.Row>, _ reduction: ViewReduction
   ) throws -> [ViewRow] {
@@ -133,7 +137,7 @@ extension ViewQuery {
     for range in ranges {
       let (start, end) = range.positions(in: rows)
       try rows.forEach(from: start, to: end, descending: isDescending) { try groups.add($0) }
-      // Keys that are listed are groups of their own, as often as they are listed.
+      // Listed keys are separate groups, once for each time they are listed.
       if keys != nil, groupLevel ?? 0 > 0 { try groups.endGroup() }
     }
     try groups.endGroup()
@@ -141,15 +145,15 @@ extension ViewQuery {
   }
 }
 
-/// Rows on their way into groups.
+/// Collects rows into groups.
 private struct RowGroups {
   private(set) var reduced: [ViewRow] = []
   private let query: ViewQuery
   private let reduction: ViewReduction
   private var skipped = 0
-  /// The key of the group that grows; null if rows are not grouped.
+  /// The key of the current group; null if rows are not grouped.
   private var key: Value = .null
-  /// What the bytes of the keys begin with that belong to it, and no others; nil if none has begun.
+  /// The sort key prefix that only rows of the current group have; nil if no group has begun.
   private var prefix: [UInt8]?
   private var accumulator: (any ViewAccumulator)?
 
@@ -158,7 +162,7 @@ private struct RowGroups {
     self.reduction = reduction
   }
 
-  /// Takes in a row; false if no more are needed.
+  /// Adds a row; returns false if no more are needed.
   mutating func add(_ row: ViewContents.Row) throws -> Bool {
     if !(prefix.map { row.sortKey.starts(with: $0) } ?? false) {
       try endGroup()
@@ -183,7 +187,7 @@ private struct RowGroups {
     }
   }
 
-  /// Adds what the rows so far are reduced to, if there were any.
+  /// Ends the current group and adds its reduced value, if it has any rows.
   mutating func endGroup() throws {
     guard var rows = accumulator else { return }
     (accumulator, prefix) = (nil, nil)

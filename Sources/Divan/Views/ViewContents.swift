@@ -1,31 +1,32 @@
 import DivanLog
 
-/// The rows of a view as of one version of the database, and which documents they are of.
+/// The rows of a view as of one version of the database, and the documents that they are of.
 ///
-/// A copy costs nothing and shares what it can with the original.
+/// A copy costs nothing and shares its storage with the original where possible.
 ///
-/// Invariant: `rows` holds just the rows that `documents` lists, and a document that is listed has some.
+/// Invariant: `rows` contains exactly the rows that `documents` lists, and each listed document has
+/// some.
 struct ViewContents: Sendable {
-  /// Of which snapshot this is: its sequence number, and how many documents had been purged.
+  /// The snapshot's sequence number, and its number of purged documents.
   private(set) var sequence: UInt64 = 0
   private(set) var purgeCount: UInt64 = 0
-  /// By key, then by the bytes of the document's ID, then as they were emitted.
+  /// Ordered by key, then by the bytes of the document's ID, then in the order of emission.
   private(set) var rows = ChunkedList<Row> { $0.compare($1) }
   private(set) var documents = ChunkedList<DocumentRows> { compareUTF8($0.id, $1.id) }
-  /// How many changes and purges of documents were brought in, since the beginning or since these were read from a file.
+  /// The number of document changes and purges applied since the beginning or the file's reading.
   private(set) var changeCount = 0
-  /// Of which version of the store this is, for those who find it in a file; nil while nothing is in its log.
+  /// The version of the store, as recorded in a view's file; nil while the log is empty.
   private(set) var origin: ViewFileHeader.Origin?
-  /// The highest sequence number of a change that was brought in.
+  /// The highest sequence number of an applied change.
   private var lastChange: UInt64 = 0
 
-  /// One row.
+  /// A row of a view.
   final class Row: Sendable {
-    /// The key's bytes, which are in the order of keys.
+    /// The key's bytes, whose order is that of the keys.
     let sortKey: [UInt8]
-    /// The document that the row was emitted for.
+    /// The ID of the document that the row was emitted for.
     let id: String
-    /// Which of the document's rows this is.
+    /// The index of the row among the document's rows.
     let index: Int
     let key: Value
     let value: Value
@@ -59,25 +60,26 @@ struct ViewContents: Sendable {
     }
   }
 
-  /// How many documents with rows, as they were and as they are, are gathered before the lists take them up.
+  /// The number of documents with rows, old and new, to collect before updating the lists.
   private static let batchSize = 1 << 16
 }
 
 extension ViewContents {
-  /// Whether these are the contents of a view as of a snapshot.
+  /// Whether these are the contents as of a snapshot.
   func isCurrent(in snapshot: Snapshot) -> Bool {
     sequence == snapshot.sequence && purgeCount == snapshot.view.state.purgeCount
   }
 
-  /// Whether these can be brought to what a snapshot has.
+  /// Whether these can be advanced to a snapshot.
   func isBefore(_ snapshot: Snapshot) -> Bool {
     sequence <= snapshot.sequence && purgeCount <= snapshot.view.state.purgeCount
   }
 
-  /// Makes these the contents of a view as of a later snapshot.
+  /// Updates the contents to a later snapshot.
   ///
-  /// Costs one call of the map function for each document that has changed since, and a walk over the IDs of all
-  /// documents if some were purged, since nothing says which.
+  /// Costs one call of the map function for each document that has changed since. If documents were
+  /// purged, it also costs a walk over the IDs of all documents, because the log does not tell
+  /// which.
   mutating func advance(
     _ view: MapReduceView, to snapshot: Snapshot, isCancelled: () -> Bool
   ) throws {
@@ -89,7 +91,7 @@ extension ViewContents {
     noteOrigin(snapshot.view.state)
   }
 
-  /// Makes the rows of documents that have changed again.
+  /// Replaces the rows of changed documents.
   private mutating func bringIn(
     _ view: MapReduceView, _ snapshot: Snapshot, _ isCancelled: () -> Bool
   ) throws {
@@ -116,7 +118,7 @@ extension ViewContents {
     }
   }
 
-  /// Exchanges documents, in any order, and their rows.
+  /// Replaces documents, in any order, and their rows.
   private mutating func replace(_ before: [DocumentRows], with after: [DocumentRows]) {
     rows.replace(
       before.flatMap(\.rows).sorted { $0.compare($1) < 0 },
@@ -133,7 +135,7 @@ extension ViewContents {
     documents.find({ compareUTF8($0.id, id) < 0 }, { haveSameUTF8($0.id, id) })
   }
 
-  /// Takes away the rows of documents that are not there any more.
+  /// Removes the rows of documents that no longer exist.
   private mutating func removePurged(_ snapshot: Snapshot, _ isCancelled: () -> Bool) throws {
     var ids = snapshot.ids()
     var next = try ids.next()
@@ -152,10 +154,10 @@ extension ViewContents {
   }
 }
 
-// MARK: In files
+// MARK: Files
 
 extension ViewContents {
-  /// Takes up rows that were kept: all of them in order, and by their documents.
+  /// Creates contents from rows that were read: all of them in order, and by their documents.
   init(_ origin: ViewFileHeader.Origin, rows: [Row], documents: [DocumentRows]) {
     self.origin = origin
     sequence = origin.sequence
@@ -164,9 +166,10 @@ extension ViewContents {
     self.documents.replace([], with: documents)
   }
 
-  /// Takes away the rows of documents that were purged since these were kept; a snapshot that has them is later.
+  /// Removes the rows of documents purged since these contents were saved; the snapshot is later.
   ///
-  /// Purges are counted by each opening anew, so that nobody knows whether there were any, unless there was no commit.
+  /// Purges are counted from zero by each opening. So it is unknown whether there were any, unless
+  /// there was no commit.
   mutating func catchUpWithPurges(
     _ snapshot: Snapshot, _ isCancelled: () -> Bool
   ) throws {
@@ -178,7 +181,7 @@ extension ViewContents {
     guard let segment = state.segments.newest else { return }
     origin = ViewFileHeader.Origin(
       commit: state.commit,
-      // What was only reserved may be handed out after a crash that nobody noticed.
+      // Numbers that were only reserved may be used after a crash that went unnoticed.
       sequence: lastChange, segmentNumber: segment.header.numbers.upperBound,
       segmentSalt: segment.header.preamble.salt)
   }

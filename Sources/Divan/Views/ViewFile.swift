@@ -1,14 +1,14 @@
 package import DivanLog
 
-/// A view's file that is open for reading: what is kept of a view from one opening to the next. FILE_FORMAT.md §19
+/// A view's file that is open for reading. FILE_FORMAT.md §19
 ///
-/// It is derived data, found by the view's name. Nothing is lost without it, so what is wrong with it in any way is
-/// not believed, and the rows are made anew.
+/// It contains derived data, and is found by the view's name. Nothing is lost without it, so a file
+/// with any defect is ignored, and the rows are rebuilt.
 struct ViewFile {
   let view: ViewIdentity
   private var reader: ViewFileReader
 
-  /// Opens a file, and reads which view it is of.
+  /// Opens a file, and reads the identity of its view.
   init(_ name: FileName, in directory: StoreDirectory) throws(LogError) {
     var reader = try ViewFileReader(name, in: directory)
     guard let bytes = try reader.next() else { throw reader.damage("there are no frames") }
@@ -25,9 +25,9 @@ struct ViewFile {
 
   var header: ViewFileHeader { reader.header }
 
-  /// Reads all rows, and checks that they are in their order.
+  /// Reads all rows, and checks that they are in order.
   consuming func contents(isCancelled: () -> Bool) throws(LogError) -> ViewContents {
-    // How many rows there are is believed once they were read: so much memory may not be there.
+    // The row count is trusted only after they were read: there may not be enough memory for it.
     var placed: [PlacedRow] = []
     let rowCount = Int(header.rowCount)
     var documents: [ViewContents.DocumentRows] = []
@@ -68,10 +68,10 @@ struct ViewFile {
     return ViewContents(header.origin, rows: rows, documents: documents)
   }
 
-  /// A row, and where it stands among all.
+  /// A row, and its position among all rows.
   private typealias PlacedRow = (place: Int, row: ViewContents.Row)
 
-  /// Reads the rows of one document, of which there are so many in the file.
+  /// Reads the rows of one document; `rowCount` is the number of rows in the file.
   private static func readDocument(
     _ bytes: inout ByteReader, _ rowCount: Int, _ placed: inout [PlacedRow]
   ) throws(ByteError) -> ViewContents.DocumentRows {
@@ -117,14 +117,15 @@ struct ViewFile {
 }
 
 extension ViewContents {
-  /// A frame is written when it has so many bytes.
+  /// A frame is written when it has at least this many bytes.
   private static let frameSizeGoal = 1 << 16
-  /// No frame has more: if the rows of one document do not fit, none are kept.
+  /// The maximum size of a frame: if the rows of one document exceed it, no file is written.
   private static let frameSizeLimit = 24 << 20
 
-  /// Writes these to the view's file, once the version that they are of is durable.
+  /// Writes these contents to the view's file, once their version is durable.
   ///
-  /// Else a crash could let other documents have the numbers by which the file knows that version.
+  /// Otherwise, after a crash, other documents could get the numbers by which the file identifies
+  /// that version.
   func save(_ view: ViewIdentity, in store: Store) throws(DatabaseError) {
     guard let origin else { return }
     try store.commits.waitUntilDurable(origin.commit)
@@ -175,7 +176,7 @@ extension ViewContents {
     try writer.finish(collation: UInt64(Collation.version), rowCount: UInt64(rows.count))
   }
 
-  /// Where each row stands among all.
+  /// Returns the position of each row among all rows.
   private func places() -> [ObjectIdentifier: Int] {
     var places: [ObjectIdentifier: Int] = [:]
     places.reserveCapacity(rows.count)
@@ -188,7 +189,7 @@ extension ViewContents {
   }
 }
 
-/// A view's file as tools look at it.
+/// A view's file, for inspection by tools.
 package struct InspectedView: Sendable {
   package let header: ViewFileHeader
   package let name: String
@@ -197,7 +198,7 @@ package struct InspectedView: Sendable {
   private let fileName: FileName
   private let directory: StoreDirectory
 
-  /// Reads which view a file is of, and of which version of the store.
+  /// Reads the identity of a file's view, and the version of the store that it is of.
   package init(_ fileName: FileName, in directory: StoreDirectory) throws(LogError) {
     let file = try ViewFile(fileName, in: directory)
     header = file.header
@@ -206,12 +207,13 @@ package struct InspectedView: Sendable {
     self.directory = directory
   }
 
-  /// Whether the rows are in the order that this build knows.
+  /// Whether the rows are in the collation order of this build.
   package var isOfThisOrder: Bool { header.collation == UInt64(Collation.version) }
 
-  /// Reads all rows, and throws if anything is wrong with them; returns of how many documents they are.
+  /// Reads all rows, and throws if any are damaged; returns the number of their documents.
   ///
-  /// Whether a map function would make them of these documents is not known to anybody but the function.
+  /// Whether they are what the map function emits for these documents can only be checked by
+  /// calling it.
   package func check() throws(LogError) -> Int {
     let contents = try ViewFile(fileName, in: directory).contents { false }
     return contents.documents.count

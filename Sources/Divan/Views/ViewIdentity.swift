@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Of which view rows are: what must be the same, byte for byte, for them to be used.
+/// The identity of a view, which must match byte for byte for saved rows to be used.
 struct ViewIdentity: Sendable {
   let name: String
   let version: String
@@ -12,7 +12,7 @@ struct ViewIdentity: Sendable {
     documentType = view.documentType
   }
 
-  /// Whether these are the same; texts that Unicode takes for equal are not, unless their bytes are.
+  /// Whether the identities are equal by their bytes, not by Unicode equivalence.
   func isSame(as other: ViewIdentity) -> Bool {
     guard haveSameUTF8(name, other.name), haveSameUTF8(version, other.version) else { return false }
     guard let documentType, let type = other.documentType else {

@@ -1,23 +1,25 @@
 import DivanLog
 import Synchronization
 
-/// What is kept of one view: its contents as of the newest snapshot that was asked, and of others for as long as
-/// somebody holds these.
+/// The contents of one view that are kept in memory.
+///
+/// These are the contents as of the newest snapshot queried, and those of others while they are
+/// held.
 final class ViewIndex: Sendable {
   let view: ViewIdentity
-  /// Whose turn it is to make contents, so that nobody makes what somebody else is making.
+  /// Serializes the computation of contents, so that no two threads compute the same.
   private let turn = WriteTurn()
   private let state = Guarded(State())
 
   private struct State {
     var newest: KeptContents?
-    /// The newest ones too, and those of older snapshots, which keep them.
+    /// All contents in memory: the newest, and those that older snapshots retain.
     var kept: [Weak] = []
-    /// Whether the view's file was found to be of no use.
+    /// Whether the view's file was found unusable.
     var isFileUseless = false
-    /// How many changes the contents had seen when they were written to the file or read from it.
+    /// The change count of the contents when they were last written to or read from the file.
     var savedCount: Int?
-    /// The same when that was last tried.
+    /// The change count when saving was last attempted.
     var attemptedCount = 0
     var isSaving = false
     var isRemoved = false
@@ -33,7 +35,7 @@ final class ViewIndex: Sendable {
   init(_ view: MapReduceView) { self.view = ViewIdentity(view) }
 }
 
-/// The contents of a view as of one version of the store, until they are let go of.
+/// The contents of a view as of one version of the store, until they are dropped.
 private final class KeptContents: Sendable {
   private let contents: Guarded<ViewContents?>
 
@@ -44,7 +46,7 @@ private final class KeptContents: Sendable {
   func drop() { contents.withLock { $0 = nil } }
 }
 
-/// The contents of views that are kept for a version of the store, and go with it.
+/// The contents of views that are kept for a version of the store, and released with it.
 private final class VersionContents: Sendable {
   private let contents = Guarded<[KeptContents]>([])
 
@@ -52,12 +54,13 @@ private final class VersionContents: Sendable {
 }
 
 extension ViewIndex {
-  /// The contents as of a snapshot; making them, or waiting for somebody who does, ends with an error if it is cancelled.
+  /// Returns the contents as of a snapshot; throws if the computation or the wait is cancelled.
   func contents(
     of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
   ) throws -> ViewContents {
     try RunningMap.refuse("asks for the rows of a view")
-    // A past version has the same numbers as another snapshot may have, and is not asked again and again.
+    // A past version may have the same numbers as another snapshot, and is seldom queried
+    // repeatedly.
     if snapshot.view.past != nil {
       var contents = ViewContents()
       try contents.advance(view, to: snapshot, isCancelled: isCancelled)
@@ -86,7 +89,7 @@ extension ViewIndex {
 
   private func find(_ snapshot: Snapshot) -> ViewContents? {
     state.withLock { state in
-      // The newest is asked most often.
+      // The newest is used most often.
       for each in state.kept.reversed() {
         if let contents = each.contents?.value, contents.isCurrent(in: snapshot) { return contents }
       }
@@ -94,7 +97,7 @@ extension ViewIndex {
     }
   }
 
-  /// The latest contents that can be brought to what a snapshot has.
+  /// Returns the latest contents that can be advanced to a snapshot.
   private func base(for snapshot: Snapshot) -> ViewContents? {
     state.withLock { state in
       state.contents.filter { $0.isBefore(snapshot) }
@@ -120,10 +123,10 @@ extension ViewIndex {
     snapshot.view.state.companions.get(VersionContents.self) { VersionContents() }.add(kept)
   }
 
-  /// How many contents there are in memory.
+  /// The number of contents in memory.
   var keptCount: Int { state.withLock { $0.contents.count } }
 
-  /// Lets go of all contents, for ever.
+  /// Drops all contents, permanently.
   func remove() {
     state.withLock { state in
       state.isRemoved = true
@@ -137,7 +140,7 @@ extension ViewIndex {
 // MARK: The view's file
 
 extension ViewIndex {
-  /// What the file has of an earlier version; nil if there is none, or it is of no use.
+  /// Reads the contents of an earlier version from the file; nil if there is no usable one.
   private func read(for snapshot: Snapshot, _ isCancelled: () -> Bool) throws -> ViewContents? {
     let store = snapshot.view.store
     guard !state.withLock({ $0.isFileUseless }), store.report.damage.isEmpty else { return nil }
@@ -145,13 +148,14 @@ extension ViewIndex {
     do throws(LogError) {
       let file = try ViewFile(.view(named: view.name), in: store.directory)
       if file.isUsable(for: view, in: store) {
-        // Of a later version it may be of use later: whoever opens for writing takes away what never will be.
+        // A file of a later version may become usable: an opening for writing removes unusable
+        // ones.
         guard file.header.origin.isBefore(snapshot.view.state) else { return nil }
         contents = try file.contents(isCancelled: isCancelled)
       }
     } catch {
       guard !isCancelled() else { throw ViewContents.cancelledError }
-      // Whatever it is, rows can be made without it.
+      // Whatever the error is, the rows can be computed without the file.
     }
     guard var contents else {
       state.withLock { $0.isFileUseless = true }
@@ -162,12 +166,13 @@ extension ViewIndex {
     return contents
   }
 
-  /// The newest contents, if enough was made since they were last written, or tried to be; then somebody must write
-  /// them, and say so.
+  /// Whether to save the newest contents, because enough has changed since the last attempt.
+  ///
+  /// If this returns true, the caller must call `save(_:)`.
   func beginSaving(_ store: Store, isClosing: Bool) -> Bool {
     let minimum = store.configuration.viewSavingMinimum / (isClosing ? 10 : 1)
     return state.withLock { state in
-      // Nobody else saves any more when the store is being closed, whatever was begun.
+      // When the store is being closed, no other thread saves any more, even if saving was begun.
       guard isClosing || !state.isSaving, let contents = state.newest?.value else { return false }
       let savedCount = state.savedCount ?? 0
       let count =
@@ -178,7 +183,7 @@ extension ViewIndex {
     }
   }
 
-  /// Writes the newest contents; a failure is noted with those of other work in the background.
+  /// Writes the newest contents; an error is reported with those of other background work.
   func save(_ store: Store) {
     let contents = state.withLock { $0.isRemoved ? nil : $0.newest?.value }
     var isSaved = false
@@ -187,7 +192,7 @@ extension ViewIndex {
         try contents.save(view, in: store)
         isSaved = true
       } catch {
-        // It is tried again when more was made; until then the next opening makes rows anew.
+        // Saving is tried again after more changes; until then the next opening rebuilds the rows.
         store.maintenance.note(error)
       }
     }
@@ -203,7 +208,7 @@ extension ViewIndex {
 }
 
 extension ViewFile {
-  /// Whether this is of a view, with its rows in the order that this build knows, and of a store.
+  /// Whether this file is of a view and a store, and in the collation order of this build.
   fileprivate func isUsable(for view: ViewIdentity, in store: Store) -> Bool {
     self.view.isSame(as: view) && header.collation == UInt64(Collation.version)
       && header.preamble.storeID == store.storeID

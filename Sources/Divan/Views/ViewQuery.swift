@@ -1,4 +1,4 @@
-/// Which rows of a view are wanted, in which order, and how they are reduced.
+/// A query for rows of a view: which rows, in which order, and how they are reduced.
 ///
 /// ```swift
 /// try database.rows(of: byYear, .from(1920, upTo: 1930))
@@ -6,47 +6,51 @@
 /// try database.rows(of: byYearAndGenre, .all.grouped(byFirst: 1))
 /// ```
 ///
-/// Keys are in the order of ``Collation``, rows with equal keys in that of the bytes of their documents' IDs.
+/// Keys are in the order of ``Collation``; rows with equal keys are in the order of the bytes of
+/// their documents' IDs.
 public struct ViewQuery: Sendable, Hashable {
-  /// The key of the first rows; no bound if nil.
+  /// The key of the first rows; nil for no bound.
   ///
   /// With ``isDescending`` it is the greatest key.
   public var start: Value?
-  /// The key of the last rows; no bound if nil.
+  /// The key of the last rows; nil for no bound.
   ///
   /// With ``isDescending`` it is the least key.
   public var end: Value?
-  /// Where to begin among the rows with the key ``start``: at those of this document.
+  /// The ID of the document to begin with, among the rows with the key ``start``.
   public var startID: String?
-  /// Where to end among the rows with the key ``end``: with those of this document.
+  /// The ID of the document to end with, among the rows with the key ``end``.
   public var endID: String?
-  /// Whether what is just at ``start`` is wanted.
+  /// Whether the rows at ``start`` are included.
   public var includesStart = true
-  /// Whether what is just at ``end`` is wanted.
+  /// Whether the rows at ``end`` are included.
   public var includesEnd = true
-  /// The keys that are wanted, in the order in which they are wanted; then ``start`` and ``end`` mean nothing.
+  /// The keys of the rows, in the order of the result; if set, ``start`` and ``end`` are ignored.
   public var keys: [Value]?
   /// Whether the greatest keys come first.
   public var isDescending = false
-  /// How many rows, or groups of them, are left out at the beginning.
+  /// The number of rows, or groups of them, to skip at the beginning.
   public var skip = 0
-  /// How many rows, or groups of them, are wanted after that; all if nil.
+  /// The maximum number of rows, or groups of them, after that; nil for all.
   public var limit: Int?
-  /// How deep within the last key, ``end`` or with ``isDescending`` ``start``, there is a prefix; 0 for none.
+  /// The depth of the prefix within the last key; 0 for none.
   ///
-  /// 1 means that the key itself is one: all texts are wanted that begin with that text, whatever accents and capitals
-  /// they have, or all arrays that begin with these elements. 2 means that the key is an array, and its last element a
-  /// prefix; and so on. If both ends are the same, just what begins with it is wanted. Where there is neither a text nor
-  /// an array, it means nothing.
+  /// The last key is ``end``, or with ``isDescending`` ``start``.
+  ///
+  /// 1 means that the key itself is a prefix: of all strings that begin with it, ignoring accents
+  /// and case, or of all arrays that begin with its elements. 2 means that the key is an array
+  /// whose last element is a prefix; and so on. If both ends are equal, only rows with the prefix
+  /// match. If the value at that depth is neither a string nor an array, this is ignored.
   public var prefixLevel = 0
-  /// By how many elements of keys that are arrays rows are grouped, to be reduced group by group.
+  /// The number of leading elements of array keys by which rows are grouped for reduction.
   ///
-  /// With `Int.max` it is by all of them. Other keys are each a group. Nil for no groups, and one value for all rows.
+  /// `Int.max` groups by all elements. Each distinct other key is a group. Nil reduces all rows to
+  /// one value.
   public var groupLevel: Int?
-  /// Whether rows are reduced; nil for what the view does.
+  /// Whether rows are reduced; nil for the view's default.
   public var isReduced: Bool?
 
-  /// Every row.
+  /// Creates a query for every row.
   public init() {}
 }
 
@@ -57,57 +61,58 @@ extension ViewQuery {
   /// The rows with a key.
   public static func key(_ key: Value) -> ViewQuery { .from(key, through: key) }
 
-  /// The rows with some keys, in the order of these.
+  /// The rows with any of some keys, in the order of these keys.
   public static func keys(_ keys: [Value]) -> ViewQuery {
     var query = ViewQuery()
     query.keys = keys
     return query
   }
 
-  /// The rows with keys from one on.
+  /// The rows with keys from `start` onward.
   public static func from(_ start: Value) -> ViewQuery {
     var query = ViewQuery()
     query.start = start
     return query
   }
 
-  /// The rows with keys from one through another.
+  /// The rows with keys from `start` through `end`, which is included.
   public static func from(_ start: Value, through end: Value) -> ViewQuery {
     var query = ViewQuery.from(start)
     query.end = end
     return query
   }
 
-  /// The rows with keys from one up to another, which is not included.
+  /// The rows with keys from `start` up to `end`, which is not included.
   public static func from(_ start: Value, upTo end: Value) -> ViewQuery {
     var query = ViewQuery.from(start, through: end)
     query.includesEnd = false
     return query
   }
 
-  /// The rows with keys through one.
+  /// The rows with keys through `end`, which is included.
   public static func through(_ end: Value) -> ViewQuery {
     var query = ViewQuery()
     query.end = end
     return query
   }
 
-  /// The rows with keys up to one, which is not included.
+  /// The rows with keys up to `end`, which is not included.
   public static func upTo(_ end: Value) -> ViewQuery {
     var query = ViewQuery.through(end)
     query.includesEnd = false
     return query
   }
 
-  /// The rows whose keys are texts that begin with a text, whatever accents and capitals they have, or arrays that
-  /// begin with the elements of an array.
+  /// The rows whose keys begin with a string or with the elements of an array.
+  ///
+  /// Strings are compared without regard to accents and case.
   public static func beginning(with prefix: Value) -> ViewQuery {
     var query = ViewQuery.key(prefix)
     query.prefixLevel = 1
     return query
   }
 
-  /// The same rows in the reverse order.
+  /// Returns a query for the same rows in reverse order.
   public func reversed() -> ViewQuery {
     var query = self
     query.isDescending.toggle()
@@ -118,28 +123,28 @@ extension ViewQuery {
     return query
   }
 
-  /// At most so many rows, or groups of them.
+  /// Returns the query limited to at most `count` rows, or groups of them.
   public func limit(_ count: Int) -> ViewQuery {
     var query = self
     query.limit = count
     return query
   }
 
-  /// Without the first rows, or groups of them.
+  /// Returns the query without the first `count` rows, or groups of them.
   public func skip(_ count: Int) -> ViewQuery {
     var query = self
     query.skip = count
     return query
   }
 
-  /// One value for each group of rows whose keys are equal, or of keys that are arrays, their first elements.
+  /// Returns the query with rows grouped by equal keys, or by the first elements of array keys.
   public func grouped(byFirst count: Int = .max) -> ViewQuery {
     var query = self
     query.groupLevel = count
     return query
   }
 
-  /// The rows themselves, though the view reduces them.
+  /// Returns the query for the rows themselves, even if the view reduces them.
   public func unreduced() -> ViewQuery {
     var query = self
     query.isReduced = false

@@ -1,15 +1,15 @@
 import DivanLog
 
-/// A run of rows by their keys and documents.
+/// A range of rows by their keys and documents.
 struct ViewRange {
-  /// An end of the run: between the rows that come before these bytes, and ID, and the others.
+  /// A bound of the range: between the rows before this key and ID, and the others.
   private struct Bound {
-    /// The beginning of keys.
+    /// The sort key, or its prefix.
     var key: [UInt8]
-    /// Whether what begins with it counts as equal to it, and not as after it.
+    /// Whether sort keys that begin with it count as equal, and not as greater.
     var isPrefix = false
     var id: String?
-    /// Whether what is equal lies before the bound.
+    /// Whether equal rows are before the bound.
     var isAfterEqual: Bool
 
     func isAfter(_ row: ViewContents.Row) -> Bool {
@@ -50,7 +50,7 @@ struct ViewRange {
   /// The rows with a key.
   init(key: Value) { self.init(.key(key)) }
 
-  /// Where in the rows of a view the run begins, and where it ends.
+  /// Returns the positions in the rows of a view where the range begins and ends.
   func positions(
     in rows: ChunkedList<ViewContents.Row>
   ) -> (start: ChunkedList<ViewContents.Row>.Position, end: ChunkedList<ViewContents.Row>.Position)
@@ -63,7 +63,7 @@ struct ViewRange {
 }
 
 extension Value {
-  /// What the bytes of all keys begin with that have this value as a prefix, at a level; nil if it can be none.
+  /// Returns the common sort key prefix of keys with this value as a prefix; nil if it is not one.
   fileprivate func keyPrefix(_ level: Int) -> [UInt8]? {
     switch self {
     case .string(let text) where level == 1: return CollationKey.prefix(ofTexts: text, .collated)

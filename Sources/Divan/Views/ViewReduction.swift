@@ -1,9 +1,9 @@
-/// What a view's rows are reduced to: one value for all rows of a query, or for each group of them.
+/// A reduction of a view's rows: to one value for all rows of a query, or for each group of them.
 ///
-/// Those of numbers take the rows whose values are numbers, and pass over the others. Rows are reduced in their
-/// order, so that the same rows give the same value to the last digit.
+/// Numeric reductions use the rows whose values are numbers, and ignore the others. Rows are
+/// reduced in their order, so that the same rows give the same value to the last digit.
 public struct ViewReduction: Sendable {
-  /// Makes what takes in the rows of one group.
+  /// Creates an accumulator for the rows of one group.
   let makeAccumulator: @Sendable () -> any ViewAccumulator
 
   init(_ makeAccumulator: @escaping @Sendable () -> any ViewAccumulator) {
@@ -12,17 +12,18 @@ public struct ViewReduction: Sendable {
 }
 
 extension ViewReduction {
-  /// How many rows there are.
+  /// The number of rows.
   public static let count = ViewReduction { RowCount() }
 
   /// The sum of the numbers; 0 if there are none.
   ///
-  /// Of whole numbers it is exact if it fits 64 bits, signed or not, and the nearest double otherwise. With others among
-  /// them it is a double, of which nothing is lost on the way: whole numbers are summed by themselves, beyond 2^53 too.
-  /// It is null if it is beyond all doubles, or what is not whole is so on the way.
+  /// The sum of integers is exact if it fits in 64 bits, signed or unsigned, and the nearest double
+  /// otherwise. With other numbers it is a double, computed without loss on the way: integers are
+  /// summed separately, also beyond 2^53. It is null if it overflows a double, or if the sum of the
+  /// non-integers does on the way.
   public static let sum = ViewReduction { NumberSummary { $0.total } }
 
-  /// The mean of the numbers, their sum divided by their count as a double; null if there are none, or no sum.
+  /// The mean of the numbers, as their sum divided by their count; null without numbers or sum.
   public static let average = ViewReduction { NumberSummary { $0.mean } }
 
   /// The least value other than null, in the order of ``Collation``; null if there is none.
@@ -31,16 +32,17 @@ extension ViewReduction {
   /// The greatest value, in the order of ``Collation``; null if there is none.
   public static let maximum = ViewReduction { ExtremeValue(sign: 1) }
 
-  /// The number in the middle of all numbers by size, or the mean of the two there; null if there are none.
+  /// The median of the numbers, or the mean of the two middle ones; null if there are none.
   public static let median = ViewReduction { MiddleNumber() }
 
-  /// The standard deviation of the numbers as a sample of more; null if there are fewer than two.
+  /// The sample standard deviation of the numbers; null if there are fewer than two.
   public static let standardDeviation = ViewReduction {
     NumberSummary { $0.sampleDeviation }
   }
 
-  /// An object with `count`, `sum`, `sumsqr` (of the squares), `min` and `max` of the numbers; the last two are null
-  /// if there are none.
+  /// An object with `count`, `sum`, `sumsqr` (of the squares), `min` and `max` of the numbers.
+  ///
+  /// `min` and `max` are null if there are none.
   public static let statistics = ViewReduction {
     NumberSummary(tellsExtremes: true) {
       [
@@ -50,16 +52,16 @@ extension ViewReduction {
     }
   }
 
-  /// A reduction of your own.
+  /// Returns a custom reduction.
   ///
-  /// Rows come in their order, at most a thousand at a time; what several calls returned is reduced again, until one
-  /// value is left.
+  /// Rows come in their order, at most a thousand at a time; the results of several calls are
+  /// reduced again, until one value is left.
   ///
   /// - Parameters:
-  ///   - rows: makes a value of some rows, at least one. What it throws makes the query fail, with
+  ///   - rows: Reduces some rows, at least one, to a value. If it throws, the query fails with
   ///     ``DatabaseError/Code/viewFailed``.
-  ///   - rereduce: makes one value of several such values, which are in the order of their rows.
-  /// - Returns: the reduction.
+  ///   - rereduce: Reduces several such values, in the order of their rows, to one.
+  /// - Returns: The reduction.
   public static func custom(
     _ rows: @escaping @Sendable (_ rows: [ViewRow]) throws -> Value,
     rereduce: @escaping @Sendable (_ values: [Value]) throws -> Value
@@ -68,7 +70,7 @@ extension ViewReduction {
   }
 }
 
-/// What takes in the rows of one group, one after the other.
+/// An accumulator of the rows of one group.
 protocol ViewAccumulator {
   mutating func add(_ row: ViewContents.Row) throws
   mutating func finish() throws -> Value
@@ -80,19 +82,19 @@ private struct RowCount: ViewAccumulator {
   mutating func finish() -> Value { .int(count) }
 }
 
-/// What numbers have in common; of a sum beyond all doubles, which could not be stored, null.
+/// A summary of numbers; sums that overflow a double, which could not be stored, are null.
 ///
-/// Whole numbers are summed exactly, and others without what rounding would lose.
+/// Integers are summed exactly, and other numbers with compensation for rounding.
 private struct NumberSummary: ViewAccumulator {
   private(set) var numberCount = 0
   private var sumOfSquares = 0.0
   private(set) var least: Value?
   private(set) var greatest: Value?
-  /// The sum of whole numbers, of which there are fewer than 2^63 of 64 bits each.
+  /// The sum of the integers, of which there are fewer than 2^63 of 64 bits each.
   private var wholeSum: Int128 = 0
   private var hasFractions = false
   private var fractions = CompensatedSum()
-  /// Mean and sum of squared distances from it, as they grow (Welford).
+  /// The running mean and sum of squared distances from it (Welford).
   private var runningMean = 0.0
   private var distances = 0.0
   private let tellsExtremes: Bool
@@ -132,7 +134,7 @@ private struct NumberSummary: ViewAccumulator {
       if let large = UInt64(exactly: wholeSum) { return .unsigned(large) }
       return .double(Double(wholeSum))
     }
-    // In two parts, since a double has fewer digits than the sum may have.
+    // Added in two parts, since a double has fewer digits than the sum may have.
     let large = Double(wholeSum)
     var sum = fractions
     sum.add(large)
@@ -154,7 +156,7 @@ private struct NumberSummary: ViewAccumulator {
   mutating func finish() -> Value { result(self) }
 }
 
-/// A sum of doubles, and what was lost by rounding on the way (Neumaier).
+/// A sum of doubles with compensation for rounding errors (Neumaier).
 private struct CompensatedSum {
   private var sum = 0.0
   private var lost = 0.0
@@ -197,7 +199,7 @@ private struct MiddleNumber: ViewAccumulator {
     let lower = numbers[numbers.count / 2 - 1]
     if Collation.compare(lower, upper) == 0 { return upper }
     guard let one = lower.doubleValue, let other = upper.doubleValue else { return .null }
-    // Halved first, so that it is never beyond all doubles.
+    // Halved first, so that the sum never overflows a double.
     return .double(one / 2 + other / 2)
   }
 }

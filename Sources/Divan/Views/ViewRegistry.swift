@@ -1,14 +1,14 @@
 import DivanLog
 import Synchronization
 
-/// The views of an open database, with what was made of them so far.
+/// The views of an open database, with their kept contents.
 final class ViewRegistry: Sendable {
-  /// By the UTF-8 bytes of their names.
+  /// The indexes, by the UTF-8 bytes of their views' names.
   private let indexes = Guarded<[[UInt8]: ViewIndex]>([:])
-  /// Whose turn it is to write or remove a file.
+  /// Serializes writing and removing files.
   private let files = WriteTurn()
 
-  /// What is kept of a view; nothing yet, if what is kept is of another version.
+  /// Returns the index of a view; an empty one if the kept one is of another version.
   func index(of view: MapReduceView) -> ViewIndex {
     let name = Array(view.name.utf8)
     let (index, former) = indexes.withLock { indexes in
@@ -31,7 +31,7 @@ extension Store {
 }
 
 extension ViewRegistry {
-  /// The contents of a view as of a snapshot; making them ends with an error if it is cancelled.
+  /// Returns the contents of a view as of a snapshot; throws if the computation is cancelled.
   func contents(
     of view: MapReduceView, in snapshot: Snapshot, isCancelled: () -> Bool
   ) throws -> ViewContents {
@@ -50,7 +50,7 @@ extension ViewRegistry {
     index.save(store)
   }
 
-  /// Lets go of a view and of its file, and says whether there was anything of it.
+  /// Drops a view and its file; returns whether there was any of it.
   func remove(_ name: String, from store: Store) -> Bool {
     files.take()
     defer { files.pass() }
@@ -66,7 +66,7 @@ extension ViewRegistry {
       }
       return isThere || index != nil
     } catch {
-      // What is left is read only by who asks for the view again, and is right then, too.
+      // A remaining file is read only for a query of this view, and is then still valid.
       store.maintenance.note(error)
       return true
     }

@@ -1,8 +1,8 @@
-/// A row of a view, or a value to which some were reduced.
+/// A row of a view, or a value that several rows were reduced to.
 public struct ViewRow: Sendable, Hashable {
-  /// What was emitted as the key; of a group, what its rows' keys have in common; null for all rows reduced to one.
+  /// The emitted key; for a group, the common part of its keys; null for all rows reduced to one.
   public let key: Value
-  /// What was emitted besides; or what the rows were reduced to.
+  /// The emitted value, or the value that the rows were reduced to.
   public let value: Value
   /// The ID of the document that the row was emitted for; nil if rows were reduced.
   public let sourceID: String?
@@ -17,14 +17,16 @@ public struct ViewRow: Sendable, Hashable {
     self.init(key: row.key, value: row.value, sourceID: row.id)
   }
 
-  /// The ID of the document that the row leads to: the one that its value links it to, as the property `_id`, or the
-  /// one that it was emitted for.
+  /// The ID of the document that the row links to.
+  ///
+  /// It is the property `_id` of the row's value, or else the ID of the document it was emitted
+  /// for.
   public var documentID: String? { sourceID == nil ? nil : value["_id"]?.stringValue ?? sourceID }
 }
 
 /// The answer to a query of a view: rows in their order, as of one snapshot.
 ///
-/// It keeps its rows, which stay as they are whatever is written later, and its snapshot.
+/// It retains its rows, which never change whatever is written later, and its snapshot.
 public struct ViewRows: Sendable {
   /// The snapshot whose documents were mapped.
   public let snapshot: Snapshot
@@ -68,23 +70,25 @@ extension ViewRows: RandomAccessCollection {
 }
 
 extension ViewRows {
-  /// The value to which all rows were reduced, if they were and there were any.
+  /// The value that all rows were reduced to; nil if they were not, or if there were none.
   public var value: Value? {
     guard case .reduced(let rows) = content, rows.count == 1 else { return nil }
     return rows[0].value
   }
 
-  /// The document that a row leads to, in the snapshot of these rows; nil if there is none.
+  /// Returns the document that a row links to, in the snapshot of these rows; nil if there is none.
   ///
-  /// - Throws: what ``Snapshot/get(_:)-(String)`` throws.
+  /// - Throws: The errors of ``Snapshot/get(_:)-(String)``.
   public func document(of row: ViewRow) throws -> Document? {
     try row.documentID.flatMap { try snapshot.get($0) }
   }
 
-  /// The documents that the rows lead to, in the order of the rows; nil where there is none.
+  /// Returns the documents that the rows link to, in the order of the rows.
   ///
-  /// They are read in the order in which they lie, which is faster than one by one.
-  /// - Throws: what ``Snapshot/get(_:)-([String])`` throws.
+  /// The result has nil where there is none.
+  ///
+  /// They are read in the order of their places in the log, which is faster than one by one.
+  /// - Throws: The errors of ``Snapshot/get(_:)-([String])``.
   public func documents() throws -> [Document?] {
     try snapshot.get(map { $0.documentID ?? "" })
   }

@@ -1,79 +1,79 @@
 import DivanLog
 
 extension Database {
-  /// The indexes that can be used, in the order of the bytes of their names.
+  /// Returns the indexes that are ready for use, in the order of their names' bytes.
   public func indexes() throws -> [DocumentIndex] {
     let view = try store.view()
     try view.requireWhole()
     if store.configuration.damage == .refuse, let damage = store.report.damage.first {
-      // It may be the record of an index.
+      // The damaged part may contain the record of an index.
       throw LogGap(end: nil, doubtEnd: nil, damage: damage).error()
     }
     return view.state.indexes.filter(\.isReady).map(\.index)
   }
 
-  /// Makes an index of the documents, unless it is there.
+  /// Builds an index of the documents, unless it exists.
   ///
-  /// To be called whenever the database was opened: where nothing is to be done that costs nothing. Making it
-  /// costs one read of every document; in a store of many, up to four threads read them, as many as the machine has
-  /// processors. Reading and writing go on meanwhile, and from the beginning on the index follows what is written,
-  /// and a unique one refuses what it must not have. If the process ends before it is made, the next call begins
-  /// anew.
+  /// Call it whenever you have opened the database: if the index exists, the call costs nothing.
+  /// Building costs one read of every document; in a large store, up to four threads read them, at
+  /// most one per processor. You can read and write during the build. From the beginning, the index
+  /// follows all writes, and a unique one refuses duplicates. If the process ends before the index
+  /// is complete, the next call starts again.
   ///
   /// - Parameters:
-  ///   - index: what to make.
-  ///   - progress: told the share that was done, between 0 and 1, on the caller's thread; making it stops with
-  ///     ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
-  /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another one of
-  ///   that name, or the same is being made; `notUnique` if two documents have the same value where none may;
-  ///   `damaged` if a document cannot be read; `cancelled`, also if somebody removes it meanwhile; and what
-  ///   `write` throws. Then there is no such index.
+  ///   - index: The index to build.
+  ///   - progress: Receives the completed share, between 0 and 1, on the caller's thread; the build
+  ///     stops with ``DatabaseError/Code/cancelled`` when it returns false, and nothing is left.
+  /// - Throws: ``DatabaseError`` with the codes `invalidIndex`; `alreadyExists` if there is another
+  ///   index with that name, or the same one is being built; `notUnique` if two documents have the
+  ///   same value where none may; `damaged` if a document cannot be read; `cancelled`, also if the
+  ///   index is removed during the build; and the errors of `write`. Then there is no such index.
   public func addIndex(
     _ index: DocumentIndex, progress: ((Double) -> Bool)? = nil
   ) throws {
     try index.validate(path)
-    // So that it can be said by whoever only reads, too.
+    // Before any write, so that a read-only database can make the call too.
     if try indexes().contains(index) { return }
     guard let kept = try write({ try $0.begin(index) }) else { return }
     do {
       try store.fill(kept, progress)
       try write { try $0.finish(kept) }
     } catch {
-      // It is of no use by half. If this fails too, the next opening gives it up.
+      // An incomplete index is of no use. If this fails too, the next opening discards it.
       _ = try? removeIndex(named: index.name, number: kept.number)
       throw error
     }
     checkpointSoon()
   }
 
-  /// Brings a new index into a checkpoint: until then an opening after a crash would have to make it anew.
+  /// Writes a checkpoint soon: without one, an opening after a crash must rebuild a new index.
   ///
-  /// It is no harm if that fails now. At weaker levels of durability nobody waits for it; then it is done in the background, or
-  /// by closing the database.
+  /// A failure does no harm. At weaker levels of durability the caller does not wait: the
+  /// checkpoint is written in the background, or when the database is closed.
   private func checkpointSoon() {
     let configuration = store.configuration
     if configuration.durability != .full, configuration.maintenance == .background {
       store.maintenance.noteAppended(configuration.checkpointInterval, released: 0, store)
     } else {
-      // The database may be writing one by itself just now, and there is never more than one.
+      // The database may already be writing one, and there is never more than one.
       try? writeCheckpoint()
     }
   }
 
-  /// Takes an index away.
+  /// Removes an index.
   ///
-  /// - Returns: whether there was one of that name.
-  /// - Throws: what `write` throws.
+  /// - Returns: Whether there was one with that name.
+  /// - Throws: The errors of `write`.
   @discardableResult
   public func removeIndex(named name: String) throws -> Bool {
     try removeIndex(named: name, number: nil)
   }
 
-  /// The same; with a number, only if it is the index of that number.
+  /// Does the same; with a number, only if the index has that number.
   private func removeIndex(named name: String, number: UInt64?) throws -> Bool {
     let removed: (Bool, number: UInt64?) = try write { transaction in
       let kept = transaction.state.indexes.first { haveSameUTF8($0.index.name, name) }
-      // One that an earlier process did not finish has a record, and is kept by nobody.
+      // An index that an earlier process left unfinished has a record, but is not in the state.
       guard let locator = try transaction.locator(of: name),
         number == nil || kept?.number == number
       else { return (false, nil) }
@@ -81,19 +81,20 @@ extension Database {
         IndexRecord(name: SharedBytes(utf8: name), superseded: locator, kept: nil))
       return (true, kept?.number)
     }
-    // It is gone. If its entries cannot be removed now, nobody asks for them, and the next opening does it.
+    // The index is gone. If its entries cannot be removed now, they are not read, and the next
+    // opening removes them.
     if let number = removed.number { try? store.removeIndexEntries(of: number) }
     return removed.0
   }
 }
 
 extension WriteTransaction {
-  /// Where the record of an index stands.
+  /// Returns the place of an index's record.
   fileprivate func locator(of name: String) throws(DatabaseError) -> RecordLocator? {
     try view.locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name)))
   }
 
-  /// Lets an index follow what is written from now on; nil if it is there already.
+  /// Makes an index follow all writes from now on; returns nil if it exists already.
   fileprivate func begin(_ index: DocumentIndex) throws(DatabaseError) -> KeptIndex? {
     if let found = state.indexes.first(where: { haveSameUTF8($0.index.name, index.name) }) {
       if found.index == index, found.isReady { return nil }
@@ -111,7 +112,7 @@ extension WriteTransaction {
     return kept
   }
 
-  /// Says that every document has its entries, and the index can be used.
+  /// Marks an index as complete and ready for use.
   fileprivate func finish(_ kept: KeptIndex) throws(DatabaseError) {
     try state.requireBeingMade(kept, path: store.path)
     let ready = KeptIndex(index: kept.index, number: kept.number, isReady: true)
@@ -123,7 +124,7 @@ extension WriteTransaction {
 }
 
 extension StoreState {
-  /// Throws if somebody has removed an index while it is made.
+  /// Throws if an index was removed while it was being built.
   func requireBeingMade(_ kept: KeptIndex, path: String) throws(DatabaseError) {
     guard !indexes.contains(kept) else { return }
     throw DatabaseError(.cancelled, "the index was removed while it was made", path: path)

@@ -1,7 +1,7 @@
 import DivanLog
 
 extension DocumentIndex {
-  /// Throws if there can be no such index.
+  /// Throws if the index definition is not valid.
   func validate(_ storePath: String) throws(DatabaseError) {
     func refuse(_ what: String) -> DatabaseError {
       DatabaseError(.invalidIndex, what, path: storePath)

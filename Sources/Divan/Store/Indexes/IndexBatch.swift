@@ -1,38 +1,38 @@
 import DivanLog
 
-/// The entries that an index should have of the documents that one reader has read, from a version of the store that may be
-/// old by the time they are added.
+/// The index entries of documents that one reader has read, sorted by key.
 ///
-/// It takes no more memory than is allowed, and beyond that what the last document has.
+/// They come from a version of the store that may be outdated by the time they are added. The batch
+/// takes no more memory than allowed, except for the entries of the last document.
 struct IndexBatch: ~Copyable {
   private var maker: IndexKeyMaker
-  /// The source of each is an index in `revisions`.
+  /// The source of each entry is an index in `revisions`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
-  /// Which revisions were read of the documents that have entries.
+  /// The revisions that were read, one for each document with entries.
   private var revisions: [RevisionID] = []
-  /// How many documents were read.
+  /// The number of documents that were read.
   private(set) var documentCount = 0
   private let limits: Limits
-  /// What is left of the share of the order of changes that is being read; nil if nothing is.
+  /// The rest of the share of the order of changes that is being read; nil if there is none.
   private(set) var share: IndexShare?
-  /// The sequence number of the document that was read last, or was to be read.
+  /// The sequence number of the document that was read last, or whose reading failed.
   private(set) var last: UInt64 = 0
-  /// How many entries were handed on.
+  /// The number of entries that were taken.
   private var takenCount = 0
-  /// How many entries were brought in to be handed on.
+  /// The number of entries that were prefetched.
   private var touchedCount = 0
 
-  /// How much is read before it is added, and what is told meanwhile.
+  /// Limits on a batch, and the interval of progress reports.
   struct Limits {
-    /// So many documents are read at once, at most.
+    /// The maximum number of documents in a batch.
     var documentCount = Int.max
-    /// None is read after so many bytes of keys, places and revisions together.
+    /// No more documents are read after this many bytes of keys, places and revisions together.
     var size = Int.max
-    /// After how many documents it is told that they were read.
+    /// The number of documents between two progress reports.
     var progressInterval = 4096
   }
 
-  /// Begins with nothing.
+  /// Creates an empty batch.
   init(_ kept: KeptIndex, _ limits: Limits) {
     maker = IndexKeyMaker(kept)
     self.limits = limits
@@ -40,16 +40,18 @@ struct IndexBatch: ~Copyable {
 }
 
 extension IndexBatch {
-  /// How many bytes the entries and what is known of their documents take.
+  /// The size of the entries and their documents' revisions, in bytes.
   var size: Int { entries.size + revisions.count * MemoryLayout<RevisionID>.stride }
 
   private var isFull: Bool { documentCount >= limits.documentCount || size >= limits.size }
 
-  /// Reads what is left of its share and others that it takes, while there is room, in place of what was read before, and
-  /// tells now and then how many more documents were read.
+  /// Replaces the batch's contents with more of the order of changes, while there is room.
   ///
-  /// They come in the order of their changes, in which most of their records lie, too. A document that was changed after
-  /// the first version that was read has got its entries from whoever changed it, and is passed over.
+  /// It reads the rest of its share, and then further shares.
+  ///
+  /// Reports now and then how many more documents were read. They are read in the order of their
+  /// changes, which is mostly the order of their records in the log. A document that was changed
+  /// after the first version that was read is skipped: its writer has added its entries.
   mutating func read(
     _ view: StoreView, expectedCount: Int, takeShare: () -> IndexShare?,
     _ progress: (Int) throws(DatabaseError) -> Void
@@ -67,13 +69,13 @@ extension IndexBatch {
     entries.sort()
   }
 
-  /// Reads documents of a share while there is room; returns what is left of it, nil if it is at its end.
+  /// Reads documents of a share while there is room; returns the rest of it, nil at its end.
   private mutating func read(
     _ share: IndexShare, of view: StoreView, _ progress: (Int) throws(DatabaseError) -> Void
   ) throws(DatabaseError) -> IndexShare? {
     last = share.start
     var scan = share.scan(view)
-    // One at least, or it would go on for ever.
+    // Read at least one document, or the loop would not advance.
     repeat {
       guard let item = try view.step(&scan) else { return nil }
       try readDocument(of: view, item)
@@ -85,8 +87,7 @@ extension IndexBatch {
     return IndexShare(start: last, end: share.end)
   }
 
-  /// Makes room for what is kept of each document and one entry, as far as that is allowed, so that it is not copied while it
-  /// grows.
+  /// Reserves memory for one entry per document, within the limits, to avoid copies during growth.
   private mutating func reserveRoom(documentCount: Int) {
     let documentSize = MemoryLayout<RevisionID>.stride + EntryBatch.guessedEntrySize
     let count = min(documentCount, limits.documentCount, limits.size / documentSize)
@@ -94,7 +95,7 @@ extension IndexBatch {
     revisions.reserveCapacity(count)
   }
 
-  /// Makes the entries of the document to which an entry of the order of changes leads.
+  /// Adds the entries of the document that an entry in the order of changes leads to.
   private mutating func readDocument(
     of view: StoreView, _ item: IndexEntry
   ) throws(DatabaseError) {
@@ -103,7 +104,7 @@ extension IndexBatch {
     if !place.isDeleted, let record { addEntries(of: record) }
   }
 
-  /// Adds the entries of a document by the record of its winning revision.
+  /// Adds the entries of a document from the record of its winning revision.
   private mutating func addEntries(of record: StoredDocument) {
     guard maker.includes(record) else { return }
     let entryCount = entries.count
@@ -116,30 +117,30 @@ extension IndexBatch {
     if entries.count > entryCount { revisions.append(record.revision) }
   }
 
-  /// Whether there is an entry that was not handed on.
+  /// Whether there is an entry that was not taken.
   var hasEntry: Bool { takenCount < entries.count }
 
-  /// Brings in so many entries that will be handed on.
+  /// Prefetches the next entries to be taken into the CPU cache.
   mutating func touchEntries(_ count: Int) {
     let end = max(touchedCount, min(takenCount + count, entries.count))
     entries.touch(touchedCount..<end)
     touchedCount = end
   }
 
-  /// How the key of the next entry stands to that of another batch's: less than zero if it comes before it.
+  /// Compares the next entry's key with another batch's; negative if it comes first.
   func order(against other: borrowing IndexBatch) -> Int {
     entries.order(of: takenCount, against: other.takenCount, of: other.entries)
   }
 
-  /// Hands on the next entry, in the order of keys, as the reader of a number.
+  /// Moves the next entry, in key order, to a slice, with the number of its reader.
   mutating func takeEntry(into slice: inout IndexSlice, reader: Int) {
     slice.append(takenCount, of: entries, reader: reader)
     takenCount += 1
   }
 
-  /// Passes the next entry.
+  /// Skips the next entry.
   mutating func dropEntry() { takenCount += 1 }
 
-  /// Which revision was read of the document with a number.
+  /// Returns the revision that was read of the document with a number.
   func revision(_ source: Int) -> RevisionID { revisions[source] }
 }

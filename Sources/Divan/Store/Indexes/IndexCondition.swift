@@ -1,91 +1,97 @@
 import DivanLog
 
-/// One thing that documents must fulfil to be in a partial index.
+/// A condition for documents to be in a partial index.
 ///
 /// ```swift
 /// try database.addIndex(
 ///   DocumentIndex("open by date", on: "due", where: [.equal("done", false), .isPresent("due")]))
 /// ```
 ///
-/// A condition means what the same comparison in a query means: one of order is false for null, for what is missing and
-/// for another type; to be equal to null is to be null or missing. It is stored with the index, so it compares with a
-/// value, and not with what the clock says.
+/// A condition has the same meaning as the same comparison in a query. An order comparison is false
+/// for null, for a missing property and for another type; equality with null includes missing
+/// properties. A condition is stored with the index, so it compares with a constant, not with the
+/// current time.
 ///
-/// Invariant: the values of ``Test/isIn(_:)`` are in the order of indexed values, and no two of them are equal, so that
-/// two conditions with the same values are the same however they were written.
+/// Invariant: the values of ``Test/isIn(_:)`` are in index order without duplicates, so that two
+/// conditions with the same values are equal however they were written.
 public struct IndexCondition: Sendable, Hashable {
-  /// What is asked of a property.
+  /// A test of a property.
   public enum Test: Sendable {
-    /// It is this value; numbers are equal however they are written, and null is what is missing, too.
+    /// The property equals this value; null matches a missing property too.
+    ///
+    /// Numbers compare by value, however they are written.
     case equal(Value)
-    /// It is there, and not null.
+    /// The property exists and is not null.
     case isPresent
-    /// It is of the value's type, and less.
+    /// The property has the value's type and is less.
     case less(Value)
-    /// It is of the value's type, and less or equal.
+    /// The property has the value's type and is less or equal.
     case lessOrEqual(Value)
-    /// It is of the value's type, and greater.
+    /// The property has the value's type and is greater.
     case greater(Value)
-    /// It is of the value's type, and greater or equal.
+    /// The property has the value's type and is greater or equal.
     case greaterOrEqual(Value)
-    /// It is a text that begins with this one, byte by byte of their UTF-8.
+    /// The property is a string that begins with this one, compared by UTF-8 bytes.
     case hasPrefix(String)
-    /// It is one of these values, each as in ``equal(_:)``; their order makes no difference.
+    /// The property equals one of these values, as in ``equal(_:)``; their order does not matter.
     case isIn([Value])
   }
 
-  /// The way to the property: its name, or the names of the objects around it before that.
+  /// The path to the property: its name, preceded by the names of the objects around it.
   public let path: [String]
-  /// What is asked of it.
+  /// The test of the property.
   public let test: Test
 
-  /// Asks something of the property to which a path leads.
+  /// Creates a condition on the property at a path.
   ///
   /// - Parameters:
   ///   - path: 1 to 16 names.
-  ///   - test: what is asked; a value in it has at most 1,000 bytes in its stored form, and no numbers that are not
-  ///     finite. Of ``Test/isIn(_:)`` there are 1 to 256 values, which have at most 16,000 bytes together.
+  ///   - test: The test. A value in it has at most 1,000 bytes in its stored form, and no
+  ///     non-finite numbers. ``Test/isIn(_:)`` takes 1 to 256 values, which have at most 16,000
+  ///     bytes together.
   public init(path: [String], _ test: Test) {
     self.path = path
     self.test = test.inOrder
   }
 
-  /// A property is a value; null stands for what is missing, too.
+  /// A condition that a property equals a value; null matches a missing property too.
   public static func equal(_ name: String, _ value: Value) -> IndexCondition {
     IndexCondition(path: [name], .equal(value))
   }
 
-  /// A property is there, and not null; for one within objects, with their names before it.
+  /// A condition that a property exists and is not null.
+  ///
+  /// For a nested property, its objects' names come first.
   public static func isPresent(_ path: String...) -> IndexCondition {
     IndexCondition(path: path, .isPresent)
   }
 
-  /// A property is of the type of a value, and less.
+  /// A condition that a property has the type of a value and is less.
   public static func less(_ name: String, _ value: Value) -> IndexCondition {
     IndexCondition(path: [name], .less(value))
   }
 
-  /// A property is of the type of a value, and less or equal.
+  /// A condition that a property has the type of a value and is less or equal.
   public static func lessOrEqual(_ name: String, _ value: Value) -> IndexCondition {
     IndexCondition(path: [name], .lessOrEqual(value))
   }
 
-  /// A property is of the type of a value, and greater.
+  /// A condition that a property has the type of a value and is greater.
   public static func greater(_ name: String, _ value: Value) -> IndexCondition {
     IndexCondition(path: [name], .greater(value))
   }
 
-  /// A property is of the type of a value, and greater or equal.
+  /// A condition that a property has the type of a value and is greater or equal.
   public static func greaterOrEqual(_ name: String, _ value: Value) -> IndexCondition {
     IndexCondition(path: [name], .greaterOrEqual(value))
   }
 
-  /// A property is a text that begins with another one.
+  /// A condition that a property is a string with a prefix.
   public static func hasPrefix(_ name: String, _ prefix: String) -> IndexCondition {
     IndexCondition(path: [name], .hasPrefix(prefix))
   }
 
-  /// A property is one of several values; null stands for what is missing, too.
+  /// A condition that a property equals one of several values; null matches a missing property too.
   ///
   /// ```swift
   /// DocumentIndex("works by year", on: "year", where: [.isIn("type", ["film", "series"])])
@@ -94,27 +100,27 @@ public struct IndexCondition: Sendable, Hashable {
     IndexCondition(path: [name], .isIn(values))
   }
 
-  /// Whether both ask the same of the same property; names are told apart by their bytes, as in documents.
+  /// Whether both are the same condition; names are compared by their bytes, as in documents.
   public static func == (a: IndexCondition, b: IndexCondition) -> Bool {
     haveSameNames(a.path, b.path) && a.test == b.test
   }
 }
 
 extension IndexCondition.Test: Hashable {
-  /// Whether both ask the same.
+  /// Whether both are the same test.
   public static func == (a: Self, b: Self) -> Bool {
     guard a.number == b.number else { return false }
     if case .hasPrefix(let a) = a, case .hasPrefix(let b) = b { return haveSameUTF8(a, b) }
     return a.value == b.value
   }
 
-  /// Feeds what `==` compares into the hasher.
+  /// Hashes the values that `==` compares.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(number)
     hasher.combine(value)
   }
 
-  /// By which number records know it. FILE_FORMAT.md §9
+  /// The test's number in records. FILE_FORMAT.md §9
   var number: UInt8 {
     switch self {
     case .equal: 0
@@ -128,7 +134,7 @@ extension IndexCondition.Test: Hashable {
     }
   }
 
-  /// What is compared with; nil if nothing is.
+  /// The operand of the comparison; nil if there is none.
   var value: Value? {
     switch self {
     case .isPresent: nil
@@ -140,12 +146,12 @@ extension IndexCondition.Test: Hashable {
     }
   }
 
-  /// The same with values in their order, and each of them once.
+  /// The same test, with its values in order and without duplicates.
   fileprivate var inOrder: Self {
     guard case .isIn(let values) = self, values.count > 1 else { return self }
     let keyed = values.map { (key: IndexedValue.whole($0), value: $0) }.sorted { a, b in
       if a.key != b.key { return a.key.lexicographicallyPrecedes(b.key) }
-      // The same number may be written in two ways; which of them stays must not depend on the order.
+      // A number may be written in two ways; which one is kept must not depend on the order.
       return Self.storedBytes(a.value).lexicographicallyPrecedes(Self.storedBytes(b.value))
     }
     var distinct = keyed.prefix(1)
@@ -157,7 +163,7 @@ extension IndexCondition.Test: Hashable {
     (try? ValueCoding.encode(value).array) ?? []
   }
 
-  /// The test of a number, which compares with a value; nil if there is none.
+  /// Creates the test with a number and an operand; nil if there is none.
   init?(number: UInt8, value: Value?) {
     switch (number, value) {
     case (0, let value?): self = .equal(value)
@@ -175,12 +181,12 @@ extension IndexCondition.Test: Hashable {
   }
 }
 
-// MARK: - Asking documents
+// MARK: - Evaluation
 
 extension IndexCondition {
-  /// Whether a document with these properties fulfils it.
+  /// Whether a document with these properties fulfils the condition.
   ///
-  /// What cannot be read fulfils nothing.
+  /// An unreadable property fulfils no condition.
   func isFulfilled(by body: EncodedValue) -> Bool {
     do throws(DatabaseError) {
       return test.accepts(try IndexEntries.property(path, of: body)?.decode() ?? .null)
@@ -191,7 +197,7 @@ extension IndexCondition {
 }
 
 extension IndexCondition.Test {
-  /// Whether a value passes; null, too, for what is missing.
+  /// Whether a value passes the test; a missing property counts as null.
   func accepts(_ value: Value) -> Bool {
     switch self {
     case .equal(let other):
@@ -210,14 +216,14 @@ extension IndexCondition.Test {
     if values.contains(value) { return true }
     switch value {
     case .null, .bool, .string: return false
-    // Numbers may be equal that are written in two ways, also within these.
+    // Numbers may be equal although they are written differently, also within containers.
     case .int, .unsigned, .double, .array, .object:
       let whole = IndexedValue.whole(value)
       return values.contains { IndexedValue.whole($0) == whole }
     }
   }
 
-  /// Whether one value is less than another, equal or greater: -1, 0 or 1; nil if one is null, or they are of two types.
+  /// Compares two values: -1, 0 or 1; nil if one is null or their types differ.
   private func order(_ value: Value, _ other: Value) -> Int? {
     guard !value.isNull, IndexedValue.type(of: value) == IndexedValue.type(of: other) else {
       return nil
@@ -227,15 +233,15 @@ extension IndexCondition.Test {
   }
 }
 
-// MARK: - In words
+// MARK: - Description
 
 extension IndexCondition: CustomStringConvertible {
-  /// The condition in words.
+  /// A textual representation of the condition.
   public var description: String { "\(path.joined(separator: ".")) \(test)" }
 }
 
 extension IndexCondition.Test: CustomStringConvertible {
-  /// What is asked, in words.
+  /// A textual representation of the test.
   public var description: String {
     switch self {
     case .equal(let value): "= \(value.json)"

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// IDs of documents in the order of an index, and where values are equal in that of their bytes.
+/// A cursor over document IDs in index order, and in byte order where values are equal.
 public struct IndexedIDCursor {
   private var entries: IndexEntryCursor
   private let view: StoreView
@@ -16,7 +16,7 @@ public struct IndexedIDCursor {
     return try view.text(ofID: entries.id)
   }
 
-  /// All that are left, as an array.
+  /// Returns all remaining IDs as an array.
   public mutating func rest() throws -> [String] {
     var all: [String] = []
     while let id = try next() { all.append(id) }
@@ -24,9 +24,9 @@ public struct IndexedIDCursor {
   }
 }
 
-/// Documents in the order of an index, and where values are equal in that of the bytes of their IDs.
+/// A cursor over documents in index order, and in ID byte order where values are equal.
 ///
-/// A damaged document makes `next()` throw; the call after that goes on behind it.
+/// A damaged document makes `next()` throw; the next call continues after it.
 public struct IndexedDocumentCursor {
   private var entries: IndexEntryCursor
   private let view: StoreView
@@ -47,7 +47,7 @@ public struct IndexedDocumentCursor {
     return nil
   }
 
-  /// All that are left, as an array.
+  /// Returns all remaining documents as an array.
   public mutating func rest() throws -> [Document] {
     var all: [Document] = []
     while let document = try next() { all.append(document) }
@@ -56,22 +56,22 @@ public struct IndexedDocumentCursor {
 }
 
 extension Snapshot {
-  /// Whether this version has an index just like that, which can be used.
+  /// Whether this version has exactly this index, ready for use.
   ///
-  /// A past one has none of its own: it would have to be made for each question.
+  /// A past version has none of its own: it would have to be computed for each query.
   func hasIndex(_ index: DocumentIndex) -> Bool {
     view.past == nil && view.state.indexes.contains { $0.index == index && $0.isReady }
   }
 
-  /// The indexes of this version that can be used.
+  /// The indexes of this version that are ready for use.
   var readyIndexes: [DocumentIndex] {
     view.past == nil ? view.state.indexes.filter(\.isReady).map(\.index) : []
   }
 
-  /// Calls `body` with each value of its first property that an index of this version would have, and the document's
-  /// ID.
+  /// Calls `body` with each first-property value that an index of this version would have.
   ///
-  /// In the order of the IDs; every document is read. `orDamaged` is given the errors of those that are damaged.
+  /// `body` also receives the document's ID. Values come in the order of the IDs; every document is
+  /// read. `orDamaged` receives the errors of damaged documents.
   func forEachValue(
     of index: DocumentIndex, orDamaged: (DatabaseError) throws -> Void,
     _ body: (Value, String) -> Void
@@ -88,45 +88,48 @@ extension Snapshot {
     }
   }
 
-  /// The documents whose values in an index are in a range, in the order of these values.
+  /// Returns a cursor over the documents with index values in a range, in index order.
   ///
-  /// Each document comes once, also if several elements of an array are meant. Costs one search, and then
-  /// one step, one search and one read for each document; in a past version, which has no indexes, a read of
-  /// every document. A partial index has only the documents that fulfil its conditions.
+  /// Each document is returned once, even if several elements of an array are in the range. Costs
+  /// one search, and then one step, one search and one read for each document. A past version has
+  /// no indexes, so there it costs a read of every document. A partial index contains only the
+  /// documents that fulfil its conditions.
   ///
   /// - Parameters:
-  ///   - index: the name of an index.
-  ///   - range: which values.
-  ///   - descending: whether in the opposite order, also of the IDs of documents whose values are equal.
-  /// - Returns: a cursor that reads each document when it is asked for.
-  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it was not whole yet;
-  ///   ``DatabaseError/Code/invalidQuery`` if the range asks for more properties than the index has, or for one after
-  ///   a property that may have several values.
+  ///   - index: The name of an index.
+  ///   - range: The range of values.
+  ///   - descending: Whether to reverse the order, also of the IDs of documents with equal values.
+  /// - Returns: A cursor that reads each document on demand.
+  /// - Throws: ``DatabaseError/Code/notFound`` if this version has no such index, or it is not
+  ///   complete yet; ``DatabaseError/Code/invalidQuery`` if the range has more properties than the
+  ///   index, or one after a property that may have several values.
   public func documents(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {
     try IndexedDocumentCursor(view, index, range, descending: descending)
   }
 
-  /// The IDs of these documents, as ``documents(by:_:descending:)``; no document is read, unless long
-  /// values begin alike.
+  /// Returns a cursor over document IDs, otherwise as ``documents(by:_:descending:)``.
+  ///
+  /// It reads no document, unless long values have equal beginnings.
   public func ids(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
   ) throws -> IndexedIDCursor {
     try IndexedIDCursor(view, index, range, descending: descending)
   }
 
-  /// How many documents there are whose values in an index are in a range.
+  /// Returns the number of documents with index values in a range.
   ///
-  /// Costs a step for each, and reads no document, unless long values begin alike.
+  /// Costs a step for each, and reads no document, unless long values have equal beginnings.
   public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
     try view.count(by: index, range)
   }
 }
 
 extension WriteTransaction {
-  /// The IDs of the documents that have a value of the first property in an index, or would have if there were such an
-  /// index.
+  /// Returns the IDs of the documents with a value of an index's first property.
+  ///
+  /// Works without the index too, by reading all documents.
   func ids(of index: DocumentIndex, equalTo value: Value) throws -> [String] {
     try check()
     if state.indexes.contains(where: { $0.index == index && $0.isReady }) {
@@ -144,8 +147,9 @@ extension WriteTransaction {
     return ids
   }
 
-  /// The documents whose values in an index are in a range, as they are now, in the order of these values:
-  /// see ``Snapshot/documents(by:_:descending:)``.
+  /// Returns a cursor over the documents with index values in a range, as of now.
+  ///
+  /// See ``Snapshot/documents(by:_:descending:)``.
   public func documents(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
   ) throws -> IndexedDocumentCursor {
@@ -153,7 +157,7 @@ extension WriteTransaction {
     return try IndexedDocumentCursor(view, index, range, descending: descending)
   }
 
-  /// The IDs of these documents: see ``Snapshot/ids(by:_:descending:)``.
+  /// Returns a cursor over the IDs of these documents: see ``Snapshot/ids(by:_:descending:)``.
   public func ids(
     by index: String, _ range: IndexRange = .all, descending: Bool = false
   ) throws -> IndexedIDCursor {
@@ -161,7 +165,7 @@ extension WriteTransaction {
     return try IndexedIDCursor(view, index, range, descending: descending)
   }
 
-  /// How many there are: see ``Snapshot/count(by:_:)``.
+  /// Returns the number of these documents: see ``Snapshot/count(by:_:)``.
   public func count(by index: String, _ range: IndexRange = .all) throws -> Int {
     try check()
     return try view.count(by: index, range)

@@ -1,12 +1,14 @@
 import DivanLog
 
-/// The entries of indexes in the catalog: the index's number, a value of each of its properties, and the ID of a
-/// document that has them → the size of that ID, one byte. FILE_FORMAT.md §10
+/// The entries of indexes in the catalog.
+///
+/// A key is the index's number, a value of each of its properties, and a document's ID. The value
+/// is the size of that ID, in one byte. FILE_FORMAT.md §10
 enum IndexEntries {
-  /// What all entries of an index begin with.
+  /// Returns the prefix of all entries of an index.
   static func prefix(_ number: UInt64) -> [UInt8] {
     var bytes: [UInt8] = []
-    // Room for what most entries have behind it.
+    // Room for the rest of most entries.
     bytes.reserveCapacity(64)
     bytes.append(CatalogKey.Kind.indexEntry.rawValue)
     for shift in stride(from: 56, through: 0, by: -8) {
@@ -15,7 +17,7 @@ enum IndexEntries {
     return bytes
   }
 
-  /// Bytes of ``prefix(_:)``.
+  /// The size of ``prefix(_:)`` in bytes.
   static let prefixSize = 9
 
   /// Whether a key of the catalog is an entry of an index.
@@ -23,13 +25,13 @@ enum IndexEntries {
     key.count > 0 && key[0] == CatalogKey.Kind.indexEntry.rawValue
   }
 
-  /// The number of the index that an entry is of; nil if the key is too short for one.
+  /// Returns the number of an entry's index; nil if the key is too short for one.
   static func number(of key: SharedBytes) -> UInt64? {
     guard key.count >= prefixSize else { return nil }
     return UInt64(bigEndian: key.load(UInt64.self, at: 1))
   }
 
-  /// How many bytes of an entry's key are values; nil if it is no entry.
+  /// Returns the size of the values in an entry's key; nil if it is not an entry.
   static func valueSize(_ entry: IndexEntry) -> Int? {
     guard entry.value.count == 1 else { return nil }
     return valueSize(ofKey: entry.key.count, idSize: entry.value[0])
@@ -40,13 +42,13 @@ enum IndexEntries {
     return size > 0 ? size : nil
   }
 
-  /// Whether a key and its value are those of an entry.
+  /// Whether a key and its value form a valid entry.
   @inline(__always)
   static func isSound(_ key: LentBytes, _ value: LentBytes) -> Bool {
     value.count == 1 && valueSize(ofKey: key.count, idSize: value[0]) != nil
   }
 
-  /// An entry taken apart; nil if it is none.
+  /// Splits an entry into its values and its ID; nil if it is not an entry.
   static func read(_ entry: IndexEntry) -> (value: SharedBytes, id: SharedBytes)? {
     guard let valueSize = valueSize(entry) else { return nil }
     // The sizes add up to that of the key.
@@ -56,23 +58,23 @@ enum IndexEntries {
     )
   }
 
-  /// Stands for an entry where it is only known of which document one would be.
+  /// Returns a placeholder entry for a document whose index values are not known.
   static func entryWithoutValue(of id: SharedBytes) -> IndexEntry {
     IndexEntry(key: SharedBytes(copying: prefix(0) + id.array))
   }
 }
 
-// MARK: - What documents have
+// MARK: - Entries of documents
 
 /// The entries that indexes should have of a document.
 struct IndexedKeys {
   fileprivate(set) var all = IndexKeySet()
-  /// What those keys begin with, up to the ID, that no other document may have, and the names of their indexes.
+  /// The keys up to the ID that no other document may have, with the names of their indexes.
   fileprivate(set) var unique: [[UInt8]: String] = [:]
 }
 
 extension IndexEntries {
-  /// What a path leads to in a document with these properties; nil if it leads nowhere.
+  /// Returns the property at a path in a document with these properties; nil if there is none.
   static func property(
     _ path: [String], of body: EncodedValue
   ) throws(DatabaseError) -> EncodedValue? {
@@ -84,7 +86,7 @@ extension IndexEntries {
     return found
   }
 
-  /// What a document with these properties has of the first property of an index; nil if the index does not have it.
+  /// Returns a document's first property of an index; nil if the document is not in the index.
   private static func first(_ index: DocumentIndex, of body: EncodedValue) -> EncodedValue? {
     guard index.conditions.allSatisfy({ $0.isFulfilled(by: body) }) else { return nil }
     do throws(DatabaseError) {
@@ -94,9 +96,9 @@ extension IndexEntries {
     }
   }
 
-  /// The values by which an index has a document with these properties: for each entry one of each property.
+  /// Returns the values of a document in an index: for each entry, one of each property.
   ///
-  /// An array may have an element twice. Where bytes are no values that the index looks at, there is no entry.
+  /// An array may have an element twice. Malformed values in the index's paths have no entries.
   static func values(_ index: DocumentIndex, of body: EncodedValue) -> [[Value]] {
     guard let first = first(index, of: body) else { return [] }
     do throws(DatabaseError) {
@@ -114,7 +116,7 @@ extension IndexEntries {
     }
   }
 
-  /// The keys of all entries that documents have in some indexes, and which of these no other document may have.
+  /// Returns the keys of a document's entries in some indexes, and those that must be unique.
   static func entries(
     _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
   ) -> IndexedKeys {
@@ -139,7 +141,7 @@ extension IndexEntries {
     return keys
   }
 
-  /// The keys of all entries that documents have in some indexes.
+  /// Returns the keys of a document's entries in some indexes.
   static func keys(
     _ indexes: [KeptIndex], of body: EncodedValue, id: SharedBytes
   ) -> IndexKeySet {

@@ -1,23 +1,23 @@
 import DivanLog
 
-/// The documents of an index that are in a range, each once.
+/// A cursor over the documents of an index in a range, each once.
 ///
 /// `while try cursor.advance() { … cursor.id … }`
 struct IndexEntryCursor {
   private let view: StoreView
   private var scan: LayeredScan
-  /// What is known of entries about which only their documents do; nil if every entry that is met is meant.
+  /// The residual check for entries whose values are cut off; nil if every entry is a result.
   private let asked: Asked?
-  /// What is found of a version that has no index of its own; there is nothing to scan then.
+  /// The results in a version without indexes of its own; then there is nothing to scan.
   private var computed: ArraySlice<SharedBytes>
-  /// Those that were given, where a document may have several entries.
+  /// The IDs already returned, if a document may have several entries.
   private var seen: Set<[UInt8]>?
-  /// The present entry.
+  /// The current entry.
   private var entry = IndexEntry()
-  /// How many bytes its values take.
+  /// The size of its values in bytes.
   private var valueSize = 0
 
-  /// What documents are asked about values that are cut.
+  /// The check of a document whose values in the index are cut off.
   private final class Asked {
     let index: DocumentIndex
     let range: IndexRange
@@ -32,8 +32,10 @@ struct IndexEntryCursor {
 }
 
 extension IndexEntryCursor {
-  /// - Throws: `notFound` if there is no such index, or it is not whole yet; `invalidQuery` if it cannot be asked for
-  ///   the range.
+  /// Opens the index with a name.
+  ///
+  /// - Throws: `notFound` if there is no such index, or it is not complete yet; `invalidQuery` if
+  ///   the index does not support the range.
   init(
     _ view: StoreView, _ name: String, _ range: IndexRange, descending: Bool
   ) throws(DatabaseError) {
@@ -42,7 +44,7 @@ extension IndexEntryCursor {
       kept, range, try IndexKeyRange(range, of: kept), in: view, descending: descending)
   }
 
-  /// Those of an index that can be used, if it is known between which keys the range lies; nil if nothing can be in it.
+  /// Returns a cursor over a ready index within a key range; nil stands for an empty range.
   static func over(
     _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?, in view: StoreView,
     descending: Bool
@@ -66,12 +68,12 @@ extension IndexEntryCursor {
       seen: kept.index.eachElement && !range.parts[0].isOneValue ? [] : nil)
   }
 
-  /// No documents.
+  /// Returns an empty cursor.
   static func none(in view: StoreView) -> IndexEntryCursor {
     IndexEntryCursor(view: view, scan: .empty, asked: nil, computed: [], seen: nil)
   }
 
-  /// How many are left; no document is looked at, unless long values begin alike.
+  /// Counts the remaining documents; reads none, unless long values have equal beginnings.
   mutating func countRest() throws(DatabaseError) -> Int {
     guard computed.isEmpty, seen == nil, asked == nil else {
       var count = 0
@@ -81,7 +83,7 @@ extension IndexEntryCursor {
     let view = view
     try view.requireWhole()
     var count = EntryCount()
-    // Once a page is repaired, it goes on where it was.
+    // After a page repair, the count continues where it stopped.
     try view.repairing { (_) throws(PageError) in
       try scan.count(into: &count) { IndexEntries.isSound($0, $1) }
     }
@@ -93,7 +95,7 @@ extension IndexEntryCursor {
   mutating func advance() throws(DatabaseError) -> Bool {
     while try advanceToAny() {
       guard seen != nil else { return true }
-      // By bytes: IDs that look alike are different ones.
+      // Compared by bytes: IDs that look alike can be different.
       let id = id.array
       if seen?.insert(id).inserted == true { return true }
     }
@@ -115,12 +117,12 @@ extension IndexEntryCursor {
     return true
   }
 
-  /// The present document's ID.
+  /// The current document's ID.
   var id: SharedBytes {
     entry.key.suffix(from: IndexEntries.prefixSize + valueSize)
   }
 
-  /// The same, for whoever asks nothing more of the entry.
+  /// Consumes the entry and returns the document's ID.
   @inline(__always)
   mutating func takeID() -> SharedBytes {
     var taken = IndexEntry()
@@ -130,22 +132,22 @@ extension IndexEntryCursor {
     return taken.takeKey(from: start)
   }
 
-  /// Lends the bytes of the values by which the index has the present document; those are empty where the version has no
-  /// index of its own.
+  /// Passes the bytes of the current document's index values to `body`.
   ///
-  /// Mutating, or it would lend from a copy of all of this.
+  /// They are empty if the version has no index of its own. Mutating, because it would otherwise
+  /// copy the whole cursor.
   @inline(__always)
   mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R {
     let range = IndexEntries.prefixSize..<IndexEntries.prefixSize + valueSize
     return entry.withKey { body($0.extracting(range)) }
   }
 
-  /// The same bytes, for whoever keeps them.
+  /// The same bytes, as a copy that can be kept.
   var value: SharedBytes {
     entry.key.suffix(from: IndexEntries.prefixSize).prefix(valueSize)
   }
 
-  /// Asks the document about values that are cut.
+  /// Reads the document to decide about values that are cut off.
   private func isMeant(
     _ id: SharedBytes, _ value: SharedBytes, _ asked: Asked
   ) throws(DatabaseError) -> Bool {
@@ -163,18 +165,18 @@ extension IndexEntryCursor {
 }
 
 extension StoreView {
-  /// How many documents an index has in a range.
+  /// Returns the number of documents that an index has in a range.
   func count(by index: String, _ range: IndexRange) throws(DatabaseError) -> Int {
     var entries = try IndexEntryCursor(self, index, range, descending: false)
     return try entries.countRest()
   }
 
-  /// An index that can be used.
+  /// Returns an index that is ready for use.
   fileprivate func index(named name: String) throws(DatabaseError) -> KeptIndex {
     guard let kept = state.indexes.first(where: { haveSameUTF8($0.index.name, name) }), kept.isReady
     else {
       if let locator = try locator(in: \.catalog, CatalogKey.index(SharedBytes(utf8: name))) {
-        // It throws if its record cannot be read, which is another thing than that there is none.
+        // This throws if the index's record is unreadable, which differs from a missing index.
         _ = try keptIndex(at: locator)
       }
       throw DatabaseError(
@@ -184,7 +186,7 @@ extension StoreView {
     return kept
   }
 
-  /// What the record of an index says; nil if there is no such index any more.
+  /// Returns the index in a record; nil if the record removes it.
   func keptIndex(at locator: RecordLocator) throws(DatabaseError) -> KeptIndex? {
     let payload = try payload(of: .index, at: locator)
     do throws(ByteError) {
@@ -194,7 +196,7 @@ extension StoreView {
     }
   }
 
-  /// The IDs that an index would hold of a version that has none, in its order.
+  /// Returns the IDs that an index would have in a version without indexes, in index order.
   fileprivate func computedEntries(
     of kept: KeptIndex, _ range: IndexRange
   ) throws(DatabaseError) -> [SharedBytes] {

@@ -1,19 +1,19 @@
 import DivanLog
 
-// Giving an index the entries of a store that has documents already, and taking them away again.
+// Filling an index with the entries of existing documents, and removing them again.
 
 extension Store {
-  /// How many entries are added, and how many removed, before somebody else may write.
+  /// The number of entries added or removed before other writers get the writer lock.
   ///
-  /// Adding as many takes some tenths of a millisecond by reckoning; where others write meanwhile, or the index is unique, every
-  /// document must be looked for, which is up to ten times as much.
+  /// Adding that many takes some tenths of a millisecond by estimate. With concurrent writes, or
+  /// for a unique index, every document must be looked up, which takes up to ten times as long.
   private var indexSliceSize: Int { min(2048, configuration.indexBatchSize) }
 
-  /// Gives an index the entries of all documents.
+  /// Adds the entries of all documents to an index.
   ///
-  /// They are read while others write, as many as ``IndexReaders`` have room for, and then added in the order of their keys.
-  /// What others change meanwhile has all its entries from them, so that of documents that are not any more what was read
-  /// nothing is added.
+  /// Documents are read without the writer lock, as many as ``IndexReaders`` have room for, and
+  /// then added in key order. Concurrent writers add the entries of the documents that they change.
+  /// So nothing is added for a document that has changed since it was read.
   func fill(_ kept: KeptIndex, _ progress: ((Double) -> Bool)?) throws(DatabaseError) {
     let readers = try IndexReaders(kept, self, progress)
     var slice = IndexSlice()
@@ -24,7 +24,7 @@ extension Store {
     } while !readers.isAtEnd
   }
 
-  /// Adds some entries, of those documents that are still as they were read.
+  /// Adds some entries, for those documents that are unchanged since they were read.
   private func add(
     _ slice: inout IndexSlice, of readers: IndexReaders, to kept: KeptIndex
   ) throws(DatabaseError) {
@@ -41,7 +41,7 @@ extension Store {
     }
   }
 
-  /// Takes away the entries of an index that is gone.
+  /// Removes the entries of an index that is gone.
   func removeIndexEntries(of number: UInt64) throws(DatabaseError) {
     let prefix = IndexEntries.prefix(number)
     let limit = indexSliceSize
@@ -49,7 +49,7 @@ extension Store {
     while true {
       let last = try withTurn { (_) throws(DatabaseError) -> [UInt8]? in
         let view = StoreView(state: newest, store: self)
-        // Not from the beginning: pages still have what was removed.
+        // Do not start from the beginning: pages still contain the removed keys.
         var scan = newest.catalog.scan(from: start, to: .end(ofPrefix: prefix))
         var doomed: [[UInt8]] = []
         while doomed.count < limit, let item = try view.step(&scan) {

@@ -1,8 +1,8 @@
 import DivanLog
 
-/// Makes the entries that an index should have of documents, in memory that it uses again for the next one.
+/// Computes the index entries of documents, and reuses its memory from one to the next.
 ///
-/// Properties are looked at as they are stored; nothing is decoded.
+/// Properties are read in their stored form; nothing is decoded.
 struct IndexKeyMaker: ~Copyable {
   private let kept: KeptIndex
   private let path: [String]
@@ -11,7 +11,7 @@ struct IndexKeyMaker: ~Copyable {
   private let prefix: [UInt8]
   /// The values of the first property.
   private var values: IndexedElements
-  /// The values of the further properties, one behind the other.
+  /// The values of the further properties, concatenated.
   private var further = CollationKey(.bytes)
   private var hasFurtherNull = false
 
@@ -24,10 +24,10 @@ struct IndexKeyMaker: ~Copyable {
     values = IndexedElements(splitsArrays: kept.index.eachElement)
   }
 
-  /// Adds the entries of a document with these properties to a batch, which may get the same one several times.
+  /// Adds the entries of a document with these properties to a batch, possibly with duplicates.
   ///
-  /// There are none if the document does not fulfil the index's conditions, or lacks the first property, or has bytes that
-  /// are no values where the index looks.
+  /// There are none if the document does not fulfil the index's conditions, lacks the first
+  /// property, or has malformed values in the index's paths.
   mutating func addEntries(
     of body: EncodedValue, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
@@ -44,7 +44,7 @@ struct IndexKeyMaker: ~Copyable {
     kept.index.conditions.allSatisfy { $0.isFulfilled(by: body) }
   }
 
-  /// Adds the entries of a document with these properties, which fulfils the conditions.
+  /// Adds the entries of a document that fulfils the conditions.
   mutating func addEntries(
     of body: Span<UInt8>, id: Span<UInt8>, source: UInt32, to batch: inout EntryBatch
   ) {
@@ -69,7 +69,7 @@ struct IndexKeyMaker: ~Copyable {
     }
   }
 
-  /// Reads what the index looks at; false if the document has no entry.
+  /// Reads the indexed properties; returns false if the document has no entry.
   private mutating func read(_ body: Span<UInt8>) -> Bool {
     guard case .at(let start, let end) = ValueFormat.value(at: path, of: body),
       values.read(body.extracting(start..<end))
@@ -94,19 +94,19 @@ struct IndexKeyMaker: ~Copyable {
   }
 }
 
-/// The bytes of a value for keys, or those of each element of an array, one behind the other.
+/// The key bytes of a value, or of each element of an array, concatenated.
 private struct IndexedElements: ~Copyable {
   private(set) var keys = CollationKey(.bytes)
-  /// Where the bytes of each end.
+  /// The end offset of each element.
   private(set) var ends: [Int] = []
   private let splitsArrays: Bool
-  /// Whether the value is an array that is taken apart.
+  /// Whether the value is an array that is split into elements.
   private var isSplit = false
   private var depth = 0
 
   init(splitsArrays: Bool) { self.splitsArrays = splitsArrays }
 
-  /// Reads a value in its stored form; false if it is none.
+  /// Reads a value in its stored form; returns false if it is malformed.
   mutating func read(_ value: Span<UInt8>) -> Bool {
     keys.removeAll()
     ends.removeAll(keepingCapacity: true)
@@ -118,10 +118,10 @@ private struct IndexedElements: ~Copyable {
   /// Whether the bytes of a value are those of null.
   func isNull(_ range: Range<Int>) -> Bool { keys.isNull(range) }
 
-  /// Notes the end of a value, unless it is within another.
+  /// Records the end of a value, unless it is within another.
   private mutating func endOne() { if depth == (isSplit ? 1 : 0) { ends.append(keys.count) } }
 
-  /// Whether a container ends that is a value, and not the array that is taken apart.
+  /// Leaves a container; returns whether it is a value and not the array that is split.
   private mutating func leave() -> Bool {
     depth -= 1
     return !isSplit || depth > 0

@@ -1,19 +1,19 @@
 import DivanLog
 
-/// A range as the keys of an index have it: between which keys its entries lie.
+/// The key range of an index range.
 ///
-/// Made once for a walk, so that entries are not compared with values: whatever lies between the bounds is meant, but for
-/// entries that begin like a bound for as long as they are not cut, about which the document is asked.
+/// It is computed once per scan, so that entries need not be compared with values. Every entry
+/// between the bounds is a result, with one exception. An entry that agrees with a bound up to
+/// where it is cut off needs a read of the document.
 struct IndexKeyRange {
   let lower: KeyBound
   let upper: KeyBound
-  /// What the values of entries begin with about which only the document knows, each as long as what stays of a value
-  /// that is cut.
+  /// The truncated prefixes of values for which the document must be read.
   private let undecided: [SharedBytes]
 
-  /// Nil if no entry can be in the range.
+  /// Computes the key range; nil if no entry can be in the range.
   ///
-  /// - Throws: `invalidQuery` if the range cannot be asked of the index.
+  /// - Throws: `invalidQuery` if the index does not support the range.
   init?(_ range: IndexRange, of kept: KeptIndex) throws(DatabaseError) {
     try range.check(against: kept.index)
     guard !range.isNothing else { return nil }
@@ -27,7 +27,7 @@ struct IndexKeyRange {
     var key = equal.bytes
     guard equalCount < kept.index.paths.count else {
       if key.count - prefix.count > IndexedValue.cutSize {
-        // A hash stands for what is cut off, and is the same if the values are.
+        // A hash replaces the cut-off part, and is equal if the values are.
         key = prefix + IndexedValue(whole: Array(key[prefix.count...])).bytes
       }
       self.init(.inclusive(key), .end(ofPrefix: key), undecided: [])
@@ -48,7 +48,7 @@ struct IndexKeyRange {
     self.undecided = undecided
   }
 
-  /// The entries of which the values begin with these bytes.
+  /// The range of entries whose values begin with these bytes.
   private init(_ prefix: [UInt8], beginningWith bytes: [UInt8]) {
     let key = prefix + bytes.prefix(IndexedValue.cutSize)
     self.init(
@@ -56,7 +56,7 @@ struct IndexKeyRange {
       undecided: bytes.count > IndexedValue.cutSize ? [IndexKeyRange.start(of: bytes)] : [])
   }
 
-  /// The entries of which the values begin with `common`, and then are between two others.
+  /// The range of entries whose values begin with `common` and then are between two others.
   private init?(
     _ prefix: [UInt8], _ common: [UInt8], between lower: IndexRange.End?, _ upper: IndexRange.End?
   ) {
@@ -65,7 +65,7 @@ struct IndexKeyRange {
       type != IndexedValue.type(of: .null)
     else { return nil }
     guard common.count < IndexedValue.cutSize else {
-      // Nothing of the value is in the keys.
+      // The keys contain nothing of the value.
       self.init(prefix, beginningWith: common + [type])
       return
     }
@@ -73,14 +73,14 @@ struct IndexKeyRange {
     var first = KeyBound.inclusive(prefix + common + [type])
     var end = KeyBound.exclusive(prefix + common + [type + 0x10])
     var undecided: [SharedBytes] = []
-    /// The key of an end, as far as it is not cut.
+    /// Returns the key of an end, up to where it is cut off.
     func key(_ end: IndexRange.End) -> (bytes: [UInt8], isCut: Bool) {
       let bytes = common + IndexedValue.whole(end.value)
       let isCut = bytes.count > IndexedValue.cutSize
       if isCut { undecided.append(IndexKeyRange.start(of: bytes)) }
       return (prefix + bytes.prefix(IndexedValue.cutSize), isCut)
     }
-    // All that begins like an end that is cut must be looked at.
+    // All entries that begin like a cut-off end must be checked.
     if let lower {
       let (bytes, isCut) = key(lower)
       first = isCut || lower.isIncluded ? .inclusive(bytes) : .start(afterPrefix: bytes)
@@ -95,15 +95,15 @@ struct IndexKeyRange {
     self.init(first, end, undecided: undecided)
   }
 
-  /// What stays of values that begin with these bytes, and are cut.
+  /// Returns the kept part of cut-off values that begin with these bytes.
   private static func start(of bytes: [UInt8]) -> SharedBytes {
     SharedBytes(copying: Array(bytes.prefix(IndexedValue.cutSize)))
   }
 
-  /// Whether every entry between the bounds is meant.
+  /// Whether every entry between the bounds is a result.
   var isExact: Bool { undecided.isEmpty }
 
-  /// Whether only the document knows if an entry with this value is meant.
+  /// Whether the document must be read to decide about an entry with this value.
   func mustAskDocument(about value: SharedBytes) -> Bool {
     guard !undecided.isEmpty, value.count >= IndexedValue.cutSize else { return false }
     let start = value.prefix(IndexedValue.cutSize)

@@ -1,4 +1,4 @@
-/// Keys of entries, each once, in their order.
+/// A sorted set of entry keys.
 struct IndexKeySet: Sendable {
   private var keys: [[UInt8]] = []
 
@@ -10,7 +10,7 @@ struct IndexKeySet: Sendable {
     }
   }
 
-  /// Takes keys that are in their order, each once.
+  /// Creates a set from keys that are sorted and distinct.
   init(ascending keys: [[UInt8]]) { self.keys = keys }
 
   var count: Int { keys.count }
@@ -19,7 +19,7 @@ struct IndexKeySet: Sendable {
     a.lexicographicallyPrecedes(b)
   }
 
-  /// The keys that another set does not have.
+  /// Returns the keys that another set does not contain.
   func subtracting(_ other: IndexKeySet) -> IndexKeySet {
     guard !other.keys.isEmpty, !keys.isEmpty else { return self }
     var set = IndexKeySet()

@@ -1,12 +1,13 @@
 import DivanLog
 
-/// Which values of an index are meant.
+/// A range of the values of an index.
 ///
-/// A range holds values of one type only: no text is greater than a number, and null is in no range but
-/// ``all`` and ``equal(to:)``.
+/// A range contains values of one type only: no string is greater than a number, and null is only
+/// in ``all`` and ``equal(to:)``.
 ///
-/// Of an index of several properties a range asks for the first one, and for the others what ``then(_:)`` adds:
-/// `.equal(to: "home").then(.less(than: date))`. What nothing is asked of may be anything.
+/// In an index of several properties, a range constrains the first one, and ``then(_:)`` adds the
+/// next: `.equal(to: "home").then(.less(than: date))`. A property without a constraint can have any
+/// value.
 public struct IndexRange: Sendable, Hashable {
   /// One end of a range.
   struct End: Sendable, Hashable {
@@ -14,7 +15,7 @@ public struct IndexRange: Sendable, Hashable {
     var isIncluded: Bool
   }
 
-  /// What is asked of one property.
+  /// A constraint on one property.
   enum Kind: Sendable {
     case all
     case equal(Value)
@@ -22,35 +23,35 @@ public struct IndexRange: Sendable, Hashable {
     case prefix(String)
   }
 
-  /// What is asked of the first property of the index, of the second, and so on; there is one part at least.
+  /// The constraints on the first property of the index, the second, and so on; at least one.
   ///
-  /// Only the last one can be more than one value, or the entries would not lie together; what breaks that is refused
-  /// when it is asked.
+  /// Only the last one can be more than one value; otherwise the entries would not be contiguous. A
+  /// violation is refused when the range is used.
   let parts: [Kind]
 
-  /// Asks something of the first property.
+  /// Constrains the first property.
   init(kind: Kind) { parts = [kind] }
 
-  /// Asks something of the first properties; of at least one.
+  /// Constrains the first properties, at least one.
   init(parts: [Kind]) { self.parts = parts }
 
-  /// What is asked of the last property of which anything is asked.
+  /// The constraint on the last constrained property.
   var kind: Kind { parts[parts.count - 1] }
 
   /// Every document that has the property.
   public static let all = IndexRange(kind: .all)
 
-  /// The documents with this value; numbers are equal however they are written.
+  /// The documents with this value; numbers compare by value, however they are written.
   public static func equal(to value: Value) -> IndexRange { IndexRange(kind: .equal(value)) }
 
-  /// The values of the type of `first` from `first` on.
+  /// The values from `first` onward, of the same type.
   public static func from(_ first: Value) -> IndexRange {
     IndexRange(kind: .between(End(value: first, isIncluded: true), nil))
   }
 
   /// The values from `first` up to `end`, which is not included.
   ///
-  /// Of two types there are none between.
+  /// Empty if the two have different types.
   public static func from(_ first: Value, upTo end: Value) -> IndexRange {
     IndexRange(
       kind: .between(End(value: first, isIncluded: true), End(value: end, isIncluded: false)))
@@ -58,49 +59,50 @@ public struct IndexRange: Sendable, Hashable {
 
   /// The values from `first` through `last`, which is included.
   ///
-  /// Of two types there are none between.
+  /// Empty if the two have different types.
   public static func from(_ first: Value, through last: Value) -> IndexRange {
     IndexRange(
       kind: .between(End(value: first, isIncluded: true), End(value: last, isIncluded: true)))
   }
 
-  /// The values of the type of `value` that are greater.
+  /// The values greater than `value`, of the same type.
   public static func greater(than value: Value) -> IndexRange {
     IndexRange(kind: .between(End(value: value, isIncluded: false), nil))
   }
 
-  /// The values of the type of `value` that are less.
+  /// The values less than `value`, of the same type.
   public static func less(than value: Value) -> IndexRange {
     IndexRange(kind: .between(nil, End(value: value, isIncluded: false)))
   }
 
-  /// The values of the type of `last` through `last`, which is included.
+  /// The values through `last`, which is included, of the same type.
   public static func through(_ last: Value) -> IndexRange {
     IndexRange(kind: .between(nil, End(value: last, isIncluded: true)))
   }
 
-  /// The texts that begin with `prefix`, byte by byte of their UTF-8.
+  /// The strings that begin with `prefix`, compared by UTF-8 bytes.
   public static func prefix(_ prefix: String) -> IndexRange {
     IndexRange(kind: .prefix(prefix))
   }
 
-  /// What this range means, if the next property of the index is in another one.
+  /// Returns this range, with the next property of the index constrained to another range.
   ///
   /// ```swift
   /// let range = IndexRange.equal(to: "home").then(.from("2026-01-01", upTo: "2027-01-01"))
   /// ```
   ///
-  /// Costs no more than a range of one property: the entries lie together. Therefore this one must be
-  /// ``equal(to:)``, and whatever `next` is made of but for its end; a range of which that is not true, or that asks for
-  /// more properties than the index has, is refused with ``DatabaseError/Code/invalidQuery`` when an index is asked for it.
+  /// Costs no more than a range of one property: the entries are contiguous. Therefore this range
+  /// must be ``equal(to:)``, and all parts of `next` except the last must be too. Another range, or
+  /// one with more properties than the index, is refused with ``DatabaseError/Code/invalidQuery``
+  /// when it is used.
   ///
-  /// - Parameter next: which values of the next property are meant; what a document lacks counts as null.
-  /// - Returns: a range of that many properties more.
+  /// - Parameter next: The range of the next property; a missing property counts as null.
+  /// - Returns: A range with that many more properties.
   public func then(_ next: IndexRange) -> IndexRange { IndexRange(parts: parts + next.parts) }
 }
 
 extension IndexRange.Kind: Hashable {
-  // Texts are told apart by their bytes, as in documents.
+  // Strings are compared by their bytes, as in documents.
   static func == (a: Self, b: Self) -> Bool {
     switch (a, b) {
     case (.all, .all): true
@@ -123,10 +125,10 @@ extension IndexRange.Kind: Hashable {
   }
 }
 
-// MARK: - Asking values
+// MARK: - Checking values
 
 extension IndexRange {
-  /// Throws if an index cannot be asked for this range.
+  /// Throws if an index does not support this range.
   func check(against index: DocumentIndex) throws(DatabaseError) {
     guard parts.count <= index.paths.count else {
       throw DatabaseError(
@@ -142,26 +144,26 @@ extension IndexRange {
     }
   }
 
-  /// Whether no value is in it, since a bound is no number.
+  /// Whether the range is empty because a bound is NaN.
   var isNothing: Bool {
     for number in parts.indices where parts[number].isNothing { return true }
     return false
   }
 
-  /// Whether the values of an entry are meant: of each property one.
+  /// Whether the values of an entry, one for each property, are in the range.
   func contains(_ values: [Value]) -> Bool {
     values.count >= parts.count && zip(parts, values).allSatisfy { $0.contains($1) }
   }
 
-  /// Whether a value of the first property is meant, if nothing is asked of others.
+  /// Whether a value of the first property is in the range, if no others are constrained.
   func contains(_ value: Value) -> Bool { contains([value]) }
 }
 
 extension IndexRange.Kind {
-  /// Whether it is one value.
+  /// Whether the constraint is a single value.
   var isOneValue: Bool { if case .equal = self { true } else { false } }
 
-  /// Whether a bound is no number, to which nothing is equal, and than which nothing is less or greater.
+  /// Whether a bound is NaN, which no value equals, is less than or is greater than.
   fileprivate var isNothing: Bool {
     func isNaN(_ value: Value?) -> Bool {
       if case .double(let number) = value { number.isNaN } else { false }
@@ -173,7 +175,7 @@ extension IndexRange.Kind {
     }
   }
 
-  /// Whether a value is meant.
+  /// Whether a value is in the range.
   fileprivate func contains(_ value: Value) -> Bool {
     guard !isNothing else { return false }
     func order(_ end: IndexRange.End) -> Int {

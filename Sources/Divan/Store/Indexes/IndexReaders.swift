@@ -8,37 +8,39 @@ import Synchronization
   import Foundation
 #endif
 
-/// Those who read the documents for an index that is being made, each with a thread and a batch of its own.
+/// The readers of documents for an index that is being built, each with its own thread and batch.
 ///
-/// The thread that makes the index is one of them, and the one that is told how far it is. They take the order of changes in
-/// turns, share by share. So it is the same document for which making the index fails, however many they are: all that comes
-/// before it was given out before, and is read first.
+/// The building thread is one of them, and the only one that reports progress. The readers take
+/// shares of the order of changes in turn. So the build fails at the same document however many
+/// readers there are: everything before it was handed out earlier, and is read first.
 ///
-/// `@unchecked Sendable`: `doneCount` and `progress` are touched by the maker's thread only; a reader's batch by the thread
-/// that reads into it, and by the maker's while nobody reads; everything else guards itself.
+/// `@unchecked Sendable`: `doneCount` and `progress` are accessed only by the building thread. A
+/// reader's batch is accessed by the thread that reads into it, and by the building thread while no
+/// reader runs. Everything else is synchronized by itself.
 final class IndexReaders: @unchecked Sendable {
   private let store: Store
-  /// The thread that makes the index.
+  /// The thread that builds the index.
   private let maker = ThreadID.current
-  /// Told the share that is done.
+  /// The handler that receives the completed share.
   private let progress: ((Double) -> Bool)?
-  /// Of how many documents the entries were added.
+  /// The number of documents whose entries were added.
   private var doneCount = 0
-  /// About how many documents were read since.
+  /// The approximate number of documents read since.
   private let readCount = Atomic(0)
   private let readers: [IndexReader]
   private let common: Guarded<Common>
 
-  /// What the readers take from, and have to say to each other.
+  /// The state that the readers share.
   private struct Common {
     var shares: IndexShares
-    /// Why nothing is given out any more, and for which document.
+    /// The error that stops the build, and the sequence number of its document.
     var failure: (sequence: UInt64, error: DatabaseError)?
   }
 
   /// Begins before the first document.
   ///
-  /// All of them together keep no more than `sizeLimit` bytes, and beyond that what the last document of each has.
+  /// All readers together keep at most `sizeLimit` bytes, plus the entries of the last document of
+  /// each.
   init(
     _ kept: KeptIndex, _ store: Store, sizeLimit: Int = 32 << 20, _ progress: ((Double) -> Bool)?
   ) throws(DatabaseError) {
@@ -54,11 +56,11 @@ final class IndexReaders: @unchecked Sendable {
       Common(shares: IndexShares(view, documentCount: count > 1 ? IndexShare.documentCount : nil)))
   }
 
-  /// After about how many documents it is told how many were read.
+  /// The approximate number of documents between two progress reports.
   private static let progressInterval = 4096
 }
 
-/// One who reads, or rather what was read.
+/// A reader's batch, by reference.
 private final class IndexReader {
   var batch: IndexBatch
 
@@ -66,9 +68,10 @@ private final class IndexReader {
 }
 
 extension Store {
-  /// How many threads read the documents for an index.
+  /// The number of threads that read the documents for an index.
   ///
-  /// One, where the same calls are wanted every time, and where there are too few documents to wake others for.
+  /// It is one in inline mode, so that the sequence of calls is reproducible, and where there are
+  /// too few documents to wake other threads for.
   fileprivate var indexReaderCount: Int {
     let most = max(1, configuration.indexBatchSize)
     if let count = configuration.indexReaderCount { return min(max(1, count), most) }
@@ -80,20 +83,21 @@ extension Store {
 }
 
 extension IndexReaders {
-  /// From how many documents on there are several readers: to read fewer takes some milliseconds.
+  /// The minimum number of documents for several readers: reading fewer takes some milliseconds.
   fileprivate static let documentsWorthSeveral = 8192
-  /// More are kept waiting by the memory, and by the one who adds what they have read.
+  /// More readers would wait for memory, and for the thread that adds their entries.
   fileprivate static let countLimit = 4
 }
 
 extension IndexReaders {
-  /// Whether no documents come after those that were read.
+  /// Whether all documents were read.
   var isAtEnd: Bool {
     common.withLock { $0.shares.isAtEnd } && readers.allSatisfy { $0.batch.share == nil }
   }
 
-  /// Reads the documents behind those that were read before, as many as there is room for; what comes of them is then taken
-  /// slice by slice with ``take(_:into:)``.
+  /// Reads the next documents, as many as there is room for.
+  ///
+  /// Take the resulting entries slice by slice with ``take(_:into:)``.
   func read(_ slice: inout IndexSlice) throws(DatabaseError) {
     let view = try store.view()
     slice.begin(view)
@@ -103,17 +107,19 @@ extension IndexReaders {
       if readers.count == 1 {
         read(view, into: readers[0])
       } else {
-        // Returns when all have ended. If no other thread is free, this one is all readers, one after the other.
+        // Returns when all have ended. Without another free thread, this one runs all readers in
+        // turn.
         DispatchQueue.concurrentPerform(iterations: readers.count) {
           read(view, into: readers[$0])
         }
       }
-      // Of what was given out before the document that failed, something may be left for want of room.
+      // For want of room, a share handed out before the failing document may not be read
+      // completely.
     } while hasFailed && readers.contains { isWanted($0) }
     if let failure = common.withLock({ $0.failure }) { throw failure.error }
   }
 
-  /// Reads as one of the readers.
+  /// Runs one of the readers.
   private func read(_ view: StoreView, into reader: IndexReader) {
     guard isWanted(reader) else { return }
     do throws(DatabaseError) {
@@ -124,26 +130,26 @@ extension IndexReaders {
     }
   }
 
-  /// About how many documents one of them will read, and a few more, since they are not equally quick.
+  /// Estimates the number of documents for one reader, plus some, because readers differ in speed.
   private func expectedCount(_ view: StoreView) -> Int {
     let part = Int(clamping: view.state.documentCount) / readers.count
     return readers.count == 1 ? part : part + part / 8 + IndexShare.documentCount
   }
 
-  /// Counts documents that were read, and tells of it on the maker's thread.
+  /// Counts documents that were read, and reports progress on the building thread.
   private func noteRead(_ count: Int) throws(DatabaseError) {
     let count = readCount.add(count, ordering: .relaxed).newValue
     guard ThreadID.current == maker else { return }
     do throws(DatabaseError) {
       try tell(doneCount + count)
     } catch {
-      // It is about no document, so nobody goes on for an earlier one.
+      // Cancellation concerns no document, so no reader continues for an earlier one.
       fail(0, error)
       throw error
     }
   }
 
-  /// Tells that what was read is added.
+  /// Reports that the entries read were added.
   func tellAdded() throws(DatabaseError) {
     doneCount += readers.reduce(0) { $0 + $1.batch.documentCount }
     try tell(isAtEnd ? .max : doneCount)
@@ -156,21 +162,21 @@ extension IndexReaders {
     }
   }
 
-  /// Takes the next share of the order of changes; nil if there is none, or no use in it.
+  /// Returns the next share of the order of changes; nil if there is none, or the build has failed.
   private func takeShare() -> IndexShare? {
     common.withLock { common in
       guard common.failure == nil else { return nil }
       do throws(DatabaseError) {
         return try common.shares.next()
       } catch {
-        // All that was given out comes before.
+        // All shares that were handed out come before.
         common.failure = (.max, error)
         return nil
       }
     }
   }
 
-  /// Notes why making the index ends, unless it does because of an earlier document.
+  /// Records the error that ends the build, unless one for an earlier document is recorded.
   private func fail(_ sequence: UInt64, _ error: DatabaseError) {
     common.withLock { common in
       if let failure = common.failure, failure.sequence <= sequence { return }
@@ -180,16 +186,16 @@ extension IndexReaders {
 
   private var hasFailed: Bool { common.withLock { $0.failure != nil } }
 
-  /// Whether it makes a difference what a reader reads: once making the index has failed, only if it is to read what comes
-  /// before that document.
+  /// Whether a reader must continue: after a failure, only with documents before that one.
   private func isWanted(_ reader: IndexReader) -> Bool {
     guard let failure = common.withLock({ $0.failure }) else { return true }
     return reader.batch.share.map { $0.start < failure.sequence } ?? false
   }
 
-  /// Hands on the next entries of those that were read, in the order of their keys; returns whether there were any.
+  /// Moves the next entries read to a slice, in key order; returns whether there were any.
   ///
-  /// Of those with the same key one comes: there are such only where the order of changes has a document twice.
+  /// Of entries with the same key only one is kept. They occur only if the order of changes has a
+  /// document twice.
   func take(_ limit: Int, into slice: inout IndexSlice) -> Bool {
     slice.removeEntries()
     for reader in readers { reader.batch.touchEntries(limit) }
@@ -210,7 +216,7 @@ extension IndexReaders {
     return slice.count > 0
   }
 
-  /// Which revision was read of the document of an entry that was handed on.
+  /// Returns the revision that was read of an entry's document.
   func revision(_ origin: IndexSlice.Origin) -> RevisionID {
     readers[origin.reader].batch.revision(origin.source)
   }

@@ -1,30 +1,30 @@
 import DivanLog
 
-/// Says that there is an index, and how far it is; or that there is none of that name any more.
+/// The record of an index and its state, or of its removal.
 ///
 /// Entries are not logged: they follow from the documents. FILE_FORMAT.md §10
 struct IndexRecord: Sendable, Equatable {
   var name: SharedBytes
-  /// Where the record stands that this one takes the place of.
+  /// The place of the record that this one replaces.
   var superseded: RecordLocator?
-  /// Nil if there is no such index any more.
+  /// Nil if the index is removed.
   var kept: KeptIndex?
 
-  /// The greatest size of a name in bytes of UTF-8.
+  /// The maximum size of a name in bytes of UTF-8.
   static let nameSizeLimit = 240
-  /// The greatest number of names in a path, and the greatest size of one in bytes.
+  /// The maximum number of names in a path, and the maximum size of a name in bytes.
   static let pathLimit = 16
   static let pathNameSizeLimit = 1000
-  /// The greatest number of properties.
+  /// The maximum number of properties.
   static let propertyLimit = 8
-  /// The greatest number of conditions, and the greatest size in bytes of the stored form of a value in one.
+  /// The maximum number of conditions, and the maximum size of a stored value in one, in bytes.
   static let conditionLimit = 16
   static let conditionSizeLimit = 1000
-  /// The greatest number of values in a condition that asks for one of several, and the greatest size of all of them.
+  /// The maximum number of values in a set condition, and their maximum size together, in bytes.
   static let conditionValueLimit = 256
   static let conditionSetSizeLimit = 16_000
 
-  /// How much the value of a condition may take.
+  /// Returns the maximum size of a condition's value, in bytes.
   static func sizeLimit(ofConditionNumbered number: UInt8) -> Int {
     number == IndexCondition.Test.isIn([]).number ? conditionSetSizeLimit : conditionSizeLimit
   }
@@ -92,7 +92,7 @@ extension IndexRecord {
     encode(stored, to: &writer)
   }
 
-  /// Appends bytes behind their size.
+  /// Appends the size of some bytes, and then the bytes.
   private static func encode(_ bytes: SharedBytes, to writer: inout ByteWriter) {
     writer.appendVarint(bytes.count)
     writer.append(bytes)
@@ -136,7 +136,7 @@ extension IndexRecord {
     return try reader.finishing(record)
   }
 
-  /// How many of something follow: one at least, or nothing would say that there are any.
+  /// Reads a count, which is at least one: without items, the flag would not be set.
   private static func decodeCount(
     _ reader: inout ByteReader, limit: Int
   ) throws(ByteError) -> Int {

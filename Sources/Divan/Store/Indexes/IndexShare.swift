@@ -1,39 +1,39 @@
 import DivanLog
 
-/// Part of the order of changes: the documents behind one sequence number, through another one.
+/// A part of the order of changes: the documents after one sequence number through another.
 struct IndexShare: Sendable {
-  /// Behind which sequence number it begins.
+  /// The sequence number after which the share begins.
   let start: UInt64
   /// The last sequence number.
   let end: UInt64
 
-  /// About how many documents are in one that others read the like of at the same time.
+  /// The approximate number of documents in a share when several readers run.
   ///
-  /// So few that readers end at about the same time, and stop soon where they must.
+  /// It is so small that readers end at about the same time, and stop soon when they must.
   static let documentCount = 256
 }
 
 extension IndexShare {
-  /// A walk over its part of the order of changes in a version.
+  /// Returns a scan of the share in a version.
   func scan(_ view: StoreView) -> LayeredScan {
     view.state.sequences.scan(
       from: .exclusive(start.bigEndianBytes), to: .inclusive(end.bigEndianBytes))
   }
 
-  /// The sequence number that an entry of the order of changes has as its key; nil if that is none.
+  /// Returns the sequence number in the key of an entry; nil if the key is malformed.
   static func sequence(_ item: IndexEntry) -> UInt64? {
     item.withKey { $0.count == 8 ? $0.word(at: 0).byteSwapped : nil }
   }
 }
 
-/// The order of changes, given out in shares to those who read it at the same time.
+/// The order of changes, divided into shares for concurrent readers.
 ///
-/// How far sequence numbers are apart says nothing: where documents are changed often, few numbers are left. So shares are
-/// counted out, by a walk over the order.
+/// Differences between sequence numbers do not tell the number of documents: where documents change
+/// often, few numbers remain. So the documents of a share are counted by a scan.
 struct IndexShares {
-  /// What was not given out.
+  /// The part that was not handed out.
   private var rest: IndexShare
-  /// About how many documents a share has; nil if all is one, for one who reads.
+  /// The approximate number of documents in a share; nil for a single share and a single reader.
   private let documentCount: Int?
   private var view: StoreView
   private var scan: LayeredScan?
@@ -47,16 +47,16 @@ struct IndexShares {
 }
 
 extension IndexShares {
-  /// Whether all was given out.
+  /// Whether everything was handed out.
   var isAtEnd: Bool { rest.start >= rest.end }
 
-  /// Goes on in a later version.
+  /// Continues in a later version.
   mutating func move(to view: StoreView) {
     self.view = view
     scan = nil
   }
 
-  /// Gives out the next share; nil if there is none.
+  /// Hands out the next share; nil if there is none.
   mutating func next() throws(DatabaseError) -> IndexShare? {
     guard !isAtEnd else { return nil }
     let share = IndexShare(start: rest.start, end: try endOfShare())
@@ -64,7 +64,7 @@ extension IndexShares {
     return share
   }
 
-  /// Counts the documents of the next share, leaf by leaf; returns the sequence number of the last one.
+  /// Counts the documents of the next share, leaf by leaf; returns its last sequence number.
   private mutating func endOfShare() throws(DatabaseError) -> UInt64 {
     guard let documentCount else { return rest.end }
     var scan = self.scan.take() ?? rest.scan(view)
@@ -81,7 +81,7 @@ extension IndexShares {
 }
 
 extension StoreView {
-  /// Passes the next entries of a scan.
+  /// Skips the next entries of a scan; returns their number and the last one.
   fileprivate func pass(
     _ scan: inout LayeredScan
   ) throws(DatabaseError) -> (count: Int, last: IndexEntry)? {

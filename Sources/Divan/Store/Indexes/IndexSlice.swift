@@ -1,22 +1,22 @@
 import DivanLog
 
-/// Some of the entries that were read for an index, as many as are added before somebody else may write, in the order of
-/// their keys.
+/// Entries read for an index, in key order, that are added while the writer lock is held once.
 ///
-/// They are copied, so that they stand side by side, whoever has read them. What was read of a document is looked up with
-/// the reader, and mostly not at all: it lies scattered.
+/// They are copied, so that they are contiguous, whichever reader has read them. The revisions of
+/// their documents are looked up with the reader, and mostly not at all: they are scattered in
+/// memory.
 struct IndexSlice: ~Copyable {
-  /// The source of each is an index in `origins`.
+  /// The source of each entry is an index in `origins`.
   private var entries = EntryBatch(sharedSize: IndexEntries.prefixSize)
   private var origins: [Origin] = []
-  /// What tells whether anything has changed since the documents were read.
+  /// The counter that shows whether anything has changed since the documents were read.
   private var changesAndPurges: UInt64 = 0
 
-  /// What an entry was made of.
+  /// The origin of an entry.
   struct Origin {
-    /// Which of the readers has read it.
+    /// The reader that has read it.
     let reader: Int
-    /// The number of the document there.
+    /// The number of the document in that reader's batch.
     let source: Int
   }
 }
@@ -24,13 +24,13 @@ struct IndexSlice: ~Copyable {
 extension IndexSlice {
   var count: Int { entries.count }
 
-  /// Begins anew, for what is read from a version.
+  /// Resets the slice for entries that are read from a version.
   mutating func begin(_ view: StoreView) {
     removeEntries()
     changesAndPurges = view.state.changesAndPurges
   }
 
-  /// Makes room for the next entries of those that were read.
+  /// Removes all entries, to make room for the next ones.
   mutating func removeEntries() {
     entries.removeAll()
     origins.removeAll(keepingCapacity: true)
@@ -43,7 +43,7 @@ extension IndexSlice {
     origins.append(Origin(reader: reader, source: source))
   }
 
-  /// Keeps the entries of documents that a later version still has as they were read, in the revision that is told.
+  /// Keeps the entries of documents whose revision in a later version is still the one read.
   mutating func keepUnchanged(
     in newest: StoreView, _ revision: (Origin) -> RevisionID
   ) throws(DatabaseError) {
@@ -56,10 +56,10 @@ extension IndexSlice {
     }
   }
 
-  /// Gives a tree the entries.
+  /// Inserts the entries into a tree.
   func add(to tree: inout LayeredTree) { tree.set(entries, 0..<count) }
 
-  /// What entries begin with that no other may begin with.
+  /// Returns the beginnings of entries that no other entry may share.
   func uniqueStarts() -> [[UInt8]] {
     entries.places.indices.compactMap { index in
       let size = Int(entries.places[index].uniqueSize)

@@ -1,30 +1,32 @@
 import DivanLog
 
-/// The values of an entry as keys of indexes have them: the bytes of ``CollationKey`` one behind the other, with texts
-/// in the order of their UTF-8, and not longer than a page of an index can hold. FILE_FORMAT.md §10
+/// The values of an entry in index keys: concatenated ``CollationKey`` bytes of limited size.
 ///
-/// What would take more than ``cutSize`` bytes, of all values together, is cut there, and a hash of the rest follows: such
-/// values are in their order only as far as they are not cut, and equal if these bytes are, but for the odds of a
-/// collision of SHA-256.
+/// Strings are in the order of their UTF-8. The size is limited so that entries fit in an index
+/// page. FILE_FORMAT.md §10
 ///
-/// No value's bytes begin with all bytes of another one, and so it is with those of as many values, so that whatever
-/// stands behind them in a key makes no difference to the order, and no two keys are the same.
+/// If all values together take more than ``cutSize`` bytes, they are cut off there, and a hash of
+/// the rest follows. Such values are in order only up to the cut. They are equal if these bytes
+/// are, except for a collision of SHA-256.
+///
+/// No value's bytes are a prefix of another's, and the same holds for sequences of equally many
+/// values. So the rest of a key does not affect the order, and no two keys are the same.
 struct IndexedValue: Hashable, Sendable {
   let bytes: [UInt8]
-  /// Whether something was cut off.
+  /// Whether the values are cut off.
   let isCut: Bool
 
-  /// How much of a value stays that is cut; what is not longer is whole.
+  /// The number of bytes that are kept of values that are cut off; shorter values are whole.
   static let cutSize = 168
-  /// The size in bytes of what was cut; everything else is shorter.
+  /// The size in bytes of cut-off values; all others are shorter.
   static let sizeLimit = cutSize + 32
 
   init(_ value: Value) { self.init(whole: IndexedValue.whole(value)) }
 
-  /// Several values, the one that decides about the order first.
+  /// Joins several values, the most significant first.
   init(joining values: [Value]) { self.init(whole: IndexedValue.whole(joining: values)) }
 
-  /// Cuts the bytes of one value or of several.
+  /// Cuts off the bytes of one or several values if they are too long.
   init(whole: [UInt8]) {
     isCut = whole.count > IndexedValue.cutSize
     var writer = ByteWriter(capacity: whole.count)
@@ -33,7 +35,7 @@ struct IndexedValue: Hashable, Sendable {
     bytes = writer.array
   }
 
-  /// Cuts the bytes of all values of a key, which begin at an offset and go to the end.
+  /// Cuts off the values in a key, which are the bytes from an offset to its end.
   static func cut(_ key: inout ByteWriter, from offset: Int) {
     let end = offset + cutSize
     guard key.count > end else { return }
@@ -42,19 +44,19 @@ struct IndexedValue: Hashable, Sendable {
     key.append(digest.bytes)
   }
 
-  /// The bytes of a value of which nothing is cut off.
+  /// Returns the complete bytes of a value.
   static func whole(_ value: Value) -> [UInt8] { CollationKey.bytes(of: value, .bytes) }
 
-  /// The same of several values.
+  /// Returns the complete bytes of several values.
   static func whole(joining values: [Value]) -> [UInt8] {
     var bytes: [UInt8] = []
     for value in values { bytes += whole(value) }
     return bytes
   }
 
-  /// What the bytes of all values of a value's type begin with, the lower half of the byte left out.
+  /// Returns the type tag that the bytes of a value begin with, without the lower half of the byte.
   static func type(of value: Value) -> UInt8 { CollationKey.tag(of: value) }
 
-  /// The bytes with which all texts begin that begin with a text, without its end; nothing is cut off.
+  /// Returns the common prefix of all strings that begin with `text`; nothing is cut off.
   static func prefix(ofTexts text: String) -> [UInt8] { CollationKey.prefix(ofTexts: text, .bytes) }
 }

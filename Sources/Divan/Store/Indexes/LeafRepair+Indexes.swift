@@ -1,21 +1,25 @@
 import DivanLog
 
 extension LeafRepair {
-  /// The entries of indexes that belong in a leaf of the run at a place, where `written` is what the log says of the
-  /// commit as of which the run was written.
+  /// Returns the index entries that belong in a leaf of a run.
   ///
-  /// A merge drops documents that were superseded when it began; if the new revision has the same value, no layer above
-  /// the run says anything of the entry, so that it must be here. Therefore these are the entries as of the first commit
-  /// since which the log lacks nothing. No version that looks here is older, since it has seen the merge. What has
-  /// changed between the run and that commit is said above, and left out here, for the leaf would not fit a
-  /// page: a document that was written before the run was there as it is; of another, it is asked what is said above.
+  /// `written` is the state of the log as of the run's commit.
+  ///
+  /// A merge drops documents that were superseded when it began. If the new revision has the same
+  /// value, no layer above the run contains the entry, so it must be here. Therefore these are the
+  /// entries as of the first commit since which the log is complete. No version that reads this
+  /// leaf is older, since it includes the merge.
+  ///
+  /// Changes between the run and that commit are in layers above. They are left out here, because
+  /// the leaf would not fit a page. A document that was written before the run was there unchanged;
+  /// for another one, the layers above are searched.
   func indexEntries(
     of run: Run, above index: Int, _ coverage: Run.Coverage, _ written: StoreState
   ) throws(DatabaseError) -> Entries {
     let judged = segments.compactMap { $0.header.merge?.judgedAt }.max() ?? 0
     var whole = written
     if judged > run.commit { whole = try replay(through: judged) }
-    // All of it is in memory, but for the documents, and of these what is damaged is passed over.
+    // All of it is in memory except the documents, and damaged ones are skipped.
     try reading { () throws(PageError) in try whole.makeIndexes() }
     let ready = Set(written.indexes.filter(\.isReady).map(\.number))
     let prefix = [CatalogKey.Kind.indexEntry.rawValue]
@@ -33,9 +37,9 @@ extension LeafRepair {
     return found
   }
 
-  /// Whether a layer above a run says anything of a key.
+  /// Whether a layer above a run contains a key, even as a tombstone.
   ///
-  /// A page that is damaged, too, counts as silent: to rebuild it first would need this one.
+  /// A damaged page counts as not containing it: rebuilding that page first would need this one.
   private func isSaid(_ key: [UInt8], above index: Int) throws(DatabaseError) -> Bool {
     do throws(PageError) {
       return try state.catalog.knows(key.span, above: index)
@@ -55,7 +59,7 @@ extension LeafRepair {
 }
 
 extension StoreState {
-  /// The sequence number of the document that an entry of an index is of.
+  /// Returns the sequence number of the document of an index entry.
   fileprivate func sequence(ofIndexed item: IndexEntry) -> UInt64? {
     guard let id = IndexEntries.read(item)?.id,
       let value = id.withSpan({ (key) in try? documents.find(key) }),

@@ -1,13 +1,13 @@
 import DivanLog
 
-// How indexes follow the documents when the log is read. A writer does the same with each change:
+// How indexes follow the documents during replay. A writer does the same with each change:
 // WriteTransaction+Indexes.swift.
 
 extension StoreState {
-  /// The indexes that the catalog names, and which of them are ready; and the records that cannot be read.
+  /// Returns the indexes in the catalog with their states, and the records that cannot be read.
   ///
-  /// Without these it is not known what must be unique, so that nothing may be written. Where the pages lead
-  /// nowhere, what is damaged is `checkpointPath`.
+  /// Without these records it is unknown which values must be unique, so nothing may be written.
+  /// For entries that lead nowhere, the damage is reported in `checkpointPath`.
   func readIndexes(
     _ checkpointPath: String
   ) throws(PageError) -> (indexes: [KeptIndex], damage: [Damage]) {
@@ -34,11 +34,12 @@ extension StoreState {
     return (indexes, damage)
   }
 
-  /// Brings the entries of indexes to what the documents are now.
+  /// Updates the entries of indexes to the current documents.
   ///
-  /// Those that `base`, the version of a checkpoint, has as ready are whole there, and follow the documents
-  /// that were `changed` since. Others are made anew, if they were ready once, which is proportional to the store.
-  /// One that was not is given up: whoever adds it begins again. What is left of such ones goes.
+  /// Indexes that are ready in `base`, a checkpoint's version, are complete there, and follow the
+  /// documents that were `changed` since. Other indexes that were ready are rebuilt, at a cost
+  /// proportional to the store. Indexes that were not ready are discarded: adding them starts
+  /// again. Their leftover entries are removed.
   mutating func catchUpIndexes(
     since base: StoreState?, changed ids: Set<[UInt8]>
   ) throws(PageError) {
@@ -53,12 +54,12 @@ extension StoreState {
     if !fresh.isEmpty { try addIndexEntries(fresh) }
   }
 
-  /// Gives all indexes the entries that they should have once they are whole, in a version that has none.
+  /// Adds all index entries to a version that has none.
   mutating func makeIndexes() throws(PageError) {
     if !indexes.isEmpty { try addIndexEntries(indexes) }
   }
 
-  /// Takes away the entries of the indexes whose numbers are meant.
+  /// Removes the entries of the indexes whose numbers match.
   private mutating func removeIndexEntries(
     where isMeant: (UInt64) -> Bool
   ) throws(PageError) {
@@ -83,7 +84,7 @@ extension StoreState {
     }
   }
 
-  /// Lets indexes follow one document from what a version had of it to what there is now.
+  /// Updates index entries for one document, from its state in a version to the current one.
   private mutating func follow(
     _ id: SharedBytes, in indexes: [KeptIndex], since base: StoreState
   ) throws(PageError) {
@@ -111,19 +112,19 @@ extension StoreState {
     }
   }
 
-  /// Puts the entries of one document in the place of others.
+  /// Replaces the index entries of one document.
   mutating func changeIndexEntries(
     from old: IndexKeySet, to new: IndexKeySet, of id: SharedBytes
   ) {
     for key in old.subtracting(new) { catalog.remove(key.span) }
-    // An index that is being made may lack what the document should have had: whoever makes it leaves to others what they change.
+    // An index being built may lack the document's old entries: its builder skips changed
+    // documents.
     let isWhole = indexes.allSatisfy(\.isReady)
     let value = [UInt8(id.count)]
     for key in isWhole ? new.subtracting(old) : new { catalog.set(key.span, value.span) }
   }
 
-  /// All keys that some indexes have of a document, looked for one after the other: for documents that cannot
-  /// be asked what they are.
+  /// Returns all keys of a document in some indexes, by scanning them, for unreadable documents.
   func indexKeys(of id: SharedBytes, in indexes: [KeptIndex]) throws(PageError) -> IndexKeySet {
     var keys: [[UInt8]] = []
     for kept in indexes {
@@ -136,13 +137,13 @@ extension StoreState {
     return IndexKeySet(keys)
   }
 
-  /// What indexes look at of a document.
+  /// The indexable content of a document.
   private enum IndexedBody {
-    /// There is none, or it is deleted.
+    /// The document does not exist or is deleted.
     case none
     /// The properties of its winning revision.
     case body(EncodedValue)
-    /// They cannot be read.
+    /// The properties cannot be read.
     case unreadable
   }
 
@@ -162,13 +163,13 @@ extension StoreState {
     return .body(EncodedValue(document.body))
   }
 
-  /// The record at a place; nil if it is damaged, or its file is gone.
+  /// Returns the record at a place; nil if it is damaged or its file is gone.
   private func record(at locator: RecordLocator) throws(PageError) -> Record? {
     guard let segment = segments[locator.fileID] else { return nil }
     do throws(LogError) {
       return try segment.record(try segment.recordBytes(at: locator), at: locator)
     } catch .system(let error) {
-      // It is told like a page that the system does not read, since both keep the index from being used.
+      // Reported as an unreadable page, since both prevent use of the index.
       throw .unreadable(page: 0, error)
     } catch {
       return nil
@@ -177,7 +178,8 @@ extension StoreState {
 }
 
 extension Set<[UInt8]> {
-  /// Its members in their order: that of a set is another one in each process, and would make other pages of the
-  /// same changes.
+  /// The members in byte order.
+  ///
+  /// A set's order differs between processes, and would make different pages of the same changes.
   fileprivate var inOrder: [[UInt8]] { sorted { $0.lexicographicallyPrecedes($1) } }
 }

@@ -1,14 +1,14 @@
-// How many there are, about, for those who choose between ways to find documents.
+// Estimated numbers of entries and documents, for choosing an access path.
 
 extension StoreView {
-  /// About how many entries of an index lie between some keys; as many as the newest version has.
+  /// Estimates the number of index entries in a key range, in the newest version.
   func estimatedCount(of keys: IndexKeyRange) throws(DatabaseError) -> Int {
     try repairing { (version) throws(PageError) in
       try version.state.catalog.estimatedCount(from: keys.lower, to: keys.upper)
     }
   }
 
-  /// About how many entries an index has whose values begin with some bytes.
+  /// Estimates the number of entries of an index whose values begin with some bytes.
   func estimatedCount(
     of kept: KeptIndex, beginningWith bytes: [UInt8]
   ) throws(DatabaseError) -> Int {
@@ -18,7 +18,7 @@ extension StoreView {
     }
   }
 
-  /// About how many documents have an ID in a range, deleted ones included.
+  /// Estimates the number of documents with an ID in a range, including deleted ones.
   func estimatedCount(of range: IDRange) throws(DatabaseError) -> Int {
     try repairing { (version) throws(PageError) in
       try version.state.documents.estimatedCount(from: range.lower, to: range.upper)

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// What becomes of the entries that indexes have of a document.
+/// A change of the index entries of a document.
 struct IndexChange {
   let id: SharedBytes
   let old: IndexKeySet
@@ -8,15 +8,15 @@ struct IndexChange {
 }
 
 extension WriteTransaction {
-  /// What indexes have to change when a record becomes a document's newest; nil if there are no indexes.
+  /// Returns the index change for a record that becomes a document's newest; nil without indexes.
   ///
-  /// All that must be read is read here, so that the change itself cannot fail.
+  /// All reads happen here, so that applying the change cannot fail.
   func indexChange(
     to record: DocumentRecord, _ id: String, over current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
     guard !state.indexes.isEmpty else { return nil }
     let old = try indexKeys(of: current, id)
-    // Where it stands makes no difference.
+    // The record's place does not matter here.
     let entry = DocumentEntry(record, at: RecordLocator(fileID: 0, offset: 0, size: 0))
     var new = IndexedKeys()
     if !entry.isDeleted {
@@ -40,7 +40,7 @@ extension WriteTransaction {
     return IndexChange(id: record.idBytes, old: old, new: new)
   }
 
-  /// The same when a document is purged.
+  /// Returns the index change for the purge of a document; nil without indexes.
   func indexChange(
     purging id: SharedBytes, _ text: String, _ current: DocumentEntry?
   ) throws(DatabaseError) -> IndexChange? {
@@ -48,7 +48,7 @@ extension WriteTransaction {
     return IndexChange(id: id, old: try indexKeys(of: current, text), new: IndexedKeys())
   }
 
-  /// Makes a change of the indexes, and remembers which values must turn out to be unique.
+  /// Applies an index change, and records the values whose uniqueness is to be checked.
   func make(_ change: IndexChange) {
     state.changeIndexEntries(from: change.old, to: change.new.all, of: change.id)
     for (start, name) in change.new.unique where !change.old.contains(start + change.id.array) {
@@ -56,9 +56,9 @@ extension WriteTransaction {
     }
   }
 
-  /// Refuses the transaction if two documents have the same value now where none may.
+  /// Refuses the transaction if two documents now have the same value in a unique index.
   ///
-  /// Not sooner, so that two documents can exchange values.
+  /// The check is made only at the end, so that two documents can exchange values.
   func checkUniqueness() throws(DatabaseError) {
     for (prefix, name) in valuesToCheck.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
       try view.requireUnique(prefix, of: name)
@@ -74,7 +74,7 @@ extension WriteTransaction {
       try view.winningRecord(of: entry, id).body
     }
     guard let body else {
-      // It cannot be asked what it was, but it must not be found by that for ever.
+      // Its old values are unknown, but the document must not be found by them any longer.
       return try view.repairing { (version) throws(PageError) in
         try version.state.indexKeys(of: bytes, in: self.state.indexes)
       }
@@ -82,7 +82,7 @@ extension WriteTransaction {
     return IndexEntries.keys(state.indexes, of: EncodedValue(body), id: bytes)
   }
 
-  /// The body of a record; nil if it is damaged.
+  /// Returns the body of a record; nil if it is damaged.
   private func bodyIfSound(
     _ read: () throws(DatabaseError) -> SharedBytes
   ) throws(DatabaseError) -> SharedBytes? {
@@ -94,7 +94,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Appends the record of an index and puts it into the catalog.
+  /// Appends the record of an index, and inserts it into the catalog.
   func append(_ record: IndexRecord) throws(DatabaseError) {
     let place = try append(.index, id: nil) { writer in record.encode(to: &writer) }
     state.put(record, at: place, scratch: &entryScratch)

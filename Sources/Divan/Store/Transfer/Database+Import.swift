@@ -2,29 +2,30 @@ import DivanLog
 import Synchronization
 
 extension Database {
-  /// Stores the documents of a file of JSON Lines: what
-  /// ``exportJSONLines(to:options:progress:)-59opq`` writes, or any file with one JSON object a line.
+  /// Stores the documents of a JSON Lines file, with one JSON object per line.
   ///
-  /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as where they
-  /// come from, as by ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``: importing them again
-  /// changes nothing. Other lines become new documents, or what ``JSONLines/ImportOptions/existing`` says of
-  /// those that are there; a line that says what stands there already changes nothing. Validations are
-  /// asked. `docs/JSON_LINES.md` says everything.
+  /// The file can come from ``exportJSONLines(to:options:progress:)-59opq`` or any other source.
   ///
-  /// Lines are committed some thousand at a time, in their order, as durable as the configuration says. An
-  /// error ends the import, and nothing of the transaction is stored to which its line belongs; the
-  /// error has the ``DatabaseError/line``, and says in ``DatabaseError/importReport`` what was committed
-  /// before. Takes memory for one transaction and the longest line.
+  /// A line's `_id` is the document's ID. Lines with `_revisions` become the same revisions as in
+  /// their source, as with ``WriteTransaction/insert(_:history:isDeleted:contradictions:origin:)``:
+  /// importing them again changes nothing. Other lines become new documents; for existing ones,
+  /// ``JSONLines/ImportOptions/existing`` decides. A line that equals the present document changes
+  /// nothing. Validations run. `docs/JSON_LINES.md` has all details.
+  ///
+  /// Lines are committed some thousand at a time, in their order, with the configured durability.
+  /// An error ends the import, and nothing of its line's transaction is stored. The error has the
+  /// ``DatabaseError/line``, and ``DatabaseError/importReport`` says what was committed before.
+  /// Takes memory for one transaction and the longest line.
   ///
   /// - Parameters:
-  ///   - path: the file, in UTF-8.
-  ///   - options: how lines are taken.
-  ///   - progress: told how far it has got, about every 256 KiB; the import ends with
+  ///   - path: The file, in UTF-8.
+  ///   - options: Options for the import.
+  ///   - progress: Receives the progress about every 256 KiB; the import ends with
   ///     ``DatabaseError/Code/cancelled`` when it returns false.
-  /// - Returns: what was done.
+  /// - Returns: A report of the import.
   /// - Throws: ``DatabaseError`` with the codes `invalidJSON`, `invalidValue`, `invalidDocumentID`,
-  ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or `refused` for a line with
-  ///   which something is wrong; `notFound` or `accessDenied` for the file; `cancelled`; and as
+  ///   `invalidRevisionID`, `invalidAttachment`, `documentTooLarge`, `conflict` or `refused` for a
+  ///   bad line; `notFound` or `accessDenied` for the file; `cancelled`; and the errors of
   ///   ``write(timeout:_:)-2tx42``.
   @discardableResult
   public func importJSONLines(
@@ -34,15 +35,17 @@ extension Database {
     try importFile(path, options) { progress?($0) ?? true }
   }
 
-  /// Stores documents of JSON Lines that come in pieces of whatever sizes; see
-  /// ``importJSONLines(from:options:progress:)-33041``.
+  /// Stores documents of JSON Lines that come in pieces of any size.
+  ///
+  /// See ``importJSONLines(from:options:progress:)-33041``.
   ///
   /// - Parameters:
-  ///   - options: how lines are taken.
-  ///   - nextPiece: gives the next bytes of the text, and nil at its end. What it throws is thrown, and what
-  ///     was committed before stays.
-  /// - Returns: what was done.
-  /// - Throws: as ``importJSONLines(from:options:progress:)-33041``, but for those of files.
+  ///   - options: Options for the import.
+  ///   - nextPiece: Returns the next bytes of the text, and nil at its end. Its errors are
+  ///     rethrown, and everything committed before stays.
+  /// - Returns: A report of the import.
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except those of
+  ///   files.
   @discardableResult
   public func importJSONLines(
     options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -53,11 +56,10 @@ extension Database {
     }
   }
 
-  /// Stores the documents of a file of JSON Lines:
-  /// ``importJSONLines(from:options:progress:)-33041`` for asynchronous callers, whose thread it does
-  /// not block.
+  /// Stores the documents of a JSON Lines file without blocking the calling thread.
   ///
-  /// A task that is cancelled gets ``DatabaseError/Code/cancelled`` with what was committed before.
+  /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
+  /// ``DatabaseError/Code/cancelled`` with a report of what was committed before.
   @discardableResult
   public func importJSONLines(
     from path: String, options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -68,17 +70,18 @@ extension Database {
     }
   }
 
-  /// Stores documents of JSON Lines that come in pieces, as from a network; see
-  /// ``importJSONLines(from:options:progress:)-33041``.
+  /// Stores documents of JSON Lines that come in asynchronous pieces, as from a network.
   ///
-  /// A task that is cancelled gets ``DatabaseError/Code/cancelled`` with what was committed before.
+  /// See ``importJSONLines(from:options:progress:)-33041``. A cancelled task gets
+  /// ``DatabaseError/Code/cancelled`` with a report of what was committed before.
   ///
   /// - Parameters:
-  ///   - pieces: the text, of whatever sizes; some kibibytes each are best, as each is handed to another
-  ///     thread. What it throws is thrown, and what was committed before stays.
-  ///   - options: how lines are taken.
-  /// - Returns: what was done.
-  /// - Throws: as ``importJSONLines(from:options:progress:)-33041``, but for those of files.
+  ///   - pieces: The text, in pieces of any size; some kibibytes each are best, because each is
+  ///     passed to another thread. Its errors are rethrown, and everything committed before stays.
+  ///   - options: Options for the import.
+  /// - Returns: A report of the import.
+  /// - Throws: The errors of ``importJSONLines(from:options:progress:)-33041``, except those of
+  ///   files.
   @discardableResult
   public func importJSONLines<Pieces: AsyncSequence>(
     from pieces: Pieces, options: JSONLines.ImportOptions = JSONLines.ImportOptions()
@@ -88,7 +91,7 @@ extension Database {
       let bytes = SharedBytes(copying: Array(piece))
       try await Database.run { isCancelled in try intake.append(bytes, isCancelled) }
     }
-    // A cancelled task's sequence may just end, as if that were the end of the text.
+    // A cancelled task's sequence may simply end, as if that were the end of the text.
     return try await Database.run { isCancelled in try intake.finish(isCancelled) }
   }
 
@@ -133,7 +136,7 @@ extension Database {
   }
 }
 
-/// Lets different threads, one after the other, go on with one import.
+/// An import that different threads can continue, one after the other.
 private final class JSONLinesIntake: Sendable {
   private let lines: Guarded<JSONLinesImport>
 

@@ -6,23 +6,23 @@ import DivanLog
   import Foundation
 #endif
 
-/// Writes the lines of an export; keeps the room that it worked in.
+/// A writer of export lines that reuses its buffers.
 struct ExportedLine: ~Copyable {
   /// The members that begin with an underscore, and the properties, each as an object.
   private var head = JSONText(isPretty: false)
   private var properties = JSONText(isPretty: false)
 
-  /// What a line says of one attachment.
+  /// An attachment in a line.
   struct Attachment {
     let entry: AttachmentEntry
     var content: Content
 
     enum Content {
-      /// It stands here.
+      /// The content is in this line.
       case inline(SharedBytes)
-      /// It stands in lines before this one.
+      /// The content is in lines before this one.
       case before
-      /// It was not asked for, or cannot be read.
+      /// The content was not requested, or cannot be read.
       case absent
     }
   }
@@ -89,7 +89,7 @@ extension ExportedLine {
     add("_id", id)
   }
 
-  /// Appends what was begun, the properties of a body, and the end of the line.
+  /// Appends the head, the properties of a body, and the end of the line.
   private mutating func end(
     with body: SharedBytes, to text: inout ByteWriter
   ) throws(DatabaseError) {

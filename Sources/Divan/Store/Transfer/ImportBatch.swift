@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Lines that are to be committed together.
+/// Lines that are committed together.
 struct ImportBatch {
   struct Item {
     let line: Int
@@ -13,7 +13,7 @@ struct ImportBatch {
   }
 
   private(set) var items: [Item] = []
-  /// The bytes that they have as text.
+  /// The size of the lines as text, in bytes.
   private(set) var size = 0
 
   static let sizeLimit = 4 << 20
@@ -30,7 +30,7 @@ extension ImportBatch {
     size = 0
   }
 
-  /// The digests that the lines name, each once.
+  /// The distinct digests in the lines.
   var digests: Set<SHA256.Digest> {
     var digests: Set<SHA256.Digest> = []
     for case .document(let document) in items.map(\.content) {

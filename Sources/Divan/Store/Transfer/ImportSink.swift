@@ -1,13 +1,15 @@
 import DivanLog
 
-/// Takes the JSON of a line apart: members that begin with an underscore become a value, and everything
-/// else the stored form of the properties, which is never decoded.
+/// A sink that splits the JSON of a line into reserved members and properties.
+///
+/// Members that begin with an underscore become a value. All others go directly into the stored
+/// form of the properties, which is never decoded.
 struct ImportSink: ~Copyable {
   private var properties = ValueEncoder()
   private var reserved = ValueBuilder()
-  /// How many containers are open.
+  /// The number of open containers.
   private var depth = 0
-  /// Whether what comes belongs to a member that begins with an underscore.
+  /// Whether the next value belongs to a member that begins with an underscore.
   private var isReserved = false
   private var isObject = false
 }
@@ -91,7 +93,7 @@ extension ImportSink: ValueSink {
   mutating func endObject() -> DuplicateKey? {
     depth -= 1
     guard depth == 0 else { return isReserved ? reserved.endObject() : properties.endObject() }
-    // The whole line is an object of either.
+    // The whole line is an object in both.
     let duplicate = reserved.endObject()
     return properties.endObject() ?? duplicate
   }

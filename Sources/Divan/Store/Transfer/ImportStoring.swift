@@ -1,12 +1,12 @@
 import DivanLog
 
-/// What became of some lines.
+/// The results of some lines.
 struct ImportOutcome {
   var storedCount = 0
   var unchangedCount = 0
   var skippedCount = 0
   var refusals: [DatabaseError] = []
-  /// Content to which documents refer now.
+  /// The digests of contents that documents now refer to.
   var heldDigests: [SHA256.Digest] = []
 
   enum Kind { case stored, unchanged, skipped }
@@ -20,13 +20,13 @@ struct ImportOutcome {
   }
 }
 
-/// Stores a batch in a transaction.
+/// A step that stores a batch in a transaction.
 struct ImportStoring {
   let transaction: WriteTransaction
   let bodies: ImportedBodies
   let options: JSONLines.ImportOptions
   private(set) var outcome = ImportOutcome()
-  /// New documents without anything special, which are stored side by side.
+  /// New documents with only properties, which are stored in a batch.
   private var plain: [(line: Int, document: Document)] = []
   private var plainIDs: Set<String> = []
 
@@ -56,13 +56,13 @@ extension ImportStoring {
       }
     }
     try storePlain()
-    // What became of a line does not say whether a document has what came with it.
+    // A line's result does not say whether a document refers to the content that came with it.
     for digest in batch.digests where try transaction.view.isReferenced(digest) {
       outcome.heldDigests.append(digest)
     }
   }
 
-  /// A document that is new, and is nothing but properties; nil for all others.
+  /// Returns a new document that has only properties; nil for all others.
   private func plainDocument(_ document: ImportedDocument) throws -> Document? {
     guard document.history.isEmpty, document.attachments.isEmpty, document.expiry == nil,
       !document.isDeleted, !plainIDs.contains(document.id)
@@ -81,7 +81,7 @@ extension ImportStoring {
       try transaction.put(contentsOf: plain.lazy.map(\.document))
       outcome.storedCount += plain.count
     } catch {
-      // One by one, it shows which of them cannot be stored.
+      // One by one, to find out which of them cannot be stored.
       for (line, document) in plain {
         try store(line) { storing in
           try storing.transaction.put(document)
@@ -91,13 +91,13 @@ extension ImportStoring {
     }
   }
 
-  /// Stores what a line says, or takes note that it cannot be.
+  /// Stores a line, or records its refusal.
   private mutating func store(
     _ line: Int, _ body: (ImportStoring) throws -> ImportOutcome.Kind
   ) throws {
     do {
       let storing = self
-      // Only who goes on after a failure needs what was there before it.
+      // A savepoint is needed only if the import continues after a failure.
       outcome.count(
         options.badLines == .skip
           ? try transaction.nested { try body(storing) } : try body(storing))
@@ -128,7 +128,7 @@ extension ImportStoring {
     return try store(imported, document, over: existing)
   }
 
-  /// Stores what a line says of a document that is there.
+  /// Stores a line whose document exists already.
   private func store(
     _ imported: ImportedDocument, _ document: Document, over existing: Document
   ) throws -> ImportOutcome.Kind {
@@ -174,7 +174,7 @@ extension ImportStoring {
       hint: "Choose with the option `existing` what becomes of such documents", documentID: id)
   }
 
-  /// The attachments of a line with their content, wherever that is.
+  /// Returns a line's attachments, with contents from the line, earlier lines or the store.
   private func attachments(
     of imported: ImportedDocument
   ) throws(DatabaseError) -> Document.Attachments {
@@ -208,7 +208,7 @@ extension ImportStoring {
 }
 
 extension ImportStoring {
-  /// An attachment whose content came before this line, or is in the store.
+  /// Returns an attachment whose content came before this line or is in the store.
   private func known(_ digest: SHA256.Digest) throws(DatabaseError) -> Document.Attachment? {
     if let body = bodies[digest] { return body }
     return try transaction.view.storedAttachment(digest)
@@ -216,7 +216,7 @@ extension ImportStoring {
 }
 
 extension StoreView {
-  /// An attachment whose content is in the store, and can be opened; nil if there is none.
+  /// Returns an attachment whose content is in the store and can be opened; nil if there is none.
   fileprivate func storedAttachment(
     _ digest: SHA256.Digest
   ) throws(DatabaseError) -> Document.Attachment? {
@@ -236,9 +236,9 @@ extension StoreView {
 }
 
 extension DatabaseError {
-  /// What an error means that was thrown while a line was imported.
+  /// Converts an error that was thrown while a line was imported.
   ///
-  /// Validations may throw anything.
+  /// Validations may throw any error.
   init(importing error: any Error, line: Int) {
     self =
       (error as? DatabaseError)?.withoutLongTexts
@@ -246,7 +246,9 @@ extension DatabaseError {
     self.line = line
   }
 
-  /// The same with the beginning of texts only that are long: a thousand refusals are kept, and must not keep the lines.
+  /// The same error with long strings shortened.
+  ///
+  /// Many refusals are kept, and must not retain their lines.
   private var withoutLongTexts: DatabaseError {
     var error = DatabaseError(
       code, message.excerpt, hint: hint?.excerpt, documentID: documentID?.excerpt, path: path,
@@ -258,7 +260,7 @@ extension DatabaseError {
     return error
   }
 
-  /// Whether another line may well be stored.
+  /// Whether the error concerns only its line, so that another line may be stored.
   var isOfLine: Bool {
     switch code {
     case .conflict, .invalidDocumentID, .invalidRevisionID, .invalidValue, .invalidAttachment,

@@ -1,10 +1,9 @@
 import DivanLog
 
-/// Takes the content of attachments that comes in lines of pieces, and keeps what is complete until a
-/// document that has it is committed.
+/// A store of attachment contents that come in pieces, until their documents are committed.
 struct ImportedBodies {
   private let database: Database
-  /// The content that is coming in.
+  /// The content that is currently arriving.
   private var current: Incoming?
   private var complete: [SHA256.Digest: Document.Attachment] = [:]
 
@@ -18,10 +17,10 @@ struct ImportedBodies {
 }
 
 extension ImportedBodies {
-  /// Content that came in, if it is complete.
+  /// A complete content that was received; nil if there is none.
   subscript(digest: SHA256.Digest) -> Document.Attachment? { complete[digest] }
 
-  /// Takes a piece, which goes on where the one before it ended.
+  /// Adds a piece, which must continue the previous one.
   mutating func append(_ piece: ImportedPiece) throws(DatabaseError) {
     let incoming = try continuation(piece)
     try translating { () throws(LogError) in try incoming.writer.append(piece.content) }
@@ -30,7 +29,7 @@ extension ImportedBodies {
       current = incoming
       return
     }
-    // The type is told by the document.
+    // The document has the content type.
     let attachment = try database.storeAttachment("") { (_) throws(LogError) in
       try incoming.writer.finish()
     }
@@ -59,7 +58,7 @@ extension ImportedBodies {
     return current
   }
 
-  /// Lets go of content to which documents refer now; what later lines refer to again is in the store.
+  /// Drops contents that documents now refer to; later lines find them in the store.
   mutating func release(_ digests: some Sequence<SHA256.Digest>) {
     for digest in digests { complete[digest] = nil }
   }

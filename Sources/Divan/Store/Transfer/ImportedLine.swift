@@ -6,20 +6,20 @@ import DivanLog
   import Foundation
 #endif
 
-/// What a line of an import says.
+/// A parsed line of an import.
 enum ImportedLine {
   case document(ImportedDocument)
   case localDocument(id: String, EncodedValue)
   case body(ImportedPiece)
 }
 
-/// A document, or a revision of one, as a line says it.
+/// A document or revision in a line.
 struct ImportedDocument {
-  /// Empty for one that has none.
+  /// Empty if the line has none.
   var id: String
   var properties: EncodedValue
   var isDeleted = false
-  /// The revision and those before it, newest first; none, if it is no certain revision.
+  /// The revision and its ancestors, newest first; empty if the line is not a specific revision.
   var history: [RevisionID] = []
   var expiry: Date?
   var attachments: [ImportedAttachment] = []
@@ -28,14 +28,14 @@ struct ImportedDocument {
 struct ImportedAttachment {
   var name: String
   var contentType: String
-  /// What it must be, as far as the line says that.
+  /// The digest that the content must have; nil if the line has none.
   var digest: SHA256.Digest?
   var length: Int?
-  /// 0 if the line does not say it.
+  /// 0 if the line has none.
   var generation: UInt64
-  /// What another store says of it.
+  /// The digest that another store gives for it.
   var foreignDigest: Document.Attachment.ForeignDigest?
-  /// Nil if it is elsewhere.
+  /// Nil if the content is elsewhere.
   var content: SharedBytes?
 }
 
@@ -48,10 +48,10 @@ struct ImportedPiece {
 }
 
 extension ImportedLine {
-  /// Reads a line.
+  /// Parses a line.
   ///
-  /// - Throws: ``DatabaseError`` that says what is wrong with it, with the ``DatabaseError/column`` if it is
-  ///   no JSON.
+  /// - Throws: ``DatabaseError`` that describes the problem, with the ``DatabaseError/column`` if
+  ///   the line is not JSON.
   static func read(
     _ text: SharedBytes, with sink: inout ImportSink, _ options: JSONLines.ImportOptions
   ) throws(DatabaseError) -> ImportedLine {
@@ -76,7 +76,7 @@ extension ImportedLine {
   }
 }
 
-/// The members of a line that begin with an underscore, taken one after the other.
+/// The members of a line that begin with an underscore; each is removed when it is read.
 private struct ReservedMembers {
   private var members: Value.Object
   private var revision: String?
@@ -85,13 +85,13 @@ private struct ReservedMembers {
 
   mutating func take(_ name: String) -> Value? { members.removeValue(forKey: name) }
 
-  /// The ID that a line states; empty if none.
+  /// Returns the ID in a line; empty if there is none.
   mutating func takeID() throws(DatabaseError) -> String {
     guard let id = take("_id") else { return "" }
     return try Self.id(id, path: "_id")
   }
 
-  /// An ID as other databases write them, too: a text, a whole number, `{"$oid": "…"}`.
+  /// Returns an ID, also as other databases write it: a string, an integer, `{"$oid": "…"}`.
   static func id(_ value: Value?, path: String) throws(DatabaseError) -> String {
     switch value {
     case .string(let text)? where !text.isEmpty: return text
@@ -104,7 +104,7 @@ private struct ReservedMembers {
     }
   }
 
-  /// Which revision the line is said to be; it is only compared with the history.
+  /// Reads the line's revision, which is only compared with the history.
   mutating func takeRevision() throws(DatabaseError) {
     guard let value = take("_rev") else { return }
     revision = value.stringValue
@@ -183,7 +183,7 @@ private struct ReservedMembers {
     return attachments
   }
 
-  /// Refuses members that are left, but for those that only tell of a document.
+  /// Refuses remaining members, except purely informative ones.
   func expectNothing() throws(DatabaseError) {
     let telling = ["_conflicts", "_deleted_conflicts", "_local_seq", "_revs_info"]
     for name in members.keys where !telling.contains(name) {
@@ -210,7 +210,7 @@ extension ImportedAttachment {
     self.name = name
     contentType = entry["content_type"]?.stringValue ?? "application/octet-stream"
     generation = 0
-    // A new revision says by itself which attachments are new with it.
+    // For a new revision, the store computes which attachments are new.
     if isRevision, let value = entry["revpos"] {
       guard let number = value.intValue, number > 0 else {
         throw problem("a generation is expected", "revpos")
@@ -221,7 +221,7 @@ extension ImportedAttachment {
       guard let length = value.intValue else { throw problem("a length is expected", "length") }
       self.length = length
     }
-    // Other stores have digests of other kinds, which cannot be compared with ours.
+    // Digests of other kinds, from other stores, cannot be compared with ours.
     var foreign = entry["foreign_digest"]?.stringValue
     if let text = entry["digest"]?.stringValue {
       if text.utf8.starts(with: "sha256-".utf8) {
@@ -268,7 +268,7 @@ extension ImportedPiece {
 }
 
 extension SharedBytes {
-  /// The bytes that a text spells in base64; nil if it is none.
+  /// Decodes a base64 string; nil if it is malformed.
   fileprivate init?(base64 value: Value) {
     guard let text = value.stringValue, let data = Data(base64Encoded: text) else { return nil }
     self.init(copying: Array(data))
@@ -276,9 +276,9 @@ extension SharedBytes {
 }
 
 extension String {
-  /// What follows a prefix; nil if the text does not begin with it.
+  /// Returns the string after a prefix; nil if it does not begin with the prefix.
   fileprivate func removing(prefix: String) -> String? {
-    // By bytes, since what follows may combine with the last character.
+    // Compared by bytes, since the rest may combine with the prefix's last character.
     utf8.starts(with: prefix.utf8)
       ? String(decoding: utf8.dropFirst(prefix.utf8.count), as: UTF8.self) : nil
   }

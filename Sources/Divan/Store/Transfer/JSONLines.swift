@@ -1,26 +1,27 @@
-/// Documents as lines of JSON, one object a line, for other programs and other stores: what
-/// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc`` writes and
-/// ``Database/importJSONLines(from:options:progress:)-33041`` reads.
+/// The JSON Lines format: documents as one JSON object per line, for other programs and stores.
+///
+/// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc`` writes it, and
+/// ``Database/importJSONLines(from:options:progress:)-33041`` reads it.
 ///
 /// ```
 /// {"_id":"m","_rev":"1-67458072f2570840e56011f175122826","title":"M","year":1931}
 /// ```
 ///
-/// Names that begin with an underscore mean what they mean to CouchDB: `_id`, `_rev`, `_deleted`,
-/// `_revisions`, `_attachments`. Any file of JSON objects can be imported, also without them.
-/// `docs/JSON_LINES.md` says everything.
+/// Names that begin with an underscore have the same meaning as in CouchDB: `_id`, `_rev`,
+/// `_deleted`, `_revisions`, `_attachments`. You can import any file of JSON objects, also without
+/// these names. `docs/JSON_LINES.md` has all details.
 public enum JSONLines {
-  /// How far an export or an import has got.
+  /// The progress of an export or import.
   public struct Progress: Sendable, Equatable {
-    /// How many documents were exported that are not deleted; how many lines are done with of an import.
+    /// The number of live documents exported, or of lines imported.
     public internal(set) var documentCount = 0
-    /// How many documents there are to be exported; nil for an import.
+    /// The number of documents to export; nil for an import.
     ///
-    /// Of a past version it may be an estimate.
+    /// For a past version it may be an estimate.
     public internal(set) var totalDocumentCount: Int?
-    /// How many bytes of text were written or read.
+    /// The number of bytes of text written or read.
     public internal(set) var byteCount = 0
-    /// How many bytes there are to be read; nil for an export, and where that is not known.
+    /// The number of bytes to read; nil for an export, and if it is not known.
     public internal(set) var totalByteCount: Int?
 
     init(totalDocumentCount: Int? = nil, totalByteCount: Int? = nil) {
@@ -29,49 +30,49 @@ public enum JSONLines {
     }
   }
 
-  /// What is exported, and how.
+  /// Options for an export.
   public struct ExportOptions: Sendable {
-    /// What is exported besides the documents' properties; everything, unless set.
+    /// The content to export in addition to the documents' properties; everything by default.
     public var content: Content
-    /// In which order; that of the IDs, unless set.
+    /// The order of the documents; by ID by default.
     public var order: Order
-    /// How many bytes of attachments stand in the line of their document, at most; 1 MiB, unless set.
+    /// The maximum number of attachment bytes within a document's line; 1 MiB by default.
     ///
-    /// What exceeds that is written before it, in lines of its own with 256 KiB of content each, which only
-    /// Divan reads. So an export never takes more memory than this and a document. Programs that want
-    /// all content within the documents need a larger number.
+    /// Larger content is written before the document, in separate lines of 256 KiB of content each,
+    /// which only Divan reads. So an export never takes more memory than this and a document. For
+    /// programs that need all content within the documents, set a larger number.
     public var inlineSizeLimit = 1 << 20
 
-    /// Makes options.
+    /// Creates options.
     public init(content: Content = .everything, order: Order = .byID) {
       self.content = content
       self.order = order
     }
 
-    /// What is exported besides the properties of documents that are not deleted, their IDs and their
-    /// revisions' IDs.
+    /// Optional parts of an export.
+    ///
+    /// The properties, IDs and revision IDs of documents that are not deleted are always exported.
     public struct Content: OptionSet, Sendable {
-      /// One bit for each.
+      /// The raw bits, one for each part.
       public let rawValue: UInt8
 
-      /// Makes a set of bits.
+      /// Creates a set of parts from raw bits.
       public init(rawValue: UInt8) { self.rawValue = rawValue }
 
       /// The content of attachments.
       ///
-      /// Without it lines only say what is attached.
+      /// Without it, lines contain only the attachments' metadata.
       public static let attachments = Content(rawValue: 1)
-      /// All leaves of each document's revision tree, a line each, with the IDs of the revisions before
-      /// them: conflicts and deletions too.
+      /// All leaves of each document's revision tree, one per line: conflicts and deletions too.
       ///
-      /// Importing them makes the same trees, winners and revision IDs. The contents of revisions before
-      /// the leaves are not exported.
+      /// Each line has the IDs of the leaf's ancestors. Importing them makes the same trees,
+      /// winners and revision IDs. The contents of ancestors are not exported.
       public static let revisions = Content(rawValue: 2)
       /// Local documents.
       public static let localDocuments = Content(rawValue: 4)
-      /// When documents expire.
+      /// The expiry times of documents.
       public static let expiries = Content(rawValue: 8)
-      /// All of it.
+      /// All parts.
       public static let everything: Content = [
         .attachments, .revisions, .localDocuments, .expiries,
       ]
@@ -79,42 +80,41 @@ public enum JSONLines {
 
     /// The order of documents.
     public enum Order: Sendable {
-      /// That of the bytes of their IDs.
+      /// By the bytes of their IDs.
       case byID
-      /// That of their latest changes, which importing keeps.
+      /// By their latest changes; importing keeps this order.
       case bySequence
     }
   }
 
-  /// How lines are taken that are imported.
+  /// Options for an import.
   public struct ImportOptions: Sendable {
-    /// What becomes of a line whose document is there already, with other content; it is an error, unless
-    /// set.
+    /// The handling of a line whose document exists with other content; an error by default.
     ///
-    /// Not asked for lines with `_revisions`, which are added to what is known of their document. A
-    /// document that is deleted counts as one that is not there.
+    /// It does not apply to lines with `_revisions`, which are added to the known revisions of
+    /// their document. A deleted document counts as missing.
     public var existing = Existing.fail
-    /// What becomes of lines with which something is wrong; they end the import, unless set.
+    /// The handling of bad lines; by default they end the import.
     public var badLines = BadLines.fail
-    /// The name of the property whose value, a text or a whole number, is the ID of documents without
-    /// `_id`; they get new IDs if this is nil.
+    /// The name of the property that is the ID of documents without `_id`, a string or an integer.
     ///
-    /// The property stays one of the document's.
+    /// If this is nil, such documents get new IDs. The property stays in the document.
     public var idProperty: String?
-    /// The line with which to begin, from 1 on, as after an import that failed:
-    /// ``ImportReport/lineCount`` plus 1.
+    /// The number of the first line to import, beginning with 1.
+    ///
+    /// To continue after an import that failed, set it to ``ImportReport/lineCount`` plus 1.
     public var firstLine = 1
-    /// How many documents are committed together; 2,000, unless set.
+    /// The number of documents per transaction; 2,000 by default.
     ///
-    /// Fewer, if they have more than 4 MiB together.
+    /// There are fewer if they have more than 4 MiB together.
     public var transactionCountLimit = 2000
-    /// How many bytes a line may have; 128 MiB, unless set, and at most 1 GiB.
+    /// The maximum size of a line in bytes; 128 MiB by default, and at most 1 GiB.
     ///
-    /// Importing takes several times the memory of the longest line. No line that Divan exports is longer
-    /// than the default, unless ``ExportOptions/inlineSizeLimit`` was raised.
+    /// Importing takes several times the memory of the longest line. No line that Divan exports is
+    /// longer than the default, unless you raise ``ExportOptions/inlineSizeLimit``.
     public var lineSizeLimit = 128 << 20
 
-    /// Makes options.
+    /// Creates options.
     public init(
       existing: Existing = .fail, badLines: BadLines = .fail, idProperty: String? = nil
     ) {
@@ -123,21 +123,21 @@ public enum JSONLines {
       self.idProperty = idProperty
     }
 
-    /// What becomes of a line whose document is there already, with other content.
+    /// The handling of a line whose document exists with other content.
     public enum Existing: Sendable {
-      /// It is a bad line, by the error ``DatabaseError/Code/conflict``.
+      /// The line is a bad line, with the error ``DatabaseError/Code/conflict``.
       case fail
-      /// The line is left out.
+      /// The line is skipped.
       case skip
-      /// What the line says is stored as the document's next revision.
+      /// The line is stored as the document's next revision.
       case replace
     }
 
-    /// What becomes of a line that is no JSON, or cannot be stored.
+    /// The handling of a line that is not JSON or cannot be stored.
     public enum BadLines: Sendable {
-      /// It ends the import, and nothing of its transaction is stored.
+      /// The line ends the import, and nothing of its transaction is stored.
       case fail
-      /// It is left out, and the report says so (``ImportReport/refusals``).
+      /// The line is skipped and reported in ``ImportReport/refusals``.
       case skip
     }
   }

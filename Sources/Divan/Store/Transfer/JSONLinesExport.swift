@@ -1,30 +1,30 @@
 package import DivanLog
 
-/// Writes a version of the database as JSON Lines, a piece at a time, in memory for one line.
+/// A writer of a database version as JSON Lines, in pieces, with memory for one line.
 ///
-/// Large attachments come before the line of the first document that has them, in lines of pieces; a later
-/// document that has the same one only names it. Used by one thread at a time.
+/// Large attachments come in separate lines before the first document that refers to them; later
+/// documents only name them. Not thread-safe: one thread at a time may use it.
 package final class JSONLinesExport {
   private let view: StoreView
   private let options: JSONLines.ExportOptions
-  /// Told of what is damaged, which is then left out; damage is thrown if this is nil.
+  /// Receives damage, and the export continues without it; if nil, damage is thrown.
   private let onDamage: ((DatabaseError) throws -> Void)?
   private var documents: Documents
   private var localDocuments: LayeredScan?
-  /// What is left of the document that is being written, the next one last.
+  /// The remaining leaves of the current document, the next one last.
   private var leaves: [Leaf] = []
-  /// The line that is written when all content that comes before it was.
+  /// The line to write once all content that precedes it is written.
   private var line: Line?
   /// The content that is being written.
   private var body: Body?
-  /// Content that was written before; of more than so many, it may be written again.
+  /// The contents already written; beyond a limit, contents may be written again.
   private var written: Set<SHA256.Digest> = []
   private let writtenLimit: Int
   private var writer = ExportedLine()
-  /// What was not handed out yet.
+  /// The text that was not returned yet.
   private var text = ByteWriter(capacity: pieceSizeGoal * 5 / 4)
   private var lastDamage = ""
-  /// How far it has got.
+  /// The progress of the export.
   package private(set) var progress: JSONLines.Progress
 
   private static let pieceSizeGoal = 1 << 16
@@ -43,10 +43,10 @@ package final class JSONLinesExport {
   fileprivate struct Leaf {
     let id: String
     let newest: DocumentRecord
-    /// Of the leaf's record, which may be another.
+    /// The sequence number of the leaf's record, which may be another one.
     let sequence: UInt64
     let history: [RevisionID]?
-    /// Stated once for each document.
+    /// Set once for each document.
     var expiry: UInt64?
   }
 
@@ -54,7 +54,7 @@ package final class JSONLinesExport {
     let leaf: Leaf
     let record: DocumentRecord
     var attachments: [ExportedLine.Attachment] = []
-    /// Of which it is not known yet where their content stands, the next one last.
+    /// The attachments whose contents are not placed yet, the next one last.
     var rest: [AttachmentEntry]
     var inlineSize = 0
   }
@@ -86,7 +86,7 @@ package final class JSONLinesExport {
 }
 
 extension JSONLinesExport {
-  /// The next piece of the text, some whole lines; nil at the end.
+  /// Returns the next piece of the text, some whole lines; nil at the end.
   package func next() throws -> SharedBytes? {
     while text.count < JSONLinesExport.pieceSizeGoal {
       do throws(DatabaseError) {
@@ -101,16 +101,16 @@ extension JSONLinesExport {
     return text.sharedCopy
   }
 
-  /// Goes on behind what is damaged, if somebody wants to hear of it.
+  /// Continues after damage, if there is a handler for it.
   private func leaveOut(_ error: DatabaseError) throws {
-    // Whoever fails twice in the same way did not go on.
+    // The same error twice means that the export did not advance.
     guard error.code == .damaged, let onDamage, "\(error)" != lastDamage else { throw error }
     lastDamage = "\(error)"
     body = nil
     try onDamage(error)
   }
 
-  /// Does the next little; returns false at the end.
+  /// Performs the next step; returns false at the end.
   private func step() throws(DatabaseError) -> Bool {
     if let body {
       try writePiece(of: body)
@@ -169,14 +169,14 @@ extension JSONLinesExport {
   private func begin(_ leaf: Leaf) throws(DatabaseError) {
     var record = leaf.newest
     if leaf.sequence != record.sequence {
-      // Of a past version, a leaf may have been purged since.
+      // In a past version, a leaf may have been purged since.
       if view.past != nil, try !view.holdsOlder(leaf.sequence, of: record.idBytes) { return }
       record = try view.olderRecord(leaf.sequence, of: leaf.id)
     }
     line = Line(leaf: leaf, record: record, rest: record.details?.attachments.reversed() ?? [])
   }
 
-  /// Sees to the next attachment of a line, or writes it.
+  /// Processes the next attachment of a line, or writes the line.
   private func goOn(with waiting: Line) throws(DatabaseError) {
     var line = waiting
     guard let entry = line.rest.popLast() else {
@@ -184,7 +184,7 @@ extension JSONLinesExport {
         line.record, id: line.leaf.id, history: line.leaf.history, expiry: line.leaf.expiry,
         line.attachments, to: &text)
     }
-    // Also if its content proves damaged.
+    // Added first, so that it is listed even if its content is damaged.
     line.attachments.append(.init(entry: entry, content: .absent))
     defer { self.line = line }
     guard options.content.contains(.attachments) else { return }
@@ -201,7 +201,7 @@ extension JSONLinesExport {
     }
   }
 
-  /// Writes a piece of content that stands before the line of its document.
+  /// Writes a piece of content that precedes the line of its document.
   private func writePiece(of body: Body) throws(DatabaseError) {
     var body = body
     let offset = body.stream.offset
@@ -229,7 +229,7 @@ extension JSONLinesExport {
 }
 
 extension JSONLinesExport.Line {
-  /// Says where the content of the last attachment stands.
+  /// Sets the place of the last attachment's content.
   fileprivate mutating func place(_ content: ExportedLine.Attachment.Content) {
     attachments[attachments.count - 1].content = content
   }

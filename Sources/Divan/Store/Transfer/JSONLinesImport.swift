@@ -1,8 +1,9 @@
 import DivanLog
 
-/// Takes JSON Lines in pieces, of whatever sizes, and stores them in transactions of some thousand lines.
+/// An importer of JSON Lines in pieces of any size, in transactions of some thousand lines.
 ///
-/// Memory: the longest line, several times over, and one transaction. Used by one thread at a time.
+/// Takes memory for several times the longest line, and for one transaction. Not thread-safe: one
+/// thread at a time may use it.
 final class JSONLinesImport {
   private let database: Database
   private let options: JSONLines.ImportOptions
@@ -10,13 +11,13 @@ final class JSONLinesImport {
   private var sink = ImportSink()
   private var bodies: ImportedBodies
   private var batch = ImportBatch()
-  /// The beginning of a line whose end has not come yet.
+  /// The beginning of a line whose end has not arrived yet.
   private var beginning = ByteWriter()
-  /// How many bytes of the line have come, which may be more than are kept.
+  /// The number of bytes of that line so far, which may be more than are kept.
   private var beginningSize = 0
-  /// How many lines have ended.
+  /// The number of complete lines.
   private var lineCount = 0
-  /// How many bytes these lines have.
+  /// The number of bytes in these lines.
   private var byteCount = 0
   private(set) var report = ImportReport()
 
@@ -31,9 +32,10 @@ final class JSONLinesImport {
 }
 
 extension JSONLinesImport {
-  /// Takes bytes that follow those before.
+  /// Adds bytes that follow the previous ones.
   ///
-  /// - Throws: ``DatabaseError`` with the ``DatabaseError/importReport``; then the import is over.
+  /// - Throws: ``DatabaseError`` with the ``DatabaseError/importReport``; then the import has
+  ///   ended.
   func append(_ piece: SharedBytes, isCancelled: () -> Bool) throws {
     try check(isCancelled)
     var rest = piece
@@ -44,9 +46,9 @@ extension JSONLinesImport {
     keep(rest)
   }
 
-  /// Takes the end of the text, and commits what was not committed.
+  /// Ends the text, and commits the remaining lines.
   func finish(isCancelled: () -> Bool) throws {
-    // A source that was cancelled may just end.
+    // A cancelled source may simply end.
     try check(isCancelled)
     if beginningSize > 0 { try takeEnd(of: .empty, withBreak: 0, isCancelled) }
     try commit(isCancelled)
@@ -54,7 +56,7 @@ extension JSONLinesImport {
     report.byteCount = byteCount
   }
 
-  /// An error with what was done before it, and how to go on.
+  /// Returns an error with the report so far and a hint on how to continue.
   func failure(_ error: any Error) -> any Error {
     guard var error = error as? DatabaseError, error.importReport == nil else { return error }
     error.importReport = report
@@ -68,7 +70,7 @@ extension JSONLinesImport {
 
   private func keep(_ bytes: SharedBytes) {
     beginningSize += bytes.count
-    // Of a line that is too long, nothing is needed but where it ends.
+    // Of a line that is too long, only its end matters.
     if beginningSize <= lineSizeLimit { beginning.append(bytes) } else { beginning.removeAll() }
   }
 
@@ -104,7 +106,7 @@ extension JSONLinesImport {
       hint: "Raise `lineSizeLimit` if each document does stand on a line of its own")
   }
 
-  /// Reads a line, and takes note of what it says.
+  /// Parses a line, and adds it to the batch.
   private func take(_ line: SharedBytes) throws(DatabaseError) {
     let text = line.withoutMarks(isFirst: lineCount == 1)
     guard lineCount >= options.firstLine, !text.isBlank else { return }
@@ -119,7 +121,7 @@ extension JSONLinesImport {
     }
   }
 
-  /// Leaves a bad line out, or ends the import.
+  /// Skips a bad line, or ends the import.
   private func refuse(_ error: DatabaseError) throws {
     guard options.badLines == .skip, error.isOfLine else { throw failure(error) }
     note(error)
@@ -164,8 +166,7 @@ extension JSONLinesImport {
 }
 
 extension SharedBytes {
-  /// A line without what some programs put around lines: a carriage return at their ends, and a mark of
-  /// UTF-8 at the beginning of the text.
+  /// Returns a line without a carriage return at its end, and without the text's byte order mark.
   fileprivate func withoutMarks(isFirst: Bool) -> SharedBytes {
     var text = self
     if isFirst, text.count >= 3, text[0] == 0xEF, text[1] == 0xBB, text[2] == 0xBF {

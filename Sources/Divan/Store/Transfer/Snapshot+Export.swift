@@ -10,19 +10,19 @@ import Synchronization
 extension Snapshot {
   /// Writes this version of the database to a new file, as JSON Lines.
   ///
-  /// Takes memory for one document and its small attachments, however many there are. The file is written
-  /// beside its place and renamed into it when it is whole and flushed: a failure leaves nothing under
-  /// that name. A crash may leave what was written until then, under a name that ends in `.unfinished`.
-  /// The file is on the machine's disk, also if the database is in memory.
+  /// Takes memory for one document and its small attachments, however many documents there are. The
+  /// file is written next to its final path, and renamed when it is complete and flushed: a failure
+  /// leaves nothing under that name. A crash may leave a partial file whose name ends in
+  /// `.unfinished`. The file is on the machine's disk, even if the database is in memory.
   ///
   /// - Parameters:
-  ///   - path: where the file goes; nothing may be there.
-  ///   - options: what is exported, and how; everything, unless set.
-  ///   - progress: told how far it has got, about every 64 KiB; exporting stops with
+  ///   - path: The path of the new file; nothing may exist there.
+  ///   - options: Options for the export; everything by default.
+  ///   - progress: Receives the progress about every 64 KiB; the export stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
-  /// - Returns: how much was written.
-  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `damaged`, `diskFull`, `accessDenied`,
-  ///   `inputOutput`, `cancelled` or `closed`.
+  /// - Returns: The amount that was written.
+  /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `damaged`, `diskFull`,
+  ///   `accessDenied`, `inputOutput`, `cancelled` or `closed`.
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
@@ -31,13 +31,13 @@ extension Snapshot {
     try exportFile(path, options) { progress?($0) ?? true }
   }
 
-  /// Writes this version of the database as JSON Lines to wherever the pieces are handed on.
+  /// Passes this version of the database as JSON Lines to a closure, in pieces.
   ///
   /// - Parameters:
-  ///   - options: what is exported, and how; everything, unless set.
-  ///   - write: takes the next piece of text: some whole lines, 64 KiB or more but for the last one. What
-  ///     it throws is thrown, and ends it.
-  /// - Returns: how much was written.
+  ///   - options: Options for the export; everything by default.
+  ///   - write: Receives the next piece of text: some whole lines, at least 64 KiB except for the
+  ///     last one. Its errors are rethrown, and end the export.
+  /// - Returns: The amount that was written.
   /// - Throws: ``DatabaseError`` with the codes `damaged`, `inputOutput` or `closed`.
   @discardableResult
   public func exportJSONLines(
@@ -48,11 +48,10 @@ extension Snapshot {
     return export.progress
   }
 
-  /// Writes this version of the database to a new file, as JSON Lines:
-  /// ``exportJSONLines(to:options:progress:)-1upqc`` for asynchronous callers, whose thread it does
-  /// not block.
+  /// Writes this version of the database as JSON Lines without blocking the calling thread.
   ///
-  /// A task that is cancelled gets ``DatabaseError/Code/cancelled``, and nothing is left behind.
+  /// See ``exportJSONLines(to:options:progress:)-1upqc``. A cancelled task gets
+  /// ``DatabaseError/Code/cancelled``, and nothing is left behind.
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
@@ -63,10 +62,10 @@ extension Snapshot {
     }
   }
 
-  /// This version of the database as JSON Lines, a piece at a time, as for sending it over a network.
+  /// Returns this version of the database as JSON Lines, in pieces to send over a network.
   ///
-  /// - Parameter options: what is exported, and how; everything, unless set.
-  /// - Returns: the pieces, to be read with `for try await`, as often as is wanted.
+  /// - Parameter options: Options for the export; everything by default.
+  /// - Returns: The pieces, for `for try await`; you can iterate them several times.
   public func jsonLines(
     options: JSONLines.ExportOptions = JSONLines.ExportOptions()
   ) -> JSONLines.Pieces {
@@ -87,10 +86,10 @@ extension Snapshot {
 }
 
 extension Database {
-  /// Writes the database as it is now to a new file, as JSON Lines; see
-  /// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``.
+  /// Writes the current version of the database to a new file, as JSON Lines.
   ///
-  /// Reading and writing go on meanwhile; later changes do not show.
+  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. You can read and write during
+  /// the export; later changes do not show.
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
@@ -99,10 +98,10 @@ extension Database {
     try snapshot().exportJSONLines(to: path, options: options, progress: progress)
   }
 
-  /// Writes the database as it is now to a new file, as JSON Lines, for asynchronous callers; see
-  /// ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``.
+  /// Writes the current version of the database as JSON Lines without blocking the calling thread.
   ///
-  /// A task that is cancelled gets ``DatabaseError/Code/cancelled``, and nothing is left behind.
+  /// See ``Snapshot/exportJSONLines(to:options:progress:)-1upqc``. A cancelled task gets
+  /// ``DatabaseError/Code/cancelled``, and nothing is left behind.
   @discardableResult
   public func exportJSONLines(
     to path: String, options: JSONLines.ExportOptions = JSONLines.ExportOptions(),
@@ -113,24 +112,27 @@ extension Database {
 }
 
 extension JSONLines {
-  /// The text of an export, a piece at a time: ``Snapshot/jsonLines(options:)``.
+  /// The text of an export, in pieces: ``Snapshot/jsonLines(options:)``.
   public struct Pieces: AsyncSequence, Sendable {
     let snapshot: Snapshot
     let options: ExportOptions
 
-    /// Begins at the beginning.
+    /// Returns an iterator that begins at the start of the text.
     public func makeAsyncIterator() -> Iterator { Iterator(SharedExport(snapshot, options)) }
 
-    /// Reads the text.
+    /// An iterator over the pieces of text.
     public struct Iterator: AsyncIteratorProtocol {
       private let export: SharedExport
 
       fileprivate init(_ export: SharedExport) { self.export = export }
 
-      /// The next piece: some whole lines, 64 KiB or more but for the last one; nil at the end.
+      /// Returns the next piece, some whole lines; nil at the end.
       ///
-      /// - Throws: ``DatabaseError`` with the code `cancelled` if the task was cancelled, since a text that
-      ///   just ends would look like a whole one; otherwise `damaged`, `inputOutput` or `closed`.
+      /// Pieces have 64 KiB or more, except for the last one.
+      ///
+      /// - Throws: ``DatabaseError`` with the code `cancelled` if the task was cancelled, because a
+      ///   text that simply ends would look complete; otherwise `damaged`, `inputOutput` or
+      ///   `closed`.
       public mutating func next(
         isolation actor: isolated (any Actor)? = #isolation
       ) async throws -> Data? {
@@ -147,7 +149,7 @@ extension JSONLines {
     .cancelled, "the export was cancelled; nothing was left behind")
 }
 
-/// Lets different threads, one after the other, go on with one export.
+/// An export that different threads can continue, one after the other.
 private final class SharedExport: Sendable {
   private let export: Guarded<JSONLinesExport>
 

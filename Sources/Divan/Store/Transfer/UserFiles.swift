@@ -1,18 +1,20 @@
 import DivanLog
 
-/// The files that a user names, beside stores.
+/// Access to files that a user names, outside of stores.
 struct UserFiles {
   let fileSystem: any FileSystem
-  /// Tells the files apart that are written for the same name at the same time.
+  /// Distinguishes files that are written for the same name at the same time.
   let nonce: UInt64
 
-  /// How many bytes are read at a time.
+  /// The number of bytes in a read.
   static let readSize = 256 << 10
 }
 
 extension Store {
-  /// Where files are that a user names: on the machine's disk, also if the store is in memory, or on a
-  /// simulated disk if the store is.
+  /// The file access for user-named files.
+  ///
+  /// They are on the machine's disk, even if the store is in memory; on a simulated disk if the
+  /// store is.
   var userFiles: UserFiles {
     let own = directory.fileSystem
     return UserFiles(
@@ -22,12 +24,14 @@ extension Store {
 }
 
 extension UserFiles {
-  /// Writes the pieces that `next` gives to a new file, which has its name when it is whole and flushed.
+  /// Writes the pieces from `next` to a new file.
   ///
-  /// Until then it has one beside it. Of several that are written for the same name at the same time, the
-  /// first that is whole gets it.
+  /// The file gets its name when it is complete and flushed.
+  ///
+  /// Until then it has another name next to it. If several are written for the same name at the
+  /// same time, the first complete one gets the name.
   func write(_ path: String, _ next: () throws -> SharedBytes?) throws {
-    // What `next` does may take long, and change the working directory.
+    // `next` may take long, and may change the working directory.
     let path = try translate { () throws(SystemError) in try fileSystem.absolutePath(path) }
     let unfinished = "\(path).\(String(nonce, radix: 16)).unfinished"
     let file = try translate { () throws(SystemError) in
@@ -50,7 +54,7 @@ extension UserFiles {
         try fileSystem.flushDirectory(parentDirectory(of: path))
       }
     } catch {
-      // What is left of the attempt is no file that anybody asked for.
+      // Remove the partial file.
       try? file.close()
       try? fileSystem.remove(name)
       throw error
@@ -63,7 +67,7 @@ extension UserFiles {
     }
   }
 
-  /// Opens a file to be read from its beginning; says how many bytes it has.
+  /// Opens a file for reading; returns it with its size in bytes.
   func open(_ path: String) throws(DatabaseError) -> (file: any OpenFile, size: Int) {
     try translate { () throws(SystemError) in
       let file = try fileSystem.open(path, .reading)
@@ -71,7 +75,7 @@ extension UserFiles {
     }
   }
 
-  /// The next bytes of a file; none at its end.
+  /// Returns the next bytes of a file; empty at its end.
   func read(_ file: any OpenFile, at offset: Int) throws(DatabaseError) -> SharedBytes {
     try translate { () throws(SystemError) in try file.read(UserFiles.readSize, at: offset) }
   }
