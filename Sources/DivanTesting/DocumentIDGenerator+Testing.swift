@@ -3,14 +3,15 @@ import DivanLog
 import Synchronization
 
 extension DocumentIDGenerator {
-  /// IDs that count: `id-000001`, `id-000002` and so on, in the order of their bytes up to a million.
+  /// Returns a generator of IDs that count: `id-000001`, `id-000002` and so on.
   ///
-  /// A database that is opened again must be given the same generator, or its IDs begin anew.
+  /// The IDs are in the order of their bytes up to a million. A database that is opened again must
+  /// get the same generator, or its IDs start over.
   ///
   /// - Parameters:
-  ///   - prefix: what the IDs begin with.
-  ///   - first: the first one's number.
-  /// - Returns: a generator that counts across all databases that are given it.
+  ///   - prefix: the beginning of all IDs.
+  ///   - first: the number of the first ID.
+  /// - Returns: a generator that counts across all databases that use it.
   public static func sequential(prefix: String = "id-", from first: Int = 1) -> DocumentIDGenerator
   {
     let next = Guarded(first)
@@ -24,12 +25,14 @@ extension DocumentIDGenerator {
     }
   }
 
-  /// IDs such as programs get them, of 20 characters that ascend with time, but the same in every run.
+  /// Returns a generator of IDs that are like those of programs, but the same in every run.
+  ///
+  /// They have 20 characters and ascend with time.
   ///
   /// - Parameters:
-  ///   - seed: what the random part follows from.
-  ///   - clock: where the time is read.
-  /// - Returns: a generator of its own.
+  ///   - seed: the seed of the random part.
+  ///   - clock: the source of the time.
+  /// - Returns: a new generator.
   public static func timeOrdered(seed: UInt64, clock: SimulatedClock) -> DocumentIDGenerator {
     let random = Guarded(SeededGenerator(seed: seed))
     return .timeOrdered(

@@ -1,11 +1,11 @@
-/// Random numbers that are the same for the same seed, on every machine (SplitMix64).
+/// A generator of random numbers that depend only on the seed, on every machine (SplitMix64).
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Begins at a seed.
+  /// Creates a generator from a seed.
   public init(seed: UInt64) { state = seed }
 
-  /// The next number.
+  /// Returns the next number.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
@@ -14,10 +14,10 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number from 0 up to, and without, `bound`, which is above 0.
+  /// Returns a number from 0 up to, but not including, `bound`, which is above 0.
   package mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  /// True in `part` of `whole` cases.
+  /// Returns true in `part` of `whole` cases.
   mutating func chance(_ part: Int, of whole: Int) -> Bool { below(whole) < part }
 
   mutating func bytes(_ count: Int) -> [UInt8] {
@@ -33,7 +33,7 @@ struct StableHash: Sendable {
     for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
   }
 
-  /// Adds many bytes and how many they are, eight at a time.
+  /// Adds many bytes and their number, eight at a time.
   mutating func addWords(_ bytes: [UInt8]) {
     var mixed = value ^ UInt64(bytes.count)
     let span = bytes.span
@@ -64,7 +64,7 @@ struct StableHash: Sendable {
     }
   }
 
-  /// Adds a text and where it ends.
+  /// Adds a text and its length.
   mutating func add(_ text: String) {
     add(text.utf8)
     add(text.utf8.count)

@@ -4,31 +4,31 @@ import Synchronization
 extension SystemError.Code {
   /// The power of a simulated disk was lost.
   ///
-  /// No system has this number.
+  /// No system uses this number.
   package static let powerLost = Self(rawValue: -7_001)
 }
 
-/// A call that is to fail.
+/// A planned failure of a call.
 struct SimulatedFault: Sendable {
   /// The verb that is counted, or nil for all.
   let verb: SimulatedDisk.Verb?
-  /// How many such calls are left, this one included.
+  /// The number of such calls left, including the one that fails.
   var callsLeft: Int
   let effect: Effect
   let isLasting: Bool
-  /// Where in a failing write it fails; drawn anew for each.
+  /// Selects the place at which a failing write fails; a new random number for each.
   var random: UInt64 = 0
 
   enum Effect: Sendable {
-    /// The call throws, after a share of what it was to do.
+    /// The call throws, after a share of its work.
     case error(SystemError.Code, SimulatedDisk.Completion)
-    /// A flush fails as systems are known to.
+    /// A flush fails as real systems do.
     case failedFlush(SimulatedDisk.FailedFlush, SystemError.Code)
-    /// The call reports success, but does not do what it was asked to.
+    /// The call reports success, but does not do its work.
     case lie(SimulatedDisk.Lie, forgottenAfterCalls: Int?)
   }
 
-  /// The error that is due, if it is one; a lie reports none.
+  /// Returns the error of the fault; nil for a lie, which reports none.
   func error(_ call: String, _ path: String) -> SystemError? {
     switch effect {
     case .error(let code, _), .failedFlush(_, let code):
@@ -37,12 +37,12 @@ struct SimulatedFault: Sendable {
     }
   }
 
-  /// Whether the call does everything and reports an error nevertheless.
+  /// Whether the call does all of its work and reports an error nevertheless.
   var takesEffect: Bool {
     if case .error(_, .everything) = effect { true } else { false }
   }
 
-  /// How many of a failing write's bytes are written.
+  /// Returns the number of a failing write's bytes that are written.
   func partOfWrite(_ count: Int) -> Int {
     guard case .error(_, let completion) = effect else { return 0 }
     return switch completion {
@@ -53,14 +53,14 @@ struct SimulatedFault: Sendable {
   }
 }
 
-/// Bytes of a failed flush that are still read but about to be forgotten.
+/// Bytes of a failed flush that can still be read but are about to be forgotten.
 struct SimulatedEviction: Sendable {
   let call: Int
   let file: Int
   let writes: [VolatileWrite]
 }
 
-/// What was done with a simulated disk, and what is to go wrong.
+/// The calls to a simulated disk so far, and its planned faults.
 struct SimulatedControl: Sendable {
   private var random: SeededGenerator
   private var callCount = 0
@@ -73,7 +73,7 @@ struct SimulatedControl: Sendable {
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 
-  /// Begins anew, but for what the page cache is still to forget.
+  /// Returns an initial state that keeps only the page cache's pending evictions.
   func afterProcessEnd(seed: UInt64) -> SimulatedControl {
     var next = SimulatedControl(seed: seed)
     next.evictions = evictions.map {
@@ -112,7 +112,7 @@ extension SimulatedControl {
   }
 
   private static func powerLost(_ verb: SimulatedDisk.Verb, _ path: String) -> SystemError {
-    // The system has no text for this code, so the error says it here.
+    // The system has no text for this code, so the name of the call says it.
     SystemError(
       call: "\(verb.rawValue) after the simulated loss of power", path: path, code: .powerLost)
   }
@@ -176,7 +176,7 @@ extension SimulatedFileSystem {
     add(.flush, call, .failedFlush(behavior, code), isLasting)
   }
 
-  /// Makes the `call`-th write or flush from now, counted from 1, report what it does not do.
+  /// Makes the `call`-th write or flush from now, counted from 1, report a false success.
   package func lie(
     _ lie: SimulatedDisk.Lie, atCall call: Int = 1, isLasting: Bool = false,
     forgottenAfterCalls: Int? = nil

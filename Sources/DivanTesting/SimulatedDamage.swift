@@ -2,7 +2,7 @@ package import DivanLog
 import Synchronization
 
 extension SimulatedFileSystem {
-  /// Inverts the bits of `mask` in one byte, on the disk and in what is read from now on.
+  /// Inverts the bits of `mask` in one byte, on the disk and in all later reads.
   package func corrupt(
     _ path: String, atOffset offset: Int, mask: UInt8
   ) throws(SystemError) {
@@ -13,7 +13,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Cuts a file's end off, or extends it by zeros.
+  /// Cuts off a file's end, or extends the file by zeros.
   package func truncate(_ path: String, toSize size: Int) throws(SystemError) {
     try edit(path) { bytes in
       guard size >= 0 else { return false }
@@ -23,7 +23,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Writes bytes where nobody asked for them, within the file or at its end.
+  /// Writes stray bytes, within the file or at its end.
   package func overwrite(
     _ path: String, atOffset offset: Int, with new: [UInt8]
   ) throws(SystemError) {
@@ -34,7 +34,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Takes a file away as if it had never been.
+  /// Removes a file as if it had never existed.
   package func vanish(_ path: String) throws(SystemError) {
     try state.withLock { (state) throws(SystemError) in
       let changes = try state.names.removing(path, "vanish")
@@ -45,7 +45,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Puts a file where none is, as if it had always been there.
+  /// Adds a file as if it had always existed.
   package func appear(_ path: String, _ bytes: [UInt8]) throws(SystemError) {
     try state.withLock { (state) throws(SystemError) in
       let file = state.makeFile()
@@ -66,14 +66,14 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// The bytes of a file as they are read now, without a call.
+  /// Returns the bytes of a file as they are read now, without a call.
   package func bytes(of path: String) throws(SystemError) -> [UInt8] {
     try state.withLock { (state) throws(SystemError) in
       state.files[try state.names.file(at: path, "look").index].cached
     }
   }
 
-  /// The bytes of a sector, as far as the file goes.
+  /// Returns the bytes of a sector that are within the file.
   func bytes(of sector: SimulatedDisk.Sector) throws(SystemError) -> [UInt8] {
     let bytes = try bytes(of: sector.path)
     guard sector.sizeBytes > 0, sector.index >= 0, !bytes.isEmpty,
@@ -82,7 +82,7 @@ extension SimulatedFileSystem {
     return Array(bytes.dropFirst(sector.index * sector.sizeBytes).prefix(sector.sizeBytes))
   }
 
-  /// Overwrites a sector, as far as the file goes.
+  /// Overwrites the part of a sector that is within the file.
   func put(_ new: [UInt8], at sector: SimulatedDisk.Sector) throws(SystemError) {
     try edit(sector.path) { bytes in
       let start = sector.index * sector.sizeBytes
@@ -91,7 +91,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Edits what is on the disk and what is read alike; what was not flushed counts as flushed.
+  /// Edits the bytes on the disk and those that are read; unflushed bytes count as flushed.
   private func edit(
     _ path: String, _ body: (inout [UInt8]) -> Bool
   ) throws(SystemError) {
@@ -107,7 +107,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Stands for all names and bytes as they are read now.
+  /// A hash of all names and bytes as they are read now.
   package var contentHash: UInt64 {
     state.withLock { state in
       var hash = StableHash()
@@ -120,11 +120,11 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Stands for everything that a restart could find: names, bytes, and what is not flushed yet.
+  /// A hash of everything that a restart could find: names, bytes, and unflushed changes.
   ///
-  /// The same in every run; noise that a loss left is the same for the same cut, so that it makes no
-  /// difference of its own. What is read, but is neither on the disk nor on the way there, because a
-  /// flush failed, does not count.
+  /// It is the same in every run. Noise that a loss left is the same for the same cut, so that it
+  /// makes no difference of its own. Bytes that can be read, but are neither on the disk nor on the
+  /// way there because a flush failed, do not count.
   package var imageHash: UInt64 {
     state.withLock { state in
       var hash = StableHash()
@@ -138,7 +138,7 @@ extension SimulatedFileSystem {
 }
 
 extension SimulatedFileSystem {
-  /// Makes hashing the images of this disk's forks fast, as long as it does not change itself.
+  /// Makes hashing the images of this disk's forks fast, as long as this disk does not change.
   package func rememberHashes() {
     state.withLock { state in
       for index in state.files.indices { state.files[index].rememberHash() }

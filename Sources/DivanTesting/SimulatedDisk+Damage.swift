@@ -1,6 +1,6 @@
-/// What happens to files that nobody writes: on the disk, and in what is read from now on.
+/// Damage to files without any write: on the disk, and in all later reads.
 ///
-/// What was not flushed in a file counts as flushed once it is damaged.
+/// Unflushed bytes of a file count as flushed once it is damaged.
 ///
 /// ```swift
 /// for file in disk.filePaths {
@@ -13,7 +13,7 @@ extension SimulatedDisk {
   /// The paths of all files, in order.
   public var filePaths: [String] { files.filePaths }
 
-  /// The bytes of a file as they are read now.
+  /// Returns the bytes of a file as they are read now.
   ///
   /// - Throws: an error, if there is no such file.
   public func contents(of path: String) throws -> [UInt8] {
@@ -27,40 +27,40 @@ extension SimulatedDisk {
     try files.corrupt(path, atOffset: offset, mask: mask)
   }
 
-  /// Cuts a file's end off, or extends it by zeros.
+  /// Cuts off a file's end, or extends the file by zeros.
   ///
   /// - Throws: an error, if there is no such file.
   public func truncate(_ path: String, toSize size: Int) throws {
     try files.truncate(path, toSize: size)
   }
 
-  /// Takes a file away as if it had never been.
+  /// Removes a file as if it had never existed.
   ///
   /// - Throws: an error, if there is no such file.
   public func vanish(_ path: String) throws {
     try files.vanish(path)
   }
 
-  /// Puts a file where none is, as if it had always been there.
+  /// Adds a file as if it had always existed.
   ///
   /// - Throws: an error, if something has that name or there is no such directory.
   public func addFile(_ path: String, contents: [UInt8]) throws {
     try files.appear(path, contents)
   }
 
-  /// A part of a file that is stored by itself.
+  /// A part of a file that a drive stores as a unit.
   public struct Sector: Hashable, Sendable {
     /// The file.
     public var path: String
-    /// Which sector of the file, counted from 0.
+    /// The index of the sector in the file, counted from 0.
     public var index: Int
-    /// The size of this sector and all before it.
+    /// The size of this sector, and of each one before it.
     public var sizeBytes: Int
 
-    /// Names a sector.
+    /// Creates a reference to a sector.
     ///
     /// - Parameters:
-    ///   - index: which one of the file, counted from 0.
+    ///   - index: the index of the sector in the file, counted from 0.
     ///   - path: the file.
     ///   - sizeBytes: the size of sectors.
     public init(_ index: Int, of path: String, sizeBytes: Int = 512) {
@@ -70,7 +70,7 @@ extension SimulatedDisk {
     }
   }
 
-  /// Makes a sector zeros, as a drive does that gave it up; only as much as lies within the file.
+  /// Fills a sector with zeros, as a drive that gave it up does; only the part within the file.
   ///
   /// - Throws: an error, if there is no such file or sector.
   public func zero(_ sector: Sector) throws {
@@ -78,7 +78,7 @@ extension SimulatedDisk {
     try files.put([UInt8](repeating: 0, count: count), at: sector)
   }
 
-  /// Writes a sector's bytes to another place, too, where they overwrite what belongs there.
+  /// Writes a sector's bytes over another sector, too.
   ///
   /// - Throws: an error, if there is no such file or sector.
   public func duplicate(_ sector: Sector, over other: Sector) throws {
@@ -87,8 +87,9 @@ extension SimulatedDisk {
     try files.put(bytes, at: other)
   }
 
-  /// Lets a sector's last write have gone to another place: there it overwrites what belongs there,
-  /// and at its own place stand zeros, as before it was written.
+  /// Moves a sector's last write to another place, where it overwrites the bytes.
+  ///
+  /// Its own place contains zeros then, as before it was written.
   ///
   /// - Throws: an error, if there is no such file or sector.
   public func misdirect(_ sector: Sector, to other: Sector) throws {

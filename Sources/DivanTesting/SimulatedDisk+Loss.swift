@@ -1,59 +1,62 @@
 import DivanLog
 
 extension SimulatedDisk {
-  /// What is left of the changes that were not flushed when the power went.
+  /// The unflushed changes that are left after a loss of power.
   ///
-  /// What was flushed is always left. A flushed file whose name was not flushed is not found.
+  /// Flushed changes are always left. A flushed file whose name was not flushed is not found.
   public enum Loss: Hashable, Sendable {
-    /// Nothing that was not flushed.
+    /// None of the unflushed changes.
     case strict
     /// Everything.
     case everything
-    /// Everything, and it still is not flushed: only the process ended, not the machine.
+    /// Everything, still unflushed: only the process ended, not the machine.
     case processEnd
-    /// The first of the changes, in the order they were made, and perhaps a part of the next one.
+    /// The first of the changes, in their order, and perhaps a part of the next one.
     case prefix(seed: UInt64)
-    /// The first so many changes, whole.
+    /// This many of the first changes, whole.
     case first(Int)
     /// Any of the changes, and of each write any of the blocks of 4,096 bytes.
     case random(seed: UInt64)
-    /// The first so many changes, whole, and of the next one, if it is a write, so many bytes; the
-    /// changes after it as well, if `laterStay`, or none of them.
+    /// This many of the first changes, whole, and `keeping` bytes of the next one if it is a write.
+    ///
+    /// If `laterStay` is true, all changes after it are left, too; otherwise none is.
     case torn(Int, keeping: Int, laterStay: Bool)
-    /// As a journal of names and sizes leaves it that is written after the new bytes: the first so
-    /// many of the changes that made a name or a file longer, with all bytes that they make
-    /// reachable, and of the next write the blocks of 4,096 bytes that its seed says. Bytes that
-    /// overwrite others may be there or not, whichever came first.
+    /// The changes that are left by a journal of names and sizes written after the new bytes.
+    ///
+    /// Of the changes that made a name or a file longer, this many of the first are left, with all
+    /// bytes that they make reachable. Of the next write, those blocks of 4,096 bytes are left that
+    /// the seed selects. Bytes that overwrite others may be left or not, in any order.
     case ordered(Int, seed: UInt64)
-    /// All changes but this one, counted from 0 and around.
+    /// All changes but this one, counted from 0; the number wraps around.
     case dropOne(Int)
-    /// Names and sizes, but in new bytes zeros, noise or something old.
+    /// Names and sizes, but zeros, noise or something old in place of new bytes.
     case sizeFirst(seed: UInt64)
     /// Bytes, but not all of the sizes and names that are needed to find them.
     case dataFirst(seed: UInt64)
   }
 
-  /// How a write is torn that only a part of is left of.
+  /// The way in which a partly written write is torn.
   public struct Tearing: Hashable, Sendable {
-    /// What stands where the rest of the write should be.
+    /// The bytes in place of the rest of the write.
     public enum Remainder: String, CaseIterable, Hashable, Sendable {
-      /// What stood there before, if anything.
+      /// The bytes that were there before, if any.
       case old
       /// Zeros.
       case zeros
-      /// Anything, but the same at the same place of every file of one disk, so that what is left
-      /// differs in what was kept, never in noise alone.
+      /// Noise that is the same at the same place of every file of one disk.
+      ///
+      /// Images therefore differ in the bytes that were kept, never in noise alone.
       case noise
-      /// Bytes of another file, or of one that was there earlier.
+      /// Bytes of another file, or of one that existed earlier.
       case stale
     }
 
     /// The write is cut where the offset in the file is a multiple of this.
     public let granularityBytes: Int
-    /// What stands where the rest of the write should be.
+    /// The bytes in place of the rest of the write.
     public let remainder: Remainder
 
-    /// Describes a way to tear writes; `granularityBytes` is above 0.
+    /// Describes a way to tear writes; `granularityBytes` must be above 0.
     public init(granularityBytes: Int, remainder: Remainder) {
       require(granularityBytes > 0, "A granularity of no bytes")
       self.granularityBytes = granularityBytes
@@ -72,21 +75,22 @@ extension SimulatedDisk {
   /// Whether the power was lost.
   public var hasLostPower: Bool { files.hasLostPower }
 
-  /// The disk as it is when started again after a loss of power at this moment.
+  /// Returns the disk as it is when started again after a loss of power at this moment.
   ///
-  /// This disk stays as it is, so that one moment can be tried with many losses, also without
+  /// This disk does not change, so that you can try one moment with many losses, also without
   /// losing power. No fault, planned loss or limit is carried over. Where `loss` tears writes, or
-  /// leaves bytes that nobody wrote, it does so by `tearing`, or, if that is nil, by its seed.
+  /// leaves stray bytes, it does so by `tearing`, or, if that is nil, by its seed.
   public func restarted(_ loss: Loss, tearing: Tearing? = nil) -> SimulatedDisk {
     successor(
       files.restarted(loss, tearing: tearing),
       tearing.map { "restarted(.\(loss), tearing: \($0))" } ?? "restarted(.\(loss))")
   }
 
-  /// How many changes are not flushed: what ``Loss/first(_:)``, ``Loss/dropOne(_:)`` and
-  /// ``Loss/torn(_:keeping:laterStay:)`` count.
+  /// The number of unflushed changes.
+  ///
+  /// ``Loss/first(_:)``, ``Loss/dropOne(_:)`` and ``Loss/torn(_:keeping:laterStay:)`` count these.
   public var unflushedChangeCount: Int { files.unflushedChangeCount }
 
-  /// How many calls changed something or flushed: what ``losePower(atCall:)`` counts.
+  /// The number of calls that changed something or flushed, which ``losePower(atCall:)`` counts.
   public var changingCallCount: Int { files.changingCallCount }
 }

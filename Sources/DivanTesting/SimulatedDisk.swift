@@ -1,10 +1,10 @@
 package import DivanLog
 import Synchronization
 
-/// A disk in memory that fails when it is told to, and forgets what was not flushed.
+/// A disk in memory that fails on request, and forgets what was not flushed.
 ///
 /// Give it to a database in a test, let it lose power or fail in the middle of the work, start it
-/// again, and see that what your program relies on is still there:
+/// again, and check that what your program relies on is still there:
 ///
 /// ```swift
 /// let disk = SimulatedDisk(seed: 1)
@@ -14,24 +14,24 @@ import Synchronization
 /// // … open the database on `after` and check it …
 /// ```
 ///
-/// Everything that happens follows from the seeds and the calls made: used from one thread, the
-/// same test does the same every time, which ``traceHash`` shows.
+/// Everything that happens follows from the seeds and the calls. Used from one thread, the same
+/// test does the same every time, which ``traceHash`` shows.
 public final class SimulatedDisk: Sendable {
   let files: SimulatedFileSystem
-  /// Tells the time to the databases on this disk: see ``configuration(_:hasSmallFiles:)``.
+  /// The clock of the databases on this disk: see ``configuration(_:hasSmallFiles:)``.
   public let clock: SimulatedClock
-  /// What the databases on this disk draw at random.
+  /// The random numbers of the databases on this disk.
   let random: Guarded<SeededGenerator>
-  /// How the disk came to be, for whoever reads of a failure.
+  /// The history of the disk, for the description of a failure.
   private let history: String
 
-  /// Makes an empty disk.
+  /// Creates an empty disk.
   ///
   /// - Parameters:
-  ///   - seed: decides how much of a failing write is written, and what the databases on this disk
-  ///     draw at random.
-  ///   - capacityBytes: how much the files may take together; nil for no limit.
-  ///   - clock: tells the time to the databases on this disk.
+  ///   - seed: decides how much of a failing write is written, and the random numbers of the
+  ///     databases on this disk.
+  ///   - capacityBytes: the limit of the total size of the files; nil for no limit.
+  ///   - clock: the clock of the databases on this disk.
   public convenience init(
     seed: UInt64 = 0, capacityBytes: Int? = nil, clock: SimulatedClock = SimulatedClock()
   ) {
@@ -51,21 +51,21 @@ public final class SimulatedDisk: Sendable {
     self.history = history
   }
 
-  /// A disk of other files that goes on as this one would.
+  /// Returns a disk with other files that continues as this one would.
   func successor(_ files: SimulatedFileSystem, _ event: String) -> SimulatedDisk {
     SimulatedDisk(
       files, clock: clock.copy(), random: random.withLock { $0 },
       history: event.isEmpty ? history : history + ", " + event)
   }
 
-  /// What the engine is given.
+  /// The file system for the engine.
   package var fileSystem: any FileSystem { files }
 }
 
 // MARK: Faults
 
 extension SimulatedDisk {
-  /// What the engine can ask of a disk.
+  /// The operations on a disk that the engine uses.
   public enum Verb: String, CaseIterable, Sendable {
     /// Opens a file that exists.
     case open
@@ -75,7 +75,7 @@ extension SimulatedDisk {
     case read
     /// Writes to a file.
     case write
-    /// Asks for a file's size.
+    /// Reads a file's size.
     case size
     /// Maps a file into memory.
     case map
@@ -95,16 +95,16 @@ extension SimulatedDisk {
     case removeDirectory
     /// Lists a directory.
     case list
-    /// Asks what stands under a name.
+    /// Reads the status at a path.
     case status
     /// Flushes a directory.
     case flushDirectory
-    /// Asks for a path without detours.
+    /// Reads a path without links and detours.
     case canonicalPath
     /// Takes a lock.
     case lock
 
-    /// Whether it counts for ``SimulatedDisk/losePower(atCall:)``.
+    /// Whether such a call counts for ``SimulatedDisk/losePower(atCall:)``.
     public var isChanging: Bool {
       switch self {
       case .open, .read, .size, .map, .close, .list, .status, .canonicalPath: false
@@ -115,17 +115,17 @@ extension SimulatedDisk {
     }
   }
 
-  /// Why a call fails.
+  /// The error of a failing call.
   public enum Failure: CaseIterable, Hashable, Sendable {
     /// The medium failed (`EIO`).
     case inputOutput
     /// No space is left (`ENOSPC`).
     case noSpace
-    /// The user's share of the space is used up (`EDQUOT`).
+    /// The user's quota is used up (`EDQUOT`).
     case quotaExceeded
     /// Access is refused (`EACCES`).
     case noAccess
-    /// It is not permitted (`EPERM`).
+    /// The operation is not permitted (`EPERM`).
     case notPermitted
     /// Too many files are open in this process (`EMFILE`).
     case tooManyOpenFiles
@@ -133,13 +133,13 @@ extension SimulatedDisk {
     case tooManyOpenFilesInSystem
     /// The medium can be read only (`EROFS`).
     case readOnly
-    /// A signal arrived, and nobody asked again (`EINTR`).
+    /// A signal arrived, and the call was not repeated (`EINTR`).
     case interrupted
     /// The file is gone from its server (`ESTALE`).
     case staleHandle
-    /// The file is not there, though it was a moment ago (`ENOENT`).
+    /// The file is missing, although it was there a moment ago (`ENOENT`).
     case notFound
-    /// The system has no memory for it (`ENOMEM`).
+    /// The system has no memory for the operation (`ENOMEM`).
     case outOfMemory
 
     package var code: SystemError.Code {
@@ -160,43 +160,42 @@ extension SimulatedDisk {
     }
   }
 
-  /// How much of a call is done that fails.
+  /// How much of its work a failing call does.
   public enum Completion: CaseIterable, Hashable, Sendable {
     /// Nothing.
     case nothing
     /// Some of the bytes of a write, and nothing of any other call.
     case part
-    /// Everything: the error is all that is wrong, as when an answer is lost on the way.
+    /// Everything: only the error is wrong, as when an answer is lost on the way.
     case everything
   }
 
-  /// How a system behaves that failed to flush a file.
+  /// The behaviour of a system that failed to flush a file.
   ///
-  /// In each case but the first two the bytes never reach the disk.
+  /// In each case except the first two, the bytes never reach the disk.
   public enum FailedFlush: Hashable, Sendable {
     /// Nothing happened, and the next flush may well succeed.
     case staysDirty
     /// The bytes are on the disk, and only the error is wrong.
     case takesEffect
-    /// The error is reported once. Reading goes on to give the new bytes, until the power is lost.
+    /// The error is reported once. Reads return the new bytes until the power is lost.
     case keepsNewBytes
-    /// After so many more calls, reading gives the old bytes again, or zeros past the old end.
+    /// After so many more calls, reads return the old bytes again, or zeros past the old end.
     case revertsToOldBytes(afterCalls: Int)
-    /// This flush reports success; the next one of the same file reports the error.
+    /// This flush reports success; the next flush of the same file reports the error.
     case reportsAtNextFlush
-    /// This flush reports success; the next write, flush or closing of the same file reports the
-    /// error.
+    /// This flush reports success; the file's next write, flush or closing reports the error.
     case reportsAtNextCall
   }
 
-  /// What a disk says that it did, and did not.
+  /// A false success that a disk reports.
   ///
-  /// Reading gives what was asked for, as the page cache holds it, until the power is lost or the
-  /// cache forgets it.
+  /// Reads return the requested bytes, as the page cache holds them, until the power is lost or the
+  /// cache forgets them.
   public enum Lie: Hashable, Sendable {
     /// A write never reaches the disk, not even by a flush.
     case lostWrite
-    /// A write hits another place, as far as there is something: in the same file if `path` is nil.
+    /// A write overwrites existing bytes at another place: in the same file if `path` is nil.
     case misdirectedWrite(path: String?, offset: Int)
     /// A flush of a file leaves everything as volatile as it was.
     case ignoredFlush
@@ -216,9 +215,9 @@ extension SimulatedDisk {
   ///
   /// - Parameters:
   ///   - verb: the calls that count; all if nil.
-  ///   - call: which of them fails.
-  ///   - failure: why it fails.
-  ///   - completion: how much of it is done nevertheless.
+  ///   - call: the number of the call that fails.
+  ///   - failure: its error.
+  ///   - completion: how much of its work it does nevertheless.
   ///   - isLasting: whether every later one fails, too.
   public func fail(
     _ verb: Verb? = nil, atCall call: Int = 1, with failure: Failure,
@@ -235,15 +234,16 @@ extension SimulatedDisk {
     files.failFlush(atCall: call, behavior, isLasting: isLasting)
   }
 
-  /// Makes the `call`-th write, flush of a file or flush of a directory from now, counted from 1,
-  /// report success for what it does not do.
+  /// Makes the `call`-th call of a kind from now, counted from 1, report a false success.
+  ///
+  /// The calls of a kind are the writes, the flushes of files or the flushes of directories.
   ///
   /// - Parameters:
-  ///   - lie: which of the three.
-  ///   - call: which of those calls.
+  ///   - lie: the false success, which also decides the kind.
+  ///   - call: the number of the call.
   ///   - isLasting: whether every later one does so, too.
-  ///   - forgottenAfterCalls: after so many more calls reading gives what is on the disk; not before
-  ///     the power is lost if nil.
+  ///   - forgottenAfterCalls: the number of further calls after which reads return what is on the
+  ///     disk; if nil, they do so only when the power is lost.
   public func lie(
     _ lie: Lie, atCall call: Int = 1, isLasting: Bool = false, forgottenAfterCalls: Int? = nil
   ) {
@@ -251,31 +251,31 @@ extension SimulatedDisk {
       lie, atCall: call, isLasting: isLasting, forgottenAfterCalls: forgottenAfterCalls)
   }
 
-  /// Takes back every fault that was asked for.
+  /// Removes all planned faults.
   public func stopFailing() { files.stopFailing() }
 
-  /// How much the files may take together, in bytes; nil for no limit.
+  /// The limit of the total size of the files, in bytes; nil for no limit.
   public var capacityBytes: Int? {
     get { files.capacityBytes }
     set { files.capacityBytes = newValue }
   }
 
-  /// How much the files take together, in bytes.
+  /// The total size of the files, in bytes.
   public var usedBytes: Int { files.usedBytes }
 }
 
 // MARK: Evidence
 
 extension SimulatedDisk {
-  /// Stands for the order and arguments of all calls so far, without the bytes.
+  /// A hash of the order and arguments of all calls so far, without the bytes.
   public var traceHash: UInt64 { files.traceHash }
 
-  /// Stands for all names and bytes as they are read now.
+  /// A hash of all names and bytes as they are read now.
   public var contentHash: UInt64 { files.contentHash }
 }
 
 extension SimulatedDisk: CustomStringConvertible {
-  /// How the disk came to be: its seed, and what happened to it since.
+  /// The history of the disk: its seed, and what happened to it since.
   ///
   /// Print it when a check fails, as in `#expect(sum == 100, "\(disk)")`.
   public var description: String { history }

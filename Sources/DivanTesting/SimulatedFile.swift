@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// A file of a simulated disk that is open.
+/// An open file of a simulated disk.
 final class SimulatedFile: OpenFile {
   let path: String
   private let file: SimulatedFileID
@@ -50,7 +50,7 @@ extension SimulatedFile {
 
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
     try checkOpen(.write)
-    // A copy, since the caller's memory is lent for this call only.
+    // A copy, since the caller's memory is valid for this call only.
     let bytes = unsafe [UInt8](bytes)
     try fileSystem.perform(.write, path, offset: offset, count: bytes.count) {
       (state, fault) throws(SystemError) in
@@ -106,7 +106,7 @@ extension SimulatedFile {
     }
   }
 
-  /// Fails to flush, and does with the bytes what that behaviour does with them.
+  /// Fails a flush, and treats the unflushed bytes according to `behavior`.
   private func fail(
     _ behavior: SimulatedDisk.FailedFlush, _ error: SystemError, _ state: inout SimulatedState
   ) throws(SystemError) {
@@ -162,7 +162,7 @@ extension SimulatedFile {
 }
 
 extension SimulatedState {
-  /// Throws what an earlier flush left to be told by `verb`, if anything.
+  /// Throws the error of an earlier flush, if there is one that `verb` is to report.
   fileprivate mutating func tellBelatedError(
     _ verb: SimulatedDisk.Verb, _ file: SimulatedFileID, _ path: String
   ) throws(SystemError) {
@@ -170,9 +170,9 @@ extension SimulatedState {
     throw SystemError(call: verb.rawValue, path: path, code: code)
   }
 
-  /// Makes a write that is read where it belongs, and never gets there on the disk.
+  /// Makes a write that is read at its place, but never gets there on the disk.
   ///
-  /// - Returns: what reads differently once the page cache has forgotten it.
+  /// - Returns: the writes after which other bytes are read once the page cache has forgotten them.
   fileprivate mutating func write(
     _ bytes: [UInt8], to file: SimulatedFileID, at offset: Int, lying lie: SimulatedDisk.Lie
   ) throws(SystemError) -> [(file: Int, write: VolatileWrite)] {
@@ -182,7 +182,7 @@ extension SimulatedState {
     guard case .misdirectedWrite(let path, let wrongOffset) = lie else {
       return [(file.index, asked)]
     }
-    // A file that is not there is a place on the disk that belongs to nobody.
+    // A file that does not exist is a place on the disk that belongs to no file.
     let victim = try? path.map { path throws(SystemError) in try names.file(at: path, "write") }
     let index = path == nil ? file.index : victim?.index
     guard let index else { return [(file.index, asked)] }

@@ -1,7 +1,7 @@
 package import DivanLog
 import Synchronization
 
-/// A call that is about to be made of a simulated disk.
+/// A call to a simulated disk that is about to be made.
 package struct SimulatedCall: Sendable {
   package let verb: SimulatedDisk.Verb
   package let path: String
@@ -11,16 +11,19 @@ package struct SimulatedCall: Sendable {
 
 /// The file system of a ``SimulatedDisk``.
 ///
-/// It keeps apart what is read, what is on the disk and what is on the way there: per file the
-/// writes since its last flush, and for names the changes since the last flush of their directory.
+/// It separates the bytes that are read, those on the disk, and the changes on the way there: for
+/// each file the writes since its last flush, and for names the changes since the last flush of
+/// their directory.
 package final class SimulatedFileSystem: FileSystem {
   let state: Guarded<SimulatedState>
   let control: Guarded<SimulatedControl>
   private let observer = Guarded<Observer?>(nil)
   let openFiles = Atomic(0)
 
-  /// A function in a type of its own: bare, it would be wrapped anew each time it is taken from the
-  /// lock, and be slower with every call.
+  /// A function in a type of its own.
+  ///
+  /// A bare function would be wrapped again each time it is taken from the lock, and be slower with
+  /// every call.
   private struct Observer: Sendable {
     let body: @Sendable (SimulatedCall) -> Void
   }
@@ -36,10 +39,10 @@ package final class SimulatedFileSystem: FileSystem {
 }
 
 extension SimulatedFileSystem {
-  /// How many files were opened and neither closed nor let go of.
+  /// The number of files that were opened, and neither closed nor released.
   package var openFileCount: Int { openFiles.load(ordering: .sequentiallyConsistent) }
 
-  /// How many locks are held.
+  /// The number of held locks.
   package var heldLockCount: Int { state.withLock { $0.files.count(where: \.isLocked) } }
 
   /// Calls `body` before each call of any kind.
@@ -49,8 +52,8 @@ extension SimulatedFileSystem {
 
   /// Calls `body` before each call that changes something or flushes, with that call's number.
   ///
-  /// From there, ``restarted(_:tearing:)`` tells what a loss of power just then would leave, so
-  /// that one run is enough to try every moment of it.
+  /// From there, ``restarted(_:tearing:)`` returns what a loss of power just then would leave. One
+  /// run is therefore enough to try every moment of it.
   package func observeChangingCalls(_ body: (@Sendable (Int) -> Void)?) {
     guard let body else { return observeCalls(nil) }
     observeCalls { call in
@@ -58,7 +61,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Makes a call: counts it, fails it if it is its turn, and else lets `body` do it.
+  /// Makes a call: counts it, fails it if a fault is due, and otherwise calls `body`.
   func perform<Result: Sendable>(
     _ verb: SimulatedDisk.Verb, _ path: String, offset: Int = 0, count: Int = 0,
     _ body: (inout SimulatedState) throws(SystemError) -> Result
@@ -71,7 +74,7 @@ extension SimulatedFileSystem {
     }
   }
 
-  /// Makes a call; `body` is told of the fault that is due, and deals with it.
+  /// Makes a call; `body` gets the fault that is due, and handles it.
   func perform<Result: Sendable>(
     _ verb: SimulatedDisk.Verb, _ path: String, offset: Int, count: Int,
     _ body: (inout SimulatedState, SimulatedFault?) throws(SystemError) -> Result
@@ -178,7 +181,7 @@ extension SimulatedFileSystem {
   package func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome {
     let (file, heldNote) = try perform(.lock, path, offset: 0, count: 0) {
       (state, fault) throws(SystemError) -> (SimulatedFileID, String?) in
-      // Nobody ends up with a lock of which an error was reported: it goes with its descriptor.
+      // A call that reports an error takes no lock, as a real lock goes with its descriptor.
       if let error = fault?.error("lock", path) { throw error }
       var file: SimulatedFileID
       if let place = try state.names.place(of: path, "open"), state.names[place] == nil {
@@ -191,7 +194,7 @@ extension SimulatedFileSystem {
         return (file, String(decoding: note, as: UTF8.self))
       }
       state.files[file.index].isLocked = true
-      // Nothing rests on the note, so it is not worth losing.
+      // Nothing depends on the note, so its loss is not simulated.
       let left = (state.freeBytes ?? .max) >= note.utf8.count ? Array(note.utf8) : []
       state.files[file.index].cached = left
       state.files[file.index].durable = left
@@ -204,7 +207,7 @@ extension SimulatedFileSystem {
 
 extension SimulatedState {
   fileprivate mutating func create(_ path: String) throws(SystemError) -> SimulatedFileID {
-    // Looked up before a file is made that the error would leave behind.
+    // Checked before a file is made that the error would leave behind.
     guard let place = try names.place(of: path, "open"), names[place] == nil else {
       throw SystemError(call: "open", path: path, code: .exists)
     }
@@ -214,7 +217,7 @@ extension SimulatedState {
     return file
   }
 
-  /// Nothing can be made on a disk that is full.
+  /// Throws if the disk is full: then nothing can be made.
   fileprivate func checkSpace(_ call: String, _ path: String) throws(SystemError) {
     if freeBytes == 0 { throw SystemError(call: call, path: path, code: .noSpace) }
   }

@@ -1,18 +1,18 @@
 import DivanLog
 import Synchronization
 
-/// A change that a loss of power could take, as far as it matters for choosing a loss.
+/// An unflushed change, with the facts that matter for choosing a loss of power.
 package struct UnflushedChange: Sendable {
   /// Its number among all changes of the disk.
   package let number: Int
-  /// For a write, where it begins in its file; nil for a change of names.
+  /// For a write, its offset in the file; nil for a change of names.
   package let offset: Int?
-  /// For a write, how many bytes it has.
+  /// For a write, the number of its bytes.
   package let byteCount: Int
 }
 
 extension SimulatedFileSystem {
-  /// The file system as it is found after a loss of power at this moment; this one stays as it is.
+  /// Returns the file system after a loss of power at this moment; this one does not change.
   package func restarted(
     _ loss: SimulatedDisk.Loss, tearing: SimulatedDisk.Tearing? = nil
   ) -> SimulatedFileSystem {
@@ -35,10 +35,10 @@ extension SimulatedFileSystem {
 
   package var unflushedChangeCount: Int { state.withLock { $0.unflushedChangeCount } }
 
-  /// What is not flushed, in the order in which it was done.
+  /// The unflushed changes, in the order in which they were made.
   package var unflushedChanges: [UnflushedChange] { state.withLock { $0.unflushedChanges } }
 
-  /// Ends the process that works with the disk, which goes on: what it locked is free.
+  /// Ends the process that uses the disk, and releases its locks; the disk itself continues.
   package func endProcess() { state.withLock { $0.releaseLocks() } }
 }
 
@@ -59,7 +59,7 @@ extension SimulatedState {
     return changes.sorted { $0.number < $1.number }
   }
 
-  /// The numbers of all changes that were not flushed, in order.
+  /// The numbers of all unflushed changes, in order.
   private var unflushedNumbers: [Int] {
     (volatileNames.map(\.number) + files.flatMap { $0.pending.map(\.number) }).sorted()
   }
@@ -97,7 +97,7 @@ extension SimulatedState {
     forgetCache()
   }
 
-  /// Leaves whole changes, chosen by their numbers.
+  /// Keeps whole changes, chosen by their numbers.
   private mutating func keep(_ isKept: (Int) -> Bool) {
     flushNames { isKept($0.number) }
     for index in files.indices where !files[index].pending.isEmpty {
@@ -115,7 +115,7 @@ extension SimulatedState {
     keepTorn(torn, ruin.random.below(length + 1), false, &ruin)
   }
 
-  /// Leaves what was before the change `torn`, some bytes of it, and perhaps what came after it.
+  /// Keeps the changes before `torn`, some bytes of it, and perhaps the changes after it.
   private mutating func keepTorn(
     _ torn: Int, _ kept: Int, _ laterStay: Bool, _ ruin: inout Ruin
   ) {
@@ -132,9 +132,9 @@ extension SimulatedState {
     keep { $0 < torn || (laterStay && $0 > torn) }
   }
 
-  /// Leaves names and sizes in their order, and the bytes that these make reachable.
+  /// Keeps names and sizes in their order, and the bytes that these make reachable.
   private mutating func keepInOrder(_ count: Int, _ ruin: inout Ruin) {
-    // What overwrites bytes makes nothing longer, and is not kept in order.
+    // A write that overwrites bytes makes nothing longer, and is not kept in order.
     var overwriting: Set<Int> = []
     for file in files {
       var end = file.durable.count
@@ -189,7 +189,7 @@ extension SimulatedState {
       let remainder = ruin.tearing?.remainder ?? ruin.chooseRemainder()
       let filling = ruin.bytes(newSize - oldSize, at: oldSize, remainder)
       files[index].durable += filling ?? [UInt8](repeating: 0, count: newSize - oldSize)
-      // In one half of the cases no byte arrived, in the other one some blocks.
+      // In half of the cases no byte arrived, in the other half some blocks.
       guard ruin.random.chance(1, of: 2) else { continue }
       for block in files[index].pending.flatMap(\.blocks) where ruin.random.chance(1, of: 2) {
         files[index].durable.replace(at: block.offset, with: block.bytes)
@@ -211,7 +211,7 @@ extension SimulatedState {
     keep { _ in false }
   }
 
-  /// Only what is on the disk is there any more.
+  /// Drops everything that is not on the disk.
   private mutating func forgetCache() {
     names = durableNames
     volatileNames = []

@@ -1,10 +1,10 @@
-/// How a loss of power leaves what it does not leave whole.
+/// The damage that a loss of power does to changes that it does not leave whole.
 struct Ruin {
   var random: SeededGenerator
-  /// Nil to choose anew for each write.
+  /// Nil to choose one for each write.
   let tearing: SimulatedDisk.Tearing?
   let noiseSeed: UInt64
-  /// Bytes that lie about on the disk.
+  /// Old bytes on the disk that can appear in place of others.
   private var stale: [UInt8] = []
 
   init(random: SeededGenerator, tearing: SimulatedDisk.Tearing?, noiseSeed: UInt64) {
@@ -26,7 +26,7 @@ extension Ruin {
     return all[random.below(all.count)]
   }
 
-  /// Bytes that stand where others should; nil for what stood there before.
+  /// Returns bytes to put in place of missing ones; nil to keep the previous bytes.
   func bytes(
     _ count: Int, at offset: Int, _ remainder: SimulatedDisk.Tearing.Remainder
   ) -> [UInt8]? {
@@ -40,7 +40,7 @@ extension Ruin {
     }
   }
 
-  /// Each byte follows from its offset, so that the same cut leaves the same state.
+  /// Returns noise that follows from the offset, so that the same cut leaves the same state.
   private func noise(_ count: Int, at offset: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)
@@ -57,17 +57,18 @@ extension Ruin {
     return bytes
   }
 
-  /// Chooses some bytes that are or were on the disk, which can turn up in the wrong place.
+  /// Chooses some bytes that are or were on the disk, which can appear in the wrong place.
   ///
-  /// They keep their offsets: so old frames stand where new ones could.
+  /// They keep their offsets, so that old frames are where new ones could be.
   mutating func gatherStale(in state: SimulatedState) {
     let candidates = state.files.filter { !$0.durable.isEmpty }
     guard !candidates.isEmpty else { return }
     stale = Array(candidates[random.below(candidates.count)].durable.prefix(1 << 16))
   }
 
-  /// The same without chance: the newest file of those that reach the furthest, but for the one
-  /// that a change was written to.
+  /// Chooses such bytes without chance: those of the newest of the longest files.
+  ///
+  /// The file that the change `number` was written to is left out.
   mutating func gatherStale(in state: SimulatedState, besides number: Int) {
     var best: SimulatedContents?
     for file in state.files where !file.pending.contains(where: { $0.number == number }) {
@@ -78,7 +79,7 @@ extension Ruin {
 }
 
 extension SimulatedContents {
-  /// Leaves the first bytes of a write, `kept` of them at most.
+  /// Keeps the first bytes of a write, at most `kept` of them.
   mutating func tear(_ write: VolatileWrite, after kept: Int, _ ruin: inout Ruin) {
     let tearing = ruin.chooseTearing()
     let cut = write.offset + min(kept, write.bytes.count)
@@ -95,7 +96,7 @@ extension SimulatedContents {
 }
 
 extension VolatileWrite {
-  /// The parts of this write that lie in different blocks of 4,096 bytes.
+  /// The parts of this write in different blocks of 4,096 bytes.
   var blocks: [VolatileWrite] {
     var blocks: [VolatileWrite] = []
     var start = offset

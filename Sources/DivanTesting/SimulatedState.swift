@@ -1,12 +1,12 @@
 import DivanLog
 
-/// Stands for a file of a simulated disk in its directories; the bytes are in ``SimulatedState``.
+/// The identity of a file of a simulated disk; the bytes are in ``SimulatedState``.
 final class SimulatedFileID: Sendable {
   let index: Int
   init(index: Int) { self.index = index }
 }
 
-/// A write that was not flushed.
+/// An unflushed write.
 struct VolatileWrite: Sendable {
   /// The number of this change among all changes of the disk.
   let number: Int
@@ -16,36 +16,36 @@ struct VolatileWrite: Sendable {
   var end: Int { offset + bytes.count }
 }
 
-/// A change of names that was not flushed, and survives whole or not at all.
+/// An unflushed change of names, which survives whole or not at all.
 struct VolatileNames: Sendable {
   /// The number of this change among all changes of the disk.
   let number: Int
   let changes: [FileTree<SimulatedFileID>.Change]
 }
 
-/// What became of an earlier flush, which somebody is still to be told.
+/// The error of an earlier flush that a later call is to report.
 struct BelatedError: Sendable {
   let code: SystemError.Code
-  /// Whether any call that can fail for it tells it, and not the next flush alone.
+  /// Whether any call that can fail reports it, and not only the next flush.
   let isForAnyCall: Bool
 }
 
 /// The bytes of one file.
 ///
 /// Invariants:
-/// - Without failed flushes and damage, `cached` is `durable` with the `pending` writes made to it.
+/// - Without failed flushes and damage, `cached` is `durable` with the `pending` writes applied.
 struct SimulatedContents: Sendable {
-  /// What is read.
+  /// The bytes that are read.
   var cached: [UInt8] = []
-  /// What is on the disk.
+  /// The bytes on the disk.
   var durable: [UInt8] = [] {
     didSet { rememberedHash = nil }
   }
-  /// Stands for `durable`, so that not every fork of the disk needs to hash it again.
+  /// The hash of `durable`, so that not every fork of the disk needs to compute it again.
   private var rememberedHash: UInt64?
-  /// What was written since the last flush, in order.
+  /// The writes since the last flush, in order.
   var pending: [VolatileWrite] = []
-  /// What a later call reports, though it is about an earlier flush.
+  /// The error that a later call reports, although it is about an earlier flush.
   var belatedError: BelatedError?
   var isLocked = false
 
@@ -54,7 +54,7 @@ struct SimulatedContents: Sendable {
     pending.append(write)
   }
 
-  /// Stands for what is on the disk.
+  /// A hash of the bytes on the disk.
   var durableHash: UInt64 {
     if let rememberedHash { return rememberedHash }
     var hash = StableHash()
@@ -64,29 +64,29 @@ struct SimulatedContents: Sendable {
 
   mutating func rememberHash() { rememberedHash = durableHash }
 
-  /// Brings everything to the disk.
+  /// Writes everything to the disk.
   mutating func flush() {
     for write in pending { durable.replace(at: write.offset, with: write.bytes) }
     pending.removeAll()
   }
 
-  /// Makes what is read what it was before `writes`, which never reached the disk.
+  /// Makes reads return the bytes from before `writes`, which never reached the disk.
   mutating func revert(_ writes: [VolatileWrite]) {
     for write in writes {
       for offset in write.offset..<write.end where offset < cached.count {
         cached[offset] = offset < durable.count ? durable[offset] : 0
       }
     }
-    // What was written after the flush failed is still to be seen.
+    // Bytes that were written after the failed flush are still read.
     for write in pending { cached.replace(at: write.offset, with: write.bytes) }
   }
 
-  /// Takes up a write in what is read only.
+  /// Applies a write only to the bytes that are read.
   mutating func pretend(_ write: VolatileWrite) {
     cached.replace(at: write.offset, with: write.bytes)
   }
 
-  /// Overwrites what is on the disk, as far as there is something, past the page cache.
+  /// Overwrites existing bytes on the disk, past the page cache.
   mutating func hit(_ write: VolatileWrite) {
     let first = max(0, write.offset)
     let end = min(write.end, durable.count)
@@ -94,7 +94,7 @@ struct SimulatedContents: Sendable {
     for offset in first..<end { durable[offset] = write.bytes[offset - write.offset] }
   }
 
-  /// The error that is to be told now, which is told once.
+  /// Returns the error that is to be reported now, and removes it.
   mutating func takeBelatedError(_ verb: SimulatedDisk.Verb) -> SystemError.Code? {
     guard let error = belatedError, error.isForAnyCall || verb == .flush else { return nil }
     belatedError = nil
@@ -102,24 +102,24 @@ struct SimulatedContents: Sendable {
   }
 }
 
-/// Everything that a simulated disk holds, as a value.
+/// The whole contents of a simulated disk, as a value.
 ///
-/// Copying it is a fork of the whole disk: that is how one moment is tried with many losses.
+/// A copy is a fork of the whole disk, with which one moment can be tried with many losses.
 ///
 /// Invariants:
 /// - `names` is `durableNames` with the `volatileNames` applied.
 struct SimulatedState: Sendable {
-  /// The names as they are seen.
+  /// The names that are read.
   var names = FileTree<SimulatedFileID>()
   /// The names on the disk.
   var durableNames = FileTree<SimulatedFileID>()
-  /// What was done to names and not flushed, in order.
+  /// The unflushed changes of names, in order.
   var volatileNames: [VolatileNames] = []
-  /// The files by the index in their ID, those without names as well.
+  /// The files by the index in their ID, including those without names.
   var files: [SimulatedContents] = []
   var changeCount = 0
   var capacityBytes: Int?
-  /// Decides what noise looks like; kept by forks.
+  /// The seed of noise, which forks keep.
   var noiseSeed: UInt64 = 0
 }
 
@@ -129,13 +129,13 @@ extension SimulatedState {
     return changeCount
   }
 
-  /// A file that has no name yet.
+  /// Makes a file that has no name yet.
   mutating func makeFile() -> SimulatedFileID {
     files.append(SimulatedContents())
     return SimulatedFileID(index: files.count - 1)
   }
 
-  /// Makes changes of names that are not flushed.
+  /// Makes changes of names, which are not flushed.
   mutating func change(_ changes: [FileTree<SimulatedFileID>.Change]) {
     guard !changes.isEmpty else { return }
     names.apply(changes)
@@ -146,7 +146,7 @@ extension SimulatedState {
     flushNames { $0.changes.contains { $0.place.directory == directory } }
   }
 
-  /// Brings the changes that `isChosen` names to the disk, and what they rest on.
+  /// Writes the changes that `isChosen` selects to the disk, and those that they depend on.
   mutating func flushNames(_ isChosen: (VolatileNames) -> Bool) {
     var left: [VolatileNames] = []
     let chosen = Self.withGrounds(volatileNames.map(isChosen), of: volatileNames)
@@ -156,7 +156,7 @@ extension SimulatedState {
     volatileNames = left
   }
 
-  /// Chooses, with every change, the earlier ones of the same names.
+  /// Chooses, for every chosen change, the earlier ones of the same names, too.
   ///
   /// Otherwise a file that was renamed twice could come back under its first and its last name,
   /// and a rename would not be atomic.
@@ -191,7 +191,7 @@ extension SimulatedState {
     }
   }
 
-  /// What the files that have names take.
+  /// The total size of the files that have names.
   var usedBytes: Int {
     var seen: Set<Int> = []
     var sum = 0
@@ -201,7 +201,7 @@ extension SimulatedState {
     return sum
   }
 
-  /// How many more bytes fit, or nil if there is no limit.
+  /// The number of bytes that still fit, or nil if there is no limit.
   var freeBytes: Int? { capacityBytes.map { max(0, $0 - usedBytes) } }
 }
 

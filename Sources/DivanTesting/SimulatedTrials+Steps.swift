@@ -1,16 +1,16 @@
 import DivanLog
 import Synchronization
 
-/// Something that is to go wrong at a call.
+/// A planned fault at a call.
 struct PlannedFault {
-  /// Counted from 1 over all calls.
+  /// The number of the call, counted from 1 over all calls.
   let call: Int
   let description: String
   let plan: (SimulatedDisk) -> Void
 }
 
 extension [SimulatedDisk.Verb] {
-  /// All that can go wrong where these calls are made.
+  /// Returns all faults that are possible at these calls.
   func faults(
     _ failures: [SimulatedDisk.Failure], _ isLasting: [Bool]
   ) -> [PlannedFault] {
@@ -45,20 +45,20 @@ extension [SimulatedDisk.Verb] {
 }
 
 extension SimulatedDisk {
-  /// What work does of a disk, as far as trials need it.
+  /// The calls that work makes to a disk, and the space that it takes.
   struct Record: Equatable, Sendable {
     var verbs: [Verb] = []
     var greatestSize = 0
     var changingCallCount: Int { verbs.count { $0.isChanging } }
   }
 
-  /// A disk of its own that is like this one, where nothing is open and nothing is to go wrong.
+  /// Returns a copy of this disk where nothing is open and no fault is planned.
   func forked(_ event: String = "") -> SimulatedDisk {
     var random = random.withLock { $0 }
     return successor(files.forked(seed: random.next()), event)
   }
 
-  /// Runs work twice without a fault; returns what it did.
+  /// Runs work twice without a fault; returns the calls that it made.
   func rehearse(_ work: (SimulatedDisk) throws -> Void) throws -> Record {
     var runs: [(record: Record, trace: UInt64)] = []
     for _ in 0..<2 {
@@ -72,11 +72,11 @@ extension SimulatedDisk {
     return runs[0].record
   }
 
-  /// Runs `body`, which can see what was done so far; returns what was done.
+  /// Runs `body`, which can read the record so far; returns the whole record.
   func recording(_ body: (() -> Record) throws -> Void) rethrows -> Record {
     let record = Guarded(Record())
     files.observeCalls { [unowned self] call in
-      // Only what changes something takes space.
+      // Only a call that changes something takes space.
       let size = call.verb.isChanging ? usedBytes : 0
       record.withLock { record in
         record.verbs.append(call.verb)
@@ -92,7 +92,7 @@ extension SimulatedDisk {
     }
   }
 
-  /// Runs work that something goes wrong with; `hasFailed` tells whether it did already.
+  /// Runs work that a fault disturbs; `hasFailed` returns whether the fault has occurred.
   func attempt(
     _ work: (SimulatedDisk) throws -> Void, hasFailed: () -> Bool
   ) throws {
@@ -120,7 +120,7 @@ extension SimulatedDisk {
 }
 
 extension SimulatedFileSystem {
-  /// A file system of its own that is like this one, where nothing is open.
+  /// Returns a copy of this file system where nothing is open.
   fileprivate func forked(seed: UInt64) -> SimulatedFileSystem {
     var fork = state.withLock { $0 }
     for index in fork.files.indices { fork.files[index].isLocked = false }

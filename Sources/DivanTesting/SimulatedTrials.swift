@@ -1,29 +1,29 @@
 import DivanLog
 
-/// What trials on a ``SimulatedDisk`` came to.
+/// The extent of trials on a ``SimulatedDisk``.
 public struct SimulatedTrials: Equatable, Sendable {
-  /// How many calls, or sizes of the disk, there were to go wrong at.
+  /// The number of calls, or of sizes of the disk, at which something could go wrong.
   public internal(set) var placeCount = 0
-  /// How often the work was run and something went wrong.
+  /// The number of runs of the work in which something went wrong.
   public internal(set) var runCount = 0
-  /// How many disks were checked.
+  /// The number of disks that were checked.
   public internal(set) var checkCount = 0
 }
 
 /// A check that failed after something went wrong on a ``SimulatedDisk``.
 public struct SimulatedTrialFailure: Error, CustomStringConvertible {
-  /// How the disk came to be that was checked.
+  /// The history of the disk that was checked.
   public let disk: String
-  /// What the check threw.
+  /// The error that the check threw.
   public let underlying: any Error
 
-  /// The error, and how the disk came to be.
+  /// The error, and the history of the disk.
   public var description: String { "\(underlying), on \(disk)" }
 }
 
-/// Work on a simulated disk that is not the same in every run, so that no failure could be repeated.
+/// An error: the work differs from run to run, so that no failure could be repeated.
 public struct SimulatedTrialsDiffer: Error, CustomStringConvertible {
-  /// What happened, and what may be the reason.
+  /// The problem, and what may be the reason.
   public var description: String {
     """
     the work made other calls of the disk when it was run again: see that it uses one thread, and \
@@ -33,7 +33,7 @@ public struct SimulatedTrialsDiffer: Error, CustomStringConvertible {
 }
 
 extension SimulatedDisk.Loss {
-  /// Some losses of every kind.
+  /// Returns losses of various kinds.
   public static func variety(seed: UInt64) -> [SimulatedDisk.Loss] {
     let seed = seed &* 8
     return [
@@ -46,8 +46,7 @@ extension SimulatedDisk.Loss {
 // MARK: Trials
 
 extension SimulatedDisk {
-  /// Runs work again and again, each time with the power lost at another of its calls, and checks what
-  /// is found after restarting.
+  /// Runs work repeatedly, loses the power at another call each time, and checks the disk left.
   ///
   /// ```swift
   /// var acknowledged = 0
@@ -65,21 +64,21 @@ extension SimulatedDisk {
   /// }
   /// ```
   ///
-  /// Every run is on a fork of this disk, which stays as it is; so work can begin with an old store.
-  /// The work is run twice without any loss at first, to count its calls and to see that they are the
-  /// same each time. What it throws once the power is gone is taken for its end. What must survive is
-  /// best noted in variables outside, as above: they are on no disk.
+  /// Every run is on a fork of this disk, which does not change; so work can begin with an old
+  /// store. The work is first run twice without any loss, to count its calls and to check that they
+  /// are the same each time. An error that it throws after the loss of power ends it. Note what
+  /// must survive in variables outside, as above: they are on no disk.
   ///
   /// - Parameters:
-  ///   - calls: at which of the calls that change something or flush, counted from 1; at each of them
-  ///     if nil.
-  ///   - losses: what is left of unflushed changes, each tried after each run.
-  ///   - work: what is interrupted.
-  ///   - check: opens what is found, and throws if it is not as it should be. Each call gets a disk of
-  ///     its own.
+  ///   - calls: the calls at which the power is lost, of those that change something or flush,
+  ///     counted from 1; each of them if nil.
+  ///   - losses: the losses of unflushed changes, each tried after each run.
+  ///   - work: the work that is interrupted.
+  ///   - check: opens the database on the disk that is left, and throws if it is not as it should
+  ///     be. Each call gets a disk of its own.
   /// - Returns: how much was tried.
-  /// - Throws: ``SimulatedTrialFailure`` with the first error of `check`; ``SimulatedTrialsDiffer``; and
-  ///   whatever `work` throws when nothing went wrong.
+  /// - Throws: ``SimulatedTrialFailure`` with the first error of `check`, or of `work` before the
+  ///   fault; ``SimulatedTrialsDiffer``; and the errors of `work` in the runs without a fault.
   @discardableResult
   public func forEachCrash(
     atCalls calls: ClosedRange<Int>? = nil, losses: [Loss]? = nil,
@@ -97,20 +96,21 @@ extension SimulatedDisk {
     return trials
   }
 
-  /// Runs work again and again, each time with another of its calls failing, and checks what is found
-  /// when the program is started again, at once or after a loss of power.
+  /// Runs work repeatedly, fails another of its calls each time, and checks the disk that is left.
   ///
-  /// Flushes fail in both of the ways of ``FailedFlush`` that tell of it at once, too; a flush that
-  /// claims to have succeeded breaks what every store must assume, and is not tried. What the work
-  /// throws once a call has failed is taken for its end. It may also go on.
+  /// `check` gets the disk as the program's next start finds it, at once or after a loss of power.
+  /// Flushes also fail in two ways of ``FailedFlush`` that report the error at once. A flush that
+  /// falsely reports success breaks what every store must assume, and is not tried. An error that
+  /// the work throws after a call has failed ends it. The work may also continue.
   ///
   /// - Parameters:
-  ///   - failures: why calls fail; each is tried at each call.
+  ///   - failures: the errors of calls; each is tried at each call.
   ///   - isLasting: whether every later call fails, too; both are tried if nil.
-  ///   - calls: which calls, counted from 1 over all calls; each of them if nil.
-  ///   - losses: what is left when the program is started again.
-  ///   - work: what is disturbed.
-  ///   - check: opens what is found, and throws if it is not as it should be.
+  ///   - calls: the calls that fail, counted from 1 over all calls; each of them if nil.
+  ///   - losses: the losses after which the program is started again.
+  ///   - work: the work that is disturbed.
+  ///   - check: opens the database on the disk that is left, and throws if it is not as it should
+  ///     be.
   /// - Returns: how much was tried.
   /// - Throws: as ``forEachCrash(atCalls:losses:_:check:)``.
   @discardableResult
@@ -134,16 +134,17 @@ extension SimulatedDisk {
     return trials
   }
 
-  /// Runs work on disks of every size at which it does not fit, and checks what is found when the
-  /// program is started again with space enough.
+  /// Runs work on disks of every size at which it does not fit, and checks the disks that are left.
   ///
-  /// What the work throws once the disk was full is taken for its end. It may also go on.
+  /// `check` gets the disk as the program's next start finds it, with enough space. An error that
+  /// the work throws after the disk was full ends it. The work may also continue.
   ///
   /// - Parameters:
-  ///   - stepBytes: how far the sizes are apart.
-  ///   - losses: what is left when the program is started again.
-  ///   - work: what is disturbed.
-  ///   - check: opens what is found, and throws if it is not as it should be.
+  ///   - stepBytes: the difference between two sizes.
+  ///   - losses: the losses after which the program is started again.
+  ///   - work: the work that is disturbed.
+  ///   - check: opens the database on the disk that is left, and throws if it is not as it should
+  ///     be.
   /// - Returns: how much was tried.
   /// - Throws: as ``forEachCrash(atCalls:losses:_:check:)``.
   @discardableResult

@@ -22,7 +22,7 @@ extension CheckpointCheck {
       let file = try CheckpointFile.open(number, in: log.directory, isMapped: false)
       try checkFile(file)
       guard let found = try InspectedCheckpoint(number, among: log.files, in: log.directory) else {
-        // Newer ones need the pages, which were checked, and not what this one said of the log.
+        // Newer checkpoints need its pages, which were checked, but not what it says of the log.
         if log.checkpoint?.checkpointsInUse.contains(number) == true { return }
         return try findings.note(
           Damage(path: path, offset: 0, reason: "not used: it rests on files that are gone"))
@@ -52,7 +52,7 @@ extension CheckpointCheck {
       try findings.add(Damage(path: path, offset: 24, reason: "it belongs to another store"))
     }
     let size = try file.file.size()
-    // What was checked when it was opened makes this sum fit.
+    // The checks at opening ensure that this sum does not overflow.
     let expected = header.directoryOffset + Int(clamping: header.directorySize)
     if size != expected {
       try findings.add(
@@ -71,7 +71,7 @@ extension CheckpointCheck {
     _ = try link(chain, isChained, header.directoryOffset, file)
   }
 
-  /// Notes damage that `read` comes upon; returns whether there was none.
+  /// Runs `read`, and notes damage that it finds; returns whether there was none.
   private func check(_ read: () throws(LogError) -> Void) throws -> Bool {
     do {
       try read()
@@ -83,7 +83,7 @@ extension CheckpointCheck {
     }
   }
 
-  /// Checks that a frame follows the one before it; returns what the next one must carry.
+  /// Checks that a frame follows the one before it; returns the chain value for the next one.
   private func link(
     _ chain: UInt32, _ isChained: Bool, _ offset: Int, _ file: CheckpointFile
   ) throws -> UInt32 {

@@ -8,7 +8,7 @@ import DivanLog
 #endif
 
 extension LogDump {
-  /// A document, with its revisions.
+  /// Prints a document with its revisions.
   func document(_ options: Options) throws -> ExitStatus {
     let id = options.argument ?? ""
     let database = try openDatabase(options)
@@ -36,7 +36,7 @@ extension LogDump {
     _ options: Options
   ) throws {
     let revision = revisions.first.map { "\($0)" } ?? ""
-    // A forged one may be beyond all dates.
+    // A forged expiry may be beyond all dates.
     let expiry = expiry.map { UInt64(exactly: ($0.timeIntervalSince1970 * 1000).rounded()) ?? .max }
     let others = leaves.dropFirst()
     let attachments = document.attachments.sorted { $0.key < $1.key }
@@ -73,7 +73,7 @@ extension LogDump {
     try output.line(printable(document.json))
   }
 
-  /// A leaf that does not win.
+  /// Describes a leaf that does not win.
   private func leaf(_ document: Document) -> JSONNode {
     .fields([
       ("revision", .text(document.revision.map { "\($0)" } ?? "")),
@@ -89,7 +89,7 @@ extension LogDump {
     ])
   }
 
-  /// Every body of the document that still stands in the log, oldest first.
+  /// Prints every body of the document that is still in the log, oldest first.
   private func sayBodies(of id: String, _ options: Options) throws {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     if !options.isJSON { try output.line("In the log:") }
@@ -119,7 +119,7 @@ extension LogDump {
     }
   }
 
-  /// Says a body, and what was changed in it since the revision that it was made from, if that was read.
+  /// Prints a body, and its changes since its parent revision if that was read.
   private func sayBody(
     _ found: InspectedDocument, _ entry: RecordScan.Entry, _ segment: Segment,
     _ changes: [PropertyChange]?, _ options: Options

@@ -1,7 +1,7 @@
 import Divan
 import DivanLog
 
-/// What `logdump` says of a store by its exit status.
+/// The exit status of `logdump`, which describes the store.
 package enum ExitStatus: Int32, Sendable {
   case sound = 0
   case usage = 1
@@ -14,7 +14,7 @@ package enum ExitStatus: Int32, Sendable {
 }
 
 extension ExitStatus {
-  /// The status that an error leads to.
+  /// Creates the status for an error.
   init(_ error: any Error) {
     switch error {
     case LogError.damaged: self = .damage
@@ -31,7 +31,7 @@ extension ExitStatus {
     }
   }
 
-  /// Says what an error means, in one sentence that stands safely on a terminal.
+  /// Explains an error in one sentence that is safe to print on a terminal.
   static func explain(_ error: any Error) -> String { printable(text(of: error)) }
 
   private static func text(of error: any Error) -> String {
@@ -49,7 +49,7 @@ extension ExitStatus {
   }
 }
 
-/// Arguments that make no command.
+/// Arguments that are not a command.
 struct UsageError: Error {
   let reason: String
 }

@@ -2,7 +2,8 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// One JSON object for each document that is not deleted, and what else was asked for.
+  /// Prints one JSON object for each document that is not deleted, and the requested other content.
+  ///
   /// FILE_FORMAT.md §14
   func export(_ options: Options) throws -> ExitStatus {
     let database = try openDatabase(options)

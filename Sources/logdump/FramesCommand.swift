@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Every frame of one segment or of all, and what is between them that is no frame.
+  /// Prints the frames of one segment or of all, and the bytes between them that are no frame.
   func frames(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var status = ExitStatus.sound
@@ -53,7 +53,7 @@ extension LogDump {
       return .damage
     }
     let size = try file.size()
-    // Beyond its end a segment may hold anything.
+    // The bytes past a segment's end may be anything.
     let used = log.segments.first { $0.file.name == name }
     let segment = Segment(
       file: file, mapped: .empty,
@@ -107,7 +107,7 @@ extension LogDump {
         + (isSound ? "" : "  PAYLOAD DAMAGED") + (isPastEnd ? " (past the end)" : ""))
   }
 
-  /// The transactions in order, and with `--records` what each holds.
+  /// Prints the transactions in order, and with `--records` the records of each.
   func transactions(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     var hasDamage = false
@@ -200,7 +200,7 @@ extension LogDump {
     try say(options, fields, text)
   }
 
-  /// An index for programs.
+  /// Describes an index for programs.
   private func describe(_ index: DocumentIndex) -> [(String, JSONNode)] {
     func list(_ path: [String]) -> JSONNode { .list(path.map { .text($0) }) }
     var fields = [("path", list(index.path))]
@@ -214,7 +214,7 @@ extension LogDump {
     return fields
   }
 
-  /// An index for people.
+  /// Describes an index for people.
   private func words(for index: DocumentIndex) -> String {
     let paths = index.paths.map { $0.map { printable($0) }.joined(separator: " / ") }
     var text = "on \(paths.joined(separator: ", then "))"
@@ -229,7 +229,7 @@ extension LogDump {
     return text
   }
 
-  /// What a record that is not a document's says: for programs, and for people.
+  /// Describes a record that is not a document's, for programs and for people.
   private func describe(_ record: InspectedRecord) -> (fields: [(String, JSONNode)], text: String) {
     func fields(_ version: InspectedRecord.Version) -> [(String, JSONNode)] {
       [
@@ -271,7 +271,7 @@ extension LogDump {
 }
 
 extension ExitStatus {
-  /// How bad it is, where one status must speak for several findings.
+  /// The rank of a status, where one status must summarise several findings.
   var severity: Int {
     switch self {
     case .sound: 0

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// What the store is and how its log ends.
+  /// Prints what the store is and how its log ends.
   func info(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let header = log.segments.first?.header
@@ -41,7 +41,9 @@ extension LogDump {
     return status
   }
 
-  /// Documents that are not deleted: as the log says, or where that is damaged, as the store has them when it is opened.
+  /// Returns the number of documents that are not deleted.
+  ///
+  /// It is taken from the log, or, if the log is damaged, from the opened store.
   private func documentCount(of log: OpenedLog, _ options: Options) throws -> UInt64 {
     if !log.damage.isEmpty, let database = try? openDatabase(options),
       let count = try? database.statistics.documentCount
@@ -51,7 +53,7 @@ extension LogDump {
     return try log.documentCount()
   }
 
-  /// The files, with the parts of the log that they hold.
+  /// Prints the files, with the parts of the log that they contain.
   func list(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     try sayToPeople(options, column("File", 32) + "         Size  What it is")
@@ -82,7 +84,7 @@ extension LogDump {
     return log.status
   }
 
-  /// Bytes of the files in the store's directory itself.
+  /// Returns the total size of the files in the store's directory itself, in bytes.
   private func totalSize(of log: OpenedLog) throws -> Int {
     var size = 0
     for name in log.files {
@@ -183,7 +185,7 @@ extension LogDump {
     try say(options, fields, text)
   }
 
-  /// Every content that attachments have, with the documents that refer to it.
+  /// Prints the contents of attachments, each with the documents that refer to it.
   func attachments(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let index = try index(of: log)
@@ -211,8 +213,9 @@ extension LogDump {
     return index.damage.isEmpty ? log.status : .damage
   }
 
-  /// Bytes of each segment: live, dead, and those of the live ones that only history, names or other
-  /// leaves pin.
+  /// Prints the bytes of each segment: live, dead, and pinned.
+  ///
+  /// Pinned bytes are live only because of history, names or other leaves.
   func statistics(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let index = try index(of: log)
@@ -256,7 +259,7 @@ extension OpenedLog {
     return tornTail == nil ? .sound : .tornTail
   }
 
-  /// How the log ends: a name for programs, and a sentence.
+  /// The ending of the log: a name for programs, and a sentence.
   var ending: (name: String, text: String) {
     if !damage.isEmpty { return ("damaged", "the store is damaged") }
     guard last != nil else { return ("empty", "nothing was committed yet") }
@@ -269,7 +272,7 @@ extension OpenedLog {
       ? ("closed", "closed properly") : ("open", "not closed: open elsewhere, or interrupted")
   }
 
-  /// Documents that are not deleted, as far as the log can be read.
+  /// Returns the number of documents that are not deleted, from the readable part of the log.
   func documentCount() throws(LogError) -> UInt64 {
     if damage.isEmpty {
       if let trailer = recovery?.lastTrailer { return trailer.documentCount }
@@ -284,7 +287,7 @@ extension OpenedLog {
 }
 
 extension Damage {
-  /// What an error says of a file's bytes; nil if it is of another kind.
+  /// Creates the damage that an error reports of a file's bytes; nil if it is of another kind.
   init?(of error: any Error) {
     switch error {
     case LogError.damaged(let damage): self = damage

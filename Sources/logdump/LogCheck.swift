@@ -9,7 +9,7 @@ final class LogCheck {
   private var index = InspectedIndex()
   private(set) var commitCount = 0
   private(set) var recordCount = 0
-  /// The commit, sequence number and time of what was read last.
+  /// The commit, sequence number and time that were read last.
   private var commit: UInt64 = 0
   private var sequence: UInt64 = 0
   private var time: UInt64 = 0
@@ -21,7 +21,7 @@ final class LogCheck {
     self.progress = progress
   }
 
-  /// Documents that are not deleted, as the log has them.
+  /// The number of documents in the log that are not deleted.
   var documentCount: UInt64 { index.documentCount }
 }
 
@@ -51,7 +51,7 @@ extension LogCheck {
     }
   }
 
-  /// Checks the attachments to which the log's documents refer, once it was read.
+  /// Checks the attachments of the log's documents, after the log was read.
   func checkAttachments(isByName: Bool) throws -> InspectedAttachmentCheck {
     var damage: [Damage] = []
     let check = try index.checkAttachments(
@@ -59,7 +59,7 @@ extension LogCheck {
       progress: { self.progress.step("Checking attachments: \($0 >> 20) MiB so far") },
       tell: { damage.append($0) })
     if !damage.isEmpty, !log.isClosed {
-      // The store may be open elsewhere, and content may have been removed that nothing refers to any more
+      // The store may be open elsewhere, and content without any reference may have been removed
       // since the log was read.
       let newer = try OpenedLog.open(log.directory.path, on: log.directory.fileSystem)
       var index = InspectedIndex()
@@ -151,7 +151,7 @@ extension LogCheck {
     lastTrailer = trailer
   }
 
-  /// The padding of a frame whose payload ends at `offset` is zero.
+  /// Checks that the padding of a frame is zero; the payload ends at `offset`.
   private func checkPadding(_ segment: Segment, _ offset: Int) throws {
     let padding = FrameHeader.padded(offset) - offset
     let bytes = try segment.bytes(padding, at: offset)

@@ -6,12 +6,12 @@ package struct LogDump {
   let fileSystem: any FileSystem
   let output: Output
   let problems: Output
-  /// How `salvage` makes the new store; tests set its clock and its random numbers.
+  /// The configuration of `salvage`'s new store; tests set its clock and its random numbers.
   package var salvageConfiguration = Configuration()
-  /// Is told how far work is that takes long.
+  /// Shows the progress of work that takes long.
   package var progress = Progress(nil)
 
-  /// Answers go to `output`, and everything that is no answer to `problems`.
+  /// Writes answers to `output`, and everything else to `problems`.
   package init(fileSystem: any FileSystem, output: Output, problems: Output) {
     self.fileSystem = fileSystem
     self.output = output
@@ -20,7 +20,7 @@ package struct LogDump {
 }
 
 extension LogDump {
-  /// Does what the arguments, without the program's name, ask for.
+  /// Runs the command in the arguments, which are without the program's name.
   package func run(_ arguments: [String]) -> ExitStatus {
     do {
       defer {
@@ -31,11 +31,11 @@ extension LogDump {
       try output.flush()
       return status
     } catch let error as SystemError where error.code == .brokenPipe {
-      // Whoever read has read enough.
+      // The reader of the output has read enough.
       return .sound
     } catch {
-      // What was found before it went wrong is still worth reading; if it cannot be written either,
-      // the status tells.
+      // The answer from before the error is still worth reading. If it cannot be written either,
+      // the exit status shows the error.
       try? output.flush()
       try? problems.line("logdump: \(ExitStatus.explain(error))")
       if error is UsageError { try? problems.line("`logdump --help` says what there is.") }
@@ -68,19 +68,19 @@ extension LogDump {
     }
   }
 
-  /// Writes an answer in the form that was asked for.
+  /// Writes an answer in the requested form.
   func say(_ options: Options, _ fields: [(String, JSONNode)], _ text: @autoclosure () -> String)
     throws
   {
     try output.line(options.isJSON ? JSONNode.fields(fields).json : text())
   }
 
-  /// Writes what is for people only, such as the heads and totals of tables.
+  /// Writes text for people only, such as the heads and totals of tables.
   func sayToPeople(_ options: Options, _ text: @autoclosure () -> String) throws {
     if !options.isJSON { try output.line(text()) }
   }
 
-  /// The index that all segments of a log give.
+  /// Builds the index from all segments of a log.
   func index(of log: OpenedLog) throws -> InspectedIndex {
     var index = InspectedIndex()
     for (number, segment) in log.segments.enumerated() {
@@ -90,11 +90,11 @@ extension LogDump {
     return index
   }
 
-  /// The store opened as any reader opens it.
+  /// Opens the store as any reader opens it.
   func openDatabase(_ options: Options) throws -> Database {
     var configuration = Configuration()
     configuration.isReadOnly = true
-    // What is damaged is said beside it.
+    // Damage is reported separately.
     configuration.damage = .readWhatIsThere
     configuration.reads = .buffered
     configuration.maintenance = .manual

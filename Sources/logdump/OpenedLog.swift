@@ -4,22 +4,22 @@ import DivanLog
 /// The log of a store as `logdump` reads it: the files, which of them count, and how it ends.
 struct OpenedLog {
   let directory: StoreDirectory
-  /// All files of the store by name, and names that are none of its own.
+  /// All files of the store by name; `foreign` are the names that are not its own.
   let files: Set<FileName>
   let foreign: [String]
   let head: Head?
-  /// Why `HEAD` cannot be read, if so.
+  /// The reason why `HEAD` cannot be read, if there is one.
   let headProblem: LogError?
-  /// What `FLUSHED` says; nothing if there is none.
+  /// The marks in `FLUSHED`; none if there is no such file.
   let marks: [FlushMark]
-  /// Why `FLUSHED` cannot be read, if so.
+  /// The reason why `FLUSHED` cannot be read, if there is one.
   let marksProblem: LogError?
   var chain: SegmentChain
-  /// How the log ends; nil if there are no segments.
+  /// The decision on where the log ends; nil if there are no segments.
   var recovery: LogRecovery?
-  /// What the newest checkpoint rests on, if one can be used.
+  /// The newest checkpoint that can be used, if there is one.
   var checkpoint: InspectedCheckpoint?
-  /// What newer checkpoints prove that cannot be used, each of the store that it names.
+  /// The evidence of newer checkpoints that cannot be used, each with the store that it names.
   private var evidence: [(StoreID, LogRecovery.Floor)] = []
 
   var segments: [Segment] { chain.segments }
@@ -27,10 +27,10 @@ struct OpenedLog {
   /// The segment that commits were last appended to.
   var last: Segment? { chain.segments.last }
 
-  /// Everything that is known to be damaged without reading all of the log.
+  /// All damage that is known without reading the whole log.
   var damage: [Damage] { chain.damage + (recovery?.damage.map { [$0] } ?? []) }
 
-  /// Bytes at the end of the log that belong to no whole transaction, if that is no damage.
+  /// The bytes at the end of the log that belong to no whole transaction, unless they are damage.
   var tornTail: Range<Int>? { damage.isEmpty ? recovery?.discarded : nil }
 
   /// Whether the store was closed, with nothing done to it since.
@@ -44,7 +44,8 @@ struct OpenedLog {
 extension OpenedLog {
   /// Opens the files of a store, as they are at this moment.
   static func open(_ path: String, on fileSystem: any FileSystem) throws(LogError) -> OpenedLog {
-    // A file may vanish between its being listed and opened, when a merged one takes its place.
+    // A file may disappear after it is listed and before it is opened, when a merged one replaces
+    // it.
     for _ in 0..<8 {
       do throws(LogError) {
         return try OpenedLog(path, on: fileSystem)
@@ -58,7 +59,7 @@ extension OpenedLog {
 
   private init(_ path: String, on fileSystem: any FileSystem) throws(LogError) {
     directory = StoreDirectory(path, on: fileSystem)
-    // Before the files are looked at: a writer that goes on writes the evidence after the log.
+    // Before the files are listed: an active writer writes the evidence after the log.
     (head, headProblem) = try directory.head()
     (marks, marksProblem) = try directory.flushMarks()
     (files, foreign) = try directory.listing()
@@ -77,7 +78,7 @@ extension OpenedLog {
       return
     }
     (checkpoint, evidence) = try InspectedCheckpoint.newest(among: files, in: directory)
-    // Without the help of a checkpoint, as a reader does that knows none.
+    // Without a checkpoint, as by a reader that has none.
     chain =
       try SegmentChain.choose(from: files, in: directory, isMapped: false)
       ?? SegmentChain(segments: [], leftovers: [], damage: [])
@@ -93,7 +94,7 @@ extension OpenedLog {
     let index = chain.segments.count - 1
     chain.segments[index].end = found.end
     if found.damage != nil {
-      // What stands behind damage is read as far as it can be.
+      // The sound bytes after damage are read, too.
       chain.segments[index].end.offset = max(found.end.offset, UInt64(try last.file.size()))
     }
   }
@@ -110,7 +111,8 @@ extension OpenedLog {
           offset: checkpoint.fileID == last.fileID ? checkpoint.end.offset : 0,
           witness: "the checkpoint"))
     }
-    // The files that such a checkpoint rests on are gone, and perhaps the end of the log with them.
+    // The files that such a checkpoint depends on are gone, and perhaps the end of the log with
+    // them.
     let storeID = last.header.preamble.storeID
     floors += evidence.filter { $0.0 == storeID }.map(\.1)
     floors += chain.segments.compactMap { LogRecovery.Floor(ofMerge: $0.header) }
@@ -128,8 +130,9 @@ extension OpenedLog {
 }
 
 extension OpenedLog {
-  /// The segments that are in no chain since their headers cannot be read, described by what is still known: so
-  /// that what stands in them can be looked for.
+  /// Returns the segments that are in no chain because their headers cannot be read.
+  ///
+  /// They are described by what is still known, so that they can be searched for records.
   func unreadableSegments() throws(LogError) -> [Segment] {
     var found: [Segment] = []
     for numbers in files.segmentRanges {
@@ -148,7 +151,7 @@ extension OpenedLog {
             salt: block.count >= 48 ? block.load(UInt64.self, at: 40) : 0, createdAt: 0),
           fileID: 0, numbers: numbers, generation: 0, predecessor: nothing, lastSequence: 0,
           sequenceBound: 0, flushedSize: 0, merge: nil)
-        // What stands behind the end that the next segment states never counted.
+        // Bytes after the end that the next segment states never counted.
         let successor = segments.first {
           numbers.upperBound < .max && $0.header.numbers.lowerBound == numbers.upperBound + 1
         }
@@ -163,7 +166,7 @@ extension OpenedLog {
               offset: min(size, successor?.header.predecessor.offset ?? size), commit: 0, chain: 0))
         )
       } catch  where error.code == .notFound {
-        // A merged one has taken its place meanwhile.
+        // A merged segment has replaced it meanwhile.
       } catch {
         throw .system(error)
       }

@@ -1,7 +1,7 @@
 import Divan
 import DivanLog
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct Options {
   enum Command: String, CaseIterable {
     case info, ls, frames, tx, doc, att, stats, verify, export, salvage
@@ -9,7 +9,7 @@ struct Options {
 
   var store = ""
   var command = Command.info
-  /// What follows the command: a segment, or a document's ID.
+  /// The argument of the command: a segment, or a document's ID.
   var argument: String?
   var isJSON = false
   /// `doc --revs`, `tx --records`.
@@ -20,14 +20,14 @@ struct Options {
   var content: JSONLines.ExportOptions.Content = []
   /// `salvage --to`.
   var target: String?
-  /// `verify --sizes-only`: of attachments, nothing but names and sizes.
+  /// `verify --sizes-only`: checks only the names and sizes of attachments.
   var isByName = false
   var wantsHelp = false
   var wantsVersion = false
 }
 
 extension Options {
-  /// Reads the arguments after the program's name.
+  /// Parses the arguments after the program's name.
   init(_ arguments: [String]) throws(UsageError) {
     var words: [String] = []
     var given: [String] = []
@@ -77,7 +77,7 @@ extension Options {
     }
   }
 
-  /// Whether every command has an option.
+  /// Whether every command has this option.
   private static func isGeneral(_ option: String) -> Bool { ["--json", "--"].contains(option) }
 
   private mutating func take(_ words: [String]) throws(UsageError) {
@@ -108,7 +108,7 @@ extension Options {
     }
   }
 
-  /// What `--version` prints.
+  /// The output of `--version`.
   static let version =
     "logdump of Divan; reads and writes stores of format \(FormatVersion.major).\(FormatVersion.minor)"
 
@@ -116,7 +116,7 @@ extension Options {
     word == "log" || Command(rawValue: word) != nil
   }
 
-  /// What `--help` prints.
+  /// The output of `--help`.
   ///
   /// It is the contract of the tool.
   static let help = """
@@ -167,7 +167,7 @@ extension Options {
 }
 
 extension Options.Command {
-  /// The options that it has besides those of every command.
+  /// The command's options, in addition to those of every command.
   fileprivate var options: Set<String> {
     switch self {
     case .info, .ls, .frames, .att, .stats: []

@@ -1,11 +1,11 @@
 import Divan
 package import DivanLog
 
-/// A stream of lines, written out when enough have come together.
+/// A buffered stream of lines.
 package final class Output {
   private var buffer = ByteWriter(capacity: sizeGoal + 4096)
   private let write: (borrowing ByteWriter) throws -> Void
-  /// Is called before something is written out.
+  /// Called before the buffer is written.
   package var willWrite: () -> Void = {}
 
   private static let sizeGoal = 1 << 16
@@ -15,7 +15,7 @@ package final class Output {
     self.init { (bytes: borrowing ByteWriter) in try stream.write(bytes) }
   }
 
-  /// Hands what is written to `write`, in pieces.
+  /// Passes the bytes to `write`, in pieces.
   package init(write: @escaping (borrowing ByteWriter) throws -> Void) { self.write = write }
 
   /// Writes a line.
@@ -25,7 +25,7 @@ package final class Output {
     if buffer.count >= Output.sizeGoal { try flush() }
   }
 
-  /// Writes text that is no line.
+  /// Writes text without a line end.
   package func text(_ text: String) throws { buffer.append(utf8: text) }
 
   /// Writes bytes, such as whole lines.
@@ -42,7 +42,7 @@ package final class Output {
   }
 }
 
-/// A value of a line in JSON, whose fields keep their order.
+/// A JSON value whose fields keep their order.
 indirect enum JSONNode {
   case text(String)
   case number(UInt64)
@@ -84,9 +84,9 @@ func column(_ number: some BinaryInteger, _ width: Int) -> String {
   return String(repeating: " ", count: max(0, width - text.count)) + text
 }
 
-/// Milliseconds since 1970 as a date and a time in UTC, as ISO 8601 has it.
+/// Returns milliseconds since 1970 as a date and a time in UTC, in the form of ISO 8601.
 func timestamp(_ milliseconds: UInt64) -> String {
-  // Beyond the year 9999 there is no such form.
+  // After the year 9999 there is no such form.
   guard milliseconds < 253_402_300_800_000 else { return "\(milliseconds) ms" }
   let seconds = Int(milliseconds / 1000)
   let (day, time) = (seconds / 86400, seconds % 86400)

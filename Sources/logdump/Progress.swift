@@ -1,7 +1,8 @@
 import DivanLog
 
-/// What work that takes long says of how far it is: one line on a terminal, which is written over, and gone before
-/// anything else is written.
+/// The progress of work that takes long: one line on a terminal.
+///
+/// The line is overwritten at each step, and removed before anything else is written.
 package final class Progress {
   private let output: Output?
   private let now: () -> UInt64
@@ -9,11 +10,11 @@ package final class Progress {
   private var last: UInt64
   private var isShown = false
 
-  /// Milliseconds before anything is said, and between two words.
+  /// Milliseconds before the first report, and between two reports.
   private static let patience: UInt64 = 1000
   private static let interval: UInt64 = 200
 
-  /// Says it on an output that is a terminal's; nothing if that is nil.
+  /// Writes to an output that is a terminal; writes nothing if it is nil.
   package init(_ output: Output?, now: @escaping () -> UInt64 = systemTime) {
     self.output = output
     self.now = now
@@ -21,7 +22,7 @@ package final class Progress {
     last = start
   }
 
-  /// Says what is being done, if it is time to say something.
+  /// Shows the current step, if enough time has passed.
   package func step(_ text: @autoclosure () -> String) {
     guard let output else { return }
     let time = now()
@@ -30,12 +31,12 @@ package final class Progress {
     }
     last = time
     isShown = true
-    // What is only for the eye is no reason to stop.
+    // A failure to show progress is no reason to stop.
     try? output.text("\r\u{1B}[2K" + printable(text()))
     try? output.flush()
   }
 
-  /// Takes the line away.
+  /// Removes the line.
   package func clear() {
     guard isShown, let output else { return }
     isShown = false

@@ -1,19 +1,20 @@
 import Divan
 import DivanLog
 
-/// What was made of one object's properties in another: nested objects are compared by their keys,
-/// everything else as a whole.
+/// A change of one property between two objects.
+///
+/// Nested objects are compared by their keys, everything else as a whole.
 struct PropertyChange {
   /// The keys that lead to the property.
   let path: [String]
-  /// What it was; nil if it was not there.
+  /// The old value; nil if the property did not exist.
   let old: Value?
-  /// What it is; nil if it is not there any more.
+  /// The new value; nil if the property no longer exists.
   let new: Value?
 }
 
 extension PropertyChange {
-  /// All changes, in the order of the keys of the old object, then of the new.
+  /// Returns all changes, in the order of the keys of the old object, then of the new.
   static func between(_ old: Value.Object, _ new: Value.Object) -> [PropertyChange] {
     // Nesting is limited where documents are read.
     between(old, new, [])

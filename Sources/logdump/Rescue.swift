@@ -1,23 +1,24 @@
 import Divan
 import DivanLog
 
-/// Finds the newest whole record of each document in a log, whatever else is damaged, and those of the other
-/// branches where a document has several; attachments; and local documents.
+/// Finds the newest whole record of each document in a log, whatever else is damaged.
 ///
-/// Records have checksums of their own: those in a damaged frame, behind a damaged header of a frame or of a
-/// segment, or in a transaction of which another frame is lost, are found too. What never counted is not
-/// taken: a torn tail, and what stands in a segment past its end.
+/// Also finds the records of the other branches of a document, attachments, and local documents.
+///
+/// Records have checksums of their own. They are therefore found in a damaged frame, after a
+/// damaged header of a frame or of a segment, and in a transaction that has lost another frame.
+/// Bytes that never counted are ignored: a torn tail, and bytes in a segment past its end.
 struct Rescue {
   struct Place {
     var segment: Int
     var locator: RecordLocator
     var sequence: UInt64
     var isDeleted: Bool
-    /// Whether other records may hold leaves of the document.
+    /// Whether other records may contain leaves of the document.
     var hasTree: Bool
   }
 
-  /// A record that is a leaf besides its document's newest one.
+  /// The key of a record that is a leaf in addition to its document's newest record.
   struct LeafKey: Hashable {
     var id: DocumentKey
     var sequence: UInt64
@@ -25,7 +26,7 @@ struct Rescue {
 
   let segments: [Segment]
   private let directory: StoreDirectory
-  /// Of each document, its newest record that could be read.
+  /// The newest record of each document that could be read.
   private(set) var places: [DocumentKey: Place] = [:]
   /// Documents that were purged.
   private(set) var purged: Set<DocumentKey> = []
@@ -33,7 +34,7 @@ struct Rescue {
   private var bodies: [SHA256.Digest: (segment: Segment, locator: RecordLocator)] = [:]
   private(set) var localDocuments: [DocumentKey: Value.Object] = [:]
   private(set) var losses: [Damage]
-  /// Whether everything was read once, and only leaves are looked for.
+  /// Whether everything was read once, and only leaves are searched for.
   private var isLookingForLeaves = false
 
   init(_ log: OpenedLog) throws {
@@ -45,13 +46,13 @@ struct Rescue {
 }
 
 extension Rescue {
-  /// Reads everything; tells `progress` which segment of how many it reads, from 1 on.
+  /// Reads everything; calls `progress` with the number of each segment, from 1 on, and the total.
   mutating func run(progress: (Int, Int) -> Void = { _, _ in }) throws {
     for index in segments.indices {
       progress(index + 1, segments.count)
       try read(index)
     }
-    // Which records are leaves is known only when the newest one is.
+    // Leaves are known only after the newest record of their document.
     let branched = places.filter(\.value.hasTree)
     guard !branched.isEmpty else { return }
     isLookingForLeaves = true
@@ -63,12 +64,12 @@ extension Rescue {
     for index in segments.indices { try read(index) }
   }
 
-  /// The newest record of a document.
+  /// Returns the newest record of a document.
   func document(at place: Place) throws -> InspectedDocument {
     try InspectedDocument(segments[place.segment].record(at: place.locator).payload)
   }
 
-  /// The record of a leaf; nil if it could not be read.
+  /// Returns the record of a leaf; nil if it could not be read.
   func leaf(_ key: LeafKey) throws -> InspectedDocument? {
     guard let place = leaves[key], place.segment >= 0 else { return nil }
     return try InspectedDocument(segments[place.segment].record(at: place.locator).payload)
@@ -98,14 +99,14 @@ extension Rescue {
     }
   }
 
-  /// Takes the records among bytes that are in no frame.
+  /// Takes the records among bytes outside frames.
   private mutating func readGap(_ range: Range<Int>, _ index: Int) throws {
     var position = range.lowerBound
     while position < range.upperBound {
       let bytes = try segments[index].bytes(
         min(Rescue.gapStep + Record.sizeLimit, range.upperBound - position), at: position)
       guard !bytes.isEmpty else { return }
-      // Records that begin later are read as a whole the next time.
+      // Records that begin later are read whole in the next step.
       let end = position + bytes.count < range.upperBound ? Rescue.gapStep : bytes.count
       let search = RecordSearch(bytes)
       var next = 0
@@ -117,7 +118,7 @@ extension Rescue {
     }
   }
 
-  /// How many bytes between frames are searched at a time.
+  /// The number of bytes between frames that are searched at a time.
   private static let gapStep = 8 << 20
 
   private mutating func readRecords(
@@ -130,7 +131,7 @@ extension Rescue {
       position += size
     }
     guard position < records.count else { return }
-    // From here on any place may begin a record.
+    // From here on a record may begin at any byte.
     let start = position
     let search = RecordSearch(records.suffix(from: start))
     while position < records.count {
@@ -208,7 +209,7 @@ extension Rescue {
     }
   }
 
-  /// A record that is what was written, and that no writer of this version writes.
+  /// Reports the loss of an intact record that no writer of this version writes.
   private mutating func loseUnread(_ locator: RecordLocator, _ index: Int) {
     lose(
       Damage(
@@ -224,7 +225,7 @@ extension Rescue {
   }
 
   private mutating func lose(_ damage: Damage) {
-    // Enough to see where; the rest is counted by the documents that come out.
+    // Enough to show the places; the number of saved documents shows the rest.
     if losses.count < 10_000, !isLookingForLeaves { losses.append(damage) }
   }
 }

@@ -1,21 +1,21 @@
 import Divan
 import DivanLog
 
-/// Puts what was found in a damaged log into a new store: each document with its leaves and their histories,
-/// its expiry, and those of its attachments that are whole; and local documents.
+/// Copies what was found in a damaged log to a new store.
 ///
-/// A revision that lost an attachment gets a successor without it, so that no revision has other content
-/// than elsewhere.
+/// These are the documents with their leaves and histories, their expiry and their whole
+/// attachments, and local documents. A revision that lost an attachment gets a successor without
+/// it, so that no revision has other content than elsewhere.
 struct RescueCopy {
   private let rescue: Rescue
   private let attachments: InspectedAttachments
-  /// Whether content that was looked at is whole, by the text of its digest.
+  /// Whether content that was read is whole, by the text of its digest.
   private var isWhole: [String: Bool] = [:]
-  /// How many documents were stored that are not deleted.
+  /// The number of documents that were stored and are not deleted.
   private(set) var documentCount = 0
   private(set) var losses: [Loss] = []
 
-  /// Something of a document that could not be read.
+  /// A part of a document that could not be read.
   struct Loss {
     let id: String
     let part: Part
@@ -26,7 +26,7 @@ struct RescueCopy {
     }
   }
 
-  /// Documents and bytes of one transaction.
+  /// The limits of one transaction, in documents and in bytes.
   private static let countLimit = 1000
   private static let sizeLimit = 4 << 20
 
@@ -37,7 +37,7 @@ struct RescueCopy {
 }
 
 extension RescueCopy {
-  /// How many attachments were stored, equal ones counted once.
+  /// The number of attachments that were stored; equal ones are counted once.
   var attachmentCount: Int { isWhole.values.count { $0 } }
 
   /// Stores everything, in order of IDs.
@@ -60,7 +60,7 @@ extension RescueCopy {
     }
   }
 
-  /// Stores a document; returns about how many bytes that takes.
+  /// Stores a document; returns its approximate size in bytes.
   private mutating func store(_ id: String, in transaction: WriteTransaction) throws -> Int {
     guard let place = rescue.places[DocumentKey(id)] else { return 0 }
     let newest = try rescue.document(at: place)
@@ -74,7 +74,8 @@ extension RescueCopy {
       do {
         try store(record, leaf.history, in: transaction)
       } catch let error as DatabaseError where RescueCopy.isOfContent(error) {
-        // Its checksum holds, and no writer could have written it. The others can be saved nevertheless.
+        // Its checksum is right, but no writer could have written it. The other leaves can still be
+        // saved.
         losses.append(Loss(id: id, part: .revision(leaf.history[0])))
         continue
       }
@@ -87,7 +88,7 @@ extension RescueCopy {
     return size
   }
 
-  /// Whether an error is about what was to be stored, and not about the store.
+  /// Whether an error is about the content to be stored, and not about the store.
   private static func isOfContent(_ error: DatabaseError) -> Bool {
     switch error.code {
     case .damaged, .conflict, .invalidDocumentID, .invalidRevisionID, .invalidValue,
@@ -114,7 +115,7 @@ extension RescueCopy {
     try transaction.insert(document, history: history, isDeleted: record.isDeleted)
   }
 
-  /// Whether the content of an attachment can be read to its end, and is what its digest says.
+  /// Whether the content of an attachment can be read to its end, and matches its digest.
   private mutating func isWhole(_ attachment: Document.Attachment) -> Bool {
     guard let digest = attachment.digest else { return false }
     if let known = isWhole[digest] { return known }

@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Puts the newest whole record of each document into a new store.
+  /// Copies the newest whole record of each document to a new store.
   func salvage(_ options: Options) throws -> ExitStatus {
     let target = options.target ?? ""
     if try fileSystem.exists(target) {
@@ -13,7 +13,7 @@ extension LogDump {
     try rescue.run { progress.step("Searching segment \($0) of \($1)") }
     var configuration = salvageConfiguration
     configuration.fileSystem = fileSystem
-    // Whoever opens the store next shall see first what was saved.
+    // The next program that opens the store must see first what was saved.
     configuration.purgesExpired = false
     let database = try Database(at: target, configuration: configuration)
     var copy = RescueCopy(rescue)
@@ -47,12 +47,12 @@ extension LogDump {
     return isWhole ? log.status : .damage
   }
 
-  /// Documents of which the newest checkpoint knows a newer revision than could be read.
+  /// Returns the documents of which the newest checkpoint has a newer revision than could be read.
   private func outdated(
     _ rescue: Rescue, _ log: OpenedLog
   ) throws -> [(id: String, wasSaved: Bool)] {
     var found: [(String, Bool)] = []
-    // What the checkpoint says is evidence only, and where it cannot be read, so much is not known.
+    // The checkpoint is evidence only; if it cannot be read, these documents remain unknown.
     try? log.checkpoint?.forEachDocument { id, sequence, isDeleted in
       let place = rescue.places[DocumentKey(id)]
       if (place?.sequence ?? 0) < sequence, !isDeleted || place != nil,

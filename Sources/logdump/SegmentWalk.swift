@@ -1,13 +1,13 @@
 import DivanLog
 
-/// Walks over everything in a segment, frame by frame, and over what is none.
+/// A cursor over everything in a segment: its frames, and the bytes between them.
 ///
-/// Unlike a reader of transactions it goes on wherever it can: damage is one of its items.
+/// Unlike a reader of transactions, it continues wherever it can: damage is one of its items.
 struct SegmentWalk {
   enum Item {
-    /// `isSound` tells whether the payload is what the header says.
+    /// A frame; `isSound` is true if the payload matches the header.
     case frame(FrameHeader, offset: Int, payload: SharedBytes, isSound: Bool)
-    /// Bytes that are no frame which belongs there.
+    /// Bytes that are not a frame of this place.
     case gap(Range<Int>, reason: String)
     case end
   }
@@ -17,7 +17,7 @@ struct SegmentWalk {
   private var frames: FrameReader
   private var isAtEnd = false
 
-  /// Stops at `limit`, in bytes from the beginning of the file.
+  /// Stops at `limit`, an offset in the file in bytes.
   init(_ segment: Segment, limit: Int) {
     self.segment = segment
     self.limit = limit

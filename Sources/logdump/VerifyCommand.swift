@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 
 extension LogDump {
-  /// Checks everything, and says what is wrong.
+  /// Checks everything, and reports what is wrong.
   func verify(_ options: Options) throws -> ExitStatus {
     let log = try OpenedLog.open(options.store, on: fileSystem)
     let findings = Findings { finding in
@@ -55,7 +55,7 @@ extension LogDump {
     return status
   }
 
-  /// What the answer says nothing of.
+  /// Returns the parts of the store that were not checked.
   private func notLookedAt(
     _ log: OpenedLog, _ attachments: InspectedAttachmentCheck, _ options: Options
   ) -> [String] {
@@ -128,8 +128,9 @@ extension LogDump {
     }
   }
 
-  /// A mark may be torn, or lost with the power, and then the other evidence is all there is; so nothing here is
-  /// damage to the store.
+  /// Checks `FLUSHED`, in which nothing is damage to the store.
+  ///
+  /// A mark may be torn, or lost with the power. Then only the other evidence is left.
   private func checkMarks(_ log: OpenedLog, _ findings: Findings) throws {
     guard log.files.contains(.flushed) else { return }
     if let problem = log.marksProblem, let damage = Damage(of: problem) {
@@ -168,11 +169,11 @@ extension LogDump {
   }
 }
 
-/// What a check finds, told as it is found.
+/// The findings of a check, which are reported as they are found.
 final class Findings {
   struct Finding {
     let damage: Damage
-    /// Worth knowing, and no damage.
+    /// Whether it is worth knowing, but no damage.
     let isNote: Bool
   }
 
@@ -183,7 +184,7 @@ final class Findings {
   init(tell: @escaping (Finding) throws -> Void) { self.tell = tell }
 
   func add(_ damage: Damage) throws {
-    // The same may be noticed by more than one check.
+    // More than one check may notice the same damage.
     if known.count < 10_000, !known.insert("\(damage.path) \(damage.offset)").inserted { return }
     damageCount += 1
     try tell(Finding(damage: damage, isNote: false))
@@ -191,8 +192,9 @@ final class Findings {
 
   func note(_ damage: Damage) throws { try tell(Finding(damage: damage, isNote: true)) }
 
-  /// Requires bytes to be zero that are reserved or padding: `ranges` of `bytes`, which begin at
-  /// `offset` in the file.
+  /// Requires bytes that are reserved or padding to be zero.
+  ///
+  /// `ranges` are ranges of `bytes`, which begin at `offset` in the file.
   func requireZeros(
     _ bytes: SharedBytes, _ ranges: [Range<Int>], path: String, at offset: Int
   ) throws {

@@ -1,9 +1,9 @@
 import Divan
 import DivanLog
 
-/// Checks a view's file: every frame, and that its rows are in their order. FILE_FORMAT.md §19
+/// Checks a view's file: every frame, and the order of its rows. FILE_FORMAT.md §19
 ///
-/// Whether the rows are those of the documents only the view's function knows, which is in no file.
+/// Only the view's function shows whether the rows match the documents, and that is in no file.
 struct ViewCheck {
   private let name: FileName
   private let log: OpenedLog

@@ -1,6 +1,6 @@
 import Divan
 
-/// A film; what else its document has is kept.
+/// A film; the other properties of its document are kept.
 final class Film: Model {
   @Persisted var title: String
   @Persisted var year: Int
@@ -16,10 +16,10 @@ final class Film: Model {
 }
 
 extension Film {
-  /// What the IDs of films begin with.
+  /// The prefix of the IDs of films.
   static let prefix = "film:"
 
-  /// The ID of the film that was read as the `number`th.
+  /// Returns the ID of the film that was read as the `number`th.
   static func id(_ number: Int) -> String {
     let digits = String(number)
     return prefix + String(repeating: "0", count: max(0, 7 - digits.count)) + digits

@@ -1,13 +1,14 @@
 import Divan
 
-/// What is asked about films.
+/// Queries for films.
 ///
-/// A query is a value: made once, kept, sent anywhere, and asked of any context, snapshot or transaction.
+/// A query is a value: you can make it once, keep it, send it anywhere, and run it in any context,
+/// snapshot or transaction.
 enum FilmQueries {
-  /// Films have no type of their own: their IDs tell them from people and genres.
+  /// Films have no type of their own: their IDs distinguish them from people and genres.
   static let all = Query<Film>().filter { $0.id.hasPrefix(Film.prefix) }
 
-  /// Films whose year is known, which nothing but films has.
+  /// Films whose year is known, a property that only films have.
   static let dated = Query<Film>().filter { $0.year > 0 }
 
   /// Films of some years and of a genre, in the order of their titles.
@@ -15,19 +16,19 @@ enum FilmQueries {
     Query<Film>().filter { $0.year.isIn(years) && $0.genres.contains(genre) }.sort(\.title)
   }
 
-  /// Films with somebody, wherever in the cast, the newest first.
+  /// Films with an actor anywhere in the cast, the newest first.
   static func with(_ name: String) -> Query<Film> {
     Query<Film>().filter { $0.cast.contains(name) }.sort(\.year, descending: true).sort(\.title)
   }
 
-  /// Films of ten years.
+  /// Films of a decade.
   static func ofDecade(_ first: Int) -> Query<Film> {
     Query<Film>().filter { $0.year.isIn(first..<first + 10) }
   }
 
-  /// The orders in which films are looked up.
+  /// The indexes for these queries.
   ///
-  /// They are made once, and kept with every commit.
+  /// They are made once, and updated with every commit.
   static let indexes = [
     DocumentIndex("films by year", on: "year"),
     DocumentIndex("films by genre", on: "genres", eachElement: true),
@@ -35,12 +36,12 @@ enum FilmQueries {
   ]
 }
 
-/// What the answers were.
+/// The results of the queries.
 struct FilmAnswers: Equatable {
   var silent: [String]
   var star: String
   var starring: [String]
   var firstTitles: [String]
-  /// How many films there are of each decade.
+  /// The number of films of each decade.
   var counts: [Int: Int]
 }

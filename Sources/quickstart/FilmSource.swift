@@ -6,12 +6,12 @@ import Divan
   import Foundation
 #endif
 
-/// Where films come from: a file, or what quickstart has itself.
+/// A source of films: a file, or quickstart's own films.
 struct FilmSource {
   let name: String
   private let bytes: [UInt8]
 
-  /// Our own films.
+  /// Uses quickstart's own films.
   init() {
     name = "quickstart's own films"
     bytes = Array(ownFilms.utf8)

@@ -4,9 +4,9 @@
   import Foundation
 #endif
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
-  /// Where the store is made.
+  /// The path of the store.
   var storePath = FileManager.default.temporaryDirectory.appendingPathComponent("Films.divan").path
   /// The files to import; our own films if there are none.
   var files: [String] = []
@@ -46,7 +46,7 @@ struct Options {
   }
 }
 
-/// Why quickstart stops.
+/// The error with which quickstart stops.
 struct Failure: Error {
   let message: String
   let isUsage: Bool

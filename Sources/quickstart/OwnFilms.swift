@@ -1,4 +1,4 @@
-/// Some films, for those who give no file.
+/// Some films, for runs without a file.
 let ownFilms = """
   [
     {"title": "Le Voyage dans la Lune", "year": 1902, "cast": ["Georges Méliès", "Bleuette Bernon"], "genres": ["Science Fiction", "Silent"], "href": "A_Trip_to_the_Moon"},

@@ -1,6 +1,6 @@
 import Divan
 
-/// Somebody who plays in films.
+/// An actor in films.
 final class Person: Model {
   @Persisted var name: String
   @Inverse(\Film.people, onDelete: .nullify) var films: [Film]
@@ -8,7 +8,7 @@ final class Person: Model {
   static let prefix = "person:"
 }
 
-/// What films are called by kind, such as "Silent".
+/// A kind of film, such as "Silent".
 final class Genre: Model {
   @Persisted var name: String
   @Inverse(\Film.kinds, onDelete: .deny) var films: [Film]

@@ -1,8 +1,8 @@
 import Divan
 
-/// What a query means is changed.
+/// Changes to the results of a query.
 extension Quickstart {
-  /// Marks silent films, and deletes documentaries with nobody in them: both, or nothing.
+  /// Marks silent films, and deletes documentaries without a cast: both, or nothing.
   func changeByQuery(in database: Database) throws {
     let silent = Query<Film>().filter { $0.genres.contains("Silent") }
     let empty = Query<Film>().filter { $0.genres.contains("Documentary") && $0.cast.isEmpty }

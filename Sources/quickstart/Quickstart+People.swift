@@ -1,8 +1,8 @@
 import Divan
 
-/// Films refer to people and genres, which find them again.
+/// References from films to people and genres, and back.
 extension Quickstart {
-  /// Makes people and genres of the names that films have, and lets the films refer to them.
+  /// Makes people and genres from the names in films, and lets the films refer to them.
   func connectFilms(in database: Database) throws {
     try database.addIndexes(for: Person.self)
     try database.addIndexes(for: Genre.self)
@@ -24,7 +24,7 @@ extension Quickstart {
         + "\(try snapshot.count(in: Genre.prefix)) genres in \(milliseconds(time)).")
   }
 
-  /// The person of a name, who is made if nobody is called that.
+  /// Returns the person with a name, and makes one if there is none.
   private func person(_ name: String, in context: ModelContext) throws -> Person {
     let id = Person.prefix + shortened(name)
     if let known = try context.model(Person.self, id) { return known }
@@ -41,10 +41,10 @@ extension Quickstart {
     return genre
   }
 
-  /// As much of a name as surely fits into an ID, which has at most 240 bytes.
+  /// The part of a name that surely fits into an ID, which has at most 240 bytes.
   private func shortened(_ name: String) -> Substring { name.prefix(40) }
 
-  /// Asks people and genres for their films.
+  /// Prints the films of genres and of a person.
   func showPeople(in database: Database) throws {
     let context = database.makeContext()
     var genres = try context.models(Genre.self, in: .prefix(Genre.prefix))
@@ -57,7 +57,7 @@ extension Quickstart {
     for film in person.films.prefix(3) { print("  \(film.line)") }
   }
 
-  /// Who of the people in the first films plays in most.
+  /// Returns the person with the most films among the first 200 people.
   private func mostSeen(in context: ModelContext) throws -> Person? {
     var people = try context.models(Person.self, in: .prefix(Person.prefix))
     var found: Person?
@@ -68,7 +68,7 @@ extension Quickstart {
     return found
   }
 
-  /// Two contexts change one film; then a save is taken back.
+  /// Merges the changes of two contexts to one film, and then undoes a deletion.
   func mergeAndUndo(in database: Database) throws {
     let (mine, theirs) = (database.makeContext(), database.makeContext())
     mine.conflictHandler = { conflict in conflict.key == "title" ? .mine : .theirs }

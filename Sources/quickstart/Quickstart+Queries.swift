@@ -1,8 +1,8 @@
 import Divan
 
-/// Films are found by what they hold.
+/// Queries for films by their contents.
 extension Quickstart {
-  /// Asks without indexes and with them: the answers are the same, and come sooner.
+  /// Runs queries without indexes and with them: the results are the same, and come sooner.
   func askForFilms(in database: Database) throws {
     let (without, scanning) = try answers(in: database)
     let making = try duration {
@@ -29,14 +29,14 @@ extension Quickstart {
       answers.silent = silent.map(\.line)
       answers.star = silent.lazy.compactMap(\.cast.first).first ?? "nobody"
       answers.starring = try context.find(FilmQueries.with(answers.star)).map(\.line)
-      // By letters as people sort them, accents and capitals last.
+      // In the order in which people sort: by letters first, then by accents and case.
       answers.firstTitles = try context.find(FilmQueries.all.sort(\.title).limit(3)).map(\.line)
       answers.counts = try countsByDecade(in: context)
     }
     return (answers, time)
   }
 
-  /// With an index no film is read for a count.
+  /// With an index, counting reads no film.
   private func countsByDecade(in context: ModelContext) throws -> [Int: Int] {
     guard let first = try context.first(FilmQueries.dated.sort(\.year))?.year,
       let last = try context.first(FilmQueries.dated.sort(\.year, descending: true))?.year
@@ -54,7 +54,7 @@ extension Quickstart {
     for line in lines.prefix(3) { print("    \(line)") }
   }
 
-  /// Says where a query looked, and how much it read.
+  /// Prints the access path of a query, and how much it read.
   private func explain(_ query: Query<Film>, in database: Database) throws {
     let explanation = try database.makeContext().explain(query)
     print("How the silent ones were found:")

@@ -1,10 +1,10 @@
 import Divan
 
-/// Films in the order of keys that a function of ours finds in them, and counted.
+/// A view of films, ordered by keys that our own function computes, and counted.
 extension Quickstart {
   /// A row for each film, whose key is its decade and its year.
   ///
-  /// With another function it needs another version.
+  /// Another function needs another version.
   private static let byDecade = MapReduceView(
     "films by decade", version: "1", reduction: .count
   ) { film, emit in
@@ -14,7 +14,7 @@ extension Quickstart {
     emit([.int(Int64(year / 10 * 10)), .int(Int64(year))])
   }
 
-  /// Counts films by decade, and those of the decade that has most by year.
+  /// Counts the films of each decade, and those of each year of the largest decade.
   func showDecades(in database: Database) throws {
     let decades = try database.rows(of: Quickstart.byDecade, .all.grouped(byFirst: 1))
     let context = database.makeContext()
@@ -28,7 +28,7 @@ extension Quickstart {
     guard let most = decades.max(by: { count($0) < count($1) }), let decade = most.key[0] else {
       return
     }
-    // Keys that begin with the decade.
+    // The keys that begin with the decade.
     let years = try database.rows(
       of: Quickstart.byDecade,
       .from([decade], upTo: [.int(Int64(decade.intValue ?? 0) + 1)]).grouped())

@@ -6,10 +6,10 @@ import Divan
   import Foundation
 #endif
 
-/// The tour: each function shows one thing, and says what it did.
+/// The tour: each function shows one feature, and prints what it did.
 struct Quickstart {
   let options: Options
-  /// What marks a store that quickstart made, so that it may replace it.
+  /// The ID of the document that marks a store of quickstart, which it may replace.
   private static let markID = "quickstart"
   static let batchSize = 1000
 
@@ -56,7 +56,7 @@ extension Quickstart {
   private func removeOldStore() throws {
     guard FileManager.default.fileExists(atPath: options.storePath) else { return }
     do {
-      // Looked at without writing anything, because it may be somebody's.
+      // Opened without writing anything, because it may be another program's store.
       var configuration = Configuration()
       configuration.isReadOnly = true
       let old = try Database(at: options.storePath, configuration: configuration)
@@ -67,7 +67,7 @@ extension Quickstart {
           "\(options.storePath) was not made by quickstart, and is left alone. Give another --store"
         )
       }
-      // Opened for writing, because one that is in use must stay.
+      // Opened for writing, because a store that is in use must stay.
       try Database(at: options.storePath).close()
       try Database.delete(at: options.storePath)
     } catch let error as DatabaseError {
@@ -85,7 +85,7 @@ extension Quickstart {
         let start = count
         try source.forEachFilm { properties in
           count += 1
-          // All that the source says is kept, be it declared in `Film` or not.
+          // All properties of the source are kept, whether `Film` declares them or not.
           batch.append(
             try context.insert(Film.self, document: Document(id: Film.id(count), properties)))
           if batch.count == Quickstart.batchSize {

@@ -38,10 +38,10 @@ package func areEqual(_ a: Span<UInt8>, at offset: Int, _ b: Span<UInt8>) -> Boo
   }
 }
 
-/// How two runs of bytes are ordered.
+/// Compares two runs of bytes lexicographically.
 ///
-/// The result is negative, zero or positive as `a` comes before `b`, equals it
-/// or comes after it. A run comes after each of its beginnings.
+/// The result is negative if `a` sorts before `b`, zero if they are equal, and positive if `a`
+/// sorts after `b`. A prefix of a run sorts before the run.
 @inlinable
 package func compare(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
   unsafe a.withUnsafeBytes { a in
@@ -65,7 +65,7 @@ package func compare(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Int {
   }
 }
 
-/// How two texts are ordered by their UTF-8 bytes, which is the order of their Unicode scalars.
+/// Compares two texts by their UTF-8 bytes, which is the order of their Unicode scalars.
 @inlinable
 package func compareUTF8(_ a: String, _ b: String) -> Int {
   withUTF8(of: a) { a in withUTF8(of: b) { b in compare(a, b) } }
@@ -82,17 +82,17 @@ package func haveSameUTF8(_ a: String, _ b: String) -> Bool {
 extension Span<UInt8> {
   /// The eight bytes from `offset` on as a little-endian integer.
   ///
-  /// Precondition: there are eight.
+  /// Precondition: there are eight bytes from `offset` on.
   @inlinable
   package func word(at offset: Int) -> UInt64 {
     precondition(offset >= 0 && offset <= count - 8, "Offset outside the bytes")
-    // The precondition made sure that eight bytes are there.
+    // The precondition guarantees eight bytes at `offset`.
     return unsafe UInt64(
       littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
 }
 
-/// The offset of the first byte that keeps `bytes` from being UTF-8, or nil if they are UTF-8.
+/// The offset of the first invalid UTF-8 sequence in `bytes`, or nil if there is none.
 package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
   let count = bytes.count
   let aboveASCII: UInt64 = 0x8080_8080_8080_8080
@@ -104,7 +104,7 @@ package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
         continue
       }
     } else if count >= 8, bytes.word(at: count - 8) & aboveASCII == 0 {
-      // What is left is the end of the last word.
+      // The remaining bytes are the end of the last word.
       return nil
     }
     let first = bytes[index]
@@ -112,7 +112,7 @@ package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
       index += 1
       continue
     }
-    // Unicode 16, table 3-7: how many bytes follow, and what the second may be.
+    // Unicode 16, table 3-7: the number of following bytes, and the valid range of the second byte.
     let following: Int
     var second: ClosedRange<UInt8> = 0x80...0xBF
     switch first {
@@ -137,7 +137,7 @@ package func firstInvalidUTF8(in bytes: Span<UInt8>) -> Int? {
 }
 
 extension String {
-  /// The text that `bytes` spell in UTF-8, or nil if they are not valid UTF-8.
+  /// Creates a text from UTF-8 bytes, or returns nil if they are not valid UTF-8.
   ///
   /// The standard library's `String(validating:as:)` takes five times as long.
   package init?(utf8 bytes: Span<UInt8>) {
@@ -145,7 +145,7 @@ extension String {
     self.init(validUTF8: bytes)
   }
 
-  /// The text that `bytes` spell in UTF-8, which they are known to be.
+  /// Creates a text from bytes that are known to be valid UTF-8.
   package init(validUTF8 bytes: Span<UInt8>) {
     self = unsafe bytes.withUnsafeBufferPointer { buffer in
       // The buffer is read before the closure returns.

@@ -1,9 +1,10 @@
 extension Span<UInt8> {
-  /// A hash of the bytes for tables in memory, another one in each process: never to be stored.
+  /// A hash of the bytes for tables in memory, seeded per process: never store it.
   ///
-  /// It takes a few instructions for eight bytes, where the standard library's takes hundreds for a short text: each step multiplies,
-  /// and folds the product's halves onto each other. Nobody who does not know the process's numbers can choose texts that meet; it
-  /// is no protection beyond that.
+  /// Takes a few instructions for eight bytes, where the standard library's hash takes hundreds for
+  /// a short text. Each step multiplies, and folds the halves of the product onto each other.
+  /// Collisions cannot be constructed without the process's seeds. There is no protection beyond
+  /// that.
   @inlinable
   package var quickHash: UInt64 {
     let key = QuickHashKey.ofProcess
@@ -22,7 +23,7 @@ extension Span<UInt8> {
   }
 }
 
-/// The numbers that a process hashes with.
+/// The random seeds of a process's hashes.
 @usableFromInline
 struct QuickHashKey: Sendable {
   @usableFromInline let start = UInt64.random(in: 0 ... .max)

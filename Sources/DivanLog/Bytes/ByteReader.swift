@@ -1,11 +1,11 @@
-/// A cursor over bytes that came from outside.
+/// A cursor over untrusted bytes.
 ///
-/// Each method moves past what it read, or throws and says where; none of them traps, whatever the
-/// bytes are.
+/// Each method moves past the bytes that it reads, or throws an error with the offset. None of them
+/// traps, whatever the bytes are.
 @usableFromInline
 package struct ByteReader {
   @usableFromInline let bytes: SharedBytes
-  /// How many bytes were read.
+  /// The number of bytes read so far.
   @usableFromInline package var offset: Int
 
   @inlinable
@@ -15,10 +15,10 @@ package struct ByteReader {
   }
 }
 
-/// Why bytes could not be read as what they should be.
+/// An error that says why bytes could not be decoded.
 @usableFromInline
 package struct ByteError: Error, Equatable, Sendable {
-  /// Where in the bytes, counted from where the reader began.
+  /// The offset of the error, counted from the reader's first byte.
   @usableFromInline package let offset: Int
   @usableFromInline package let reason: String
 
@@ -30,14 +30,14 @@ package struct ByteError: Error, Equatable, Sendable {
 }
 
 extension ByteReader {
-  /// How many bytes are left.
+  /// The number of bytes left.
   @inlinable
   package var remaining: Int { bytes.count - offset }
 
   @inlinable
   package var isAtEnd: Bool { offset == bytes.count }
 
-  /// Reads by a function that is lent the bytes, and moves the offset.
+  /// Calls `body` with the bytes and the offset, and moves the offset unless it throws.
   @inlinable
   package mutating func read<R>(
     _ body: (Span<UInt8>, inout Int) throws(ByteError) -> R
@@ -48,7 +48,7 @@ extension ByteReader {
     return result
   }
 
-  /// A little-endian integer of fixed width.
+  /// Reads a little-endian integer of fixed width.
   @inlinable
   package mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
     _ type: T.Type
@@ -56,14 +56,13 @@ extension ByteReader {
     try read { (bytes, offset) throws(ByteError) in try bytes.read(type, at: &offset) }
   }
 
-  /// An unsigned integer in groups of seven bits, least significant first (LEB128), in its
-  /// shortest form.
+  /// Reads a varint: groups of seven bits, least significant first (LEB128), in the shortest form.
   @inlinable
   package mutating func readVarint() throws(ByteError) -> UInt64 {
     try read { (bytes, offset) throws(ByteError) in try bytes.readVarint(at: &offset) }
   }
 
-  /// A varint that counts or measures something, refused above `limit`.
+  /// Reads a varint that is a count or a size, and throws if it exceeds `limit`.
   @inlinable
   package mutating func readCount(limit: Int) throws(ByteError) -> Int {
     try read { (bytes, offset) throws(ByteError) in
@@ -71,7 +70,7 @@ extension ByteReader {
     }
   }
 
-  /// The next `count` bytes, shared.
+  /// Reads the next `count` bytes, sharing their memory.
   @inlinable
   package mutating func readBytes(_ count: Int) throws(ByteError) -> SharedBytes {
     guard let slice = bytes.slice(offset, count) else { throw ByteError.pastTheEnd(offset) }
@@ -79,13 +78,13 @@ extension ByteReader {
     return slice
   }
 
-  /// Bytes that follow their length, which is a varint.
+  /// Reads bytes that follow their length, which is a varint.
   @inlinable
   package mutating func readPrefixedBytes() throws(ByteError) -> SharedBytes {
     try readBytes(try readCount(limit: remaining))
   }
 
-  /// Everything that is left.
+  /// Reads all bytes that are left.
   @inlinable
   package mutating func readRest() -> SharedBytes {
     let rest = bytes.suffix(from: offset)

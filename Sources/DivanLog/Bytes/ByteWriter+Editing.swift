@@ -1,5 +1,5 @@
 extension ByteWriter {
-  /// Puts `bytes` in the place of what stands in `range`, and moves what follows.
+  /// Replaces the bytes in `range` with `bytes`, and moves the bytes that follow.
   package mutating func replace(_ range: Range<Int>, with bytes: Span<UInt8>) {
     precondition(
       range.lowerBound >= 0 && range.upperBound <= count, "Range outside what was written")
@@ -7,8 +7,8 @@ extension ByteWriter {
     if growth > 0 { reserve(growth) }
     let followingCount = count - range.upperBound
     unsafe bytes.withUnsafeBytes { bytes in
-      // The bytes that follow stay within the capacity, for which `reserve` made room; moving them
-      // takes care of the overlap. `bytes` is not this writer's own memory, and fits before them.
+      // The bytes that follow stay within the capacity, which `reserve` ensured; `copyMemory`
+      // allows the overlap. `bytes` is not this writer's own memory, and fits before them.
       let base = unsafe memory.baseAddress.unsafelyUnwrapped
       if growth != 0, followingCount > 0 {
         unsafe (base + range.upperBound + growth).copyMemory(
@@ -21,17 +21,17 @@ extension ByteWriter {
     count += growth
   }
 
-  /// Appends what stands in `range` of another writer.
+  /// Appends the bytes in `range` of another writer.
   package mutating func append(_ other: borrowing ByteWriter, _ range: Range<Int>) {
     other.withSpan { append($0.extracting(range)) }
   }
 
-  /// Appends bytes that `fill` puts into the room that it is given; it returns how many, at most `count`.
+  /// Appends up to `count` bytes that `fill` writes into a buffer; both return how many.
   package mutating func append<E: Error>(
     upTo count: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Int
   ) throws(E) -> Int {
     reserve(count)
-    // `reserve` made room for as many, and nobody else has this memory.
+    // `reserve` made room for `count` bytes, and only this writer owns the memory.
     let filled = unsafe try fill(
       UnsafeMutableRawBufferPointer(rebasing: memory[self.count..<self.count + count]))
     precondition(filled >= 0 && filled <= count, "Filled more bytes than there is room for")
@@ -39,7 +39,7 @@ extension ByteWriter {
     return filled
   }
 
-  /// The last `count` bytes written are now `bytes`, which are as many.
+  /// Overwrites the last `other.count` bytes with those of `other`.
   package mutating func overwriteEnd(with other: borrowing ByteWriter) {
     precondition(other.count <= count, "More bytes than were written")
     let start = count - other.count

@@ -1,13 +1,13 @@
 /// A growing run of bytes, the mirror of ``ByteReader``.
 ///
 /// It takes integers of explicit width only, so that a layout never depends on the machine.
-/// Appending costs amortised constant time per byte; ``removeAll()`` keeps the room for the next use.
+/// Appending costs amortised constant time per byte; ``removeAll()`` keeps the capacity.
 @safe
 @usableFromInline
 package struct ByteWriter: ~Copyable {
   // Owned by this value alone, which cannot be copied; freed in `deinit`.
   @usableFromInline var memory: UnsafeMutableRawBufferPointer
-  /// How many bytes were written.
+  /// The number of bytes written.
   @usableFromInline package var count: Int
 
   @inlinable
@@ -21,7 +21,7 @@ package struct ByteWriter: ~Copyable {
 }
 
 extension ByteWriter {
-  /// Room for `extra` more bytes.
+  /// Reserves room for `extra` more bytes.
   @inlinable
   package mutating func reserve(_ extra: Int) {
     if unsafe extra > memory.count - count { grow(extra) }
@@ -118,7 +118,7 @@ extension ByteWriter {
     if excess != 0 { appendZeros(alignment - excess) }
   }
 
-  /// Overwrites an integer that stands at `offset` already.
+  /// Overwrites the integer at `offset`.
   @inlinable
   package mutating func replace<T: FixedWidthInteger & BitwiseCopyable>(
     at offset: Int, with value: T
@@ -128,7 +128,7 @@ extension ByteWriter {
     unsafe memory.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
   }
 
-  /// Overwrites `width` bytes at `offset` with a varint that takes just so many.
+  /// Overwrites `width` bytes at `offset` with a varint of exactly that width.
   package mutating func replaceVarint(at offset: Int, width: Int, with value: Int) {
     precondition(
       value >= 0 && offset >= 0 && width > 0 && offset <= count - width,
@@ -142,25 +142,25 @@ extension ByteWriter {
     unsafe memory[offset + width - 1] = UInt8(truncatingIfNeeded: rest)
   }
 
-  /// A copy of what was written from `offset` on: all of it, or `size` bytes.
+  /// Returns a copy of the bytes from `offset` on: all of them, or `size` bytes.
   package func copy(from offset: Int, count size: Int? = nil) -> SharedBytes {
     let end = size.map { offset + $0 } ?? count
     precondition(offset >= 0 && offset <= end && end <= count, "Offset outside what was written")
     return unsafe SharedBytes(copying: UnsafeRawBufferPointer(rebasing: memory[offset..<end]))
   }
 
-  /// Forgets what was written from `count` on.
+  /// Removes the bytes from `count` on.
   @inlinable
   package mutating func truncate(to count: Int) {
     precondition(count >= 0 && count <= self.count, "More than was written")
     self.count = count
   }
 
-  /// Forgets everything, and keeps the room.
+  /// Removes all bytes, and keeps the capacity.
   @inlinable
   package mutating func removeAll() { count = 0 }
 
-  /// What was written so far, as a buffer that must not outlive `body`.
+  /// Calls `body` with the bytes as a buffer, which must not outlive the call.
   @inlinable
   package func withUnsafeBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
@@ -168,7 +168,7 @@ extension ByteWriter {
     unsafe try body(UnsafeRawBufferPointer(rebasing: memory[..<count]))
   }
 
-  /// What was written so far, as a span that must not outlive `body`.
+  /// Calls `body` with the bytes as a span, which must not outlive the call.
   @inlinable
   package func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     unsafe try body(
@@ -178,12 +178,12 @@ extension ByteWriter {
         count: count))
   }
 
-  /// A copy of what was written, shared from then on.
+  /// A copy of the bytes as shared bytes.
   package var sharedCopy: SharedBytes {
     unsafe withUnsafeBytes { unsafe SharedBytes(copying: $0) }
   }
 
-  /// A copy of what was written.
+  /// A copy of the bytes as an array.
   package var array: [UInt8] {
     unsafe withUnsafeBytes { unsafe [UInt8]($0) }
   }

@@ -1,17 +1,17 @@
 extension CRC32C {
-  /// Joins the checksums of neighbouring bytes to that of both, without the bytes.
+  /// Combines the checksums of two adjacent runs of bytes, without reading the bytes.
   ///
-  /// The checksum of `A` followed by `B` is the one of `A`, moved on as by as many zero bytes as `B`
-  /// has, exclusive-or the one of `B`: the conditioning at both ends cancels out. To move a checksum on
-  /// is linear over single bits, so one is described by what becomes of each of its 32 bits, and twice
-  /// the way is a description applied to itself.
+  /// The checksum of `A` followed by `B` is the checksum of `A`, advanced by as many zero bytes as
+  /// `B` has, exclusive-or the checksum of `B`: the conditioning at both ends cancels out.
+  /// Advancing a checksum is linear over single bits. An advance is therefore described by the
+  /// image of each of the 32 bits, and applying a description to itself doubles the distance.
   package struct Joint: Sendable {
-    /// What each bit of a checksum becomes, the lowest first.
+    /// The image of each bit of a checksum, the lowest first.
     private var images: [UInt32]
 
-    /// For joining checksums whose second one is of `secondCount` bytes.
+    /// Prepares to combine checksums of which the second covers `secondCount` bytes.
     ///
-    /// Takes time in proportion to the number of digits of `secondCount`.
+    /// Takes time in proportion to the number of binary digits of `secondCount`.
     package init(secondCount: Int) {
       precondition(secondCount >= 0, "Fewer bytes than none")
       images = (0..<32).map { 1 << UInt32($0) }

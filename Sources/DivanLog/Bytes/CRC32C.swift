@@ -1,18 +1,18 @@
-/// The cyclic redundancy check of Castagnoli, as in iSCSI (RFC 3720, appendix B.4): reflected
-/// polynomial 0x82F63B78, initial value and final exclusive-or of all ones.
+/// The Castagnoli cyclic redundancy check, as in iSCSI (RFC 3720, appendix B.4).
 ///
-/// It finds every error of up to three bits, and every burst of up to 32, in anything this project
-/// checks. It is no protection against forgery.
+/// The polynomial is 0x82F63B78, reflected; the initial value and the final exclusive-or are all
+/// ones. The check detects every error of up to three bits, and every burst of up to 32 bits, in
+/// anything this project checks. It is no protection against forgery.
 ///
-/// Eight bytes are taken at a time through eight tables ("slicing", Kounavis and Berry 2005), and
-/// four such words side by side ("interleaving", Kadatch and Jenkins 2010): a word waits only for the
-/// one 32 bytes before it, so that the processor looks up for all four at once, and the tables that
-/// it needs again and again are 8 KB.
+/// Eight bytes are processed at a time through eight tables ("slicing", Kounavis and Berry 2005),
+/// and four such words side by side ("interleaving", Kadatch and Jenkins 2010). A word depends only
+/// on the one 32 bytes before it, so the processor does the lookups of all four in parallel. The
+/// tables that the loop uses take 8 KB.
 @usableFromInline
 package struct CRC32C: Sendable {
   @usableFromInline var state: UInt32
 
-  /// Begins with no bytes.
+  /// Begins a check of no bytes.
   package init() { state = ~0 }
 
   /// Continues a checksum, as if its bytes had just been added.
@@ -45,7 +45,7 @@ extension CRC32C {
     unsafe bytes.withUnsafeBytes { unsafe add($0) }
   }
 
-  /// Adds the bytes in `range` of what a writer wrote so far.
+  /// Adds the bytes in `range` of a writer.
   package mutating func add(_ writer: borrowing ByteWriter, in range: Range<Int>) {
     unsafe writer.withUnsafeBytes { unsafe add(UnsafeRawBufferPointer(rebasing: $0[range])) }
   }
@@ -57,7 +57,8 @@ extension CRC32C {
     var crc = state
     // `left` bytes are readable at `next`, and every load below is among them.
     if left >= 32 {
-      // Each strand takes every fourth word, as if zeros stood between; the first one is `crc`.
+      // Each strand takes every fourth word, as if the others were zeros; the first strand is
+      // `crc`.
       var (second, third, fourth) = (UInt32(0), UInt32(0), UInt32(0))
       while left >= 64 {
         crc = tables.effect(of: unsafe next.word(at: 0) ^ UInt64(crc), wordsAfter: 3)
@@ -67,7 +68,7 @@ extension CRC32C {
         unsafe next += 32
         left -= 32
       }
-      // From here on each word counts with what really follows it, and the strands are one again.
+      // The last round joins the strands: each word counts with the words that really follow it.
       crc =
         tables.effect(of: unsafe next.word(at: 0) ^ UInt64(crc), wordsAfter: 3)
         ^ tables.effect(of: unsafe next.word(at: 8) ^ UInt64(second), wordsAfter: 2)
@@ -82,7 +83,7 @@ extension CRC32C {
       left -= 8
     }
     if left >= 4 {
-      // Half a word is a whole one that begins with zeros, which have no effect.
+      // Half a word is a whole word with leading zeros, which have no effect.
       let half = UInt32(littleEndian: unsafe next.loadUnaligned(as: UInt32.self)) ^ crc
       crc = tables.effect(of: UInt64(half) << 32, wordsAfter: 0)
       unsafe next += 4
@@ -127,8 +128,7 @@ extension CRC32C {
       unsafe base[Int(byte)]
     }
 
-    /// The effect of eight bytes, the first of them lowest, once `wordsAfter` (0...3) words of zeros
-    /// followed.
+    /// The effect of eight bytes, lowest first, after `wordsAfter` (0...3) more words of zeros.
     @inline(__always)
     func effect(of word: UInt64, wordsAfter: Int) -> UInt32 {
       // Each table's index is at most 3 · 8 + 7, and each byte's less than 256.
@@ -149,7 +149,7 @@ extension CRC32C {
 }
 
 extension UnsafeRawPointer {
-  /// The eight bytes at `offset`, the first of them lowest.
+  /// The eight bytes at `offset`, lowest first.
   @inline(__always)
   fileprivate func word(at offset: Int) -> UInt64 {
     UInt64(littleEndian: unsafe loadUnaligned(fromByteOffset: offset, as: UInt64.self))

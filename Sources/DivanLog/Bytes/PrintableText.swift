@@ -1,8 +1,8 @@
-/// Text that stands safely on one line for people, on a terminal or in a log.
+/// Returns text that is safe to print on one line of a terminal or a log.
 ///
-/// IDs, names and paths may hold anything. Control characters and line ends, which a terminal obeys and which begin
-/// lines that nobody wrote, and marks of direction, by which text looks like other text, are spelled out as
-/// Swift has them: `\u{1b}`. Everything else stays as it is. What is printable already does not change.
+/// IDs, names and paths may contain any character. Control characters can drive a terminal, line
+/// ends can forge lines, and direction marks can make text look like other text. These are escaped
+/// as in Swift: `\u{1b}`. Everything else is unchanged.
 package func printable(_ text: String) -> String {
   // Most texts are plain, and are not copied.
   guard !text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return text }
@@ -22,7 +22,7 @@ extension Unicode.Scalar {
   fileprivate var isUnprintable: Bool {
     switch properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: true
-    // Among them are joiners that languages and emoji need, and that stay.
+    // Joiners, which languages and emoji need, are format characters too, and are kept.
     case .format: properties.isBidiControl || value == 0xFEFF || (0x206A...0x206F).contains(value)
     default: false
     }

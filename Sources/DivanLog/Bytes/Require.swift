@@ -1,6 +1,7 @@
-/// Ends the process with a message unless a condition holds, in release builds too, where `precondition` says nothing.
+/// Ends the process with a message unless a condition holds.
 ///
-/// For mistakes in a program that uses the public API; inner paths keep `precondition`.
+/// In release builds, too, the message is printed, unlike that of `precondition`. Use it for
+/// mistakes in a program that uses the public API; inner paths keep `precondition`.
 @inline(__always)
 package func require(
   _ condition: @autoclosure () -> Bool, _ message: @autoclosure () -> String,

@@ -1,6 +1,6 @@
 extension SHA256.Digest: Hashable, Comparable {
   package func hash(into hasher: inout Hasher) {
-    // The bits of a digest are as good as random: a part of them tells as much as all.
+    // The bits of a digest are practically random: a part of them is as good a hash as all.
     hasher.combine(words.0)
   }
 
@@ -9,7 +9,7 @@ extension SHA256.Digest: Hashable, Comparable {
 }
 
 extension ByteReader {
-  /// A digest of 32 bytes.
+  /// Reads a digest of 32 bytes.
   package mutating func readDigest() throws(ByteError) -> SHA256.Digest {
     guard remaining >= SHA256.Digest.size else { throw ByteError.pastTheEnd(offset) }
     return SHA256.Digest(

@@ -8,7 +8,7 @@ extension SHA256 {
     return withExtendedLifetime(messages) { digests }
   }
 
-  /// The digests of many messages that lie in one buffer, in the order of their ranges.
+  /// The digests of many messages in one buffer, in the order of their ranges.
   package static func digests(
     of ranges: [Range<Int>], in bytes: borrowing ByteWriter
   ) -> [Digest] {
@@ -22,11 +22,13 @@ extension SHA256 {
     }
   }
 
-  /// How many messages are hashed side by side.
+  /// The number of messages that are hashed side by side.
   private static let laneCount = 4
 
-  /// Hashes messages of different lengths side by side: a lane whose message is done takes the
-  /// next, so that lanes idle at the very end only.
+  /// Hashes messages of different lengths side by side.
+  ///
+  /// A lane that has finished its message takes the next one, so that lanes idle only at the very
+  /// end.
   private static func digests(
     count: Int, message: (Int) -> UnsafeRawBufferPointer
   ) -> [Digest] {
@@ -37,8 +39,8 @@ extension SHA256 {
     return unsafe withUnsafeTemporaryAllocation(
       byteCount: lanesSize + blockSize, alignment: 16
     ) { memory in
-      // Two blocks for the end of each lane's message, and one of zeros: an idle lane hashes
-      // those, and nobody looks at what comes out. The memory is not empty.
+      // Two blocks for the end of each lane's message, and one of zeros, which idle lanes hash;
+      // their result is unused. The memory is not empty.
       unsafe memory.initializeMemory(as: UInt8.self, repeating: 0)
       let start = unsafe memory.baseAddress.unsafelyUnwrapped
       let idleBlock = unsafe UnsafeRawPointer(start + lanesSize)
@@ -78,7 +80,7 @@ extension SHA256 {
   }
 
   private struct Lane {
-    /// Which message is hashed here, or -1 if there is none left.
+    /// The index of the message that is hashed here, or -1 if there is none left.
     var index: Int
     var message: PaddedMessage
 
@@ -87,9 +89,9 @@ extension SHA256 {
     }
   }
 
-  /// Hands out a message block by block, with the padding that the algorithm asks for.
+  /// The blocks of a message, with the padding that the algorithm requires.
   ///
-  /// The message and the 128 bytes at `tail` must stay where they are while this is used.
+  /// The message and the 128 bytes at `tail` must stay in place while this is used.
   @safe
   struct PaddedMessage {
     private var next: UnsafeRawPointer
@@ -102,7 +104,7 @@ extension SHA256 {
       let rest = message.count % blockSize
       tailBlocks = rest < blockSize - 8 ? 1 : 2
       let tailSize = tailBlocks * blockSize
-      // `rest` < 64 bytes, the mark and the length fit in the one or two blocks at `tail`.
+      // `rest` (< 64) bytes, the mark and the length fit in the one or two blocks at `tail`.
       unsafe tail.initializeMemory(as: UInt8.self, repeating: 0, count: tailSize)
       if let base = message.baseAddress {
         unsafe tail.copyMemory(from: base + wholeBlocks * blockSize, byteCount: rest)
@@ -117,7 +119,7 @@ extension SHA256 {
 
     var isDone: Bool { tailBlocks == 0 }
 
-    /// The next 64 bytes.
+    /// Returns the next 64 bytes.
     ///
     /// There must be some left.
     mutating func nextBlock() -> UnsafeRawPointer {

@@ -22,8 +22,8 @@ extension SIMD4<UInt32>: SHA256Word {
   @inline(__always) init(all value: UInt32) { self.init(repeating: value) }
   @inline(__always) func adding(_ other: Self) -> Self { self &+ other }
   @inline(__always) func rotatedRight(_ count: UInt32) -> Self {
-    // An addition, not `|`: the compiler knows the idiom with `|` as a rotation, and takes the lanes
-    // apart for it where the processor has no rotation of vectors, at five times the cost.
+    // An addition, not `|`: the compiler recognises the idiom with `|` as a rotation. Where the
+    // processor has no vector rotation, it then splits the lanes, at five times the cost.
     (self &>> Self(repeating: count)) &+ (self &<< Self(repeating: 32 &- count))
   }
   @inline(__always) func shiftedRight(_ count: UInt32) -> Self {
@@ -45,7 +45,7 @@ extension SHA256 {
     var h = Word(all: 0x5BE0_CD19)
   }
 
-  /// Lends the 64 constants of FIPS 180-4, section 4.2.2.
+  /// Calls `body` with the 64 constants of FIPS 180-4, section 4.2.2.
   @inline(__always)
   static func withConstants<R>(_ body: (UnsafePointer<UInt32>) -> R) -> R {
     unsafe constants.withUnsafeBufferPointer { buffer in
@@ -153,7 +153,7 @@ extension SHA256.State {
       (a.rotatedRight(2) ^ a.rotatedRight(13) ^ a.rotatedRight(22)).adding(majority))
   }
 
-  /// The schedule's word `t` from those of `t` − 16, − 15, − 7 and − 2.
+  /// Returns the schedule's word `t` from the words `t` − 16, − 15, − 7 and − 2.
   @inline(__always)
   private func scheduled(_ w16: Word, _ w15: Word, _ w7: Word, _ w2: Word) -> Word {
     let near = w2.rotatedRight(17) ^ w2.rotatedRight(19) ^ w2.shiftedRight(10)

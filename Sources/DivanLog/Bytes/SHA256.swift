@@ -1,32 +1,32 @@
 /// The secure hash algorithm with digests of 256 bits (FIPS 180-4).
 ///
-/// One message that arrives in pieces goes through a value of this type; one that lies in memory
-/// through ``digest(of:)``; many that lie in memory through ``digests(of:)`` and its siblings, which
-/// hash several at once and are about twice as fast.
+/// Use a value of this type for one message that arrives in pieces, ``digest(of:)`` for one in
+/// memory, and ``digests(of:)`` and its siblings for many in memory. The latter hash several
+/// messages at once and are about twice as fast.
 package struct SHA256: Sendable {
-  /// What was added and does not fill a block yet; the first `pendingCount` bytes count.
+  /// Bytes that do not fill a block yet; only the first `pendingCount` are valid.
   private var pending = [UInt8](repeating: 0, count: SHA256.blockSize)
   private var pendingCount = 0
   private var length: UInt64 = 0
   private var state = State<UInt32>()
 
-  /// How many bytes are hashed in one step.
+  /// The number of bytes that are hashed in one step.
   static let blockSize = 64
 
-  /// Begins with no bytes.
+  /// Begins a message of no bytes.
   package init() {}
 }
 
 extension SHA256 {
-  /// A digest: 32 bytes, as four integers of which the first byte is the most significant.
+  /// A digest of 32 bytes, as four integers.
   package struct Digest: Equatable, Sendable, BitwiseCopyable {
     /// Bytes 0–7, 8–15, 16–23 and 24–31, read big-endian.
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Makes a digest of its words.
+    /// Creates a digest from its words.
     package init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
-    /// How many bytes a digest has.
+    /// The size of a digest in bytes.
     package static let size = 32
 
     package static func == (a: Digest, b: Digest) -> Bool { a.words == b.words }
@@ -82,7 +82,7 @@ extension SHA256 {
     unsafe keep(bytes, offset..<bytes.count)
   }
 
-  /// Keeps bytes that fill no block yet.
+  /// Keeps bytes that do not fill a block yet.
   private mutating func keep(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
     for offset in range {
       pending[pendingCount] = unsafe bytes[offset]
@@ -90,7 +90,7 @@ extension SHA256 {
     }
   }
 
-  /// The digest of what was added so far; more can be added afterwards.
+  /// The digest of the bytes added so far; you can add more afterwards.
   package var digest: Digest {
     var copy = self
     copy.pending[pendingCount] = 0x80
@@ -149,7 +149,7 @@ extension SHA256.Digest: CustomStringConvertible {
     }
   }
 
-  /// Reads 64 hexadecimal digits, or gives nil if `text` is not that.
+  /// Parses 64 lower-case hexadecimal digits, or returns nil if `text` is anything else.
   package init?(_ text: String) {
     let digits = Array(text.utf8)
     guard digits.count == 64 else { return nil }
@@ -166,7 +166,7 @@ extension UInt64 {
   /// This number as exactly sixteen lower-case hexadecimal digits.
   package var hexadecimalText: String {
     unsafe String(unsafeUninitializedCapacity: 16) { buffer in
-      // The standard library gives at least the sixteen bytes asked for.
+      // The buffer has at least the requested sixteen bytes.
       for index in 0..<16 {
         let digit = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index)) & 0xF
         unsafe buffer[index] = digit < 10 ? 0x30 + digit : 0x61 - 10 + digit
@@ -175,7 +175,7 @@ extension UInt64 {
     }
   }
 
-  /// Reads exactly sixteen lower-case hexadecimal digits, or gives nil.
+  /// Parses exactly sixteen lower-case hexadecimal digits, or returns nil.
   package init?(lowercaseHexadecimal digits: some Collection<UInt8>) {
     guard digits.count == 16 else { return nil }
     var value: UInt64 = 0

@@ -1,4 +1,4 @@
-/// Whether two arrays are copies of each other, so that comparing their elements needs no look at them.
+/// Whether two arrays share their storage, so that their elements need no comparison.
 @inlinable
 @inline(__always)
 package func haveSameStorage<Element>(_ a: [Element], _ b: [Element]) -> Bool {

@@ -1,10 +1,10 @@
-/// Immutable bytes that are kept alive by whoever owns the memory: a heap block, a mapped file.
+/// Immutable bytes in memory that an owner keeps alive: a heap block or a mapped file.
 ///
 /// Copying and slicing never copies the bytes. Every access is checked against the bounds.
 ///
 /// Invariants:
-/// - `base` points at `count` readable bytes for as long as `owner` lives, and nobody writes to
-///   them; `count == 0` may have any `base`.
+/// - `base` points at `count` readable bytes for as long as `owner` lives, and these never change;
+///   `count == 0` may have any `base`.
 ///
 /// `@unchecked Sendable`: the bytes are immutable and `owner` is only retained and released.
 @safe
@@ -12,7 +12,7 @@
 package struct SharedBytes: @unchecked Sendable {
   @usableFromInline let base: UnsafeRawPointer
   @usableFromInline package let count: Int
-  /// Who keeps the memory alive; nil if it lives for ever.
+  /// The object that keeps the memory alive; nil if the memory is never freed.
   @usableFromInline package let owner: AnyObject?
 
   /// Wraps memory that `owner` keeps alive and unchanged.
@@ -27,7 +27,7 @@ package struct SharedBytes: @unchecked Sendable {
 extension SharedBytes {
   /// No bytes.
   package static let empty = unsafe SharedBytes(
-    // Any address will do: nothing is read from it, and nobody need keep it.
+    // Any address will do: nothing is read from it, and nothing needs to keep it alive.
     unsafeBase: UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped, count: 0, owner: nil)
 
   /// Copies an array into memory of its own.
@@ -37,7 +37,7 @@ extension SharedBytes {
 
   /// Copies `bytes` into memory of its own.
   package init(copying bytes: UnsafeRawBufferPointer) {
-    // The block is written here only, before anybody else can see it.
+    // The block is written only here, before it is shared.
     let block = HeapBlock(capacity: bytes.count)
     unsafe block.memory.copyMemory(from: bytes)
     unsafe self.init(
@@ -60,7 +60,7 @@ extension SharedBytes {
     withUTF8(of: text) { other in withSpan { areEqual($0, other) } }
   }
 
-  /// Makes `count` bytes that `fill` writes; it returns how many of them it filled.
+  /// Creates bytes that `fill` writes into new memory; `fill` returns how many it wrote.
   package init<E: Error>(
     capacity: Int, fill: (UnsafeMutableRawBufferPointer) throws(E) -> Int
   ) throws(E) {
@@ -82,9 +82,9 @@ extension SharedBytes {
     return unsafe base.load(fromByteOffset: offset, as: UInt8.self)
   }
 
-  /// The `count` bytes from `offset` on, sharing this memory, or nil if they are not all here.
+  /// Returns the `count` bytes from `offset` on, sharing the memory; nil if out of bounds.
   ///
-  /// Takes unchecked numbers from a file: nothing is computed that could overflow.
+  /// The numbers may come from a file unchecked: no computation can overflow.
   @inlinable
   package func slice(_ offset: Int, _ count: Int) -> SharedBytes? {
     guard offset >= 0, count >= 0, offset <= self.count, count <= self.count - offset else {
@@ -104,20 +104,20 @@ extension SharedBytes {
 
   /// The first `count` bytes.
   ///
-  /// There must be as many.
+  /// There must be at least `count` bytes.
   @inlinable
   package func prefix(_ count: Int) -> SharedBytes {
     precondition(count >= 0 && count <= self.count, "More bytes asked for than there are")
     return unsafe SharedBytes(unsafeBase: base, count: count, owner: owner)
   }
 
-  /// Reads one byte of each cache line, so that all of them come in at the same time, and not one
-  /// after the other as they are checksummed.
+  /// Reads one byte of each cache line, so that the lines are loaded in parallel.
   ///
-  /// The result says nothing; it keeps the compiler from leaving the work out.
+  /// Otherwise the checksum would load them one after the other. The result has no meaning; it
+  /// keeps the compiler from removing the reads.
   package func touchEachCacheLine() -> UInt8 { touchEachCacheLine(0, count) }
 
-  /// The same of the `size` bytes from `offset` on, as far as they are here.
+  /// Reads one byte of each cache line in the `size` bytes from `offset` on that are in bounds.
   @inlinable
   package func touchEachCacheLine(_ offset: Int, _ size: Int) -> UInt8 {
     guard offset >= 0, offset < count else { return 0 }
@@ -132,11 +132,11 @@ extension SharedBytes {
     return touched
   }
 
-  /// Does nothing that the compiler knows of, so that it does not leave out what made the byte.
+  /// Does nothing, but hides that from the compiler, so that it keeps the reads behind `byte`.
   @inline(never)
   package static func keep(_ byte: UInt8) {}
 
-  /// The bytes as a buffer that must not outlive `body`.
+  /// Calls `body` with the bytes as a buffer, which must not outlive the call.
   @inlinable
   package func withUnsafeBytes<R, E: Error>(
     _ body: (UnsafeRawBufferPointer) throws(E) -> R
@@ -145,7 +145,7 @@ extension SharedBytes {
     unsafe try body(UnsafeRawBufferPointer(start: base, count: count))
   }
 
-  /// The bytes as a span that must not outlive `body`.
+  /// Calls `body` with the bytes as a span, which must not outlive the call.
   @inlinable
   package func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     unsafe try body(
@@ -197,12 +197,12 @@ final class HeapBlock {
   deinit { unsafe memory.deallocate() }
 }
 
-/// Lends the UTF-8 bytes of `text` to `body`, without a copy where the text is stored so already.
+/// Calls `body` with the UTF-8 bytes of `text`, without a copy if they are stored contiguously.
 @inlinable
 package func withUTF8<R, E: Error>(
   of text: String, _ body: (Span<UInt8>) throws(E) -> R
 ) throws(E) -> R {
-  // `withUTF8` of the standard library needs a variable: a copy, for which a reference is counted.
+  // The standard library's `withUTF8` needs a variable: a copy, which costs reference counting.
   let outcome: Result<R, E>? = unsafe text.utf8.withContiguousStorageIfAvailable { buffer in
     do throws(E) {
       return .success(try body(unsafe Span(_unsafeElements: buffer)))
@@ -214,7 +214,7 @@ package func withUTF8<R, E: Error>(
   return try withCopiedUTF8(of: text, body)
 }
 
-/// Apart, so that what few texts need does not stand where every text is read.
+/// A separate function, so that the rare slow path is not inlined where every text is read.
 @inline(never) @usableFromInline
 func withCopiedUTF8<R, E: Error>(
   of text: String, _ body: (Span<UInt8>) throws(E) -> R
@@ -223,7 +223,7 @@ func withCopiedUTF8<R, E: Error>(
 }
 
 extension UInt64 {
-  /// Lends the eight bytes of the number, the most significant first, which sort as numbers do.
+  /// Calls `body` with the number's bytes, most significant first, which sort as numbers do.
   package func withBigEndianBytes<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R
   {
     try unsafe Swift.withUnsafeBytes(of: bigEndian) { (bytes) throws(E) -> R in

@@ -1,25 +1,24 @@
-// Reading from bytes that are only lent, for those who keep nothing of them: no reference is counted. ``ByteReader`` reads
-// by these, too.
+// Reads from borrowed bytes, for callers that keep none of them: no reference is counted.
+// ``ByteReader`` uses these functions, too.
 //
-// Each function moves `offset`, which is within the bytes or at their end, past what it read, or throws and says where;
-// none of them traps, whatever the bytes are.
+// Each function moves `offset`, which is within the bytes or at their end, past the bytes that it
+// reads, or throws an error with the offset. None of them traps, whatever the bytes are.
 
 extension Span where Element == UInt8 {
-  /// A little-endian integer of fixed width.
+  /// Reads a little-endian integer of fixed width.
   @inlinable
   package func read<T: FixedWidthInteger & BitwiseCopyable>(
     _ type: T.Type, at offset: inout Int
   ) throws(ByteError) -> T {
     guard count - offset >= MemoryLayout<T>.size else { throw ByteError.pastTheEnd(offset) }
-    // The bytes are within the span, as was just found.
+    // The guard ensures that the bytes are within the span.
     let value = unsafe T(
       littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self))
     offset += MemoryLayout<T>.size
     return value
   }
 
-  /// An unsigned integer in groups of seven bits, least significant first (LEB128), in its
-  /// shortest form.
+  /// Reads a varint: groups of seven bits, least significant first (LEB128), in the shortest form.
   @inlinable
   package func readVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
     guard offset < count else { throw ByteError.pastTheEnd(offset) }
@@ -31,7 +30,7 @@ extension Span where Element == UInt8 {
     return try readLongVarint(at: &offset)
   }
 
-  /// A varint of several bytes; most have at most eight.
+  /// Reads a varint of several bytes; most have at most eight.
   @usableFromInline
   func readLongVarint(at offset: inout Int) throws(ByteError) -> UInt64 {
     guard count >= 8 else { return try readVarintByBytes(at: &offset) }
@@ -40,7 +39,7 @@ extension Span where Element == UInt8 {
     if excess <= 0 {
       word = self.word(at: offset)
     } else {
-      // Some bytes come before the number. They are shifted out, and ones in, which end no number.
+      // The bytes before the number are shifted out. Ones are shifted in, which end no number.
       word = ~(~self.word(at: count - 8) &>> UInt64(8 * excess))
     }
     // The last byte is the first whose highest bit is not set.
@@ -50,7 +49,8 @@ extension Span where Element == UInt8 {
     guard word >> UInt64(bitCount - 8) & 0xFF != 0 else {
       return try readVarintByBytes(at: &offset)
     }
-    // Two groups of seven bits become one of fourteen, two of these one of 28, and these the number.
+    // Two groups of seven bits become one of fourteen, two of these one of 28, and these the
+    // number.
     var groups = word & (~0 >> UInt64(64 - bitCount)) & 0x7F7F_7F7F_7F7F_7F7F
     groups = groups & 0x007F_007F_007F_007F | (groups & 0x7F00_7F00_7F00_7F00) >> 1
     groups = groups & 0x0000_3FFF_0000_3FFF | (groups & 0x3FFF_0000_3FFF_0000) >> 2
@@ -58,7 +58,7 @@ extension Span where Element == UInt8 {
     return groups & 0x0FFF_FFFF | (groups & 0x0FFF_FFFF_0000_0000) >> 4
   }
 
-  /// The same of any size, up to the end of the bytes; says what is wrong with it.
+  /// Reads a varint of any size, up to the end of the bytes, and reports what is wrong with it.
   @inline(never)
   private func readVarintByBytes(at offset: inout Int) throws(ByteError) -> UInt64 {
     var value: UInt64 = 0
@@ -84,7 +84,7 @@ extension Span where Element == UInt8 {
     }
   }
 
-  /// A varint that counts or measures something, refused above `limit`.
+  /// Reads a varint that is a count or a size, and throws if it exceeds `limit`.
   @inlinable
   package func readCount(limit: Int, at offset: inout Int) throws(ByteError) -> Int {
     let start = offset
@@ -95,7 +95,7 @@ extension Span where Element == UInt8 {
     return Int(truncatingIfNeeded: value)
   }
 
-  /// Moves past `count` bytes, and returns where they are.
+  /// Moves past `count` bytes, and returns their range.
   @inlinable
   package func readRange(_ count: Int, at offset: inout Int) throws(ByteError) -> Range<Int> {
     guard count >= 0, count <= self.count - offset else { throw ByteError.pastTheEnd(offset) }

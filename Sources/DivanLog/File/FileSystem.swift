@@ -1,22 +1,22 @@
-/// Everything that Divan asks of a file system.
+/// The file system operations that Divan uses.
 ///
-/// One of these stands between the engine and the system, so that tests can put one in memory, or
-/// one that fails and loses what was not flushed, in its place. Paths are absolute or relative to
-/// the working directory, with `/` between components. Nothing is retried but an interrupted call,
-/// and nothing is ever flushed that was not asked for.
+/// This protocol is between the engine and the system, so that tests can use a file system in
+/// memory, or one that fails and loses what was not flushed. Paths are absolute or relative to the
+/// working directory, with `/` between components. Only interrupted calls are retried, and nothing
+/// is flushed without a request.
 package protocol FileSystem: Sendable {
-  /// Opens a file; anything else that has the name is refused.
+  /// Opens a file; throws if the path names anything else.
   func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile
 
-  /// Gives a file another name, replacing what had it; atomic within one directory tree.
+  /// Renames a file, replacing any file at the new path; atomic within one directory tree.
   ///
   /// A directory can be renamed too, to a free name or over an empty directory.
   func rename(_ path: String, to newPath: String) throws(SystemError)
 
-  /// Gives a file a second name. Fails if that name is taken.
+  /// Gives a file a second name (a hard link); throws if that name is taken.
   func link(_ path: String, to newPath: String) throws(SystemError)
 
-  /// Takes a file's name away. Its bytes stay readable to those who have it open or mapped.
+  /// Removes a file's name; open files and mappings of it stay readable.
   func remove(_ path: String) throws(SystemError)
 
   func makeDirectory(_ path: String) throws(SystemError)
@@ -24,16 +24,16 @@ package protocol FileSystem: Sendable {
   /// Removes a directory, which must be empty.
   func removeDirectory(_ path: String) throws(SystemError)
 
-  /// The names in a directory, sorted by their bytes, without `.` and `..`.
+  /// Returns the names in a directory, sorted by their bytes, without `.` and `..`.
   func list(_ path: String) throws(SystemError) -> [String]
 
-  /// What stands under a name, symbolic links followed.
+  /// Returns the status at a path, and follows symbolic links.
   func status(_ path: String) throws(SystemError) -> FileStatus
 
-  /// What stands under a name: of a symbolic link the link itself, which is neither file nor directory.
+  /// Returns the status at a path; a symbolic link itself is neither file nor directory.
   func entry(_ path: String) throws(SystemError) -> FileStatus
 
-  /// The path from the root on, so that it means the same whatever becomes the working directory.
+  /// Returns the path from the root on, which does not depend on the working directory.
   ///
   /// Symbolic links stay in it. An empty path stays empty.
   func absolutePath(_ path: String) throws(SystemError) -> String
@@ -41,18 +41,18 @@ package protocol FileSystem: Sendable {
   /// Flushes a directory's entries, so that the names in it survive a loss of power.
   func flushDirectory(_ path: String) throws(SystemError)
 
-  /// The path without symbolic links, `.` and `..`. The file must exist.
+  /// Returns the path, which must exist, without symbolic links, `.` and `..`.
   func canonicalPath(_ path: String) throws(SystemError) -> String
 
-  /// Locks a file, which is made if need be, against every other holder, or says who holds it.
+  /// Locks a file against every other holder, creating it if needed, or returns the holder's note.
   ///
-  /// It never waits. `note` is left in the file for whoever comes next to read, unless the disk is
-  /// full; of a longer one, the first 1,024 bytes are told. A symbolic link, and a file that has other
-  /// names too, is refused: the note would be written into what belongs to others.
+  /// It never waits. `note` is stored in the file for later callers to read, unless the disk is
+  /// full; only its first 1,024 bytes are read. A symbolic link, or a file with other names, is
+  /// refused: the note would be written into a foreign file.
   func lock(_ path: String, note: String) throws(SystemError) -> FileLockOutcome
 }
 
-/// How a file is to be opened.
+/// The mode in which a file is opened.
 package enum FileAccess: Sendable {
   /// For reading; it must exist.
   case reading
@@ -66,7 +66,7 @@ package struct FileStatus: Equatable, Sendable {
   package enum Kind: Sendable { case file, directory, other }
   package let kind: Kind
   package let size: Int
-  /// Bytes that the file takes on the medium, as far as the system tells.
+  /// The number of bytes that the file takes on the medium, if the system reports it.
   package let allocatedSize: Int
 
   package init(kind: Kind, size: Int, allocatedSize: Int) {
@@ -78,55 +78,57 @@ package struct FileStatus: Equatable, Sendable {
 
 package enum FileLockOutcome: Sendable {
   case acquired(any FileLock)
-  /// Somebody else holds it, who left this note.
+  /// Another holder has the lock and left this note.
   case held(note: String)
 
-  /// How many bytes of a note are read.
+  /// The number of bytes of a note that are read.
   package static let noteSizeLimit = 1024
 }
 
-/// A lock that is held until it is released or forgotten.
+/// A lock that is held until it is released or deallocated.
 package protocol FileLock: AnyObject, Sendable {
   func release()
 
-  /// Throws unless the file that is locked still stands under the name by which it was.
+  /// Throws unless the locked file is still at the path where it was locked.
   ///
-  /// Otherwise its directory was moved or removed, and perhaps another one stands in its place.
+  /// If not, its directory was moved or removed, and another one may have taken its place.
   func checkPlace() throws(SystemError)
 }
 
 extension FileLock {
-  /// Of file systems that nobody else has access to.
+  /// The default for file systems that only this process can access.
   package func checkPlace() {}
 }
 
-/// A file that is open.
+/// An open file.
 ///
-/// May be used from several threads. It is closed with its last reference; ``close()`` does it
-/// earlier, and nothing may be asked of it afterwards but ``close()``.
+/// You can use it from several threads. It is closed with its last reference; ``close()`` closes it
+/// earlier, and only ``close()`` may be called afterwards.
 package protocol OpenFile: AnyObject, Sendable {
   var path: String { get }
 
-  /// Reads into `buffer` from `offset` on; fewer bytes than fit only where the file ends.
+  /// Reads into `buffer` from `offset` on; reads fewer bytes than fit only at the end of the file.
   func read(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int
 
-  /// Writes all of `bytes` at `offset`. After an error, how much was written is unknown.
+  /// Writes all of `bytes` at `offset`; after an error, it is unknown how many were written.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError)
 
   func size() throws(SystemError) -> Int
 
-  /// The first place from `offset` on where there may be other bytes than zeros, as far as the system tells; nil if
-  /// there is none.
+  /// Returns the first offset from `offset` on where nonzero bytes may be; nil if there is none.
+  ///
+  /// The result depends on what the system reports about holes.
   func dataOffset(from offset: Int) throws(SystemError) -> Int?
 
-  /// Flushes the file's bytes, and what is needed to find them, as far as the system can tell.
+  /// Flushes the bytes, and the metadata to find them, as durably as the system allows.
   func flush() throws(SystemError)
 
-  /// The first `count` bytes as memory, which stays readable after the file was closed or removed.
+  /// Maps the first `count` bytes, which stay readable after the file was closed or removed.
   ///
-  /// The file must have as many now, or this throws, and they must not change afterwards.
+  /// The file must have at least `count` bytes, or this throws, and they must not change
+  /// afterwards.
   func map(_ count: Int) throws(SystemError) -> SharedBytes
 
   func close() throws(SystemError)
@@ -135,7 +137,7 @@ package protocol OpenFile: AnyObject, Sendable {
 extension OpenFile {
   package func dataOffset(from offset: Int) throws(SystemError) -> Int? { offset }
 
-  /// Up to `count` bytes from `offset` on; fewer only where the file ends.
+  /// Reads up to `count` bytes from `offset` on; fewer only at the end of the file.
   package func read(_ count: Int, at offset: Int) throws(SystemError) -> SharedBytes {
     unsafe try SharedBytes(capacity: count) { (buffer) throws(SystemError) in
       unsafe try read(
@@ -149,9 +151,9 @@ extension OpenFile {
     }
   }
 
-  /// Adds up to `count` bytes from `offset` on to what `writer` holds; fewer only where the file ends.
+  /// Appends up to `count` bytes from `offset` on to `writer`; fewer only at the end of the file.
   ///
-  /// Returns how many.
+  /// Returns the number of bytes.
   package func read(
     _ count: Int, at offset: Int, into writer: inout ByteWriter
   ) throws(SystemError) -> Int {
@@ -168,11 +170,11 @@ extension OpenFile {
 }
 
 extension FileSystem {
-  // Of file systems without symbolic links and without a working directory.
+  // The defaults for file systems without symbolic links and without a working directory.
   package func entry(_ path: String) throws(SystemError) -> FileStatus { try status(path) }
   package func absolutePath(_ path: String) -> String { path }
 
-  /// Whether anything stands under a name, a link that leads nowhere included.
+  /// Whether anything is at a path, including a link that leads nowhere.
   package func isTaken(_ path: String) throws(SystemError) -> Bool {
     do {
       _ = try entry(path)
@@ -182,7 +184,7 @@ extension FileSystem {
     }
   }
 
-  /// Whether anything stands under a name.
+  /// Whether anything is at a path, following symbolic links.
   package func exists(_ path: String) throws(SystemError) -> Bool {
     do {
       _ = try status(path)
@@ -192,7 +194,7 @@ extension FileSystem {
     }
   }
 
-  /// All bytes of a file, refused above `limit`.
+  /// Returns all bytes of a file; throws if there are more than `limit`.
   package func contents(
     of path: String, limit: Int, _ access: FileAccess = .reading
   ) throws(SystemError) -> SharedBytes {

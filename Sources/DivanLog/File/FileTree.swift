@@ -1,26 +1,26 @@
-/// The directories of a file system that is kept in memory: which name stands for which file.
+/// The directories of an in-memory file system, which map names to files.
 ///
-/// Paths are taken from the root, whether they begin with `/` or not; there are no symbolic links,
-/// and `..` is resolved by its looks. Names that Unicode calls equivalent are one name.
+/// Paths begin at the root, with or without a leading `/`. There are no symbolic links, and `..` is
+/// resolved lexically. Names that are canonically equivalent in Unicode are the same name.
 ///
-/// What changes names is worked out first, as changes that are then applied: so a file system that
-/// loses some of them after a crash can keep them in a list.
+/// An operation first computes its changes, which are then applied. A file system that loses some
+/// of them in a crash can therefore keep them in a list.
 ///
 /// Invariants:
-/// - The table of a directory exists at least as long as a name stands for the directory.
+/// - The table of a directory exists at least as long as a name refers to the directory.
 package struct FileTree<File: AnyObject & Sendable>: Sendable {
-  /// What a name stands for.
+  /// A file or directory that a name refers to.
   package enum Node: Sendable {
     case file(File)
     case directory(DirectoryID)
   }
 
-  /// A directory, whatever it is called.
+  /// The identity of a directory, independent of its names.
   package struct DirectoryID: Hashable, Sendable {
     package let number: Int
   }
 
-  /// Where a name stands.
+  /// A name in a directory, whether it exists or not.
   package struct Place: Hashable, Sendable {
     package let directory: DirectoryID
     package let name: String
@@ -31,7 +31,7 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
     }
   }
 
-  /// A name that is to stand for something else, or, if nil, for nothing.
+  /// A new node for a name, or, if nil, the removal of the name.
   package struct Change: Sendable {
     package let place: Place
     package let node: Node?
@@ -42,14 +42,14 @@ package struct FileTree<File: AnyObject & Sendable>: Sendable {
   private var directories: [DirectoryID: [String: Node]] = [Self.root: [:]]
   private var directoryCount = 1
 
-  /// A tree of nothing but the root.
+  /// Creates a tree with only the root.
   package init() {}
 }
 
 // MARK: Looking up
 
 extension FileTree {
-  /// What a path stands for.
+  /// Returns the node at a path.
   package func node(at path: String, _ call: String) throws(SystemError) -> Node {
     guard let place = try place(of: path, call) else { return .directory(Self.root) }
     guard let node = self[place] else {
@@ -81,10 +81,10 @@ extension FileTree {
 
   package subscript(place: Place) -> Node? { directories[place.directory]?[place.name] }
 
-  /// Where a path's last name stands, or is to stand; nil for the root.
+  /// Returns the place of a path's last name, which need not exist; nil for the root.
   package func place(of path: String, _ call: String) throws(SystemError) -> Place? {
     guard !path.isEmpty else { throw SystemError(call: call, path: path, code: .notFound) }
-    // As on a real system, where a zero ends a path.
+    // As on a real system, where a zero byte ends a path.
     guard !path.utf8.contains(0) else {
       throw SystemError(call: call, path: path, code: .invalidArgument)
     }
@@ -101,7 +101,7 @@ extension FileTree {
     return Place(directory: directory, name: name)
   }
 
-  /// The path as it begins at the root.
+  /// Returns the path from the root on, without `.` and `..`.
   package static func canonicalPath(_ path: String) -> String {
     "/" + components(of: path).joined(separator: "/")
   }
@@ -122,14 +122,14 @@ extension FileTree {
 // MARK: Changing
 
 extension FileTree {
-  /// What gives a new file its name.
+  /// Returns the changes that give a new file its name.
   package func creating(
     _ file: File, at path: String, _ call: String
   ) throws(SystemError) -> [Change] {
     [Change(place: try freePlace(of: path, call), node: .file(file))]
   }
 
-  /// What makes a directory; its table is there at once.
+  /// Returns the changes that make a directory, and creates its table at once.
   package mutating func makingDirectory(
     _ path: String, _ call: String
   ) throws(SystemError) -> [Change] {
@@ -167,7 +167,7 @@ extension FileTree {
     return [Change(place: place, node: node)]
   }
 
-  /// What gives a file or directory another name; nothing if both names are its already.
+  /// Returns the changes that rename a file or directory; none if both names refer to it already.
   package func renaming(
     _ path: String, to newPath: String, _ call: String
   ) throws(SystemError) -> [Change] {
@@ -200,8 +200,8 @@ extension FileTree {
   package mutating func apply(_ changes: [Change]) {
     for change in changes {
       directories[change.place.directory, default: [:]][change.place.name] = change.node
-      // This tree may go on by itself after a crash, and must not give a number to two directories: not
-      // even that of one whose names were flushed, and its own was not.
+      // This tree may continue after a crash, and must not give a number to two directories. That
+      // includes a directory whose names were flushed while its own name was not.
       directoryCount = max(directoryCount, change.place.directory.number + 1)
       guard case .directory(let directory) = change.node else { continue }
       directoryCount = max(directoryCount, directory.number + 1)
@@ -223,7 +223,7 @@ extension FileTree {
     return place
   }
 
-  /// A place that is not the root, with which nothing can be done.
+  /// Returns the place of a path, which must not be the root: no operation can change that.
   private func ordinaryPlace(of path: String, _ call: String) throws(SystemError) -> Place {
     guard let place = try place(of: path, call) else {
       throw SystemError(call: call, path: path, code: .invalidArgument)

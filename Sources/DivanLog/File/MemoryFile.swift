@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A file in memory that is open.
+/// An open file in memory.
 final class MemoryFile: OpenFile {
   let path: String
   private let contents: MemoryContents
@@ -54,9 +54,9 @@ extension MemoryFile {
   }
 }
 
-/// The bytes of a file in memory, under whatever names and by whomever opened.
+/// The bytes of a file in memory, shared by all its names and open files.
 ///
-/// A file that outgrows its block moves to one of twice the size; who mapped the old one keeps it.
+/// A file that outgrows its block moves to one of twice the size; a mapping keeps the old block.
 final class MemoryContents: Sendable {
   fileprivate struct State {
     var block = MemoryBlock(capacity: 0)
@@ -88,12 +88,12 @@ extension MemoryContents {
     }
   }
 
-  /// The first `count` bytes, sharing the block; nil if there are not as many.
+  /// Returns the first `count` bytes, sharing the block; nil if there are fewer.
   func map(_ count: Int) -> SharedBytes? {
     state.withLock { state in
       guard count >= 0, count <= state.count else { return nil }
-      // A block always has an address. It outlives the mapping; whoever maps sees to it that these
-      // bytes stay.
+      // A block always has an address. It outlives the mapping; the caller ensures that these bytes
+      // do not change.
       return unsafe SharedBytes(
         unsafeBase: UnsafeRawPointer(state.block.memory.baseAddress.unsafelyUnwrapped),
         count: count, owner: state.block)
@@ -126,7 +126,7 @@ extension MemoryContents.State {
     guard bytes.count > 0 else { return }
     let end = offset + bytes.count
     reserve(end)
-    // `reserve` made room up to `end`, and the lock keeps everybody else away.
+    // `reserve` made room up to `end`, and the lock excludes all other threads.
     if offset > count {
       unsafe UnsafeMutableRawBufferPointer(rebasing: block.memory[count..<offset])
         .initializeMemory(as: UInt8.self, repeating: 0)
@@ -139,7 +139,7 @@ extension MemoryContents.State {
   private mutating func reserve(_ size: Int) {
     guard unsafe size > block.memory.count else { return }
     let larger = unsafe MemoryBlock(capacity: max(size, 2 * block.memory.count, 4096))
-    // Nobody else has the new block yet.
+    // The new block is not shared yet.
     unsafe larger.memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: block.memory[..<count]))
     block = larger
   }
@@ -147,8 +147,8 @@ extension MemoryContents.State {
 
 /// A block of memory that a file's bytes are appended to, freed with its last reference.
 ///
-/// `@unchecked Sendable`: the file's lock guards what is not yet mapped, and what is mapped stays
-/// as it is.
+/// `@unchecked Sendable`: the file's lock guards the bytes that are not mapped, and mapped bytes
+/// never change.
 @safe
 private final class MemoryBlock: @unchecked Sendable {
   let memory: UnsafeMutableRawBufferPointer

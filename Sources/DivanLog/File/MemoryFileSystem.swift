@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A file system in memory, gone with its last reference.
+/// A file system in memory that is discarded with its last reference.
 ///
 /// It begins with an empty root directory. Flushing does nothing.
 package final class MemoryFileSystem: FileSystem {

@@ -6,11 +6,10 @@
   import Glibc
 #endif
 
-// How calls of the system are made: again when a signal interrupted them, and as often as it takes
-// where one call moves a part of the bytes only. What makes one call is handed in, so that tests can
-// answer in a system's place.
+// System calls are repeated when a signal interrupts them, and when a call moves only a part of the
+// bytes. The call itself is a parameter, so that tests can replace the system.
 
-/// Makes a call again for as long as a signal interrupts it.
+/// Repeats a call for as long as a signal interrupts it.
 @discardableResult
 func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
   _ call: String, _ path: String, _ body: () -> Result
@@ -25,29 +24,29 @@ func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
   }
 }
 
-/// Bytes that are to be read or written, by as many calls as it takes.
+/// A transfer of bytes that may take several read or write calls.
 struct Transfer {
-  /// The call's name, and what it is made on, for errors.
+  /// The name of the call and the path, for errors.
   let call: String
   let path: String
-  /// How many bytes there are.
+  /// The number of bytes to transfer.
   let count: Int
-  /// The most that one call is asked for.
+  /// The largest number of bytes that one call requests.
   ///
   /// Linux moves at most 2 GiB, Darwin refuses more.
   var chunkSize = 64 << 20
 }
 
 extension Transfer {
-  /// Makes calls until all bytes are moved, or one moves none, as at the end of a file.
+  /// Makes calls until all bytes are moved, or a call moves none, as at the end of a file.
   ///
-  /// `move` makes one call, for so many bytes behind those that are done; it returns how many it
-  /// moved, or -1 with the reason in `errno`. Returned is how many were moved in all.
+  /// `move` makes one call for `count` bytes after the first `done` bytes. It returns how many it
+  /// moved, or -1 with the reason in `errno`. Returns the total number of bytes moved.
   func run(_ move: (_ done: Int, _ count: Int) -> Int) throws(SystemError) -> Int {
     var done = 0
     while done < count {
       let moved = try uninterrupted(call, path) { move(done, min(count - done, chunkSize)) }
-      // Asking again could go on for ever.
+      // Another call might move none either, and the loop would never end.
       if moved == 0 { break }
       done += moved
     }

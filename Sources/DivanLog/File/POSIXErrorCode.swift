@@ -12,7 +12,7 @@ extension SystemError.Code {
   package static let isADirectory = Self(rawValue: EISDIR)
   package static let directoryNotEmpty = Self(rawValue: ENOTEMPTY)
   package static let exists = Self(rawValue: EEXIST)
-  /// Somebody else uses it (`EBUSY`).
+  /// In use by another holder (`EBUSY`).
   package static let busy = Self(rawValue: EBUSY)
   package static let noAccess = Self(rawValue: EACCES)
   package static let notPermitted = Self(rawValue: EPERM)
@@ -29,7 +29,7 @@ extension SystemError.Code {
   package static let badDescriptor = Self(rawValue: EBADF)
   package static let staleHandle = Self(rawValue: ESTALE)
   package static let outOfMemory = Self(rawValue: ENOMEM)
-  /// A symbolic link where none may be (`ELOOP`).
+  /// A symbolic link where none is allowed (`ELOOP`).
   package static let symbolicLink = Self(rawValue: ELOOP)
   /// A file that has other names, too (`EMLINK`).
   package static let tooManyLinks = Self(rawValue: EMLINK)
@@ -37,10 +37,10 @@ extension SystemError.Code {
 }
 
 extension SystemError.Code: CustomStringConvertible {
-  /// What the system says about this number.
+  /// The system's text for this error number.
   package var description: String {
     unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-      // Zeroed, so that it ends in a zero whatever the C library does; it is told one byte less.
+      // Zeroed, so that the text is terminated whatever the C library does; it gets one byte less.
       unsafe buffer.initialize(repeating: 0)
       // Memory that is not empty has an address.
       let start = unsafe buffer.baseAddress.unsafelyUnwrapped

@@ -8,20 +8,20 @@ import Synchronization
   import Glibc
 #endif
 
-/// A file of the machine that is open.
+/// An open file of the operating system.
 final class POSIXFile: OpenFile {
   let path: String
   let descriptor: Int32
   private let isClosed = Atomic(false)
 
-  /// Takes over `descriptor`.
+  /// Takes ownership of `descriptor`.
   init(path: String, descriptor: Int32) {
     self.path = path
     self.descriptor = descriptor
   }
 
   deinit {
-    // Nobody is left to be told of an error, and what mattered was flushed before.
+    // There is no caller to report an error to, and everything that matters was flushed before.
     if !isClosed.load(ordering: .relaxed) { _ = systemClose(descriptor) }
   }
 }
@@ -51,7 +51,7 @@ extension POSIXFile {
 
   func dataOffset(from offset: Int) throws(SystemError) -> Int? {
     try checkOpen("lseek")
-    // SEEK_DATA, which not every header shows. Nothing else here uses the descriptor's own position.
+    // SEEK_DATA, which not every header declares. Nothing else here uses the descriptor's position.
     #if canImport(Darwin)
       let seekData: Int32 = 4
     #else
@@ -59,7 +59,7 @@ extension POSIXFile {
     #endif
     let found = lseek(descriptor, off_t(offset), seekData)
     if found >= 0 { return max(offset, Int(found)) }
-    // Elsewhere than past the last data, it is a system that does not tell.
+    // `ENXIO` means past the last data. After any other error, the system cannot tell.
     return errno == ENXIO ? nil : offset
   }
 
@@ -76,7 +76,7 @@ extension POSIXFile {
   }
 
   func map(_ count: Int) throws(SystemError) -> SharedBytes {
-    // A page that lies wholly past the end of the file would end the process when touched.
+    // Access to a page that is wholly past the end of the file would end the process.
     guard count >= 0, count <= (try size()) else {
       throw SystemError(call: "mmap", path: path, code: .invalidArgument)
     }
@@ -93,7 +93,7 @@ extension POSIXFile {
 
   func close() throws(SystemError) {
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-    // Never again after an interruption: the descriptor is gone, and may be somebody else's by then.
+    // Not repeated after an interruption: the descriptor is closed, and may be reused by then.
     if systemClose(descriptor) == -1 && errno != EINTR {
       throw SystemError(call: "close", path: path, code: .init(rawValue: errno))
     }
@@ -106,11 +106,11 @@ extension POSIXFile {
   }
 }
 
-/// Flushes what was written through a descriptor, as far as the system can be asked to.
+/// Flushes the bytes written through a descriptor, as durably as the system allows.
 func flushDescriptor(_ descriptor: Int32, _ path: String) throws(SystemError) {
   #if canImport(Darwin)
-    // `fsync` leaves the bytes in the drive's cache there. Some file systems have only that,
-    // and say so in one of three ways; any other error is a failure to flush.
+    // On Darwin, `fsync` leaves the bytes in the drive's cache. Some file systems support only
+    // that, and report it with one of three errors. Any other error is a failure to flush.
     func isUnsupported(_ error: SystemError) -> Bool {
       [ENOTSUP, EINVAL, ENOTTY].contains(error.code.rawValue)
     }
@@ -144,7 +144,7 @@ extension FileStatus {
   }
 }
 
-/// Part of a file as memory, until the last reference goes.
+/// A part of a file that is mapped into memory until the last reference is released.
 ///
 /// `@unchecked Sendable`: nothing changes between the initializer and `deinit`.
 @safe
@@ -158,35 +158,36 @@ private final class Mapping: @unchecked Sendable {
   }
 
   deinit {
-    // Mapped with this very start and count, by whoever made this object.
+    // The creator of this object mapped exactly this start and count.
     _ = unsafe munmap(start, count)
   }
 }
 
-/// A lock by `flock`, which goes with its descriptor and, unlike one by `fcntl`, not earlier.
+/// A lock by `flock`, which, unlike one by `fcntl`, lasts as long as its descriptor.
 final class POSIXFileLock: FileLock {
   private let file: POSIXFile
   private let identity: (device: dev_t, number: ino_t)
   private let isReleased = Atomic(false)
 
-  /// Takes the descriptor on which the lock is, or is to be.
+  /// Takes a file whose descriptor has the lock, or is about to take it.
   init(_ file: POSIXFile) {
     self.file = file
     var information = stat()
-    // No other file has these numbers while the descriptor is open. Zeros, if it fails, are nobody's.
+    // No other file has these numbers while the descriptor is open. If the call fails, they are
+    // zeros, which no file has.
     _ = unsafe fstat(file.descriptor, &information)
     identity = (information.st_dev, information.st_ino)
   }
 
   func release() {
     guard !isReleased.exchange(true, ordering: .relaxed) else { return }
-    // Said explicitly, since a child process made between open and exec may share the descriptor.
+    // Explicit, since a child process made between open and exec may share the descriptor.
     _ = flock(file.descriptor, LOCK_UN)
     try? file.close()
   }
 
   func checkPlace() throws(SystemError) {
-    // One call, since it is made for every group of commits.
+    // One call only, since it is made for every group commit.
     var named = stat()
     try uninterrupted("lstat", file.path) { unsafe lstat(file.path, &named) }
     guard identity.device == named.st_dev, identity.number == named.st_ino else {
@@ -194,19 +195,20 @@ final class POSIXFileLock: FileLock {
     }
   }
 
-  /// Leaves a note.
+  /// Writes a note into the file.
   ///
-  /// On a full disk there may be none: that must not keep anybody from deleting.
+  /// On a full disk there may be none: that must not prevent deletions.
   func leaveNote(_ note: String) {
     guard (try? uninterrupted("ftruncate", file.path, { ftruncate(file.descriptor, 0) })) != nil
     else { return }
     try? file.write(SharedBytes(copying: Array(note.utf8)), at: 0)
   }
 
-  /// What the holder left.
+  /// Returns the holder's note.
   ///
-  /// Who has just taken the lock may not have left its note yet: then this is empty, or the note of
-  /// the holder before it, so a note counts once it is read twice with some time in between.
+  /// A process that has just taken the lock may not have written its note yet. The file is then
+  /// empty, or contains the previous holder's note. A note therefore counts only if it is read
+  /// twice with some time in between.
   func readNote() -> String {
     var last = ""
     for _ in 0..<20 {

@@ -6,12 +6,12 @@
   import Glibc
 #endif
 
-/// The file system of the machine.
+/// The file system of the operating system.
 ///
-/// Every descriptor is closed in child processes (`O_CLOEXEC`) and is greater than 2, so that what
-/// a library prints to a closed standard stream never ends up in a store.
+/// Every descriptor is closed in child processes (`O_CLOEXEC`) and is greater than 2, so that
+/// output of a library to a closed standard stream never ends up in a store.
 package struct POSIXFileSystem: FileSystem {
-  /// Whether what is made is for its owner only; otherwise the process's mask decides.
+  /// Whether new files are accessible to their owner only; otherwise the umask decides.
   private let isPrivate: Bool
 
   package init(isPrivate: Bool = true) { self.isPrivate = isPrivate }
@@ -21,7 +21,7 @@ extension POSIXFileSystem {
   package func open(_ path: String, _ access: FileAccess) throws(SystemError) -> any OpenFile {
     switch access {
     case .reading, .readingOwn:
-      // Not to wait for somebody to write into what may be a pipe; files are unaffected.
+      // Without `O_NONBLOCK`, opening a pipe would wait for a writer; regular files are unaffected.
       let flags = O_RDONLY | O_NONBLOCK | (access == .readingOwn ? O_NOFOLLOW : 0)
       let descriptor = try openDescriptor(path, flags)
       let file = POSIXFile(path: path, descriptor: descriptor)
@@ -50,7 +50,7 @@ extension POSIXFileSystem {
     do {
       try onName(path, "unlink") { unsafe unlink(path) }
     } catch  where error.code == .notPermitted {
-      // Darwin's answer for a directory.
+      // Darwin reports this error for a directory.
       guard try status(path).kind == .directory else { throw error }
       throw SystemError(call: "unlink", path: path, code: .isADirectory)
     }
@@ -79,11 +79,11 @@ extension POSIXFileSystem {
   }
 
   package func absolutePath(_ path: String) throws(SystemError) -> String {
-    // What no call of the system takes is refused by the first that is made with it.
+    // The first system call with an invalid path reports it.
     guard !path.isEmpty, !path.utf8.contains(0) else { return path }
     let parts = path.utf8.split(separator: UInt8(ascii: "/"))
       .map { String(Substring($0)) }.filter { $0 != "." }
-    // What it leads to depends on links, and so does what is around it.
+    // Symbolic links decide where a final `..` leads, and so which directory contains it.
     if parts.last == ".." { return try canonicalPath(path) }
     if path.hasPrefix("/") { return "/" + parts.joined(separator: "/") }
     let working = try canonicalPath(".")
@@ -143,7 +143,7 @@ extension POSIXFileSystem {
     try lock(path, note: note) { descriptor in flock(descriptor, LOCK_EX | LOCK_NB) }
   }
 
-  /// Locks a file by `take`, which makes one call, for tests to make in the system's place.
+  /// Locks a file with `take`, which makes the system call, so that tests can replace it.
   func lock(
     _ path: String, note: String, _ take: (_ descriptor: Int32) -> Int32
   ) throws(SystemError) -> FileLockOutcome {
@@ -160,8 +160,8 @@ extension POSIXFileSystem {
       do {
         try lock.checkPlace()
       } catch  where error.code == .notFound || error.code == .staleHandle {
-        // It was removed between being opened and being locked. A lock on a file that nobody else
-        // will find keeps nobody out.
+        // The file was removed between being opened and being locked. A lock on a file that no
+        // other process can find excludes none.
         continue
       }
       lock.leaveNote(note)
@@ -170,8 +170,9 @@ extension POSIXFileSystem {
   }
 }
 
-/// Refuses a lock's file into which no note can be written without changing what is somebody else's;
-/// then the descriptor is closed.
+/// Throws if a note in a lock file would change a file that has another purpose.
+///
+/// The descriptor is then closed.
 private func checkLockFile(_ descriptor: Int32, _ path: String) throws(SystemError) {
   var information = stat()
   do throws(SystemError) {
@@ -188,7 +189,7 @@ private func checkLockFile(_ descriptor: Int32, _ path: String) throws(SystemErr
   }
 }
 
-/// Opens a descriptor that children do not inherit and that is no standard stream.
+/// Opens a descriptor that child processes do not inherit and that is no standard stream.
 private func openDescriptor(
   _ path: String, _ flags: Int32, mode: mode_t = 0
 ) throws(SystemError) -> Int32 {
@@ -198,7 +199,7 @@ private func openDescriptor(
   return try uninterrupted("dup", path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
 }
 
-/// Refuses a name that the system would silently cut short.
+/// Refuses a name that the system would silently truncate.
 private func checkName(_ path: String, _ call: String) throws(SystemError) {
   guard !path.utf8.contains(0) else {
     throw SystemError(call: call, path: path, code: .invalidArgument)
@@ -214,7 +215,7 @@ private func onName(
   return try uninterrupted(call, path, body)
 }
 
-// Methods of the same names hide these inside the type.
+// Inside the type, methods of the same names hide the system's functions.
 
 private func systemOpen(_ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: mode_t) -> Int32 {
   unsafe open(path, flags, mode)

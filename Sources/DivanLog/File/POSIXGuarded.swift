@@ -7,17 +7,18 @@
     import Musl
   #endif
 
-  /// A value that one thread at a time may touch, behind a lock that the thread sanitizer understands.
+  /// A value that one thread at a time may access, with a lock that the thread sanitizer knows.
   ///
   /// The standard library's `Mutex` waits in the kernel on Linux, where the sanitizer does not see
-  /// that one thread let go of it before another took it: it then reports every guarded access as a
-  /// race. Builds for the sanitizer therefore use this one (`-Xswiftc -DDIVAN_THREAD_SANITIZER`).
+  /// that one thread released it before another acquired it. It then reports every guarded access
+  /// as a race. Builds for the sanitizer therefore use this type (`-Xswiftc
+  /// -DDIVAN_THREAD_SANITIZER`).
   ///
-  /// `@unchecked Sendable`: `value` is touched only while `mutex` is locked.
+  /// `@unchecked Sendable`: `value` is accessed only while `mutex` is locked.
   @safe
   package final class Guarded<Value>: @unchecked Sendable {
     private var value: Value
-    // Allocated so that it never moves; freed with this object, when nobody can hold it.
+    // Allocated so that it never moves; freed with this object, when no thread can hold it.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init(_ value: Value) {
@@ -41,6 +42,6 @@
 #else
   package import Synchronization
 
-  /// A value that one thread at a time may touch: the standard library's `Mutex`.
+  /// A value that one thread at a time may access: the standard library's `Mutex`.
   package typealias Guarded<Value: ~Copyable> = Mutex<Value>
 #endif

@@ -15,7 +15,8 @@ package enum StandardStream: Int32, Sendable {
 extension StandardStream {
   /// Writes all of `bytes`.
   ///
-  /// - Throws: with the code `brokenPipe` if nobody reads any more; see ``reportClosedPipes()``.
+  /// - Throws: with the code `brokenPipe` if the reader has closed the pipe; see
+  ///   ``reportClosedPipes()``.
   package func write(_ bytes: borrowing ByteWriter) throws(SystemError) {
     try unsafe bytes.withUnsafeBytes { (bytes) throws(SystemError) in
       let transfer = Transfer(call: "write", path: "\(self)", count: bytes.count)
@@ -27,10 +28,10 @@ extension StandardStream {
     }
   }
 
-  /// Whether people read it as it is written.
+  /// Whether the stream is a terminal.
   package var isTerminal: Bool { isatty(rawValue) == 1 }
 
-  /// Lets a write to a pipe that nobody reads fail, where it would end the process.
+  /// Makes a write to a pipe without a reader fail, where it would end the process.
   package static func reportClosedPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 }
 

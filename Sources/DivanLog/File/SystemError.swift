@@ -1,4 +1,4 @@
-/// A call to the system that failed: which, on what, and the error number it gave.
+/// A failed system call: its name, its path and the error number.
 package struct SystemError: Error, Equatable, Sendable {
   package let call: String
   package let path: String
@@ -12,7 +12,7 @@ package struct SystemError: Error, Equatable, Sendable {
 
   /// An error number of the system (`errno`).
   ///
-  /// The named ones stand where the C library is imported.
+  /// The named codes are defined where the C library is imported.
   package struct Code: RawRepresentable, Hashable, Sendable {
     package let rawValue: Int32
     package init(rawValue: Int32) { self.rawValue = rawValue }
@@ -20,7 +20,7 @@ package struct SystemError: Error, Equatable, Sendable {
 }
 
 extension SystemError {
-  /// Whether a call failed because no more files can be opened: then it has done nothing.
+  /// Whether a call failed, without effect, because no more files can be opened.
   package var isLackOfDescriptors: Bool {
     code == .tooManyOpenFiles || code == .tooManyOpenFilesInSystem
   }

@@ -1,24 +1,23 @@
-/// The checksums of an attachment that stands in a file of its own, one for each chunk of it, so that a
-/// part can be checked without the rest.
+/// The checksums of an attachment in a file of its own, one for each chunk.
 ///
-/// All chunks have the same size, a power of two, but for the last one, which ends where the attachment
-/// ends. FILE_FORMAT.md §18
+/// With them, a part can be checked without the rest. All chunks have the same size, a power of
+/// two, except the last one, which ends with the attachment. FILE_FORMAT.md §18
 package struct AttachmentChunks: Equatable, Sendable {
   /// The size of a chunk, in bytes.
   package let size: Int
-  /// The checksums one after the other, as they stand in the record.
+  /// The checksums, one after the other as in the record.
   private let checksums: SharedBytes
 
   /// No attachment has more chunks, which bounds its record to some 256 KiB.
   package static let countLimit = 1 << 16
-  /// Powers of two that may be the size of a chunk.
+  /// The exponents of the allowed chunk sizes, which are powers of two.
   ///
-  /// A reader has one chunk in memory at the least.
+  /// A reader has at least one chunk in memory.
   package static let sizeExponents: ClosedRange<UInt8> = 6...24
 }
 
 extension AttachmentChunks {
-  /// How many there are.
+  /// The number of chunks.
   package var count: Int { checksums.count / 4 }
 
   /// The CRC-32C of a chunk.
@@ -29,7 +28,7 @@ extension AttachmentChunks {
     writer.append(checksums)
   }
 
-  /// Reads the chunks of so many bytes, more than none, to the end of the record.
+  /// Reads the chunks of a body of `length` bytes (more than none), to the end of the record.
   static func decode(_ reader: inout ByteReader, length: Int) throws(ByteError) -> AttachmentChunks
   {
     let start = reader.offset
@@ -46,13 +45,13 @@ extension AttachmentChunks {
 }
 
 extension AttachmentChunks {
-  /// How large chunks are made: as small as can be without being too many.
+  /// The rule for the size of chunks: the smallest that keeps their number within a limit.
   package struct Plan: Equatable, Sendable {
-    /// The size to begin with.
+    /// The size of the first chunks.
     package let smallestSize: Int
-    /// No chunk gets larger.
+    /// The largest size of a chunk.
     package let largestSize: Int
-    /// When there would be more chunks than this, an even number, two and two become one.
+    /// Two and two chunks are joined when there would be more than this number, which is even.
     package let countLimit: Int
 
     package init(smallestSize: Int, largestSize: Int, countLimit: Int) {
@@ -71,26 +70,26 @@ extension AttachmentChunks {
 
     /// Chunks of 64 KiB up to 4 GiB, and then of 128 KiB, 256 KiB … 16 MiB.
     ///
-    /// Reading a byte costs a chunk; a checksum for every 64 KiB costs nothing.
+    /// Reading a byte costs a chunk; a checksum for every 64 KiB costs practically nothing.
     package static let standard = Plan(
       smallestSize: 1 << 16, largestSize: 1 << Int(AttachmentChunks.sizeExponents.upperBound),
       countLimit: AttachmentChunks.countLimit)
 
     /// The longest attachment, in bytes.
     package var lengthLimit: Int {
-      // On machines of 32 bits no file is as long as this could be.
+      // On 32-bit machines no file is as long as this could be.
       Int(clamping: UInt64(countLimit) * UInt64(largestSize))
     }
   }
 
-  /// Makes the checksums of bytes that come in pieces, and whose number is known at the end only.
+  /// Computes the checksums of bytes that come in pieces and whose number is known only at the end.
   ///
-  /// Takes as much memory as the plan has chunks, four bytes each.
+  /// Takes four bytes of memory for each chunk of the plan.
   struct Maker {
     private let plan: Plan
     private(set) var size: Int
     private var checksums: [UInt32] = []
-    /// The chunk in the making, and how many bytes of it there are.
+    /// The current chunk, and the number of its bytes so far.
     private var check = CRC32C()
     private var pendingCount = 0
 
@@ -102,7 +101,7 @@ extension AttachmentChunks {
 }
 
 extension AttachmentChunks.Maker {
-  /// Adds bytes; there must not be more in all than ``AttachmentChunks/Plan/lengthLimit``.
+  /// Adds bytes; their total must not exceed ``AttachmentChunks/Plan/lengthLimit``.
   mutating func add(_ bytes: Span<UInt8>) {
     var rest = bytes
     while !rest.isEmpty {
@@ -118,7 +117,7 @@ extension AttachmentChunks.Maker {
     checksums.append(check.checksum)
     check = CRC32C()
     pendingCount = 0
-    // All are whole and their number is even: two and two become one.
+    // All chunks are whole and their number is even: two and two are joined.
     if checksums.count == plan.countLimit {
       let joint = CRC32C.Joint(secondCount: size)
       checksums = stride(from: 0, to: checksums.count, by: 2).map {
@@ -128,7 +127,7 @@ extension AttachmentChunks.Maker {
     }
   }
 
-  /// The chunks of what was added.
+  /// Returns the chunks of the added bytes.
   consuming func finish() -> AttachmentChunks {
     var writer = ByteWriter(capacity: 4 * (checksums.count + 1))
     for checksum in checksums { writer.append(checksum) }

@@ -1,5 +1,4 @@
-/// What the log holds of an attachment's body: all of it if it is small, and otherwise what is needed to
-/// check the file that it stands in.
+/// The log's record of an attachment: the body itself if it is small, or how to check its file.
 ///
 /// ```
 /// form u8            1 inline · 2 in a file
@@ -12,18 +11,18 @@
 /// The content of a record of kind ``Record/Kind/attachment``. FILE_FORMAT.md §18
 package struct AttachmentRecord: Equatable, Sendable {
   package let digest: SHA256.Digest
-  /// Of the body, in bytes.
+  /// The size of the body, in bytes.
   package let length: Int
   package let content: Content
 
   package enum Content: Equatable, Sendable {
     /// The body itself.
     case inline(SharedBytes)
-    /// The body stands in the file that its digest names.
+    /// The body is in the file that its digest names.
     case file(AttachmentChunks)
   }
 
-  /// The record of a body that it holds itself; `digest` is the body's.
+  /// Creates the record of a body that is stored inline; `digest` is the body's.
   package init(inline body: SharedBytes, digest: SHA256.Digest) {
     self.init(digest: digest, length: body.count, content: .inline(body))
   }
@@ -38,9 +37,8 @@ package struct AttachmentRecord: Equatable, Sendable {
   package static let lengthLimit = AttachmentChunks.Plan.standard.lengthLimit
   /// Bodies up to this many bytes are written inline.
   ///
-  /// A file costs flushes of its own and of directories, which a commit of the bytes in the log does not
-  /// need; the log is copied by every merge, which a file is not. Readers take either form whatever the
-  /// length.
+  /// A file costs flushes of its own and of directories, which bytes in the log do not need. A
+  /// merge copies the log, but not files. Readers accept either form at any length.
   package static let inlineSizeLimit = 64 << 10
 }
 
@@ -63,11 +61,10 @@ extension AttachmentRecord {
     }
   }
 
-  /// Reads the content of a record.
+  /// Decodes the content of a record.
   ///
-  /// Body and checksums share its memory.
-  ///
-  /// An inline body is covered by the record's checksum, and is not compared with its digest here.
+  /// The body and the checksums share its memory. An inline body is covered by the record's
+  /// checksum, and is not compared with its digest here.
   package static func decode(_ payload: SharedBytes) throws(ByteError) -> AttachmentRecord {
     var reader = ByteReader(payload)
     let form = try reader.read(UInt8.self)
@@ -95,15 +92,15 @@ extension AttachmentRecord {
 }
 
 extension AttachmentRecord {
-  /// How many bytes a damaged record takes that begins `bytes`, if it is one of an attachment that it holds.
+  /// Returns the size of a damaged record that begins `bytes`, if it is an inline attachment.
   ///
-  /// Its size stands in it twice, as the record's and as the content's. What is within is not to be searched: the
-  /// content may be a file of a store, with records that are none of this one's.
+  /// The size is stored twice, as the record's and as the content's. The content must not be
+  /// searched for records: it may be a file of another store, with records of that store.
   ///
   /// - Parameters:
-  ///   - bytes: the record, and what follows it.
-  ///   - isRecord: whether a whole record begins so many bytes from the beginning.
-  /// - Returns: its size in bytes; nil if it cannot be told.
+  ///   - bytes: the record and the bytes after it.
+  ///   - isRecord: whether a whole record begins at this offset in `bytes`.
+  /// - Returns: its size in bytes; nil if it cannot be determined.
   package static func size(
     ofDamaged bytes: SharedBytes, isRecord: (Int) -> Bool
   ) -> Int? {
@@ -117,7 +114,7 @@ extension AttachmentRecord {
     let length = try? reader.readCount(limit: Record.sizeLimit)
     let byLength = length.map { reader.offset + $0 }
     if claimed == byLength, claimed <= bytes.count { return claimed }
-    // One of the two is damaged. Behind the other one the next record begins.
+    // One of the two is damaged. The next record begins where the other one ends.
     return [byLength, claimed].compactMap { $0 }.first { end in
       end == bytes.count || end < bytes.count && isRecord(end)
     }

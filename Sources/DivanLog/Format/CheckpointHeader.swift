@@ -1,7 +1,7 @@
 /// The first 4,096 bytes of a checkpoint. FILE_FORMAT.md §11
 ///
-/// Each page after it is one frame of just as many bytes, so that page `n` begins at byte
-/// `4096 × (n + 1)`. The frame of the directory follows the last page.
+/// Each page after it is one frame of the same size, so that page `n` begins at byte `4096 × (n +
+/// 1)`. The frame of the directory follows the last page.
 package struct CheckpointHeader: Equatable, Sendable {
   package var preamble: FilePreamble
   package var number: UInt64
@@ -19,12 +19,12 @@ package struct CheckpointHeader: Equatable, Sendable {
   }
 
   package static let size = 4096
-  /// A page's frame in bytes.
+  /// The size of a page's frame in bytes.
   package static let pageFrameSize = 4096
-  /// A page without its frame's header.
+  /// The size of a page without its frame's header.
   package static let pageSize = pageFrameSize - FrameHeader.size
 
-  /// Where page `number` begins.
+  /// Returns the offset of page `number`.
   package static func offset(ofPage number: UInt32) -> Int {
     size + Int(number) * pageFrameSize
   }

@@ -6,7 +6,7 @@ package enum FileName: Hashable, Sendable {
   case reserve
   case temporaries
   case attachments
-  /// One segment, or the merger of several neighbours.
+  /// One segment, or several adjacent ones after a merge.
   case segment(ClosedRange<UInt64>)
   case checkpoint(UInt64)
   /// The rows of a view, named by the first half of the SHA-256 of the view's name.
@@ -35,7 +35,7 @@ extension FileName: CustomStringConvertible {
     }
   }
 
-  /// Reads a name; nil if a store has no such file.
+  /// Parses a name; nil if a store has no such file.
   package init?(_ name: String) {
     switch name {
     case "LOCK": self = .lock
@@ -68,25 +68,25 @@ extension FileName: CustomStringConvertible {
     }
   }
 
-  /// The file of a view, whatever its name is made of.
+  /// Returns the file name of a view, whatever characters the view's name contains.
   package static func view(named name: String) -> FileName {
     let digest = SHA256.digest(of: SharedBytes(utf8: name))
     return .view(hexadecimal(digest.words.0) + hexadecimal(digest.words.1))
   }
 
-  /// Whether this is what a view's file is called: 32 lower-case hexadecimal digits.
+  /// Whether a text is the name of a view's file: 32 lower-case hexadecimal digits.
   private static func isDigitsOfView(_ text: Substring) -> Bool {
     text.utf8.count == 32
       && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }
 
-  /// At least ten digits, so that names sort as numbers do.
+  /// Returns at least ten digits, so that names sort as numbers do.
   private static func digits(_ number: UInt64) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(0, 10 - digits.count)) + digits
   }
 
-  /// Reads what ``digits(_:)`` wrote, and nothing else.
+  /// Parses the output of ``digits(_:)``, and nothing else.
   private static func number(_ text: Substring) -> UInt64? {
     guard let number = UInt64(text), number > 0, number <= counterLimit, digits(number) == text
     else { return nil }

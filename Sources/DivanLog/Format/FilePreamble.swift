@@ -4,18 +4,18 @@ package enum FormatVersion {
   package static let major: UInt16 = 1
   /// Files with a higher minor version can be read, but not everything in them is understood.
   package static let minor: UInt16 = 0
-  /// Features of which a reader must know every one, a bit each.
+  /// The known features, a bit each; a reader must know every feature of a file.
   ///
   /// None is defined yet.
   package static let knownFeatures: UInt64 = 0
 }
 
-/// No number that counts up, and no offset, is larger than this in any file.
+/// The largest value of any counter or offset in a file.
 ///
-/// A reader refuses larger ones, so that whoever adds to what was read need not fear an overflow.
+/// A reader refuses larger values, so that adding to a value that was read cannot overflow.
 package let counterLimit: UInt64 = 1 << 60
 
-/// What the first 64 bytes of every file of a store say, whatever its kind. FILE_FORMAT.md §2
+/// The first 64 bytes of every file of a store, whatever its kind. FILE_FORMAT.md §2
 package struct FilePreamble: Equatable, Sendable {
   package enum Kind: UInt32, Sendable {
     case segment = 1
@@ -26,14 +26,15 @@ package struct FilePreamble: Equatable, Sendable {
   }
 
   package var kind: Kind
-  /// Which store the file belongs to.
+  /// The store that the file belongs to.
   ///
   /// A copy made by a backup is another store.
   package var storeID: StoreID
-  /// A random number that every frame's header checksum is seeded with, so that frames of another
-  /// file, or of an earlier life of this one, never pass.
+  /// A random number that seeds the checksum of every frame's header.
+  ///
+  /// Frames of another file, or of an earlier life of this one, therefore never pass.
   package var salt: UInt64
-  /// Milliseconds since 1970 when the file was made, by the writer's clock; nothing rests on it.
+  /// Milliseconds since 1970 when the file was made, by the writer's clock; nothing depends on it.
   package var createdAt: UInt64
 
   package init(kind: Kind, storeID: StoreID, salt: UInt64, createdAt: UInt64) {
@@ -44,11 +45,11 @@ package struct FilePreamble: Equatable, Sendable {
   }
 
   package static let size = 64
-  /// Begins like a PNG file, with a byte above 127 and line ends, so that a transfer as text shows.
+  /// As in PNG: a byte above 127 and line ends, which reveal a transfer as text.
   static let magic: [UInt8] = [0x89, 0x44, 0x49, 0x56, 0x0D, 0x0A, 0x1A, 0x0A]
 }
 
-/// Sixteen random bytes that tell one store from another.
+/// Sixteen random bytes that identify a store.
 package struct StoreID: Hashable, Sendable, CustomStringConvertible {
   package let high: UInt64
   package let low: UInt64
@@ -84,8 +85,9 @@ extension FilePreamble {
 
   /// Reads the preamble of a whole header block, whose last four bytes are its checksum.
   ///
-  /// Magic and version are judged before the checksum, since a newer version may lay out the rest
-  /// differently; unless the checksum shows that they were others once. FILE_FORMAT.md §2
+  /// Magic and version are checked before the checksum, since a newer version may lay out the rest
+  /// differently. If the checksum proves that they had other values once, the file is damaged.
+  /// FILE_FORMAT.md §2
   static func decode(block: SharedBytes, kind expected: Kind, path: String) throws(LogError) -> Self
   {
     guard block.count >= size + 4 else {
@@ -108,9 +110,9 @@ extension FilePreamble {
     let features = block.load(UInt64.self, at: 16)
     let checksum = CRC32C.checksum(block.prefix(block.count - 4))
     let isWhole = checksum == block.load(UInt32.self, at: block.count - 4)
-    // Only a whole header is believed; or, of a segment, one whose version is newer and whose layout
-    // is therefore unknown but plausible. Without the others a store can be opened, so that their
-    // damage must not keep it from that.
+    // Only a whole header is trusted. A segment is the exception: its version may be newer, and its
+    // layout is then unknown but plausible. A store can be opened without the other kinds of file,
+    // so damage to them must not prevent that.
     if major > FormatVersion.major, isWhole || major < 256 && expected == .segment {
       throw .newerFormat(path: path, version: "\(major).\(block.load(UInt16.self, at: 10))")
     }
@@ -130,7 +132,7 @@ extension FilePreamble {
       salt: block.load(UInt64.self, at: 40), createdAt: block.load(UInt64.self, at: 48))
   }
 
-  /// Whether a header block is whole but for its magic and major version.
+  /// Whether a header block is whole except for its magic and major version.
   private static func wasOurs(_ block: SharedBytes) -> Bool {
     var writer = ByteWriter(capacity: block.count)
     writer.append(magic)
@@ -141,7 +143,7 @@ extension FilePreamble {
     return check.checksum == block.load(UInt32.self, at: block.count - 4)
   }
 
-  /// Completes a header block of `size` bytes: zeros, and the checksum of all before it.
+  /// Completes a header block of `size` bytes with zeros and the checksum of all bytes before it.
   static func finish(_ writer: inout ByteWriter, size: Int) {
     precondition(writer.count <= size - 4, "The header is larger than its block")
     writer.appendZeros(size - 4 - writer.count)

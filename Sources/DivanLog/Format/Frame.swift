@@ -1,15 +1,15 @@
-/// The header of a frame, the one envelope of everything in segments and checkpoints.
+/// The header of a frame, the envelope of everything in segments and checkpoints.
 ///
 /// ```
-/// offset 0       4      5       6         8         12          16        24      28        32
-///        magic   type   flags   zero      size      payload     commit    chain   header    payload …
-///                                         u32       CRC u32     u64       u32     CRC u32
+/// offset 0       4      5       6         8         12          16       24      28      32
+///        magic   type   flags   zero      size      payload     commit   chain   header  payload …
+///                                         u32       CRC u32     u64      u32     CRC u32
 /// ```
 ///
-/// The header's own checksum comes first: only when it holds is `payloadSize` believed. It is
-/// seeded with the file's salt and the frame's offset, so that a frame that was copied, misplaced
-/// or left over from an earlier life of the file does not pass. The payload is padded with zeros to
-/// a multiple of eight bytes, and its checksum covers the padding. FILE_FORMAT.md §4
+/// The header's own checksum is checked first: `payloadSize` is trusted only if it is right. The
+/// checksum is seeded with the file's salt and the frame's offset, so that a frame that was copied,
+/// misplaced or left over from an earlier life of the file does not pass. The payload is padded
+/// with zeros to a multiple of eight bytes, and its checksum covers the padding. FILE_FORMAT.md §4
 package struct FrameHeader: Equatable, Sendable {
   package enum Kind: UInt8, Sendable {
     /// Records of one transaction, or a part of them.
@@ -20,7 +20,7 @@ package struct FrameHeader: Equatable, Sendable {
     case footer = 4
     /// A page of a checkpoint, or rows in a view's file.
     case page = 5
-    /// The table of contents of a checkpoint, or which view it is of whose rows follow.
+    /// The table of contents of a checkpoint, or the identity of the view whose rows follow.
     case directory = 6
   }
 
@@ -37,7 +37,7 @@ package struct FrameHeader: Equatable, Sendable {
 
   package var kind: Kind
   package var flags: Flags
-  /// Bytes of payload without the padding.
+  /// The size of the payload without the padding.
   package var payloadSize: Int
   package var payloadChecksum: UInt32
   package var commit: UInt64
@@ -59,22 +59,21 @@ package struct FrameHeader: Equatable, Sendable {
   package static let size = 32
   package static let alignment = 8
   static let magic: UInt32 = 0x4D52_4676  // "vFRM"
-  /// No frame's payload is larger: one record of the greatest size, and its transaction's trailer.
+  /// The limit of a frame's payload: room for the largest record and its transaction's trailer.
   package static let payloadSizeLimit = 32 << 20
 }
 
 extension FrameHeader {
-  /// The payload with its padding.
+  /// The size of the payload with its padding.
   package var paddedSize: Int { FrameHeader.padded(payloadSize) }
-  /// The frame as a whole.
+  /// The size of the whole frame.
   package var frameSize: Int { FrameHeader.size + paddedSize }
 
   package static func padded(_ size: Int) -> Int { (size + alignment - 1) & ~(alignment - 1) }
 
-  /// Writes the header over the 32 bytes at `position` of a writer, and returns the chain value for
-  /// the next frame.
+  /// Writes the header at `position` of a writer, and returns the next frame's chain value.
   ///
-  /// The frame will stand at `offset` of a file with this salt.
+  /// The header overwrites 32 bytes. The frame will be at `offset` of a file with this salt.
   package func encode(
     into writer: inout ByteWriter, at position: Int, offset: Int, salt: UInt64
   ) -> UInt32 {
@@ -95,9 +94,9 @@ extension FrameHeader {
     return chain.checksum
   }
 
-  /// Reads the header at the beginning of `bytes`, which stand at `offset` of a file with this salt.
+  /// Decodes the header at the start of `bytes`, which are at `offset` of a file with this salt.
   ///
-  /// Returns nil if there is no frame header here: too few bytes, or not one of this place.
+  /// Returns nil if there is no frame header here: too few bytes, or a header of another place.
   package static func decode(_ bytes: SharedBytes, offset: Int, salt: UInt64) -> FrameHeader? {
     guard bytes.count >= size, bytes.load(UInt32.self, at: 0) == magic else { return nil }
     var check = check(offset: offset, salt: salt)
@@ -115,12 +114,12 @@ extension FrameHeader {
       commit: bytes.load(UInt64.self, at: 16), chain: bytes.load(UInt32.self, at: 24))
   }
 
-  /// The chain value of the frame after the one whose 32 header bytes these are.
+  /// Returns the chain value of the frame after the one with these 32 header bytes.
   package static func chain(after header: SharedBytes) -> UInt32 {
     CRC32C.checksum(header.prefix(size))
   }
 
-  /// The checksum of a header begins with what is not in it: the file's salt and the offset.
+  /// Begins a header's checksum with two values that the header does not contain.
   private static func check(offset: Int, salt: UInt64) -> CRC32C {
     var check = CRC32C()
     check.add(salt)
@@ -137,11 +136,11 @@ package struct CommitTrailer: Equatable, Sendable {
   package var lastSequence: UInt64
   /// Sequence numbers up to this one may be used once this trailer is flushed.
   package var sequenceBound: UInt64
-  /// The promise: so many bytes of this file were flushed when this was written.
+  /// The promise: this many bytes of the file were flushed when the trailer was written.
   package var flushedThrough: UInt64
-  /// Milliseconds since 1970 by the writer's clock; never below the commit before.
+  /// Milliseconds since 1970 by the writer's clock; never earlier than the previous commit.
   package var time: UInt64
-  /// Documents that are not deleted, after this commit.
+  /// The number of documents that are not deleted, after this commit.
   package var documentCount: UInt64
 
   package init(
@@ -171,7 +170,7 @@ extension CommitTrailer {
     writer.append(documentCount)
   }
 
-  /// Reads the trailer at the end of a payload; nil if that is too short, or no writer wrote it.
+  /// Decodes the trailer at the end of a payload; nil if it is too short or a number too large.
   package static func decode(endOf payload: SharedBytes) -> CommitTrailer? {
     guard payload.count >= size else { return nil }
     let at = payload.count - size

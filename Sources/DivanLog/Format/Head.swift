@@ -1,16 +1,16 @@
-/// The contents of the file `HEAD`: how far the log is known to be durable.
+/// The contents of the file `HEAD`: up to where the log is known to be durable.
 ///
-/// It is evidence, and never needed to open a store: it tells a log that got shorter from one that
-/// ended there. It is replaced as a whole, by renaming. FILE_FORMAT.md §7
+/// It is evidence, and never needed to open a store: it tells a log that was cut short from one
+/// that ended there. It is replaced as a whole, by renaming. FILE_FORMAT.md §7
 package struct Head: Equatable, Sendable {
   package var preamble: FilePreamble
   /// The number and salt of the newest segment when this was written.
   package var segmentNumber: UInt64
   package var segmentSalt: UInt64
-  /// The end of what was known to be flushed in that segment.
+  /// The end of the part of that segment that was known to be flushed.
   package var floor: LogEnd
   package var lastSequence: UInt64
-  /// Sequence numbers up to this one may have been handed out.
+  /// Sequence numbers up to this one may have been assigned.
   package var sequenceBound: UInt64
   /// Whether the store was closed after this was written, with nothing appended since.
   package var isClosed: Bool

@@ -2,32 +2,32 @@
 ///
 /// ```
 /// size varint    bytes that follow
-/// checksum u32   CRC-32C of everything after it, continued from the size as if that were a checksum
+/// checksum u32   CRC-32C of everything after it, continued from the size as if it were a checksum
 /// kind u8
 /// payload
 /// ```
 ///
-/// A record can be read by itself, at its ``RecordLocator``, and is checked whenever it is. Its bytes
-/// say nothing of where they stand, so that a merge copies them as they are. FILE_FORMAT.md §6
+/// A record can be read by itself, at its ``RecordLocator``, and every read checks it. Its bytes do
+/// not depend on their position, so a merge copies them unchanged. FILE_FORMAT.md §6
 package struct Record: Sendable {
   package let kind: Kind
   package let payload: SharedBytes
 
-  /// What a record is about.
+  /// The kind of a record.
   ///
   /// Unknown kinds are refused, unless their number is above 127.
   package struct Kind: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Whether a reader that does not know this kind goes on without the record.
+    /// Whether a reader that does not know this kind may skip the record.
     package var maySkip: Bool { rawValue >= 128 }
 
     /// A document's newest state.
     package static let document = Kind(rawValue: 1)
     /// In a merged segment: the commit and time of the records that follow.
     package static let commitMark = Kind(rawValue: 2)
-    /// An attachment's body, or how to check the file that it stands in.
+    /// An attachment's body, or how to check the file that contains it.
     package static let attachment = Kind(rawValue: 3)
   }
 
@@ -36,17 +36,17 @@ package struct Record: Sendable {
     self.payload = payload
   }
 
-  /// The greatest size of a record as a whole.
+  /// The largest size of a whole record.
   package static let sizeLimit = 24 << 20
 }
 
-/// Where a record stands.
+/// The place of a record in the log.
 package struct RecordLocator: Hashable, Sendable, BitwiseCopyable {
   /// The ``SegmentHeader/fileID`` of the segment.
   package var fileID: UInt64
-  /// Bytes from the beginning of the file.
+  /// The offset in the file, in bytes.
   package var offset: UInt64
-  /// Size of the record as a whole, in bytes.
+  /// The size of the whole record, in bytes.
   package var size: UInt32
 
   @inlinable
@@ -63,7 +63,7 @@ extension Record {
     kind: Kind, to writer: inout ByteWriter, encode: (inout ByteWriter) -> Void
   ) -> Int {
     let start = writer.count
-    // The size is not known yet: the payload goes to where it will stand if the size takes two
+    // The size is not known yet. The payload is written where it belongs if the size takes two
     // bytes, which is the common case, and is moved otherwise.
     let guess = 2
     writer.appendZeros(guess + 4)
@@ -84,9 +84,9 @@ extension Record {
     return writer.count - start
   }
 
-  /// Finds the record that begins the bytes, and checks it against its checksum.
+  /// Checks the record at the start of the bytes against its checksum.
   ///
-  /// - Returns: what it is about, and where its payload is; it ends with that.
+  /// - Returns: its kind, and the range of its payload, with which it ends.
   package static func check(
     _ bytes: Span<UInt8>
   ) throws(ByteError) -> (kind: Kind, payload: Range<Int>) {
@@ -103,7 +103,7 @@ extension Record {
     return (Kind(rawValue: bytes[content.lowerBound]), content.dropFirst())
   }
 
-  /// The same of bytes that are one record and nothing else.
+  /// Checks bytes that are exactly one record.
   package static func checkWhole(
     _ bytes: Span<UInt8>
   ) throws(ByteError) -> (kind: Kind, payload: Range<Int>) {
@@ -115,7 +115,7 @@ extension Record {
     return found
   }
 
-  /// Reads the record that begins the bytes, and returns how many of them it takes.
+  /// Decodes the record at the start of the bytes, and returns it with its size.
   package static func decode(_ bytes: SharedBytes) throws(ByteError) -> (Record, size: Int) {
     let (kind, range) = try bytes.withSpan { (bytes) throws(ByteError) in try check(bytes) }
     let payload = bytes.prefix(range.upperBound).suffix(from: range.lowerBound)

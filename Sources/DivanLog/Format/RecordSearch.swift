@@ -1,13 +1,14 @@
-/// Finds whole records among bytes of which nobody knows any more where records begin.
+/// Finds whole records in bytes where the record boundaries are unknown.
 ///
-/// Any byte may seem to begin a record that reaches to the end, so that a checksum for each would take time in
-/// proportion to the square of the bytes. But the checksum of a stretch follows from those of the bytes before its
-/// beginning and before its end: a cyclic redundancy check is a remainder, and bytes that come before add to it
-/// independently (``CRC32C/Joint``). These are computed once for all places; then each place takes the same time,
-/// whatever size it claims, and all of them take time in proportion to the bytes. Memory: four bytes for each.
+/// Any byte may seem to begin a record that reaches to the end, so a checksum for each would take
+/// quadratic time. But the checksum of a range follows from those of the bytes before its start and
+/// before its end: a cyclic redundancy check is a remainder, and bytes that come before add to it
+/// independently (``CRC32C/Joint``). These are computed once for all positions. Each position then
+/// takes constant time, whatever size it claims, and the whole search takes linear time. It takes
+/// four bytes of memory for each byte.
 package struct RecordSearch {
   private let bytes: SharedBytes
-  /// The remainder of so many of the first bytes, beginning with 0.
+  /// At index `n`, the remainder of the first `n` bytes.
   private let remainders: [UInt32]
   private let shift = ZeroBytes.shared
 
@@ -25,7 +26,7 @@ package struct RecordSearch {
     self.remainders = remainders
   }
 
-  /// The first whole record that begins at `start` or later, and before `end`; nil if there is none.
+  /// Returns the first whole record that begins at `start` or later and before `end`, or nil.
   package func next(
     from start: Int, before end: Int = .max
   ) -> (position: Int, record: Record, size: Int)? {
@@ -41,19 +42,19 @@ package struct RecordSearch {
     return (position, record, size)
   }
 
-  /// The whole record that begins at a place; nil if none does.
+  /// Returns the whole record that begins at `position`; nil if none does.
   package func record(at position: Int) -> (record: Record, size: Int)? {
     guard position < bytes.count, bytes.withSpan({ isWholeRecord(at: position, of: $0) }) else {
       return nil
     }
-    // Its checksum holds, as was found without it.
+    // The search has already proved that the checksum holds.
     return try? Record.decode(bytes.suffix(from: position))
   }
 
-  /// As ``Record/check(_:)``, without reading what the record holds.
+  /// Checks as ``Record/check(_:)`` does, without reading the record's content.
   private func isWholeRecord(at position: Int, of bytes: Span<UInt8>) -> Bool {
     var offset = position
-    // A record holds its checksum and its kind at least, and most bytes begin none for that alone.
+    // A record contains at least its checksum and its kind. This alone rules out most bytes.
     guard bytes[position] >= 5, let size = try? bytes.readVarint(at: &offset),
       size <= UInt64(Record.sizeLimit), Int(size) <= bytes.count - offset
     else { return false }
@@ -64,15 +65,15 @@ package struct RecordSearch {
   }
 }
 
-/// What becomes of a remainder when zero bytes are added to it.
+/// The effect on a remainder of appended zero bytes.
 private struct ZeroBytes: Sendable {
-  /// By how many bytes: up to a block, and in whole blocks.
+  /// The factors for less than one block of zero bytes, and for whole blocks.
   private let few: [UInt32]
   private let blocks: [UInt32]
 
   private static let blockSize = 4096
   private static let polynomial: UInt32 = 0x82F6_3B78
-  /// The polynomial 1, whose coefficients stand the lowest power first.
+  /// The polynomial 1; the highest bit is the coefficient of the lowest power.
   private static let one: UInt32 = 1 << 31
   private static let byteTable: [UInt32] = (0..<256).map { byte in
     (0..<8).reduce(UInt32(byte)) { crc, _ in (crc >> 1) ^ (crc & 1 == 0 ? 0 : polynomial) }
@@ -92,12 +93,12 @@ private struct ZeroBytes: Sendable {
     self.blocks = blocks
   }
 
-  /// After one zero byte.
+  /// Returns the remainder after one more zero byte.
   static func afterOne(_ remainder: UInt32) -> UInt32 {
     byteTable[Int(remainder & 0xFF)] ^ (remainder >> 8)
   }
 
-  /// After so many, at most ``Record/sizeLimit``.
+  /// Returns the remainder after `count` more zero bytes, at most ``Record/sizeLimit``.
   func after(_ count: Int, _ remainder: UInt32) -> UInt32 {
     let (block, rest) = count.quotientAndRemainder(dividingBy: ZeroBytes.blockSize)
     let after = ZeroBytes.product(few[rest], remainder)

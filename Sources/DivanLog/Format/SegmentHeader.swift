@@ -1,36 +1,36 @@
-/// The first 4,096 bytes of a segment: which part of the log it holds, and for what it vouches.
+/// The first 4,096 bytes of a segment: the part of the log that it holds, and what it proves.
 ///
-/// The block stands alone in its disk sectors, so that appending to the segment never rewrites it.
+/// The block has its disk sectors to itself, so that appending to the segment never rewrites it.
 /// FILE_FORMAT.md §3
 package struct SegmentHeader: Equatable, Sendable {
   package var preamble: FilePreamble
-  /// A number that no other segment of the store ever had; locators name it.
+  /// A number that no other segment of the store ever had; locators refer to it.
   package var fileID: UInt64
-  /// Which segments of the log this file stands for; just one, unless it is merged.
+  /// The numbers of the log's segments that this file holds; just one, unless it is merged.
   package var numbers: ClosedRange<UInt64>
-  /// Counts how often the contents were merged; 0 for a segment that commits were appended to.
+  /// The number of merges of the contents; 0 for a segment that commits were appended to.
   package var generation: UInt32
-  /// How the segment before this one ends.
+  /// The end of the segment before this one.
   ///
-  /// Whatever stands beyond that is ignored for ever.
+  /// Anything beyond that is permanently ignored.
   package var predecessor: LogEnd
-  /// The last sequence number handed out before this segment, or in a merged one, within it.
+  /// The last sequence number assigned before this segment, or in a merged one, within it.
   package var lastSequence: UInt64
   /// No sequence number above this one was in use before this segment's first flush.
   package var sequenceBound: UInt64
-  /// So many bytes of the file, this block included, were flushed before it got its name.
+  /// The number of bytes, this block included, that were flushed before the file got its name.
   package var flushedSize: UInt64
-  /// What only a merged segment says of itself.
+  /// The fields that only a merged segment has.
   package var merge: Merge?
 
   package struct Merge: Equatable, Sendable {
-    /// The commit of the index snapshot by which the merge judged what is live.
+    /// The commit of the index snapshot by which the merge decided what is live.
     ///
     /// That commit was durable before the merged file got its name.
     package var judgedAt: UInt64
     /// History up to and including this commit may be missing.
     package var releasedThrough: UInt64
-    /// How the last segment of ``SegmentHeader/numbers`` ended; its successor must claim the same.
+    /// The end of the last segment of ``SegmentHeader/numbers``; its successor must claim the same.
     package var end: LogEnd
     /// The size of the merged file.
     package var fileSize: UInt64
@@ -65,11 +65,11 @@ package struct SegmentHeader: Equatable, Sendable {
 
 /// A place between two transactions: the end of the log, or of a part of it.
 package struct LogEnd: Equatable, Sendable {
-  /// Bytes from the beginning of the segment.
+  /// The offset in the segment, in bytes.
   package var offset: UInt64
   /// The number of the last commit before this place, 0 if there is none.
   package var commit: UInt64
-  /// The checksum of the last frame header before this place, or of the preamble if none is.
+  /// The checksum of the last frame header before this place, or of the preamble if there is none.
   package var chain: UInt32
 
   package init(offset: UInt64, commit: UInt64, chain: UInt32) {
@@ -97,7 +97,7 @@ extension LogEnd {
 }
 
 extension SegmentHeader {
-  /// The chain value that the first frame carries: the checksum of the preamble, which holds the salt.
+  /// Returns the first frame's chain value: the checksum of the preamble, which holds the salt.
   ///
   /// The rest of the header of a merged file is known only when its frames are written.
   package static func chain(of block: SharedBytes) -> UInt32 {

@@ -1,23 +1,24 @@
-/// The first 4,096 bytes of a view's file: of which version of the store its rows are. FILE_FORMAT.md §19
+/// The first 4,096 bytes of a view's file, with the version of its rows. FILE_FORMAT.md §19
 package struct ViewFileHeader: Equatable, Sendable {
   package var preamble: FilePreamble
   package var origin: Origin
-  /// The version of the order in which the rows are.
+  /// The version of the order that the rows are in.
   package var collation: UInt64
   package var rowCount: UInt64
-  /// Frames behind this block, of which the first says which view this is.
+  /// The number of frames after this block, of which the first identifies the view.
   package var frameCount: UInt64
   package var fileSize: UInt64
 
-  /// Which version of a store something was made of, so that it is known in later ones.
+  /// The version of a store that something was built from, so that later versions recognise it.
   package struct Origin: Equatable, Sendable {
-    /// Its last commit, which was durable before the file got its name.
+    /// The last commit of that version, which was durable before the file got its name.
     package var commit: UInt64
-    /// The highest sequence number of a document in it.
+    /// The highest sequence number of a document in that version.
     ///
-    /// Numbers above it may have been lost in a crash, so that it is not known whose they will be.
+    /// Numbers above it may have been lost in a crash, and may be assigned to other documents
+    /// later.
     package var sequence: UInt64
-    /// The segment with which the log ended then.
+    /// The last segment of the log at that version.
     package var segmentNumber: UInt64
     package var segmentSalt: UInt64
 
@@ -43,7 +44,7 @@ package struct ViewFileHeader: Equatable, Sendable {
 
   /// The header's size in bytes, and the offset of the first frame.
   package static let size = 4096
-  /// Where the last field ends; what follows is reserved.
+  /// The end of the last field; what follows is reserved.
   package static let usedSize = 128
 }
 

@@ -1,17 +1,18 @@
-/// A file that holds, by its name, a body.
+/// A file in `attachments/` that has the name of a body.
 package struct AttachmentFileEntry: Sendable {
   package let digest: SHA256.Digest
-  /// In bytes.
+  /// The size in bytes.
   package let size: Int
-  /// Bytes that it takes on the medium, as far as the system tells.
+  /// The number of bytes that the file takes on the medium, if the system reports it.
   package let allocatedSize: Int
 }
 
 extension AttachmentFiles {
-  /// Calls `visit` with every file that there is, in the order of digests.
+  /// Calls `visit` with every file, in the order of digests.
   ///
-  /// Returns the paths, in the store's directory, of what is none of the store's; nothing is done with it.
-  /// Files that come or go meanwhile may be visited or not. Memory: the names of one folder.
+  /// Returns the paths, in the store's directory, of entries that are not the store's, which it
+  /// leaves alone. Files that come or go meanwhile may or may not be visited. Takes memory for the
+  /// names of one folder.
   package func forEachFile(
     _ visit: (AttachmentFileEntry) throws(LogError) -> Void
   ) throws(LogError) -> [String] {
@@ -40,13 +41,13 @@ extension AttachmentFiles {
     return foreign
   }
 
-  /// Whether there is a file of a body, whatever it holds.
+  /// Whether there is a file with the name of a body, whatever it contains.
   package func hasFile(of digest: SHA256.Digest) throws(LogError) -> Bool {
     try status(path(of: digest)) != nil
   }
 
   private func isDirectory(_ path: String) throws(LogError) -> Bool {
-    // What has gone meanwhile has no files, and is not worth a word.
+    // A folder that has gone meanwhile has no files, and need not be reported.
     try status(path).map { $0.kind == .directory } ?? true
   }
 
@@ -60,9 +61,9 @@ extension AttachmentFiles {
     }
   }
 
-  /// Makes the record of a body from its file, which is read as a whole; nil if there is none.
+  /// Makes the record of a body by reading its whole file; nil if there is none.
   ///
-  /// Throws ``LogError/damaged(_:)`` if its bytes are not those that its name says.
+  /// Throws ``LogError/damaged(_:)`` if the file's bytes do not match its name.
   package func record(of digest: SHA256.Digest) throws(LogError) -> AttachmentRecord? {
     let path = path(of: digest)
     guard let file = try openFile(path) else { return nil }
@@ -99,7 +100,7 @@ extension AttachmentFiles {
     return AttachmentRecord(digest: digest, length: length, content: .file(chunks.finish()))
   }
 
-  /// Takes up the body of a file that is there without a record; nil if there is none.
+  /// Adopts the body of a file that has no record; nil if there is no file.
   ///
   /// The file is read as a whole, and it and its names are flushed.
   package func adopt(_ digest: SHA256.Digest) throws(LogError) -> StoredAttachment? {

@@ -3,7 +3,7 @@ import Synchronization
 extension AttachmentFiles {
   private var fileSystem: any FileSystem { directory.fileSystem }
 
-  /// Makes an empty temporary file of a name that no other writer of this opening has.
+  /// Makes an empty temporary file with a name that no other writer of this opening has.
   func makeTemporary() throws(LogError) -> any OpenFile {
     try state.withLock { (state) throws(LogError) in
       guard !state.isClosed else { throw .closed }
@@ -17,7 +17,7 @@ extension AttachmentFiles {
           state.temporaries.insert(path)
           return file
         } catch  where error.code == .exists && number < 1 << 20 {
-          // Somebody's who is no writer of this opening.
+          // The file of some other program: the next number may be free.
         } catch {
           throw .system(error)
         }
@@ -25,7 +25,7 @@ extension AttachmentFiles {
     }
   }
 
-  /// Removes a temporary file; what cannot be removed, the next opening removes.
+  /// Removes a temporary file; if that fails, the next opening removes it.
   func removeTemporary(_ path: String) {
     state.withLock { state in
       guard state.temporaries.remove(path) != nil else { return }
@@ -33,10 +33,9 @@ extension AttachmentFiles {
     }
   }
 
-  /// Lets no file be made or named any more, and removes what writers have written so far; returns the
-  /// bodies on which there are holds.
+  /// Ends the making and naming of files, and removes temporary files; returns the held bodies.
   ///
-  /// Writers that go on get ``LogError/closed``. Holds count for nothing from now on.
+  /// Writers that continue get ``LogError/closed``. Holds have no effect from now on.
   package func close() -> Set<SHA256.Digest> {
     state.withLock { state in
       state.isClosed = true
@@ -48,10 +47,10 @@ extension AttachmentFiles {
     }
   }
 
-  /// Gives a temporary file, whole and flushed, the name of its body, which must be held, and flushes the
-  /// names.
+  /// Gives a whole, flushed temporary file the name of its body, and flushes the names.
   ///
-  /// A file that has the name already is replaced: it has not been read, and may be damaged.
+  /// There must be a hold on the body. A file that has the name already is replaced: it has not
+  /// been read, and may be damaged.
   func install(_ temporary: String, as digest: SHA256.Digest) throws(LogError) {
     let name = AttachmentName(digest)
     try state.withLock { (state) throws(LogError) in
@@ -70,9 +69,9 @@ extension AttachmentFiles {
     try flushNames(of: name)
   }
 
-  /// Flushes the names that lead to a body, which must be held and stand, flushed, in its file.
+  /// Flushes the names that lead to a body, which must be held and flushed in its file.
   func flushNames(of name: AttachmentName) throws(LogError) {
-    // The folder is not empty, so nobody removes it.
+    // The folder is not empty, so no thread removes it.
     try flushDirectory(path(ofFolder: name.folder))
     let (isRootDurable, isFolderDurable) = state.withLock { state in
       (state.isRootDurable, state.durableFolders.contains(name.folder))
@@ -98,16 +97,15 @@ extension AttachmentFiles {
     }
   }
 
-  /// Makes a directory, unless it is there.
+  /// Makes a directory, unless it exists.
   private func makeDirectory(_ path: String) throws(SystemError) {
     do { try fileSystem.makeDirectory(path) } catch  where error.code == .exists {}
   }
 
-  /// Removes the file of a body; returns false, and does nothing, if there is a hold on it, unless this was
-  /// closed.
+  /// Removes the file of a body; returns false if there is a hold on it, unless this was closed.
   ///
-  /// That it is not there is as good. Its body stays readable to those who have it open. The caller has
-  /// the turn to write, and knows that no document refers to it in a way that is durable. Nothing is
+  /// A file that does not exist counts as removed. Its body stays readable through open files. The
+  /// caller has the writer lock, and knows that no document durably refers to the body. Nothing is
   /// flushed: see ``flushRemovals()``.
   package func remove(
     _ digest: SHA256.Digest
@@ -115,7 +113,7 @@ extension AttachmentFiles {
     try state.withLock { (state) throws(LogError) in
       guard state.isClosed || state.holds[digest] == nil else { return false }
       try directory.checkPlace()
-      // Before the attempt: after an error it may be gone nevertheless.
+      // Before the attempt: even after an error the file may be gone.
       state.durable.remove(digest)
       state.changedFolders.insert(AttachmentName(digest).folder)
       do throws(SystemError) {
@@ -130,7 +128,7 @@ extension AttachmentFiles {
 
   /// Flushes the folders in which files were removed.
   ///
-  /// No promise rests on it: what comes back after a loss of power is removed once more.
+  /// No guarantee depends on it: a file that comes back after a loss of power is removed again.
   package func flushRemovals() throws(LogError) {
     let folders = state.withLock { state in
       defer { state.changedFolders = [] }
@@ -140,24 +138,24 @@ extension AttachmentFiles {
       do throws(LogError) {
         try flushDirectory(path(ofFolder: folder))
       } catch .system(let error) where error.code == .notFound {
-        // The folder has gone, too.
+        // The folder was removed, too.
       }
     }
   }
 
-  /// Removes the folders in which nothing is any more.
+  /// Removes the empty folders.
   package func removeEmptyFolders() throws(LogError) {
     for folder in try list(root) where AttachmentName.isFolder(folder) {
       try state.withLock { (state) throws(LogError) in
         try directory.checkPlace()
-        // Before the attempt: after an error it may be gone nevertheless.
+        // Before the attempt: even after an error the folder may be gone.
         let wasDurable = state.durableFolders.remove(folder) != nil
         do throws(SystemError) {
           try fileSystem.removeDirectory(path(ofFolder: folder))
         } catch  where error.code == .directoryNotEmpty || error.code == .exists {
           if wasDurable { state.durableFolders.insert(folder) }
         } catch  where error.code == .notFound || error.code == .notADirectory {
-          // A file of that name is none of the store's.
+          // A file with the name of a folder is not the store's.
         } catch {
           throw .system(error)
         }
@@ -165,7 +163,7 @@ extension AttachmentFiles {
     }
   }
 
-  /// The names in a directory of attachments; none if it is not there.
+  /// Returns the names in a directory of attachments; none if it does not exist.
   func list(_ path: String) throws(LogError) -> [String] {
     do throws(SystemError) {
       return try fileSystem.list(path)

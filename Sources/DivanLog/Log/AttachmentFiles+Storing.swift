@@ -8,10 +8,10 @@ extension AttachmentFiles {
     return try writer.finish()
   }
 
-  /// Stores what a file holds, which is read from `fileSystem` a piece at a time.
+  /// Stores the contents of a file, which is read from `fileSystem` a piece at a time.
   ///
-  /// Throws ``LogError/sourceChanged(path:reason:)`` if it does not have the length at the end that it had
-  /// at the beginning. Bytes that are exchanged meanwhile are not noticed: what was read is stored.
+  /// Throws ``LogError/sourceChanged(path:reason:)`` if the file's length has changed at the end.
+  /// Bytes that are overwritten meanwhile are not noticed: the bytes that were read are stored.
   package func store(
     contentsOf path: String, on fileSystem: any FileSystem
   ) throws(LogError) -> StoredAttachment {
@@ -33,9 +33,9 @@ extension AttachmentFiles {
     return try writer.finish()
   }
 
-  /// Stores the bytes that `nextPiece` gives, one piece after the other, until it gives nil.
+  /// Stores the pieces that `nextPiece` returns, in order, until it returns nil.
   ///
-  /// What it throws is thrown, and nothing is left of what was written.
+  /// An error that it throws is rethrown, and the bytes written so far are removed.
   package func store(
     pieces nextPiece: () throws -> SharedBytes?
   ) throws -> StoredAttachment {

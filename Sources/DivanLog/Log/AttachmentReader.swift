@@ -1,10 +1,10 @@
 /// Reads the body of an attachment: as a whole, in parts, or as a stream.
 ///
-/// Whatever is given was checked: a part against the checksums of the chunks that it touches, a whole
-/// body against its digest besides. An inline body's checksum is its record's, which was checked when the
-/// record was read. The reader goes on working when the file is removed.
+/// All bytes that it returns were checked: a part against the checksums of its chunks, and a whole
+/// body against its digest, too. An inline body's checksum is its record's, which was checked when
+/// the record was read. The reader keeps working after the file is removed.
 ///
-/// What is wrong with a body is thrown as ``LogError/damaged(_:)``, with the path and the offset.
+/// Damage to a body is thrown as ``LogError/damaged(_:)``, with the path and the offset.
 package struct AttachmentReader: Sendable {
   package let record: AttachmentRecord
   fileprivate let body: Body
@@ -15,14 +15,14 @@ package struct AttachmentReader: Sendable {
   }
 }
 
-/// An open file with a body in it.
+/// An open file that contains a body.
 private struct BodyFile: Sendable {
   let file: any OpenFile
   let chunks: AttachmentChunks
   let length: Int
-  /// Whether it may be mapped to be read as a whole.
+  /// Whether the file may be mapped to be read as a whole.
   let isMappable: Bool
-  /// The whole file as memory; empty if it is not held mapped.
+  /// The whole file as memory; empty if no map is kept.
   let mapped: SharedBytes
 }
 
@@ -52,7 +52,7 @@ extension AttachmentFiles {
         body: .file(
           BodyFile(
             file: file, chunks: chunks, length: size, isMappable: settings.isMapped,
-            // Reading goes on without the map if the system has no room for it.
+            // If the system has no room for the map, reads work without it.
             mapped: isHeld ? (try? file.map(size)) ?? .empty : .empty)))
     }
   }
@@ -70,17 +70,18 @@ extension AttachmentFiles {
 }
 
 extension AttachmentReader {
-  /// Reads bytes that are in memory, whose digest this is.
+  /// Returns a reader of bytes in memory that have this digest.
   package static func inline(_ bytes: SharedBytes, digest: SHA256.Digest) -> AttachmentReader {
     AttachmentReader(record: AttachmentRecord(inline: bytes, digest: digest), body: .inline(bytes))
   }
 
-  /// Of the body, in bytes.
+  /// The length of the body, in bytes.
   package var length: Int { record.length }
 
-  /// The whole body, checked against its digest.
+  /// Returns the whole body, checked against its digest.
   ///
-  /// Takes as much memory as the body is long, unless the file is mapped. ``stream()`` takes little.
+  /// Takes as much memory as the body is long, unless the file is mapped; ``stream()`` takes
+  /// little.
   package func readAll() throws(LogError) -> SharedBytes {
     let bytes: SharedBytes
     switch body {
@@ -91,14 +92,14 @@ extension AttachmentReader {
     return bytes
   }
 
-  /// A part of the body; what `range` has beyond its ends is left out.
+  /// Returns a part of the body; `range` is clamped to the body's ends.
   ///
-  /// Takes as much memory as the chunks that are touched, unless the file is mapped.
+  /// Takes as much memory as the touched chunks, unless the file is mapped.
   package func read(_ range: Range<Int>) throws(LogError) -> SharedBytes {
     try read(range, through: nil)
   }
 
-  /// A part that is a piece of a stream: it is never read through a map.
+  /// Returns a part as a piece of a stream, which is never read through a map.
   func readPiece(_ range: Range<Int>) throws(LogError) -> SharedBytes {
     try read(range, through: .empty)
   }
@@ -116,7 +117,7 @@ extension AttachmentReader {
     }
   }
 
-  /// That the chunks are right and the digest is not: the record and the file are of different bodies.
+  /// The error if the chunks are right but not the digest: record and file are of different bodies.
   var wrongDigest: LogError {
     let path: String
     switch body {
@@ -129,7 +130,7 @@ extension AttachmentReader {
         reason: "the attachment's bytes do not match its digest"))
   }
 
-  /// How many bytes a stream gives at a time; chunks are not split.
+  /// The number of bytes that a stream returns at a time; chunks are not split.
   var pieceSize: Int {
     switch body {
     case .inline: length
@@ -144,7 +145,7 @@ extension BodyFile {
     return try read(0..<length, through: map)
   }
 
-  /// A part that is not empty, from the map if it has it.
+  /// Returns a part that is not empty, from the map if that contains it.
   func read(_ range: Range<Int>, through map: SharedBytes) throws(LogError) -> SharedBytes {
     let first = range.lowerBound / chunks.size
     let last = (range.upperBound - 1) / chunks.size

@@ -1,13 +1,13 @@
 /// The bytes of a body, a piece at a time.
 ///
-/// Takes as much memory as a piece: 256 KiB, or a chunk where chunks are larger. It never reads through a
-/// map, whose pages would count as this process's.
+/// Takes as much memory as a piece: 256 KiB, or a chunk if chunks are larger. It never reads
+/// through a map, whose pages would count as this process's memory.
 package struct AttachmentStream: Sendable {
   private let reader: AttachmentReader
   private let end: Int
-  /// Set while the body is read from its beginning to its end.
+  /// The hash of the bytes so far, if the stream is of the whole body.
   private var hash: SHA256?
-  /// Where the next piece begins.
+  /// The offset of the next piece.
   package private(set) var offset: Int
 
   fileprivate init(_ reader: AttachmentReader, _ range: Range<Int>) {
@@ -19,13 +19,13 @@ package struct AttachmentStream: Sendable {
 }
 
 extension AttachmentReader {
-  /// The whole body as a stream.
+  /// Returns the whole body as a stream.
   ///
-  /// Each piece is checked before it is given, and the last one is given only when the whole has proved
-  /// to match its digest.
+  /// Each piece is checked before it is returned. The last one is returned only when the whole body
+  /// has matched its digest.
   package func stream() -> AttachmentStream { AttachmentStream(self, 0..<length) }
 
-  /// A part of the body as a stream; what `range` has beyond its ends is left out.
+  /// Returns a part of the body as a stream; `range` is clamped to the body's ends.
   package func stream(_ range: Range<Int>) -> AttachmentStream {
     AttachmentStream(self, range.clamped(to: 0..<length))
   }
@@ -38,11 +38,11 @@ extension AttachmentReader {
 }
 
 extension AttachmentStream {
-  /// The next piece; nil at the end.
+  /// Returns the next piece; nil at the end.
   ///
-  /// After an error the stream stays where it is.
+  /// After an error the stream keeps its position.
   package mutating func next() throws(LogError) -> SharedBytes? {
-    // An empty body has no piece, but a digest nevertheless.
+    // An empty body has no piece, but it has a digest.
     guard offset < end || (end == 0 && hash != nil) else { return nil }
     let pieceSize = max(1, reader.pieceSize)
     let pieceEnd = end - offset > pieceSize ? (offset / pieceSize + 1) * pieceSize : end

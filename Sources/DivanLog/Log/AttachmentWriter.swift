@@ -1,30 +1,31 @@
-/// A body that was stored, and is durable as far as it has a file.
+/// A stored body; if it has a file, that is durable.
 package struct StoredAttachment: Sendable {
-  /// What is to be written to the log before anything refers to the body.
+  /// The record to write to the log before anything refers to the body.
   package let record: AttachmentRecord
-  /// Keeps the file until the caller has committed what refers to it; nil if there is none.
+  /// Keeps the file until the caller has committed a reference to it; nil if there is no file.
   package let hold: AttachmentHold?
 }
 
-/// Takes the bytes of a body in pieces, of whatever sizes, and stores it.
+/// Takes the bytes of a body in pieces of any size, and stores it.
 ///
-/// A small body ends up in its record. Of a larger one a temporary file is written as the bytes come, and
-/// given its name when the last one did. Memory: ``AttachmentFiles/Settings/bufferSize``, and four bytes
-/// for each chunk. Whatever is written is gone when the writer goes without ``finish()``, or with an
-/// error, or when the store is closed: then what comes next throws ``LogError/closed``.
+/// A small body is stored in its record. For a larger one, a temporary file is written as the bytes
+/// come, and gets its name after the last byte. Takes ``AttachmentFiles/Settings/bufferSize`` bytes
+/// of memory, and four for each chunk. The written bytes are removed if the writer is released
+/// without ``finish()``, after an error, and when the store is closed. After that last case, calls
+/// throw ``LogError/closed``.
 ///
-/// Used by one thread at a time.
+/// Use it from one thread at a time.
 package final class AttachmentWriter {
   private let files: AttachmentFiles
   private let knownDigest: SHA256.Digest?
   private var hash = SHA256()
   private var chunks: AttachmentChunks.Maker
-  /// What is not written yet.
+  /// Bytes that are not written yet.
   private var buffer: ByteWriter
   private var temporary: (any OpenFile)?
   private var writtenSize = 0
   private var isOver = false
-  /// How many bytes were added.
+  /// The number of bytes added.
   package private(set) var length = 0
 
   fileprivate init(_ files: AttachmentFiles, digest: SHA256.Digest?) {
@@ -49,14 +50,14 @@ extension AttachmentFiles {
 extension AttachmentWriter {
   /// Adds bytes at the end.
   ///
-  /// After an error the writer is over, and nothing is left of what it wrote.
+  /// After an error the writer is finished, and the bytes that it wrote are removed.
   package func append(_ bytes: SharedBytes) throws(LogError) {
     try bytes.withSpan { (bytes) throws(LogError) in try append(bytes) }
   }
 
   /// Adds bytes at the end.
   ///
-  /// After an error the writer is over, and nothing is left of what it wrote.
+  /// After an error the writer is finished, and the bytes that it wrote are removed.
   package func append(_ bytes: Span<UInt8>) throws(LogError) {
     precondition(!isOver, "An attachment's writer that is over was given more bytes")
     do throws(LogError) {
@@ -76,7 +77,7 @@ extension AttachmentWriter {
 
   /// Adds up to `count` bytes of a file, from `offset` on, and returns how many there were.
   ///
-  /// After an error the writer is over, and nothing is left of what it wrote.
+  /// After an error the writer is finished, and the bytes that it wrote are removed.
   func append(_ count: Int, of file: any OpenFile, at offset: Int) throws(LogError) -> Int {
     precondition(!isOver, "An attachment's writer that is over was given more bytes")
     do throws(LogError) {
@@ -97,7 +98,7 @@ extension AttachmentWriter {
     }
   }
 
-  /// How many bytes the buffer takes: more than none, since a full one is written.
+  /// Returns the room in the buffer, which is never zero, since a full buffer is written first.
   private func room() throws(LogError) -> Int {
     if buffer.count == files.settings.bufferSize { try writeOut() }
     return files.settings.bufferSize - buffer.count
@@ -110,7 +111,7 @@ extension AttachmentWriter {
     }
   }
 
-  /// Takes bytes into account that are in the buffer now.
+  /// Accounts for bytes that are in the buffer now.
   private func add(_ bytes: Span<UInt8>) {
     if knownDigest == nil { hash.add(bytes) }
     chunks.add(bytes)
@@ -135,9 +136,9 @@ extension AttachmentWriter {
     buffer.removeAll()
   }
 
-  /// Makes the body durable, as far as its record does not hold it, and returns it.
+  /// Makes the body durable, unless its record contains it, and returns it.
   ///
-  /// The writer is over then.
+  /// The writer is finished afterwards.
   package func finish() throws(LogError) -> StoredAttachment {
     precondition(!isOver, "An attachment's writer was finished twice")
     defer { discard() }
@@ -149,13 +150,13 @@ extension AttachmentWriter {
     let stored = StoredAttachment(
       record: AttachmentRecord(digest: digest, length: length, content: .file(chunks.finish())),
       hold: files.hold(digest))
-    // From here on nobody removes a file of this name.
+    // From here on the hold keeps a file of this name from being removed.
     if files.isDurable(digest) { return stored }
     if buffer.count > 0 { try writeOut() }
     guard let file = temporary else { preconditionFailure("A body that was written has a file") }
     try attempt { () throws(SystemError) in
       try file.flush()
-      // Some systems tell only now of what they could not write.
+      // Some systems report only now that bytes could not be written.
       try file.close()
     }
     try files.install(file.path, as: digest)
@@ -163,7 +164,7 @@ extension AttachmentWriter {
     return stored
   }
 
-  /// Ends the writer, and removes what it wrote unless that got its name.
+  /// Ends the writer, and removes its temporary file unless that got its name.
   private func discard() {
     isOver = true
     guard let file = temporary else { return }

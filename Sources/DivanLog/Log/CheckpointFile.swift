@@ -1,9 +1,9 @@
-/// A checkpoint that is open for reading: pages, and a directory that says what they are.
+/// A checkpoint that is open for reading: pages, and a directory that describes them.
 package final class CheckpointFile: Sendable {
   package let path: String
   package let header: CheckpointHeader
   package let file: any OpenFile
-  /// The whole file as memory; empty when reading is buffered.
+  /// The whole file as memory; empty if the file is not mapped.
   package let mapped: SharedBytes
 
   private init(
@@ -47,7 +47,7 @@ package final class CheckpointFile: Sendable {
 }
 
 extension CheckpointFile {
-  /// The bytes of a page, after its frame was checked.
+  /// Returns the bytes of a page, after its frame was checked.
   package func page(_ number: UInt32) throws(LogError) -> SharedBytes {
     let offset = CheckpointHeader.offset(ofPage: number)
     guard number < header.pageCount else {
@@ -60,7 +60,7 @@ extension CheckpointFile {
     return page
   }
 
-  /// The bytes of the directory, after its frame was checked.
+  /// Returns the bytes of the directory, after its frame was checked.
   package func directory() throws(LogError) -> SharedBytes {
     try payload(
       at: header.directoryOffset, size: Int(clamping: header.directorySize), kind: .directory)

@@ -1,21 +1,21 @@
-/// Writes a file that counts once it has its header: chained frames, some at a time, and then that.
+/// Writes a file of chained frames, and at the end the header that makes it valid.
 struct FrameFileWriter: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
   private let commit: UInt64
   private var buffer = ByteWriter(capacity: bufferSize)
-  /// Where the bytes in `buffer` belong.
+  /// The file offset of the bytes in `buffer`.
   private var writtenSize: Int
   private var chain: UInt32
 
-  /// So many bytes are written at once, or a frame more.
+  /// The number of bytes after which the buffer is written; a frame may exceed it.
   private static let bufferSize = 1 << 18
 
   /// - Parameters:
   ///   - file: an empty file.
-  ///   - preamble: what its header begins with, from which the chain begins.
-  ///   - commit: what all frames say.
-  ///   - headerSize: where the first frame begins.
+  ///   - preamble: the start of its header, from which the chain begins.
+  ///   - commit: the commit of all frames.
+  ///   - headerSize: the offset of the first frame.
   init(_ file: any OpenFile, preamble: FilePreamble, commit: UInt64, headerSize: Int) {
     self.file = file
     self.commit = commit
@@ -43,7 +43,7 @@ struct FrameFileWriter: ~Copyable {
     if buffer.count >= FrameFileWriter.bufferSize { try writeOut() }
   }
 
-  /// Writes what is left, and then the header, without which nobody believes the rest.
+  /// Writes the remaining frames, and then the header, without which the rest is not trusted.
   mutating func finish(_ header: SharedBytes) throws(LogError) {
     try writeOut()
     let file = file

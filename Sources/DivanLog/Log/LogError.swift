@@ -1,4 +1,4 @@
-/// What can go wrong with the files of a store.
+/// An error in the files of a store.
 package enum LogError: Error, Sendable {
   /// The system refused or failed.
   case system(SystemError)
@@ -8,20 +8,20 @@ package enum LogError: Error, Sendable {
   case newerFormat(path: String, version: String)
   /// This is not a file of a Divan store.
   case foreign(path: String, reason: String)
-  /// This is not the directory of a Divan store, or a folder in it is not the store's; nothing was changed.
+  /// The directory, or a folder in it, is not that of a Divan store; nothing was changed.
   case foreignDirectory(path: String, reason: String)
-  /// A file of the caller's changed while it was read.
+  /// A file of the caller changed while it was read.
   case sourceChanged(path: String, reason: String)
   /// The store was closed before this was done.
   case closed
 }
 
-/// Bytes that are not what was written: where, how many, and how that was noticed.
+/// Bytes that are not what was written: their place, their number, and the reason.
 package struct Damage: Error, Equatable, Sendable, CustomStringConvertible {
   package let path: String
-  /// Where the damage begins, in bytes from the beginning of the file.
+  /// The offset of the damage in the file, in bytes.
   package let offset: Int
-  /// How many bytes are concerned, where that is known.
+  /// The number of damaged bytes, if it is known.
   package let size: Int?
   package let reason: String
 

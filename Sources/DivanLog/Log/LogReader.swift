@@ -1,16 +1,17 @@
 /// Reads the frames of a segment in order.
 ///
-/// Damage is a value that it yields; what follows from it is for the caller to say.
+/// Damage is an item that it returns; the caller decides what follows from it.
 package struct FrameReader {
   private let segment: Segment
   private let limit: Int
-  /// Where the next frame begins.
+  /// The offset of the next frame.
   package private(set) var offset: Int
   /// The chain value that the next frame must carry.
   package private(set) var chain: UInt32
 
-  /// Begins at `start`, the end of the header or of some frame, and stops at `limit`, which is in
-  /// bytes from the beginning of the file.
+  /// Begins at `start` and stops at `limit`, an offset in the file in bytes.
+  ///
+  /// `start` is the end of the header or of a frame.
   package init(_ segment: Segment, from start: LogEnd? = nil, limit: Int) {
     self.segment = segment
     self.limit = limit
@@ -20,17 +21,17 @@ package struct FrameReader {
 
   package enum Item {
     case frame(FrameHeader, offset: Int, payload: SharedBytes)
-    /// The header holds, and so does its place; the payload does not.
+    /// The header and its place are right, but the payload is damaged.
     case badPayload(FrameHeader, offset: Int)
-    /// Here stands no frame of this file that follows the one before.
+    /// There is no frame of this file here that follows the previous one.
     case noFrame(reason: String)
     /// The limit was reached exactly.
     case end
   }
 
-  /// The next frame.
+  /// Returns the next frame.
   ///
-  /// After anything but a frame or a bad payload, reading stays where it is.
+  /// After anything but a frame or a bad payload, the position does not change.
   package mutating func next() throws(LogError) -> Item {
     guard offset < limit else { return .end }
     guard limit - offset >= FrameHeader.size else {
@@ -62,8 +63,9 @@ package struct FrameReader {
 }
 
 extension FrameReader {
-  /// The payload of a frame that does not match its checksum, and where its damaged records stand; nil if anything else
-  /// of it may be damaged.
+  /// Returns the payload of a damaged frame, and the ranges of its damaged records.
+  ///
+  /// Returns nil if anything else in the payload may be damaged.
   fileprivate func lostRecords(
     of header: FrameHeader, at offset: Int
   ) throws(LogError) -> (payload: SharedBytes, lost: [Range<Int>])? {
@@ -72,22 +74,20 @@ extension FrameReader {
     return (payload.prefix(header.payloadSize), lost)
   }
 
-  /// Moves to the next place from `start` on where a frame header of this file stands, whatever
-  /// came before it.
+  /// Moves to the next frame header of this file from `start` on, whatever precedes it.
   ///
-  /// Returns false if there is none.
-  ///
-  /// Headers are bound to their place by their checksum, so nothing else looks like one.
+  /// Returns false if there is none. A header's checksum binds it to its place, so nothing else
+  /// looks like a header.
   package mutating func resynchronize(from start: Int) throws(LogError) -> Bool {
-    // Mostly one stands near; a search that goes on takes more at a time.
+    // Usually one is near; a longer search reads more at a time.
     var window = 512
     var position = (max(start, SegmentHeader.size) + 7) & ~7
     while position < limit {
-      // A hole of the file has no headers, however large it is.
+      // A hole in the file contains no headers, however large it is.
       guard let data = try segment.dataOffset(from: position) else { return false }
       position = max(position, data & ~7)
       guard position < limit else { return false }
-      // Never through a map, whose pages would count as this process's.
+      // Never through a map, whose pages would count as this process's memory.
       let bytes = try segment.readBytes(
         min(window + FrameHeader.size, limit - position), at: position)
       guard bytes.count >= FrameHeader.size else { return false }
@@ -109,21 +109,21 @@ extension FrameReader {
   }
 }
 
-/// A transaction as it stands in a segment.
+/// A transaction in a segment.
 package struct LoggedTransaction: Sendable {
   package struct Part: Sendable {
-    /// Where the payload begins in the file.
+    /// The file offset of the payload.
     package let offset: Int
-    /// Records one after the other, the trailer taken off.
+    /// The records, without the trailer.
     package let records: SharedBytes
-    /// Where the damaged ones stand among them.
+    /// The ranges of the damaged records in `records`.
     var lost: [Range<Int>] = []
   }
 
   package let commit: UInt64
   package let parts: [Part]
   package let trailer: CommitTrailer
-  /// The place just after it.
+  /// The place just after the transaction.
   package let end: LogEnd
   /// Whether none of its records is damaged.
   package let isWhole: Bool
@@ -134,12 +134,12 @@ package struct TransactionReader {
   private var frames: FrameReader
   /// The end of the last whole transaction.
   package private(set) var end: LogEnd
-  /// Where the next transaction may begin after a broken one.
+  /// The offset at which the next transaction may begin after a broken one.
   private var resumption = 0
-  /// Whether transactions are read of which nothing is damaged but what some records say.
+  /// Whether transactions are returned of which only the contents of records are damaged.
   private let passesLost: Bool
 
-  /// If `passesLost`, transactions are read, too, of which nothing is damaged but what some records say.
+  /// If `passesLost`, also returns transactions of which only the contents of records are damaged.
   package init(
     _ segment: Segment, from start: LogEnd? = nil, limit: Int, passesLost: Bool = false
   ) {
@@ -154,7 +154,7 @@ package struct TransactionReader {
 
   package enum Item {
     case transaction(LoggedTransaction)
-    /// No whole transaction follows, and not because the limit was reached.
+    /// The next bytes are not a whole transaction.
     case broken(offset: Int, reason: String)
     case end
   }
@@ -177,7 +177,7 @@ package struct TransactionReader {
           header.kind == .transaction && header.commit == end.commit + 1
           && header.flags.contains(.first) == parts.isEmpty
         guard isExpected else {
-          // The frame may begin the next transaction, where it ends one that is not whole.
+          // The frame may begin the next transaction, if the one before it was not finished.
           resumption = parts.isEmpty ? start + FrameHeader.alignment : start
           return .broken(offset: start, reason: "a frame out of its order")
         }
@@ -214,7 +214,7 @@ package struct TransactionReader {
 }
 
 extension TransactionReader {
-  /// Goes on after damage, at the next frame that begins a transaction; returns false if none does.
+  /// Continues after damage at the next frame that begins a transaction; false if none does.
   ///
   /// The transactions in between are lost.
   package mutating func resume() throws(LogError) -> Bool {
@@ -236,10 +236,10 @@ extension TransactionReader {
   }
 }
 
-/// The records in a run of bytes.
+/// A cursor over the records in a run of bytes.
 package struct RecordReader {
   private var rest: SharedBytes
-  /// Where the next record begins in the file.
+  /// The file offset of the next record.
   package private(set) var offset: Int
 
   package init(_ records: SharedBytes, at offset: Int) {
@@ -247,7 +247,7 @@ package struct RecordReader {
     self.offset = offset
   }
 
-  /// The next record, with its place and size; nil at the end.
+  /// Returns the next record, with its offset and size; nil at the end.
   package mutating func next() throws(ByteError) -> (record: Record, offset: Int, size: Int)? {
     guard !rest.isEmpty else { return nil }
     let (record, size) = try Record.decode(rest)
@@ -259,7 +259,7 @@ package struct RecordReader {
 }
 
 extension SharedBytes {
-  /// The multiples of eight up to `last` at which eight bytes stand that are not all zeros, as every header begins.
+  /// Returns the multiples of 8 up to `last` where 8 bytes are not all zeros, as in every header.
   fileprivate func placesOfWords(through last: Int) -> [Int] {
     withSpan { bytes in
       var places: [Int] = []

@@ -1,38 +1,36 @@
-/// Decides how the log ends: bytes in, decision out.
+/// The decision on where the log ends.
 ///
-/// It writes nothing.
-///
-/// The last segment is read from a place that is known to be sound. Whole transactions count, one
-/// after the other. What stands after the last of them is a torn tail, and is ignored for ever, unless
-/// something proves that more was once durable: then it is damage. RECOVERY.md, rules 10 to 13, 16
-/// and 18; FILE_FORMAT.md §8
+/// Nothing is written for it. The last segment is read from a place that is known to be sound, and
+/// whole transactions count, in order. The bytes after the last of them are a torn tail, which is
+/// permanently ignored, unless something proves that more was durable: then it is damage.
+/// RECOVERY.md, rules 10 to 13, 16 and 18; FILE_FORMAT.md §8
 package struct LogRecovery: Sendable {
-  /// Where the last whole transaction ends.
+  /// The end of the last whole transaction.
   package var end: LogEnd
-  /// Up to here the log is proven to have been flushed; at most ``end``.
+  /// The place up to which the log is proven to have been flushed; at most ``end``.
   package var proven: LogEnd
   /// The trailer of the last whole transaction in this segment, if there is one.
   package var lastTrailer: CommitTrailer?
-  /// The highest bound of sequence numbers that any trailer names.
+  /// The highest bound of sequence numbers in any trailer.
   package var sequenceBound: UInt64
-  /// Bytes after ``end`` that count no more.
+  /// The bytes after ``end``, which no longer count.
   package var discarded: Range<Int>?
-  /// Bytes that were durable once and cannot be read as what they were.
+  /// Damage to bytes that were durable once.
   package var damage: Damage?
 
-  /// The decision about a segment that cannot end in doubt, because a merge made it.
+  /// The decision about a merged segment, whose end is never in doubt.
   package init(ofMerged segment: Segment) {
     self.init(
       end: segment.end, proven: segment.end, lastTrailer: nil,
       sequenceBound: segment.header.sequenceBound, discarded: nil, damage: nil)
   }
 
-  /// What is known from elsewhere about how far the log was durable.
+  /// Evidence from elsewhere of how far the log was durable.
   package struct Floor: Equatable, Sendable {
     package var commit: UInt64
-    /// In the segment examined; 0 if the evidence speaks of another.
+    /// The offset in the examined segment; 0 if the evidence is about another one.
     package var offset: UInt64
-    /// Who says so, for the message.
+    /// The source of the evidence, for the message.
     package var witness: String
 
     package init(commit: UInt64, offset: UInt64, witness: String) {
@@ -41,8 +39,9 @@ package struct LogRecovery: Sendable {
       self.witness = witness
     }
 
-    /// What a note of a place in a segment proves about the last segment, on which it may be, or on an
-    /// older or a newer one.
+    /// Creates what a recorded place in a segment proves about the last segment.
+    ///
+    /// The place may be in the last segment, in an older one, or in a newer one.
     package init(
       through end: LogEnd, ofSegment number: UInt64, salt: UInt64, about last: Segment,
       witness: String
@@ -50,7 +49,7 @@ package struct LogRecovery: Sendable {
       let header = last.header
       let isOfLast = number == header.numbers.upperBound && salt == header.preamble.salt
       self.init(
-        // A newer segment than the last one was there once, even if nothing was in it yet.
+        // A segment newer than the last one existed, even if it was still empty.
         commit: number > header.numbers.upperBound
           ? max(end.commit, header.merge?.end.commit ?? header.predecessor.commit) + 1
           : end.commit,
@@ -63,7 +62,7 @@ package struct LogRecovery: Sendable {
         witness: "HEAD")
     }
 
-    /// Nil for a mark of another store.
+    /// Returns nil for a mark of another store.
     package init?(_ mark: FlushMark, about last: Segment) {
       guard mark.preamble.storeID == last.header.preamble.storeID else { return nil }
       self.init(
@@ -71,8 +70,9 @@ package struct LogRecovery: Sendable {
         witness: "FLUSHED")
     }
 
-    /// What a merged segment proves: the commit was durable in whose favour the merge may have left
-    /// out what came before it; nil for a segment that is not merged.
+    /// Creates what a merged segment proves; nil for a segment that is not merged.
+    ///
+    /// The commit by which the merge judged records, and may have dropped older ones, was durable.
     package init?(ofMerge header: SegmentHeader) {
       guard let merge = header.merge else { return nil }
       self.init(commit: merge.judgedAt, offset: 0, witness: "a merged segment")
@@ -95,8 +95,8 @@ extension LogRecovery {
 
   /// Examines the last segment.
   ///
-  /// Reading begins at `start`, or at the first frame if that is nil; `floors` are what else is known
-  /// to have been durable.
+  /// Reading begins at `start`, or at the first frame if that is nil. `floors` is other evidence of
+  /// what was durable.
   package static func examine(
     _ segment: Segment, size: Int, from start: LogEnd?, floors: [Floor]
   ) throws(LogError) -> LogRecovery {
@@ -104,17 +104,18 @@ extension LogRecovery {
     guard try recovery.findDamage(segment, size: size, floors: floors) != nil else {
       return recovery
     }
-    // The bytes may have been read while somebody wrote them, and the evidence later: only what is
-    // still so when the bytes are read again, after the evidence, is damage.
+    // A writer may have been writing the bytes while they were read, and the evidence was read
+    // later. Only what is still missing when the bytes are read again, after the evidence, is
+    // damage.
     recovery = try read(segment, size: size, from: start)
     recovery.damage = try recovery.findDamage(segment, size: size, floors: floors)
     return recovery
   }
 
-  /// Where the last whole transaction ends, wherever damage stands before it: what comes after damage
-  /// is read as far as it is sound.
+  /// Returns the end of the last whole transaction, wherever there is damage before it.
   ///
-  /// After it, transactions count of which only records are damaged, as far as something shows that they were durable.
+  /// Sound transactions after damage are read, too. After the last whole transaction, those of
+  /// which only records are damaged count if something shows that they were durable.
   package static func readableEnd(
     of segment: Segment, size: Int, from start: LogEnd?, floors: [Floor] = []
   ) throws(LogError) -> LogEnd {
@@ -136,8 +137,10 @@ extension LogRecovery {
     return ends[ends.count - 1]
   }
 
-  /// Whether something shows that more was durable than can be read up to `end`, which is where the last
-  /// whole transaction ends: then it is not known what came after it.
+  /// Whether something shows that more was durable than can be read up to `end`.
+  ///
+  /// `end` is the end of the last whole transaction. If the result is true, it is unknown what came
+  /// after it.
   package static func isMoreProven(
     than end: LogEnd, in segment: Segment, size: Int, floors: [Floor]
   ) throws(LogError) -> Bool {
@@ -180,7 +183,7 @@ extension LogRecovery {
     }
   }
 
-  /// The damage, if anything shows that more was durable than can be read.
+  /// Returns the damage, if something shows that more was durable than can be read.
   private mutating func findDamage(
     _ segment: Segment, size: Int, floors: [Floor]
   ) throws(LogError) -> Damage? {
@@ -192,7 +195,7 @@ extension LogRecovery {
           + "but it can be read through commit \(end.commit) only")
     }
     if UInt64(size) < end.offset {
-      // Reading began at a place that a checkpoint names, and the file ends before that.
+      // Reading began at a place that a checkpoint names, and the file ends before that place.
       return Damage(
         path: segment.file.path, offset: size, size: Int(clamping: end.offset) - size,
         reason: "the file is shorter than it was when the checkpoint was written")
@@ -212,9 +215,10 @@ extension LogRecovery {
     return nil
   }
 
-  /// The highest promise, above the end, of a whole committing frame that stands in `range`.
+  /// Returns the highest promise, above the end, of a whole committing frame in `range`.
   ///
-  /// The search is bounded: forged headers could otherwise make it checksum the file over and over.
+  /// The search is bounded: forged headers could otherwise make it checksum the file again and
+  /// again.
   private func promise(in segment: Segment, _ range: Range<Int>) throws(LogError) -> UInt64? {
     var frames = FrameReader(segment, from: end, limit: range.upperBound)
     var budget = 4 * min(range.upperBound, Int.max / 4)

@@ -3,18 +3,18 @@
 /// Invariants:
 /// - Only the segment that this writer made is appended to, and only at its end.
 /// - A transaction never spans segments.
-/// - Once a flush of what was appended has failed, ``LogTail/isPoisoned`` stays true and nothing more
+/// - Once a flush of appended bytes has failed, ``LogTail/isPoisoned`` stays true and nothing more
 ///   is written: the system may show bytes that never reached the medium.
 ///
-/// Used by one thread at a time; what other threads need of it is in ``tail``.
+/// Use it from one thread at a time; other threads use ``tail``.
 package final class LogWriter {
   package struct Settings: Sendable {
     /// A segment gets a successor once it has grown to this many bytes.
     package var segmentSizeGoal: Int
     package var isMapped: Bool
-    /// How many sequence numbers are reserved ahead.
+    /// The number of sequence numbers that are reserved ahead.
     package var sequenceReserve: UInt64
-    /// At most about so many bytes of log are durable of which no durable evidence stands outside the segment.
+    /// The approximate limit of durable log without durable evidence outside the segment, in bytes.
     package var unwitnessedLimit: Int
     /// Milliseconds since 1970.
     package var now: @Sendable () -> UInt64
@@ -34,7 +34,7 @@ package final class LogWriter {
     }
   }
 
-  /// How the log that is to be continued ends.
+  /// The end of the log that a writer continues.
   package struct Start: Sendable {
     package var segmentNumber: UInt64
     package var segmentSalt: UInt64
@@ -43,7 +43,7 @@ package final class LogWriter {
     package var lastSequence: UInt64
     package var sequenceBound: UInt64
     package var time: UInt64
-    /// Whether `HEAD` says that the log was closed at just this end.
+    /// Whether `HEAD` says that the log was closed at exactly this end.
     package var isClosed: Bool
 
     package init(
@@ -60,20 +60,21 @@ package final class LogWriter {
       self.isClosed = isClosed
     }
 
-    /// Whether there are enough numbers left to go on with.
+    /// Whether enough numbers are left to continue.
     package var isWithinLimits: Bool {
       [segmentNumber, end.offset, end.commit, nextFileID, lastSequence, sequenceBound]
         .allSatisfy { $0 <= LogWriter.startLimit }
     }
 
-    /// The start of a log of which nothing exists.
+    /// The start of a log that does not exist yet.
     package static let empty = Start(
       segmentNumber: 0, segmentSalt: 0, end: LogEnd(offset: 0, commit: 0, chain: 0), nextFileID: 1,
       lastSequence: 0, sequenceBound: 0, time: 0, isClosed: true)
   }
 
-  /// No writer begins with a number above this one, so that none counts up to ``counterLimit``, beyond
-  /// which nobody would read what it wrote.
+  /// The largest number that a writer begins with.
+  ///
+  /// It keeps counters from reaching ``counterLimit``, beyond which readers refuse them.
   package static let startLimit = counterLimit - 1 << 50
 
   private let directory: StoreDirectory
@@ -88,7 +89,7 @@ package final class LogWriter {
   /// The newest segment, and how the log ends if there is no active one.
   private var last: (number: UInt64, salt: UInt64, end: LogEnd)
   private var nextFileID: UInt64
-  /// Whether the active segment may not be appended to any more.
+  /// Whether nothing more may be appended to the active segment.
   private var isEnded = false
   /// Whether `HEAD` names an older segment than the newest, because replacing it failed.
   private var isHeadBehind = false
@@ -97,7 +98,7 @@ package final class LogWriter {
   package private(set) var lastSequence: UInt64
   private var lastTime: UInt64
 
-  /// The active segment is mapped anew when it has grown by so many bytes.
+  /// The active segment is mapped again when it has grown by this many bytes.
   private static let mappingStep = 1 << 20
 
   package init(
@@ -120,7 +121,7 @@ extension LogWriter {
   /// The end of the log.
   package var end: LogEnd { active?.end ?? last.end }
 
-  /// Makes sure that there is a segment to append to, and says where the next transaction begins.
+  /// Ensures that there is a segment to append to; returns where the next transaction begins.
   package func prepare() throws(LogError) -> (fileID: UInt64, offset: Int) {
     if let active, !isEnded, active.end.offset < UInt64(settings.segmentSizeGoal) {
       if isHeadBehind { try replaceHead(isClosed: false) }
@@ -131,10 +132,12 @@ extension LogWriter {
     return (active.fileID, Int(active.end.offset))
   }
 
-  /// Goes on at a time that is not before the last commit's.
+  /// Continues at a time that is not before the last commit's.
   package func resume(time: UInt64) { lastTime = max(lastTime, time) }
 
-  /// A number for a segment, which no other one gets, even if making it fails: the file may be there nevertheless.
+  /// Returns a number for a segment, which no other segment gets.
+  ///
+  /// That holds even if making the segment fails: the file may exist nevertheless.
   package func takeFileID() -> UInt64 {
     defer { nextFileID += 1 }
     return nextFileID
@@ -142,7 +145,7 @@ extension LogWriter {
 
   /// Appends a transaction, which must have begun where ``prepare()`` said; returns its time.
   ///
-  /// After an error nothing of it counts, and the segment ends before it.
+  /// After an error no part of it counts, and the segment ends before it.
   package func append(
     _ buffer: inout TransactionBuffer, lastSequence: UInt64, documentCount: UInt64
   ) throws(LogError) -> UInt64 {
@@ -153,14 +156,14 @@ extension LogWriter {
       frameCount: 0, recordCount: 0, lastSequence: lastSequence,
       sequenceBound: max(tail.highestBound, lastSequence + settings.sequenceReserve),
       flushedThrough: tail.flushedEnd(in: segment.fileID)?.offset ?? UInt64(SegmentHeader.size),
-      // What a forged file may have brought in: above the limit nobody would read the trailer.
+      // A forged file may have brought in larger numbers, with which readers refuse the trailer.
       time: min(lastTime, counterLimit), documentCount: min(documentCount, counterLimit))
     let end = buffer.seal(
       after: segment.end, salt: segment.header.preamble.salt, trailer: trailer)
     do throws(SystemError) {
       try buffer.write(to: segment.file.file)
     } catch {
-      // An unknown part of it may stand in the file, so nothing may follow there.
+      // An unknown part of it may be in the file, so nothing may follow there.
       isEnded = true
       if isWhole(segment, through: end) { tail.poison(error) }
       throw .system(error)
@@ -175,25 +178,25 @@ extension LogWriter {
     return lastTime
   }
 
-  /// Whether a transaction may stand whole in the file although writing it failed.
+  /// Whether a transaction may be whole in the file although writing it failed.
   ///
-  /// Then the next opening would find it, so nobody may be told that nothing was committed. Files
-  /// only grow, so one that is shorter does not hold its last bytes.
+  /// The next opening would then find it, so this must not report that nothing was committed.
+  /// Files only grow, so a shorter one does not contain the transaction's last bytes.
   private func isWhole(_ segment: Segment, through end: LogEnd) -> Bool {
     guard let size = try? segment.file.file.size() else { return true }
     return size >= Int(end.offset)
   }
 
-  /// What is mapped of a segment that has grown: more, if that pays.
+  /// Returns the map of a segment that has grown, made larger if that pays.
   private func mapping(of segment: Segment, through end: LogEnd) throws(LogError) -> SharedBytes {
     guard settings.isMapped, Int(end.offset) - segment.mapped.count >= LogWriter.mappingStep else {
       return segment.mapped
     }
-    // Reading goes on without the mapping if the system has no room for it.
+    // If the system has no room for the map, reads work without it.
     return (try? segment.file.file.map(Int(end.offset))) ?? segment.mapped
   }
 
-  /// Makes sure that sequence numbers up to `sequence` may be used: that the bound is durable.
+  /// Ensures that sequence numbers up to `sequence` may be used: that the bound is durable.
   private func reserveSequences(through sequence: UInt64) throws(LogError) {
     guard sequence > tail.sequenceBound else { return }
     try replaceHead(isClosed: false, sequenceBound: sequence + settings.sequenceReserve)
@@ -208,7 +211,7 @@ extension LogWriter {
   /// Transactions that an earlier writer left in doubt, to be logged again.
   package struct Relog {
     package let segment: Segment
-    /// Up to here they are proven durable, and stay where they are.
+    /// The end of the transactions that are proven durable, which stay where they are.
     package let proven: LogEnd
     package let end: LogEnd
 
@@ -246,11 +249,11 @@ extension LogWriter {
         }
       }
     } catch {
-      // If the directory could not be flushed, the name may stand in it or not: no other segment of
-      // this number may be made.
+      // If the directory could not be flushed, it may or may not contain the name: no other segment
+      // of this number may be made.
       if case .system(let failure) = error, failure.path == directory.path {
-        // Where the directory could not even be opened, nothing was flushed and nothing was lost: the segment,
-        // in which nothing was committed, is taken away again, and the next attempt makes it.
+        // If the directory could not even be opened, nothing was flushed or lost. The segment, in
+        // which nothing was committed, is removed, and the next attempt makes it.
         if !failure.isLackOfDescriptors || (try? directory.remove(name)) == nil {
           tail.poison(failure)
         }
@@ -284,7 +287,7 @@ extension LogWriter {
       writer.appendZeros(FrameHeader.size)
       writer.append(payload)
       if header.flags.contains(.last), var trailer = CommitTrailer.decode(endOf: payload) {
-        // What was promised was of another file.
+        // The promise was about another file.
         trailer.flushedThrough = UInt64(SegmentHeader.size)
         writer.truncate(to: writer.count - CommitTrailer.size)
         trailer.encode(to: &writer)
@@ -305,7 +308,7 @@ extension LogWriter {
       }
     }
     guard end.offset - begun.offset == relog.size, end.commit == relog.end.commit else {
-      // It was read and found sound a moment ago.
+      // The same bytes were found sound a moment ago.
       throw .damaged(
         Damage(
           path: relog.segment.file.path, offset: frames.offset,
@@ -314,14 +317,14 @@ extension LogWriter {
     return end
   }
 
-  /// Says in `HEAD` that the log was closed, unless it does already.
+  /// States in `HEAD` that the log was closed, unless it says so already.
   ///
-  /// Everything was flushed.
+  /// Everything must be flushed.
   package func noteClosed() throws(LogError) {
     if !isHeadClosed { try replaceHead(isClosed: true) }
   }
 
-  /// Replaces `HEAD`: through which place the log is durable, and which sequence numbers are reserved.
+  /// Replaces `HEAD`, which states the durable end of the log and the reserved sequence numbers.
   package func replaceHead(isClosed: Bool, sequenceBound: UInt64 = 0) throws(LogError) {
     let floor = active.flatMap { tail.flushedEnd(in: $0.fileID) } ?? last.end
     let bound = max(tail.highestBound, sequenceBound)

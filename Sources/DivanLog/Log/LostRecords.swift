@@ -1,20 +1,23 @@
-/// Tells whether nothing of a frame's payload is damaged but what some of its records say.
+/// Detects that only the contents of some records of a frame's payload are damaged.
 ///
-/// The checksum of a record and that of its frame are of one kind. So the frame's can be reckoned from the
-/// record's, without what the record says. If it is right then, each other byte of the payload is proven: the
-/// records around, how many bytes the damaged ones took, and the trailer.
+/// The checksums of a record and of its frame are of the same kind. The frame's checksum can
+/// therefore be computed from the record's, without the record's content. If it is right, every
+/// other byte of the payload is proven: the records around, the sizes of the damaged ones, and the
+/// trailer.
 struct LostRecords {
-  /// More damaged records than this are no longer looked through.
+  /// The largest number of damaged records; with more, the payload is not examined further.
   private static let limit = 64
 
-  /// Where the damaged records stand in a payload, which includes its padding; nil if anything else may be damaged.
+  /// Returns the ranges of the damaged records in a payload, which includes its padding.
+  ///
+  /// Returns nil if anything else may be damaged.
   static func find(in payload: SharedBytes, _ header: FrameHeader) -> [Range<Int>]? {
     let end = header.payloadSize - (header.flags.contains(.last) ? CommitTrailer.size : 0)
     guard end >= 0, header.payloadSize <= payload.count else { return nil }
     let records = payload.prefix(end)
     var lost: [Range<Int>] = []
     var check = CRC32C()
-    // What is added to the checksum, and where the next record begins.
+    // The number of bytes in the checksum so far, and the offset of the next record.
     var (added, place) = (0, 0)
     while place < end {
       let rest = records.suffix(from: place)
@@ -25,7 +28,8 @@ struct LostRecords {
       guard lost.count < limit, let record = try? Record.readFraming(rest) else { return nil }
       let content = place + record.contentOffset
       check.add(payload.prefix(content).suffix(from: added))
-      // Both checksums go on with the content: from the record's size, and from all that stands before.
+      // Both checksums continue with the content: the one from the record's size, the other from
+      // all bytes before.
       let joint = CRC32C.Joint(secondCount: record.size - record.contentOffset)
       check = CRC32C(
         continuing: joint.joined(check.checksum ^ record.seed, record.checksum))
@@ -40,17 +44,17 @@ struct LostRecords {
 }
 
 extension Record {
-  /// What stands before a record's content.
+  /// The bytes before a record's content.
   fileprivate struct Framing {
-    /// Of the record as a whole.
+    /// The size of the whole record.
     var size: Int
     var contentOffset: Int
     var checksum: UInt32
-    /// What the checksum is continued from.
+    /// The value that the checksum is continued from.
     var seed: UInt32
   }
 
-  /// Reads what stands before the content of the record that begins the bytes, which are nowhere compared with a checksum.
+  /// Reads the bytes before the content of the first record, without any checksum.
   fileprivate static func readFraming(_ bytes: SharedBytes) throws(ByteError) -> Framing {
     var reader = ByteReader(bytes)
     let size = try reader.readCount(limit: min(bytes.count, sizeLimit))
@@ -67,7 +71,7 @@ extension Record {
 }
 
 extension LoggedTransaction.Part {
-  /// The same one after the other: whole records, and each damaged one by itself.
+  /// The same part in pieces: runs of whole records, and each damaged record by itself.
   var pieces: [LoggedTransaction.Part] {
     var pieces: [LoggedTransaction.Part] = []
     var place = 0

@@ -4,36 +4,36 @@ package struct RecordScan {
     package let record: Record
     package let locator: RecordLocator
     package let commit: UInt64
-    /// Milliseconds since 1970, as the commit says.
+    /// Milliseconds since 1970, from the commit.
     package let time: UInt64
-    /// Whether the transaction or the frame that the record stands in is whole.
+    /// Whether the transaction or the frame that contains the record is whole.
     package let isOfWhole: Bool
-    /// Whether it is, or nothing of it is damaged but what other records say.
+    /// Whether that is whole, or damaged only in the contents of other records.
     package let isProven: Bool
   }
 
   package enum Item {
     case record(Entry)
-    /// All records of a commit were read, and this is its trailer. Merged segments have none.
+    /// All records of a commit were read; this is its trailer. Merged segments have none.
     case commit(LogEnd, CommitTrailer)
-    /// Some bytes could not be read as what they were; reading goes on after them where it can.
+    /// Damaged bytes; reading continues after them if that is possible.
     case damage(Damage)
     case end
   }
 
   private let segment: Segment
   private var source: Source
-  /// What is left of the payload being read.
+  /// The rest of the payload being read.
   private var records: RecordReader
   private var parts: ArraySlice<LoggedTransaction.Part> = []
   private var transaction: LoggedTransaction?
   private var mark: (commit: UInt64, time: UInt64) = (0, 0)
   private var hasDamage = false
-  /// Whether the last damage is that of one record, and all else of its transaction is proven.
+  /// Whether the last damage is that of one record, and the rest of its transaction is proven.
   package private(set) var isOfOneRecord = false
-  /// Where reading ends, in bytes from the beginning of the file.
+  /// The file offset at which reading ends, in bytes.
   private let limit: Int
-  /// Whether the whole records of what is damaged are read, too.
+  /// Whether the whole records in damaged parts are read, too.
   private let salvages: Bool
   private var salvage: RecordSalvage?
 
@@ -43,10 +43,11 @@ package struct RecordScan {
     case nothing
   }
 
-  /// Begins at the end of some transaction, or at the first frame if `start` is nil.
+  /// Begins at the end of a transaction, or at the first frame if `start` is nil.
   ///
-  /// A merged segment is always read from its first frame. If damage is salvaged, its whole records are
-  /// read, as ``Entry/isOfWhole`` says of each, and so are those between the segment's end and `limit`.
+  /// A merged segment is always read from its first frame. If damage is salvaged, its whole records
+  /// are read, and so are those between the segment's end and `limit`; ``Entry/isOfWhole`` marks
+  /// them.
   package init(
     _ segment: Segment, from start: LogEnd? = nil, salvages: Bool = false, limit: Int? = nil
   ) {
@@ -108,7 +109,7 @@ extension RecordScan {
     }
   }
 
-  /// The next whole record of what is damaged; nil if there is none.
+  /// Returns the next whole record in a damaged part; nil if there is none.
   private mutating func nextSalvaged() throws(LogError) -> Item? {
     while let item = try salvage?.next() {
       if item.record.kind == .commitMark {
@@ -131,7 +132,7 @@ extension RecordScan {
     return nil
   }
 
-  /// Takes up the next payload; returns what there is to say instead, if there is.
+  /// Moves to the next payload; if there is an item to report instead, returns that.
   private mutating func advance() throws(LogError) -> Item? {
     switch source {
     case .nothing:
@@ -193,7 +194,7 @@ extension RecordScan {
     }
   }
 
-  /// What is wrong if the transactions end elsewhere than what follows the segment says.
+  /// Returns the damage if the transactions do not end where the segment's successor says.
   private func damage(ifNot end: LogEnd) -> Item? {
     guard end != segment.end else { return nil }
     return .damage(

@@ -1,12 +1,12 @@
 /// A segment that is open for reading, as it was at one moment.
 ///
-/// Copies share the file. A segment that is still appended to is described anew as it grows; what an
-/// older description says of it stays true.
+/// Copies share the file. A segment that is still appended to gets a new description as it grows;
+/// an older description stays true.
 package struct Segment: Sendable {
   package let file: SegmentFile
-  /// The first bytes of the file as memory; empty when reading is buffered.
+  /// The first bytes of the file as memory; empty if the file is not mapped.
   package let mapped: SharedBytes
-  /// Where the last transaction that counts ends.
+  /// The end of the last transaction that counts.
   package var end: LogEnd
 
   package init(file: SegmentFile, mapped: SharedBytes, end: LogEnd) {
@@ -64,23 +64,23 @@ package final class SegmentFile: Sendable {
 }
 
 extension Segment {
-  /// `count` bytes from `offset` on; fewer only where the file ends.
+  /// Returns `count` bytes from `offset` on; fewer only at the end of the file.
   package func bytes(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
     if let slice = mapped.slice(offset, count) { return slice }
     return try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
   }
 
-  /// The same, read into memory of their own.
+  /// Returns the same bytes, read into memory of their own.
   package func readBytes(_ count: Int, at offset: Int) throws(LogError) -> SharedBytes {
     try attempt { () throws(SystemError) in try file.file.read(count, at: offset) }
   }
 
-  /// The first place from `offset` on where the file may have other bytes than zeros; nil if there is none.
+  /// Returns the first offset from `offset` on where nonzero bytes may be; nil if there is none.
   package func dataOffset(from offset: Int) throws(LogError) -> Int? {
     try attempt { () throws(SystemError) in try file.file.dataOffset(from: offset) }
   }
 
-  /// The bytes of the record at a place, as yet unchecked.
+  /// Returns the bytes of the record at a place, not checked yet.
   package func recordBytes(at locator: RecordLocator) throws(LogError) -> SharedBytes {
     // A locator comes from an index page, which was checked; the size still bounds the allocation.
     guard let offset = Int(exactly: locator.offset), locator.size <= Record.sizeLimit else {
@@ -93,7 +93,7 @@ extension Segment {
     return bytes
   }
 
-  /// The record that these bytes of the segment are, checked against its checksum.
+  /// Returns the record in these bytes of the segment, checked against its checksum.
   package func record(
     _ bytes: SharedBytes, at locator: RecordLocator
   ) throws(LogError) -> Record {
@@ -108,7 +108,7 @@ extension Segment {
     }
   }
 
-  /// The record at a place, checked against its checksum.
+  /// Returns the record at a place, checked against its checksum.
   package func record(at locator: RecordLocator) throws(LogError) -> Record {
     try record(try recordBytes(at: locator), at: locator)
   }

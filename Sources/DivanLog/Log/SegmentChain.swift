@@ -1,12 +1,12 @@
 /// The segments that make up a log, chosen from the files of a directory.
 ///
-/// The directory is the manifest: the segments cover contiguous numbers from 1. Where ranges overlap,
-/// a merged file stands in the place of its inputs if it is whole. RECOVERY.md, rules 9 and 10;
+/// The directory is the manifest: the segments cover contiguous numbers from 1. Where ranges
+/// overlap, a merged file replaces its inputs if it is whole. RECOVERY.md, rules 9 and 10;
 /// FILE_FORMAT.md §8
 package struct SegmentChain: Sendable {
   /// In the order of their numbers; each but the last ends where its successor says.
   package var segments: [Segment]
-  /// Files that stand for nothing: inputs of a merge, or a merge that was not taken up.
+  /// Unused files: the inputs of a merge, or a merge that is not in use.
   package var leftovers: [FileName]
   package var damage: [Damage]
 
@@ -33,9 +33,8 @@ package struct SegmentChain: Sendable {
 extension SegmentChain {
   /// Opens the segments among `files` and chooses those that make up the log.
   ///
-  /// If `members` are given, the segments that a checkpoint rests on, exactly those are used, and
-  /// after them only segments as they were written, not merged; nil is returned if they are not all
-  /// there.
+  /// `members` are the segments that a checkpoint depends on. If they are given, exactly those are
+  /// used, and after them only segments that are not merged. Returns nil if they are not all there.
   package static func choose(
     from files: Set<FileName>, in directory: StoreDirectory, members: [Member]? = nil,
     isMapped: Bool
@@ -59,7 +58,7 @@ extension SegmentChain {
         if numbers.lowerBound > covered, numbers.count == 1 {
           if let file = try chain.open(numbers, in: directory) { opened.append(file) }
         } else {
-          // What was merged later can be passed over as long as its inputs are there, too.
+          // A later merge can be ignored as long as its inputs are there, too.
           guard ranges.holdAll(after: covered, of: numbers) else { return nil }
           chain.leftovers.append(.segment(numbers))
         }
@@ -95,7 +94,7 @@ extension SegmentChain {
     return chain
   }
 
-  /// Opens a segment; a header that cannot be read is damage, which is noted, and nil returned.
+  /// Opens a segment; if its header is damaged, notes that and returns nil.
   private mutating func open(
     _ numbers: ClosedRange<UInt64>, in directory: StoreDirectory
   ) throws(LogError) -> SegmentFile? {
@@ -105,13 +104,13 @@ extension SegmentChain {
       self.damage.append(damage)
       return nil
     } catch .foreign(let path, let reason) {
-      // It has the name of a segment: so there was one.
+      // It has the name of a segment, so there was one.
       self.damage.append(Damage(path: path, offset: 0, reason: reason))
       return nil
     }
   }
 
-  /// Checks that each segment follows the one before it, and takes them up.
+  /// Checks that each segment follows the one before it, and adds them to the chain.
   private mutating func link(
     _ files: [SegmentFile], in directory: StoreDirectory, isMapped: Bool
   ) throws(LogError) {
@@ -131,7 +130,7 @@ extension SegmentChain {
       let successor = index + 1 < files.count ? files[index + 1].header : nil
       let end = try end(of: file, claimed: successor)
       let size = try file.size()
-      // The last segment may still grow; the others are what they will ever be.
+      // The last segment may still grow; the others are final.
       let isFixed = successor != nil || header.merge != nil
       let readable = isFixed ? min(Int(clamping: end.offset), size) : size
       segments.append(
@@ -143,7 +142,7 @@ extension SegmentChain {
     try attempt { () throws(SystemError) in try file.file.map(size) }
   }
 
-  /// Where a segment ends, by what is said of it; its own first place if nothing is.
+  /// Returns the end that a merge or the successor states, or else the segment's first place.
   private mutating func end(
     of file: SegmentFile, claimed successor: SegmentHeader?
   ) throws(LogError) -> LogEnd {
@@ -181,17 +180,17 @@ extension SegmentChain {
 }
 
 extension [ClosedRange<UInt64>] {
-  /// Whether each of the numbers that are greater than `covered` is a range of its own here.
+  /// Whether each of the numbers that are greater than `covered` has a range of its own here.
   fileprivate func holdAll(after covered: UInt64, of numbers: ClosedRange<UInt64>) -> Bool {
     guard numbers.upperBound > covered else { return true }
-    // Ends at the first that is missing, however many numbers a file's name claims.
+    // Ends at the first missing number, however many numbers a file's name claims.
     return (Swift.max(numbers.lowerBound, covered + 1)...numbers.upperBound)
       .allSatisfy { contains($0...$0) }
   }
 }
 
 extension SegmentFile {
-  /// Whether it is a merged file that has the size that its header states.
+  /// Whether this is a merged file of the size that its header states.
   fileprivate var isWhole: Bool {
     get throws(LogError) {
       guard let merge = header.merge else { return false }

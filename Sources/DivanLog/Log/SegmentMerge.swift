@@ -1,8 +1,8 @@
-/// Writes what is still wanted of some neighbouring segments to one new segment, in its order.
+/// Writes the live records of adjacent segments to one new segment, in their order.
 ///
-/// It is a function from files to a file: it never appends to the log, so it does not slow commits, and
-/// "the last record of a key wins" stays true. It reads through the checksums and stops at damage,
-/// which is never copied under a fresh one. RECOVERY.md, rules 1, 4, 10 and 17.
+/// A merge is a function from files to a file. It never appends to the log, so it does not slow
+/// commits, and "the last record of a key wins" stays true. It verifies the checksums and stops at
+/// damage, which is never copied under a new checksum. RECOVERY.md, rules 1, 4, 10 and 17.
 package struct SegmentMerge: ~Copyable {
   private let file: any OpenFile
   private let salt: UInt64
@@ -15,13 +15,13 @@ package struct SegmentMerge: ~Copyable {
 }
 
 extension SegmentMerge {
-  /// What a merge needs to know besides its inputs.
+  /// The parameters of a merge.
   package struct Order {
     package var inputs: [Segment]
     package var fileID: UInt64
     package var salt: UInt64
     package var now: UInt64
-    /// The commit of the index snapshot by which `keep` judges.
+    /// The commit of the index snapshot by which `keep` decides.
     package var judgedAt: UInt64
     package var releasedThrough: UInt64
     package var isMapped: Bool
@@ -40,10 +40,10 @@ extension SegmentMerge {
     }
   }
 
-  /// Makes the merged segment.
+  /// Writes the merged segment.
   ///
-  /// `keep` says whether a record is still wanted. `flushLog` makes the commit durable by which `keep`
-  /// judged; it is called when the output is flushed and before it gets its name.
+  /// `keep` returns whether a record is live. `flushLog` makes the commit durable by which `keep`
+  /// decided; it is called after the output is flushed and before it gets its name.
   package static func run(
     _ order: Order, in directory: StoreDirectory,
     keep: (RecordScan.Entry) throws(LogError) -> Bool,
@@ -59,7 +59,7 @@ extension SegmentMerge {
         kind: .segment, storeID: oldest.header.preamble.storeID, salt: order.salt,
         createdAt: order.now),
       fileID: order.fileID, numbers: numbers,
-      // Only a forged header holds a number that has nothing above it.
+      // Only a forged header contains a number that has no successor.
       generation: max(1, order.inputs.map(\.header.generation).reduce(0, max) &+ 1),
       predecessor: oldest.header.predecessor, lastSequence: newest.header.lastSequence,
       sequenceBound: order.inputs.map(\.header.sequenceBound).reduce(0, max), flushedSize: 0,
@@ -145,7 +145,7 @@ extension SegmentMerge {
     try endFrame(.footer)
   }
 
-  /// Writes the frame in the making, and begins another.
+  /// Writes the current frame, and begins another.
   private mutating func endFrame(_ kind: FrameHeader.Kind) throws(LogError) {
     let size = writer.count - FrameHeader.size
     writer.pad(to: FrameHeader.alignment)

@@ -1,14 +1,14 @@
-/// A transaction in the making: its frames as they will stand in the segment.
+/// A transaction under construction: its frames, with their places in the segment.
 ///
-/// Where the first frame will stand is known from the beginning, so that every record has its place
-/// at once, and the whole is written by one call.
+/// The place of the first frame is known from the beginning. Every record therefore has its place
+/// at once, and one call writes the whole transaction.
 package struct TransactionBuffer: ~Copyable {
   private var writer = ByteWriter(capacity: 4096)
-  /// Where the frames begin within `writer`; there is always a last one, which is still open.
+  /// The offsets of the frames within `writer`; there is always a last one, which is still open.
   private var frameStarts: [Int] = [0]
-  /// Where each closed frame's payload ends, before its padding.
+  /// The end of each closed frame's payload, before its padding.
   private var frameEnds: [Int] = []
-  /// The offset in the segment where the first frame will stand.
+  /// The offset of the first frame in the segment.
   private var base: Int
   package private(set) var recordCount = 0
 
@@ -17,7 +17,7 @@ package struct TransactionBuffer: ~Copyable {
 
   package init() { base = 0 }
 
-  /// Begins a transaction that will stand at `offset`.
+  /// Begins a transaction at `offset` of the segment.
   package mutating func begin(at offset: Int) {
     writer.removeAll()
     writer.appendZeros(FrameHeader.size)
@@ -28,10 +28,10 @@ package struct TransactionBuffer: ~Copyable {
     recordCount = 0
   }
 
-  /// Bytes so far, in frames.
+  /// The size so far in bytes, including frame headers.
   package var size: Int { writer.count }
 
-  /// Appends a record whose payload `encode` appends, and says where it will stand.
+  /// Appends a record whose payload `encode` appends, and returns its place in the segment.
   package mutating func append(
     _ kind: Record.Kind, encode: (inout ByteWriter) -> Void
   ) -> (offset: Int, size: Int) {
@@ -51,7 +51,7 @@ package struct TransactionBuffer: ~Copyable {
     writer.appendZeros(FrameHeader.size)
   }
 
-  /// A moment that ``rollback(to:)`` can return to.
+  /// A state that ``rollback(to:)`` can return to.
   package struct Savepoint {
     fileprivate let count: Int
     fileprivate let frameCount: Int
@@ -69,7 +69,7 @@ package struct TransactionBuffer: ~Copyable {
     recordCount = savepoint.recordCount
   }
 
-  /// The bytes of a record that was appended, by where it will stand.
+  /// Returns the bytes of a record that was appended, by its place in the segment.
   package func record(at offset: Int, size: Int) -> SharedBytes? {
     let start = offset - base
     guard start >= 0, size >= 0, start <= writer.count, size <= writer.count - start else {
@@ -108,7 +108,7 @@ package struct TransactionBuffer: ~Copyable {
       offset: UInt64(base + writer.count), commit: end.commit + 1, chain: chain)
   }
 
-  /// Writes the sealed frames to where they belong.
+  /// Writes the sealed frames to their place.
   package func write(to file: any OpenFile) throws(SystemError) {
     try file.write(writer, at: base)
   }

@@ -1,4 +1,4 @@
-/// Reads a view's file from its beginning, frame by frame, and believes nothing that is not checked.
+/// Reads a view's file from its beginning, frame by frame, and checks everything that it returns.
 package struct ViewFileReader {
   package let path: String
   package let header: ViewFileHeader
@@ -26,7 +26,7 @@ package struct ViewFileReader {
     }
   }
 
-  /// The payload of the next frame; nil after the last one.
+  /// Returns the payload of the next frame; nil after the last one.
   package mutating func next() throws(LogError) -> SharedBytes? {
     guard frameCount < header.frameCount else {
       guard UInt64(offset) == header.fileSize else {
@@ -39,7 +39,7 @@ package struct ViewFileReader {
     guard let frame = FrameHeader.decode(bytes, offset: offset, salt: header.preamble.salt),
       frame.kind == kind, frame.flags.isEmpty, frame.chain == chain,
       frame.commit == header.origin.commit,
-      // So much is there, and no more is asked for.
+      // The whole frame is within the file, and nothing beyond is read.
       UInt64(offset + frame.frameSize) <= header.fileSize
     else { throw damage("no frame of a view's file") }
     let padded = try read(frame.paddedSize, at: offset + FrameHeader.size)
@@ -57,13 +57,13 @@ package struct ViewFileReader {
     try attempt { () throws(SystemError) in try file.read(count, at: offset) }
   }
 
-  /// What is wrong with the frame that is to be read, or was just read.
+  /// Returns an error about the frame that is read next, or was just read.
   package func damage(_ reason: String) -> LogError {
     .damaged(Damage(path: path, offset: offset, reason: reason))
   }
 }
 
-/// Writes a view's file: which view it is, its rows, and then the header.
+/// Writes a view's file: the identity of the view, its rows, and then the header.
 package struct ViewFileWriter: ~Copyable {
   private let preamble: FilePreamble
   private let origin: ViewFileHeader.Origin
@@ -79,7 +79,7 @@ package struct ViewFileWriter: ~Copyable {
       file, preamble: preamble, commit: origin.commit, headerSize: ViewFileHeader.size)
   }
 
-  /// Appends a frame: the first says which view it is, and the others have rows.
+  /// Appends a frame: the first identifies the view, and the others contain rows.
   package mutating func append(_ payload: borrowing ByteWriter) throws(LogError) {
     let kind: FrameHeader.Kind = frameCount == 0 ? .directory : .page
     try payload.withSpan { (payload: Span<UInt8>) throws(LogError) in
@@ -88,7 +88,7 @@ package struct ViewFileWriter: ~Copyable {
     frameCount += 1
   }
 
-  /// Writes what is left, and the header.
+  /// Writes the remaining frames, and the header.
   package mutating func finish(collation: UInt64, rowCount: UInt64) throws(LogError) {
     let header = ViewFileHeader(
       preamble: preamble, origin: origin, collation: collation, rowCount: rowCount,
