@@ -1,22 +1,22 @@
-/// Finds the whole records in bytes that are no whole transaction, or no whole frame, any more.
+/// Finds the whole records in bytes that are no longer a whole transaction or frame.
 ///
-/// Records have checksums of their own: those in a damaged frame, or in a transaction of which another
-/// frame is lost, are found too. What stands where no frame's header holds is lost.
+/// Records have checksums of their own. Those in a damaged frame, or in a transaction that has lost
+/// another frame, are therefore found, too. Bytes outside frames with an intact header are lost.
 struct RecordSalvage {
   private let segment: Segment
-  /// Where headers are looked for, and how far payloads may reach.
+  /// The range that is searched for headers, which also limits payloads.
   private let range: Range<Int>
   private var frames: FrameReader
-  /// Where the next frame is looked for.
+  /// The offset from which the next frame is searched.
   private var position: Int
   /// The payload being read, without the trailer of a commit.
   private var payload = SharedBytes.empty
-  /// Where it begins in the file.
+  /// The file offset of the payload.
   private var payloadOffset = 0
-  /// Where in it the next record is looked for.
+  /// The offset in the payload from which the next record is searched.
   private var place = 0
-  /// How many bytes may still be checksummed in vain in this payload.
-  private var budget = 0
+  /// Finds records after the first damaged bytes of this payload; nil until there are any.
+  private var search: (start: Int, records: RecordSearch)?
   private var commit: UInt64 = 0
 
   init(_ segment: Segment, _ range: Range<Int>) {
@@ -34,18 +34,10 @@ struct RecordSalvage {
     let commit: UInt64
   }
 
-  /// The next whole record; nil at the end.
+  /// Returns the next whole record; nil at the end.
   mutating func next() throws(LogError) -> Item? {
     while true {
-      while place < payload.count, budget > 0 {
-        let rest = payload.suffix(from: place)
-        guard let (record, size) = try? Record.decode(rest) else {
-          // Each attempt may read as many bytes as a damaged size says, so their sum is bounded.
-          var reader = ByteReader(rest)
-          budget -= 1 + ((try? reader.readCount(limit: rest.count)) ?? 0)
-          place += 1
-          continue
-        }
+      if let (record, size) = nextRecord() {
         let item = Item(
           record: record, offset: payloadOffset + place, size: size, commit: commit)
         place += size
@@ -55,7 +47,31 @@ struct RecordSalvage {
     }
   }
 
-  /// Takes up the payload of the next frame whose header holds; returns false if there is none.
+  /// Moves ``place`` to the next whole record of the payload, in linear time; nil at its end.
+  private mutating func nextRecord() -> (record: Record, size: Int)? {
+    guard place < payload.count else { return nil }
+    if search == nil {
+      if let found = try? Record.decode(payload.suffix(from: place)) { return found }
+      search = (place, RecordSearch(payload.suffix(from: place)))
+    }
+    guard let (start, records) = search else { return nil }
+    while place < payload.count {
+      if let found = records.record(at: place - start) { return found }
+      let known = place
+      // The content of a damaged attachment may look like records, and is passed over.
+      let size = AttachmentRecord.size(
+        ofDamaged: payload.suffix(from: place),
+        isRecord: { records.record(at: known + $0 - start) != nil })
+      if let size {
+        place += size
+      } else {
+        place = records.next(from: place + 1 - start).map { start + $0.position } ?? payload.count
+      }
+    }
+    return nil
+  }
+
+  /// Moves to the payload of the next frame with an intact header; returns false if there is none.
   private mutating func advance() throws(LogError) -> Bool {
     payload = .empty
     guard try frames.resynchronize(from: position), frames.offset < range.upperBound else {
@@ -70,7 +86,7 @@ struct RecordSalvage {
     else { return true }
     payloadOffset = offset + FrameHeader.size
     commit = header.commit
-    // Of a file that was cut off, as much as there is.
+    // If the file was cut off, the bytes that remain.
     let room = max(0, range.upperBound - payloadOffset)
     payload = try segment.bytes(min(header.payloadSize, room), at: payloadOffset)
     if header.kind == .transaction, header.flags.contains(.last),
@@ -79,8 +95,8 @@ struct RecordSalvage {
       payload = payload.prefix(max(0, payload.count - CommitTrailer.size))
     }
     place = 0
-    budget = 4 * payload.count + 4096
-    // Its header says how long the frame is, and holds.
+    search = nil
+    // The header is intact, and it states the frame's size.
     position = max(position, payloadOffset + min(header.paddedSize, room))
     return true
   }
