@@ -177,6 +177,39 @@ struct StoreOwnershipTests {
     #expect(code { try Database.delete(at: path("a.divan")) } == .notAStore)
   }
 
+  /// A folder in `tmp` made a store unwritable.
+  ///
+  /// Found by a trial from outside.
+  @Test func `folders in tmp keep nothing from being written, and stay`() throws {
+    try makeStore()
+    let folders = [
+      "HEAD", "FLUSHED", "RESERVE", "0000000002.segment", "0000000001.checkpoint", "attachment-1",
+      "file-1", "0000000001-0000000002.segment",
+    ]
+    for name in folders { try write("mine", to: "a.divan/tmp/\(name)/x") }
+    for round in 0..<2 {
+      let database = try Database(at: path("a.divan"))
+      try database.write { transaction in
+        var document = Document(id: "round \(round)")
+        document.attachments["large"] = Document.Attachment(
+          contentType: "x/y", [UInt8](repeating: 7, count: 100_000))
+        _ = try transaction.put(document)
+      }
+      try database.writeCheckpoint()
+      try database.compact()
+      try database.close()
+    }
+    let database = try Database(at: path("a.divan"))
+    for round in 0..<2 {
+      let attachment = try database.snapshot().get("round \(round)")?.attachments["large"]
+      #expect(try attachment?.content().count == 100_000)
+    }
+    #expect(try database.check().isSound)
+    try database.close()
+    #expect(
+      try tree("a.divan/tmp").filter { !$0.hasSuffix("/") }.count == folders.count)
+  }
+
   @Test(arguments: ["tmp", "attachments", "attachments/xx"], [false, true])
   func `a link in the place of a store's folder is not followed`(name: String, isClosed: Bool)
     throws

@@ -1,34 +1,35 @@
-// Whose a directory is, and what in it. Before anything is made, changed or removed in a directory, its
-// files show that it is a store; and what is removed has a name that a store gives, and is a plain file.
+// Ownership of a directory and its entries. Before anything is made, changed or removed in a
+// directory, its files must prove that it is a store. Only a plain file with a name that a store
+// uses is removed.
 
-/// What is done with a file or folder of a store that is found by its name.
+/// An entry of a store's directory, classified by its name.
 package enum StoreEntry: Sendable {
   /// A plain file of the store, by its path below the store's directory.
   case file(String)
-  /// A folder of the store, after everything in it.
+  /// A folder of the store; it comes after everything in it.
   case folder(String)
-  /// What the store did not make: it is left alone, with everything in it.
+  /// An entry that the store did not make: it is left alone, with everything in it.
   case foreign(String)
 }
 
 extension StoreDirectory {
-  /// The line with which `LOCK` begins, and which shows that its directory is a store. FILE_FORMAT.md §1
+  /// The first line of `LOCK`, which proves that its directory is a store. FILE_FORMAT.md §1
   static let lockMarker = "Divan store\n"
 
-  /// What is written into `LOCK` for others to read.
+  /// Returns the text that is written into `LOCK` for other processes to read.
   package static func lockNote(_ holder: String) -> String { lockMarker + holder }
 
-  /// Whom a note in `LOCK` names.
+  /// Returns the holder that a note in `LOCK` names.
   package static func holder(inNote note: String) -> String {
     note.hasPrefix(lockMarker) ? String(note.dropFirst(lockMarker.count)) : note
   }
 
-  /// What `LOCK` says of its directory.
+  /// The evidence of `LOCK` about its directory.
   private enum LockFile {
     case absent
-    /// Nothing, as after a crash just when it was made, or on a disk that was full.
+    /// Empty, as after a crash just after it was made, or on a full disk.
     case blank
-    /// It was made by a store.
+    /// Made by a store.
     case marked
     case foreign
   }
@@ -41,7 +42,7 @@ extension StoreDirectory {
       let file = try fileSystem.open(path, .readingOwn)
       isOpen = true
       let size = try file.size()
-      // Only its size says that it is another's: what cannot be read says nothing of that.
+      // Only its size shows that it is foreign; bytes that cannot be read show nothing.
       guard size <= FileLockOutcome.noteSizeLimit else { return .foreign }
       text = try file.read(size, at: 0).array
       try file.close()
@@ -55,14 +56,14 @@ extension StoreDirectory {
     }
     if text.starts(with: StoreDirectory.lockMarker.utf8) { return .marked }
     if text.allSatisfy({ $0 == 0 }) { return .blank }
-    // What earlier builds wrote proves nothing by itself, and is worth nothing either.
+    // The note of earlier builds proves nothing by itself, and is not worth keeping.
     let old = Array("process ".utf8)
     let digits = text.dropFirst(old.count)
     let isOld = text.starts(with: old) && digits.allSatisfy { (0x30...0x39).contains($0) }
     return isOld ? .blank : .foreign
   }
 
-  /// Whether a file begins as every file of a store does that has a preamble.
+  /// Whether a file begins with the magic bytes of every preamble.
   private func hasMagic(_ name: FileName) throws(LogError) -> Bool {
     var isOpen = false
     do throws(SystemError) {
@@ -80,7 +81,7 @@ extension StoreDirectory {
 
   /// Whether the directory is proven to be a store, or to be the beginning of one.
   ///
-  /// Looks at `LOCK`, and at the other files only if it does not say so.
+  /// Reads `LOCK`, and the other files only if that proves nothing.
   package func isStore() throws(LogError) -> Bool {
     let (files, foreign) = try listing()
     return try isStore(files, foreign)
@@ -89,11 +90,11 @@ extension StoreDirectory {
   private func isStore(_ files: Set<FileName>, _ foreign: [String]) throws(LogError) -> Bool {
     let lock = try lockFile()
     if case .marked = lock { return true }
-    // A damaged `LOCK` keeps from no store that its other files show.
+    // A damaged `LOCK` does not hide a store that its other files prove.
     for name in files.sorted() where name.hasPreamble {
       if try hasMagic(name) { return true }
     }
-    // A store of which no more was made than this, before power was lost or the disk was full.
+    // A store that was begun when power was lost or the disk was full.
     guard case .blank = lock, foreign.isEmpty,
       files.isSubset(of: [.lock, .temporaries, .reserve])
     else { return false }
@@ -103,15 +104,15 @@ extension StoreDirectory {
     }
   }
 
-  /// Refuses a directory that is neither empty nor a store, and one in which a store's folders are not
-  /// folders; returns whether it is empty.
+  /// Refuses a directory that is neither empty nor a store; returns whether it is empty.
   ///
-  /// Makes and changes nothing.
+  /// Also refuses a store in which something else has the name of a folder. Makes and changes
+  /// nothing.
   package func checkIsStore() throws(LogError) -> Bool {
     let (files, foreign) = try listing()
     if files.isEmpty, foreign.isEmpty { return true }
     guard try isStore(files, foreign) else {
-      // The header of a segment says best what is wrong with it.
+      // The error of a segment's header describes the problem best.
       for case .segment(let numbers) in files.sorted() { _ = try SegmentFile(numbers, in: self) }
       throw .foreignDirectory(
         path: path, reason: "it holds other files, and none that shows that Divan made it")
@@ -124,7 +125,7 @@ extension StoreDirectory {
     return false
   }
 
-  /// Refuses what is no folder where a store has one; `files` are those that were listed.
+  /// Refuses entries among the listed `files` that should be folders and are not.
   package func checkFolders(_ files: Set<FileName>) throws(LogError) {
     for name in [FileName.temporaries, .attachments] where files.contains(name) {
       try checkIsFolder("\(name)")
@@ -132,7 +133,7 @@ extension StoreDirectory {
   }
 
   private func checkIsFolder(_ place: String) throws(LogError) {
-    // What has gone since it was listed is made again.
+    // A folder that is gone since it was listed is made again.
     guard let kind = try kind(of: place) else { return }
     guard kind == .directory else {
       throw .foreignDirectory(
@@ -143,7 +144,7 @@ extension StoreDirectory {
 
   // MARK: Temporaries
 
-  /// Whether a file in `tmp` has a name that a store gives there.
+  /// Whether a file in `tmp` has a name that a store uses there.
   package static func isTemporary(_ name: String) -> Bool {
     switch FileName(name) {
     case .head, .flushed, .reserve, .segment, .checkpoint, .view: return true
@@ -151,17 +152,17 @@ extension StoreDirectory {
     case nil: break
     }
     let parts = name.split(separator: "-", omittingEmptySubsequences: false)
-    guard parts.count == 2, parts[0] == "attachment", let number = UInt64(parts[1]) else {
-      return false
-    }
+    guard parts.count == 2, ["attachment", "file"].contains(parts[0]),
+      let number = UInt64(parts[1])
+    else { return false }
     return number > 0 && String(number) == parts[1]
   }
 
   // MARK: Everything
 
-  /// Visits everything in the directory: what the store made, and what others put there.
+  /// Visits all entries of the directory: the store's own and foreign ones.
   ///
-  /// A folder comes after what is in it, and `LOCK` last but for them; `HEAD` just before it, since without
+  /// A folder comes after its contents. `LOCK` comes last and `HEAD` just before it, since without
   /// `HEAD` and with segments missing nothing looks like a store.
   package func forEachEntry(
     _ visit: (StoreEntry) throws(LogError) -> Void
@@ -218,7 +219,7 @@ extension StoreDirectory {
     }
   }
 
-  /// What is in a folder below the directory; nothing if it has gone.
+  /// Returns the names in a folder below the directory; none if it is gone.
   private func names(in folder: String) throws(LogError) -> [String] {
     do throws(SystemError) {
       return try fileSystem.list("\(path)/\(folder)")
@@ -229,7 +230,7 @@ extension StoreDirectory {
     }
   }
 
-  /// What stands at a place below the directory; nil if it has gone.
+  /// Returns the kind of an entry below the directory; nil if it is gone.
   private func kind(of place: String) throws(LogError) -> FileStatus.Kind? {
     do throws(SystemError) {
       return try fileSystem.entry("\(path)/\(place)").kind

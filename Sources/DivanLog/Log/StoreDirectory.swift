@@ -1,11 +1,12 @@
-/// The directory of a store: which files it holds, and how one gets there.
+/// The directory of a store: its files, and how they are made.
 package struct StoreDirectory: Sendable {
   package let fileSystem: any FileSystem
   package let path: String
-  /// The lock on the store, of whoever changes names in it.
+  /// The lock on the store, if this process changes names in it.
   ///
-  /// All is done by name, and names may come to mean something else: if the directory was renamed, another
-  /// store may stand under its path. So before a name is changed, the lock must be in its place.
+  /// All operations use names, and a name may come to mean something else: if the directory was
+  /// renamed, another store may be at its path. The lock must therefore be in its place before a
+  /// name is changed.
   package var lock: (any FileLock)?
 
   package init(_ path: String, on fileSystem: any FileSystem) {
@@ -15,14 +16,14 @@ package struct StoreDirectory: Sendable {
 
   package func path(of name: FileName) -> String { "\(path)/\(name)" }
 
-  /// Where a file stands while it is being made.
+  /// The path of a file while it is being made.
   package func temporaryPath(of name: FileName) -> String {
     "\(path)/\(FileName.temporaries)/\(name)"
   }
 }
 
 extension StoreDirectory {
-  /// The files of the store by name, and names that are none of its own.
+  /// Returns the files of the store by name, and the names that are not its own.
   package func listing() throws(LogError) -> (files: Set<FileName>, foreign: [String]) {
     var files: Set<FileName> = []
     var foreign: [String] = []
@@ -32,12 +33,10 @@ extension StoreDirectory {
     return (files, foreign)
   }
 
-  /// Makes a file under its name, whole or not at all: it is built as a temporary, flushed,
-  /// renamed, and the directory is flushed.
+  /// Makes a file under its name, whole or not at all.
   ///
-  /// Returns the file, still open.
-  ///
-  /// `beforeRename` does what must have happened before the name is taken.
+  /// The file is built as a temporary, flushed and renamed, and the directory is flushed. Returns
+  /// the file, still open. `beforeRename` does what must be done before the file gets its name.
   package func install(
     _ name: FileName, beforeRename: () throws(LogError) -> Void = {},
     write: (any OpenFile) throws(LogError) -> Void
@@ -51,13 +50,12 @@ extension StoreDirectory {
     return file
   }
 
-  /// Makes a file as ``install(_:beforeRename:write:)`` does, but flushes neither it nor the directory.
+  /// Makes a file as ``install(_:beforeRename:write:)`` does, but without any flush.
   func place(
     _ name: FileName, write: (any OpenFile) throws(LogError) -> Void
   ) throws(LogError) -> any OpenFile {
-    let temporary = temporaryPath(of: name)
     try checkPlace()
-    let file = try create(temporary)
+    let (file, temporary) = try createTemporary(for: name)
     do throws(LogError) {
       try write(file)
       try checkPlace()
@@ -65,37 +63,60 @@ extension StoreDirectory {
         try fileSystem.rename(temporary, to: path(of: name))
       }
     } catch {
-      // Left behind, it would keep the space that may be lacking. If it cannot be removed either,
-      // the next writer does it.
+      // A temporary that is left behind would keep space that may be lacking. If it cannot be
+      // removed either, the next writer removes it.
       if (try? checkPlace()) != nil { try? fileSystem.remove(temporary) }
       throw error
     }
     return file
   }
 
-  /// Throws if this is not the directory any more that was locked.
+  /// Throws if this is no longer the directory that was locked.
   package func checkPlace() throws(LogError) {
     try attempt { () throws(SystemError) in try lock?.checkPlace() }
   }
 
   /// Makes an empty temporary, in place of one that an earlier attempt may have left.
-  private func create(_ temporary: String) throws(LogError) -> any OpenFile {
-    try attempt { () throws(SystemError) in
+  ///
+  /// A folder of that name is not Divan's and stays. The temporary then has a number for a name.
+  private func createTemporary(
+    for name: FileName
+  ) throws(LogError) -> (file: any OpenFile, path: String) {
+    let path = temporaryPath(of: name)
+    return try attempt { () throws(SystemError) in
       do throws(SystemError) {
-        return try fileSystem.open(temporary, .creating)
+        return (try fileSystem.open(path, .creating), path)
       } catch  where error.code == .exists {
-        try fileSystem.remove(temporary)
-        return try fileSystem.open(temporary, .creating)
+        do throws(SystemError) {
+          try fileSystem.remove(path)
+        } catch {
+          guard (try? fileSystem.entry(path).kind) == .directory else { throw error }
+          return try createNumbered()
+        }
+        return (try fileSystem.open(path, .creating), path)
       }
     }
   }
 
-  /// Makes the file that is released when the disk is full, unless it is there.
+  /// Makes an empty temporary with the first number that is free.
+  private func createNumbered() throws(SystemError) -> (file: any OpenFile, path: String) {
+    var number = 1
+    while true {
+      let path = "\(path)/\(FileName.temporaries)/file-\(number)"
+      do throws(SystemError) {
+        return (try fileSystem.open(path, .creating), path)
+      } catch  where error.code == .exists && number < 1000 {
+        number += 1
+      }
+    }
+  }
+
+  /// Makes the file that is released when the disk is full, unless it exists.
   ///
-  /// It holds bytes that no file system compresses or leaves out. Without space for it the store is
-  /// as good as with it, until it is needed.
+  /// It contains bytes that no file system compresses or omits. Without space for it, the store
+  /// works just the same until it is needed.
   package func makeReserve(size: Int) {
-    // Where nothing is known of it, a call that might fail is not worth making.
+    // If it is unknown whether it exists, a call that might fail is not worth making.
     guard size > 0, (try? fileSystem.exists(path(of: .reserve))) == false else { return }
     var state = 0x9E37_79B9_7F4A_7C15 as UInt64
     var writer = ByteWriter(capacity: size)
@@ -118,9 +139,9 @@ extension StoreDirectory {
     try attempt { () throws(SystemError) in try file.close() }
   }
 
-  /// What `HEAD` says; nil if there is none.
+  /// Reads `HEAD`; nil if there is none.
   ///
-  /// Its damage is the loss of evidence only, so it is returned and not thrown.
+  /// Damage to it is only a loss of evidence, so it is returned and not thrown.
   package func head() throws(LogError) -> (head: Head?, problem: LogError?) {
     let path = path(of: .head)
     let bytes: SharedBytes
@@ -142,13 +163,14 @@ extension StoreDirectory {
     }
   }
 
-  /// What `FLUSHED` says; nothing if there is none, or nothing is in it yet.
+  /// Reads the marks in `FLUSHED`; none if there is no such file, or nothing is in it yet.
   ///
-  /// Its damage is the loss of evidence only, so it is returned and not thrown. Marks may be torn, as long as one is not.
+  /// Damage to it is only a loss of evidence, so it is returned and not thrown. Torn marks are
+  /// ignored as long as one mark is whole.
   package func flushMarks() throws(LogError) -> (marks: [FlushMark], problem: LogError?) {
     let path = path(of: .flushed)
     var problem: LogError?
-    // Where all look torn, they may have been read while they were written.
+    // If all marks look torn, they may have been read while they were written.
     for _ in 0..<8 {
       problem = nil
       let bytes: SharedBytes
@@ -177,7 +199,7 @@ extension StoreDirectory {
         }
       }
       if !marks.isEmpty {
-        // What says most comes first, since it is what a message names.
+        // The mark that proves the most comes first, since messages name that one.
         return (marks.sorted { $0.end.commit > $1.end.commit }, nil)
       }
       if problem == nil { break }
@@ -185,9 +207,9 @@ extension StoreDirectory {
     return ([], problem)
   }
 
-  /// Removes a file; that it is not there is as good.
+  /// Removes a file; it is no error if the file does not exist.
   ///
-  /// An attempt that failed further on may have removed it before.
+  /// An earlier attempt that failed at a later step may have removed it.
   package func remove(_ name: FileName) throws(LogError) {
     try checkPlace()
     do throws(SystemError) {
@@ -204,7 +226,7 @@ extension StoreDirectory {
   }
 }
 
-/// Runs calls to the system, and says of a failure that it is one of the log's.
+/// Runs system calls, and turns their errors into errors of the log.
 package func attempt<R>(_ body: () throws(SystemError) -> R) throws(LogError) -> R {
   do { return try body() } catch { throw .system(error) }
 }
