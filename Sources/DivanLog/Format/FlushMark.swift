@@ -1,14 +1,15 @@
-/// What the file `FLUSHED` says up to three times: through which place the log was flushed.
+/// A mark in the file `FLUSHED`, which says up to where the log was flushed.
 ///
-/// Each mark is true by itself, and the one with the highest commit says most. One stays whole while another
-/// one is written, and the one that was flushed while the others are not. It is evidence, and never needed to
-/// open a store. FILE_FORMAT.md §20
+/// The file has up to three marks. Each is true on its own, and the one with the highest commit
+/// says the most. One mark stays whole while another is written, and the flushed one stays whole
+/// while the others are not flushed. Marks are evidence, and never needed to open a store.
+/// FILE_FORMAT.md §20
 package struct FlushMark: Equatable, Sendable {
   /// Its salt and its time are those of the segment.
   package var preamble: FilePreamble
   /// The last number of the segment.
   package var segmentNumber: UInt64
-  /// A place in that segment; the log was flushed up to there.
+  /// The place in that segment up to which the log was flushed.
   package var end: LogEnd
 
   package init(preamble: FilePreamble, segmentNumber: UInt64, end: LogEnd) {
@@ -18,7 +19,7 @@ package struct FlushMark: Equatable, Sendable {
   }
 
   package static let size = 256
-  /// Where the marks begin: so far from each other that no sector, page or block holds two.
+  /// The offsets of the marks, so far apart that no sector or block of 4 KiB holds two.
   package static let offsets = [0, 4096, 8192]
   package static let fileSize = 8192 + size
 }
@@ -34,7 +35,7 @@ extension FlushMark {
     return writer.sharedCopy
   }
 
-  /// Of zeros: the place of a mark that was not written yet, as in a file that lost its bytes with the power.
+  /// Whether a block is all zeros: the mark was not written yet, or was lost with the power.
   package static func isBlank(_ block: SharedBytes) -> Bool { block.array.allSatisfy { $0 == 0 } }
 
   package static func decode(_ block: SharedBytes, path: String) throws(LogError) -> FlushMark {

@@ -1,26 +1,27 @@
 import Synchronization
 
-/// Writes into `FLUSHED` how far the log was flushed, after each flush and before anyone is told of it.
+/// Writes into `FLUSHED` how far the log was flushed, after each flush and before it is reported.
 ///
-/// So when the process ends, the system has a witness of each commit that was acknowledged as durable, apart
-/// from the log: one cut does not take both. The witness itself is flushed only when as much log as
-/// the limit says was flushed since `HEAD` or it was; so a loss of power leaves no more than that without one.
+/// When the process ends, the system therefore has evidence, apart from the log, of each commit
+/// that was acknowledged as durable: one cut does not remove both. The evidence itself is flushed
+/// only when `limit` bytes of log were flushed since `HEAD` or the evidence was. A loss of power
+/// therefore leaves at most that much log without evidence.
 ///
-/// It is evidence only. What fails here fails no commit: it is tried again at the next flush, and a file that
-/// could not be made, when `HEAD` is replaced.
+/// It is evidence only. A failure here fails no commit: the write is tried again at the next flush.
+/// If the file could not be made, that is tried again when `HEAD` is replaced.
 ///
-/// Invariant: a mark is written only after the flush that it speaks of has succeeded.
+/// Invariant: a mark is written only after the flush that it records has succeeded.
 package final class FlushMarks: Sendable {
   private struct State {
     var file: (any OpenFile)?
     var segment: SegmentHeader?
     /// The last commit that a mark names.
     var commit: UInt64 = 0
-    /// Which of the three marks was written last.
+    /// The index of the mark that was written last.
     var newest = 0
-    /// Which of them was flushed: it stays until another one was.
+    /// The index of the mark that was flushed last; it is kept until another one is flushed.
     var flushed = 0
-    /// The place in the segment of which a witness is durable.
+    /// The offset in the segment up to which there is durable evidence.
     var witnessed: UInt64 = 0
   }
 
@@ -28,7 +29,7 @@ package final class FlushMarks: Sendable {
   private let limit: UInt64
   private let state = Guarded(State())
 
-  /// Once more bytes of log than `limit` says were flushed, the witness is, too.
+  /// Flushes the evidence, too, whenever `limit` bytes of log were flushed without it.
   package init(in directory: StoreDirectory, limit: Int) {
     self.directory = directory
     self.limit = UInt64(limit)
@@ -36,7 +37,7 @@ package final class FlushMarks: Sendable {
 }
 
 extension FlushMarks {
-  /// Notes that a segment begins, whose name and bytes so far are durable, and so is all before it.
+  /// Notes that a segment begins; its name, its bytes so far and everything before are durable.
   package func begin(_ segment: SegmentHeader, at end: LogEnd) {
     state.withLock {
       $0.segment = segment
@@ -47,8 +48,8 @@ extension FlushMarks {
 
   /// Makes the file, unless this writer has made it.
   ///
-  /// Its name becomes durable with that of `HEAD`, which is replaced next. Until then `HEAD` and the headers
-  /// of segments prove no less than the file that had the name.
+  /// Its name becomes durable with that of `HEAD`, which is replaced next. Until then, `HEAD` and
+  /// the headers of segments prove no less than the previous file of that name.
   package func makeFile(through end: LogEnd) {
     let segment = state.withLock { $0.file == nil ? $0.segment : nil }
     guard let segment else { return }
@@ -66,7 +67,7 @@ extension FlushMarks {
     }
   }
 
-  /// Notes that `HEAD` says, durably, how far a segment was flushed.
+  /// Notes that `HEAD` durably states how far a segment was flushed.
   package func noteHead(_ head: Head) {
     state.withLock {
       guard $0.segment?.preamble.salt == head.segmentSalt else { return }
@@ -74,10 +75,10 @@ extension FlushMarks {
     }
   }
 
-  /// Writes that a segment was flushed up to `end`, unless a mark says as much.
+  /// Writes that a segment was flushed up to `end`, unless a mark says so already.
   package func note(_ end: LogEnd, in fileID: UInt64) {
-    // One after the other: of two that flush at the same time, the later one must not overwrite the mark that the
-    // other one relies on.
+    // One after the other: of two concurrent flushes, the later one must not overwrite the mark
+    // that the other one relies on.
     state.withLock { state in
       guard let file = state.file, let segment = state.segment, segment.fileID == fileID,
         end.commit > state.commit
@@ -88,12 +89,12 @@ extension FlushMarks {
         try file.write(mark, at: FlushMark.offsets[place])
         state.commit = end.commit
         state.newest = place
-        guard end.offset - state.witnessed >= limit else { return }
+        guard end.offset >= state.witnessed + limit else { return }
         try file.flush()
         state.flushed = place
         state.witnessed = end.offset
       } catch {
-        // The next flush of the log tries again, and until then the mark before this one counts.
+        // The next flush of the log tries again, and until then the previous mark counts.
       }
     }
   }

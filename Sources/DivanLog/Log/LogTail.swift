@@ -1,7 +1,8 @@
 import Synchronization
 
-/// How far the log was appended to, and how far it was flushed: shared by the one who appends and
-/// those who wait for a flush.
+/// The ends of the appended and of the flushed log.
+///
+/// The writer shares them with threads that wait for a flush.
 package final class LogTail: Sendable {
   /// A place in the log, with the file to flush to make it durable.
   package struct Point: Sendable {
@@ -16,18 +17,19 @@ package final class LogTail: Sendable {
     var appended: Point?
     var flushed: Point?
     var sequenceBound: UInt64
-    /// The highest bound that was ever stated and flushed, in trailers that count no more as well.
+    /// The highest bound that was ever stated and flushed, also in trailers that no longer count.
     var highestBound: UInt64
     /// The bound that HEAD and the headers of segments state.
     var statedBound: UInt64 = 0
     /// No opening reads the trailers up to this commit, because a checkpoint covers them.
     var coveredCommit: UInt64 = 0
-    /// Why nothing more may be written, if so.
+    /// The failure after which nothing may be written, if there was one.
     var failure: SystemError?
   }
 
   private let state: Guarded<State>
-  /// Where it is written how far the log was flushed; nil if nowhere.
+  private let flushLock = Guarded(())
+  /// The marks that record how far the log was flushed; nil if there are none.
   private let marks: FlushMarks?
 
   package init(sequenceBound: UInt64, marks: FlushMarks? = nil) {
@@ -40,24 +42,24 @@ extension LogTail {
   /// Whether a flush has failed, so that nothing more may be written.
   package var isPoisoned: Bool { state.withLock { $0.failure != nil } }
 
-  /// Lets nothing more be written, because of a failure after which nobody knows what is durable.
+  /// Prevents all further writes, because of a failure after which it is unknown what is durable.
   package func poison(_ failure: SystemError) {
     state.withLock { $0.failure = $0.failure ?? failure }
   }
 
-  /// Sequence numbers up to this one may be used: the bound is durable.
+  /// The last sequence number that may be used: the bound is durable.
   package var sequenceBound: UInt64 { state.withLock { $0.sequenceBound } }
 
-  /// What is to be stated from now on, so that no statement is lower than one before it.
+  /// The bound to be stated from now on, so that no statement is lower than an earlier one.
   package var highestBound: UInt64 { state.withLock { $0.highestBound } }
 
   /// Notes a bound that HEAD states now.
   package func raiseSequenceBound(to bound: UInt64) { state.withLock { $0.state(bound) } }
 
-  /// Notes that a checkpoint may soon cover all that was appended.
+  /// Notes that a checkpoint may soon cover everything that was appended.
   ///
-  /// Then the next opening reads on behind it, and what the trailers before it said of sequence numbers
-  /// counts no more.
+  /// The next opening then reads on after it, and the sequence bounds in the trailers before it no
+  /// longer count.
   package func noteCovered() {
     state.withLock {
       $0.coveredCommit = $0.appended?.end.commit ?? 0
@@ -65,7 +67,7 @@ extension LogTail {
     }
   }
 
-  /// The last place in a file that is known to be flushed; nil if none is.
+  /// Returns the last place in a file that is known to be flushed; nil if there is none.
   package func flushedEnd(in fileID: UInt64) -> LogEnd? {
     state.withLock { $0.flushed.flatMap { $0.fileID == fileID ? $0.end : nil } }
   }
@@ -79,7 +81,7 @@ extension LogTail {
   /// Notes that the log now ends at `point`.
   package func noteAppended(_ point: Point) { state.withLock { $0.appended = point } }
 
-  /// Notes that a segment begins, and that it is durable to `point`.
+  /// Notes that a segment begins, and that it is durable up to `point`.
   package func noteFlushed(_ point: Point) {
     state.withLock {
       $0.appended = point
@@ -90,8 +92,14 @@ extension LogTail {
 
   /// Flushes everything that was appended before the call; returns the last durable commit.
   ///
-  /// A failure is final: the system may report success the next time, with the bytes gone.
+  /// A failure is final: the system may report success the next time although the bytes are gone.
   package func flush() throws(LogError) -> UInt64 {
+    // One flush at a time: the system reports a failure of writing to one of two concurrent flushes
+    // only, and the other one would acknowledge what was lost.
+    try flushLock.withLock { (_) throws(LogError) in try flushInTurn() }
+  }
+
+  private func flushInTurn() throws(LogError) -> UInt64 {
     let (target, flushed, failure) = state.withLock { ($0.appended, $0.flushed, $0.failure) }
     guard let target else { return 0 }
     if let flushed, flushed.fileID == target.fileID, flushed.end == target.end {
@@ -104,10 +112,10 @@ extension LogTail {
       poison(error)
       throw .system(error)
     }
-    // Before anyone can see that it is durable.
+    // Before any thread can see that it is durable.
     marks?.note(target.end, in: target.fileID)
     state.withLock {
-      // Somebody else may have flushed more meanwhile, or begun the next segment.
+      // Another thread may have flushed more meanwhile, or begun the next segment.
       let isBehind = $0.flushed.map { $0.end.commit >= target.end.commit } == true
       if !isBehind { $0.flushed = target }
       $0.highestBound = max($0.highestBound, target.sequenceBound)

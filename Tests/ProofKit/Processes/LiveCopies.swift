@@ -34,9 +34,9 @@ package struct LiveCopies: Sendable {
       disk.observeCalls { call in
         guard call.verb.isChanging else { return }
         moments.withLock { $0.append(LiveCopies.files(of: disk)) }
-        // A mark is written under a lock for which another thread's commit would wait; this commit
-        // is on the same thread.
-        if !call.path.hasSuffix("FLUSHED") { busy.work() }
+        // The log is flushed, and a mark written, under a lock for which another thread's commit
+        // would wait; this commit is on the same thread.
+        if call.verb != .flush, !call.path.hasSuffix("FLUSHED") { busy.work() }
       }
       for _ in 0..<rounds {
         try busy.commit()
