@@ -46,4 +46,46 @@ import Testing
     #expect(try database.snapshot().get("a") != nil)
     #expect(try database.snapshot().conflicts(of: "a").count == 1)
   }
+
+  @Test func `made here count like those from elsewhere`() throws {
+    var configuration = Configuration()
+    configuration.branchLimit = 10
+    let database = try Database.inMemory(configuration: configuration)
+    let first = try database.write { try $0.put(Document(id: "a", ["n": 0])) }
+    try database.write { (transaction: WriteTransaction) throws in
+      for number in 1...10 {
+        var branch = first
+        branch["n"] = .int(Int64(number))
+        _ = try transaction.put(branch, allowingConflict: true)
+      }
+    }
+    var branch = first
+    branch["n"] = 11
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.put(branch, allowingConflict: true) }
+    }
+    #expect(error?.code == .documentTooLarge && error?.documentID == "a")
+  }
+
+  @Test func `with histories of their own are fewer, so that they can be resolved`() throws {
+    var configuration = Configuration()
+    configuration.branchLimit = 100
+    let database = try Database.inMemory(configuration: configuration)
+    func history(_ number: Int) -> [RevisionID] {
+      (1...20).reversed().map { revision($0, 1000 * number + Int($0)) }
+    }
+    var count = 0
+    let error = #expect(throws: DatabaseError.self) {
+      while count < 100 {
+        try database.write { transaction in
+          _ = try transaction.insert(
+            Document(id: "a", ["n": .int(Int64(count))]), history: history(count))
+        }
+        count += 1
+      }
+    }
+    #expect(error?.code == .documentTooLarge && (20..<50).contains(count))
+    try database.write { transaction in _ = try transaction.resolve("a") { _ in .mine } }
+    #expect(try database.snapshot().conflicts(of: "a").count == 1)
+  }
 }

@@ -51,6 +51,32 @@ struct JoinedHistoryTests {
     try Database(at: "/joined.divan", configuration: disk.configuration())
   }
 
+  /// Where the insertion also cut the tree, it returned success and stored nothing.
+  ///
+  /// Found by an audit: no model made a change again that was undone.
+  @Test func `a change that was undone and is made again is refused, also when the tree is cut`()
+    throws
+  {
+    var database = try open()
+    let first = try database.write { try $0.put(Document(id: "d", ["n": 1])) }
+    var change = first
+    change["n"] = 2
+    let again = change
+    let second = try database.write { try $0.put(again) }
+    let third = try database.write { try $0.delete(second) }
+    try database.close()
+    var configuration = disk.configuration()
+    configuration.revisionDepth = 2
+    database = try Database(at: "/joined.divan", configuration: configuration)
+    let before = try database.snapshot().sequence
+    let error = #expect(throws: DatabaseError.self) {
+      try database.write { _ = try $0.put(again, allowingConflict: true) }
+    }
+    #expect(error?.code == .conflict)
+    #expect(try database.snapshot().sequence == before)
+    #expect(try database.snapshot().leaves(of: "d").map(\.revision) == [third.revision])
+  }
+
   @Test func `a history that joins two pruned trees keeps the newest leaf`() throws {
     let database = try open()
     try insert(history(20, to: 1), into: database)

@@ -10,7 +10,7 @@ public enum DocumentLimits {
 
   /// The maximum number of leaf revisions of a document, including deleted ones.
   ///
-  /// More branches are not added.
+  /// More branches are not added. The limit is lower for branches with long histories of their own.
   public static let branches = 2000
 
   /// The maximum number of bytes of UTF-8 of a document ID.

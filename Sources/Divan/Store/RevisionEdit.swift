@@ -122,16 +122,20 @@ extension WriteTransaction {
     }
     let newest = try view.newestRecord(of: current, id)
     var tree = try view.tree(of: newest)
+    let leafCount = tree.leafCount
     let insertion = try insert(edit, sequence: record.sequence, into: &tree, id)
     guard insertion.hasChangedTree else {
       if case .child = edit.lineage { try checkIsLeaf(edit.revision, of: tree, id) }
       return nil
     }
+    if tree.leafCount > leafCount { try checkBranches(of: id, tree) }
     var released = insertion.released
     if insertion.isNewRevision {
       try validate(edit, id: id)
       record.details = DocumentDetails(edit)
     } else {
+      // The tree may only have been cut to the depth.
+      if case .child = edit.lineage { try checkIsLeaf(edit.revision, of: tree, id) }
       // Only the history is new. A leaf is written again with it. That is the leaf that the history
       // leads to, so that its record names its parent, or else the winner. The previous winner may
       // not be a leaf now.
@@ -161,6 +165,21 @@ extension WriteTransaction {
     throw DatabaseError(
       .conflict, "the same change was made before, as \(revision), and the document changed since",
       hint: "Read the document again, and make the change to its present revision", documentID: id)
+  }
+
+  /// Throws if a document would have more branches than the limit.
+  ///
+  /// Each record of a branch contains the tree of all branches, so their size grows with the square
+  /// of their number; resolving them writes a record for each in one transaction. Branches with
+  /// long histories of their own count for more, so that this stays possible.
+  private func checkBranches(of id: String, _ tree: RevisionTree) throws(DatabaseError) {
+    let limit = store.configuration.branchLimit
+    let (leafCount, nodeCount) = (tree.leafCount, tree.nodes.count)
+    guard leafCount > limit || leafCount * (nodeCount + leafCount / 2) > limit * limit * 7 / 4
+    else { return }
+    throw DatabaseError(
+      .documentTooLarge, "the document would have \(leafCount) branches, which are too many",
+      hint: "Purge branches that are deleted or not needed: `purge(_:revision:)`", documentID: id)
   }
 
   private func refusal(ofHistoryOf record: DocumentRecord) -> DatabaseError {

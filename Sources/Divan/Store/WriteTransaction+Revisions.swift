@@ -31,7 +31,6 @@ extension WriteTransaction {
     let path = try RevisionTree.Path(history)
     let body = try document.encoded().bytes
     let current = try entry(of: id)
-    try checkBranches(of: id, current, with: history)
     func insert(_ attachments: [AttachmentEntry]) throws -> Bool {
       try append(
         RevisionEdit(
@@ -50,30 +49,6 @@ extension WriteTransaction {
     return try nested {
       try insert(try store(document.attachments, id: id, madeBy: .elsewhere(path.revision)))
     }
-  }
-
-  /// Refuses a branch beyond the limit of branches per document.
-  ///
-  /// Each record of a branch holds the tree of all branches, so the size of many grows with the
-  /// square of their number.
-  private func checkBranches(
-    of id: String, _ current: DocumentEntry?, with history: [RevisionID]
-  ) throws(DatabaseError) {
-    guard let current, current.traits.contains(.tree) else { return }
-    let tree = try view.tree(of: current, id)
-    guard tree.leafCount >= store.configuration.branchLimit, !tree.contains(history[0]) else {
-      return
-    }
-    // A successor of a leaf is not another branch.
-    for ancestor in history.dropFirst() {
-      if let index = tree.index(of: ancestor) {
-        if tree.isLeaf(index) { return }
-        break
-      }
-    }
-    throw DatabaseError(
-      .documentTooLarge, "the document has \(tree.leafCount) branches, and may have no more",
-      hint: "Purge branches that are deleted or not needed: `purge(_:revision:)`", documentID: id)
   }
 
   /// Removes a document without a trace: no tombstone is left, and no history.
