@@ -147,6 +147,62 @@ struct BackupHistoryTests {
     #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
   }
 
+  // Found by a review: the index was checked while the past was copied, and the backup refused.
+  @Test func `a unique index that is newer than the history does not keep it from being copied`()
+    throws
+  {
+    let database = try Database(
+      at: CrashBench.path, configuration: configuration(.everything))
+    let text = String(repeating: "x", count: 30_000)
+    func renumber(by offset: Int) throws {
+      try database.write { transaction in
+        for number in 0..<100 {
+          try transaction.overwrite(
+            "d\(number)", with: ["n": .int(Int64((number + offset) % 100)), "text": .string(text)])
+        }
+      }
+    }
+    for id in ["a", "b"] {
+      _ = try database.write { try $0.overwrite(id, with: ["n": 1000]) }
+    }
+    _ = try database.write { try $0.overwrite("b", with: ["n": 1001]) }
+    try renumber(by: 0)
+    try database.addIndex(DocumentIndex("n", on: "n", isUnique: true))
+    try renumber(by: 1)
+    let before = try contents(of: database.snapshot(at: 2))
+    try database.backup(to: "/copy.divan", keepingHistory: true)
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    #expect(try copy.check().isSound)
+    #expect(try contents(of: copy.snapshot(at: 2)) == before)
+    #expect(try contents(of: copy.snapshot()) == contents(of: database.snapshot()))
+    let error = #expect(throws: DatabaseError.self) {
+      try copy.write { _ = try $0.overwrite("new", with: ["n": 5]) }
+    }
+    #expect(error?.code == .notUnique)
+  }
+
+  @Test func `a small limit of transactions and a clock that was set back change no copy`() throws {
+    let (database, versions) = try filled(.everything)
+    try database.close()
+    var small = configuration(.everything)
+    small.transactionSizeLimit = 40_000
+    clock.now -= 30_000
+    let again = try Database(at: CrashBench.path, configuration: small)
+    try again.backup(to: "/copy.divan", keepingHistory: true)
+    try again.backup(to: "/plain.divan")
+    let copy = try Database(at: "/copy.divan", configuration: configuration(.everything))
+    clock.now += 1000
+    _ = try copy.write { try $0.overwrite("d0", with: ["new": true]) }
+    for (sequence, time, all) in versions {
+      #expect(try contents(of: copy.snapshot(at: sequence)) == all)
+      let date = Date(timeIntervalSince1970: Double(time) / 1000)
+      guard sequence < versions[59].sequence else { continue }
+      #expect(try contents(of: copy.snapshot(at: date)) == all)
+    }
+    let plain = try Database(at: "/plain.divan", configuration: configuration(.none))
+    #expect(try contents(of: plain.snapshot()) == versions[59].all)
+  }
+
   @Test func `a backup that keeps history can be cancelled, and leaves nothing`() throws {
     let (database, _) = try filled(.everything)
     #expect(

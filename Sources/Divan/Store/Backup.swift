@@ -21,10 +21,14 @@ extension Database {
   /// let before = try copy.snapshot(named: "before the import")
   /// ```
   ///
+  /// Open the copy with the same ``Configuration/history`` before you write to it: a database that
+  /// is not configured to keep earlier versions drops all but the named ones when it cleans up.
+  ///
   /// - Parameters:
   ///   - path: the directory of the copy; it must not exist, and must not be within a store.
   ///   - keepingHistory: whether the copy has the named snapshots and the earlier versions that
-  ///     this store still holds. It takes memory for each held revision, about 32 bytes.
+  ///     this store still holds. It takes memory for each held revision, about 32 bytes, and for
+  ///     each commit of which the time is kept, about 150 bytes.
   ///   - progress: called with the share that is done; copying stops with
   ///     ``DatabaseError/Code/cancelled`` when it returns false, and leaves nothing behind.
   /// - Throws: ``DatabaseError`` with the codes `alreadyExists`, `notFound`, `accessDenied`,
@@ -144,7 +148,9 @@ struct StoreCopy {
     } catch {
       // The remains of the attempt are not a store that the caller can use.
       deletion.removeLeftover(building)
-      guard let cause = error.underlying as? SystemError, cause.path.hasPrefix(path) else {
+      guard let cause = error.underlying as? SystemError,
+        cause.path == path || cause.path.hasPrefix(path + "/")
+      else {
         throw error
       }
       throw DatabaseError(cause, making: purpose, at: path)
@@ -181,10 +187,17 @@ struct StoreCopy {
     configuration.durability = .none
     configuration.openingProgress = nil
     configuration.purgesExpired = false
-    // Cleaning would remove versions that are not referenced until the names are stored.
-    if keepsHistory { configuration.maintenance = .manual }
+    // Transactions of the copy are packed in another way than those of the store were.
+    configuration.transactionSizeLimit = 1 << 30
+    if keepsHistory {
+      // Cleaning would remove versions that are not referenced until the names are stored.
+      configuration.maintenance = .manual
+      configuration.checksUniqueness = false
+    }
     do {
       let copy = try Database(at: building, configuration: configuration)
+      // A clock that was set back must not make times go back in the copy.
+      try copy.store.withTurn { (writer) in writer.resume(time: view.state.time) }
       try copyIndexes(to: copy)
       if keepsHistory { try copyVersions(to: copy) } else { try copyDocuments(to: copy) }
       try copyLocalDocuments(to: copy)

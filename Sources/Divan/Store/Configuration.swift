@@ -71,7 +71,8 @@ public struct Configuration: Sendable {
   /// Whether new files are private to the owner: files get the mode `0600`, and directories `0700`.
   ///
   /// Otherwise they get `0666` and `0777` less the process's mask (`umask`), as for a store that a
-  /// group shares. Existing files keep their mode.
+  /// group shares. Existing files keep their mode. Any user who may read `LOCK` can hold its lock,
+  /// and so keep others from opening the store for writing.
   public var isPrivate = true
   /// How damage that is found at opening is handled.
   ///
@@ -125,6 +126,10 @@ public struct Configuration: Sendable {
   package var maintenance = MaintenanceMode.background
   /// Whether expired documents are purged in the background.
   package var purgesExpired = true
+  /// Whether unique indexes are checked at the end of each transaction.
+  ///
+  /// A copy of earlier versions does not: an index may be newer than they are.
+  package var checksUniqueness = true
   /// Overrides the file system.
   package var fileSystem: (any FileSystem)?
   /// The source of randomness for salts and store IDs.

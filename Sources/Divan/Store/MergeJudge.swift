@@ -140,8 +140,11 @@ extension MergeJudge {
     }
     var documents = view.state.documents.scan()
     while let item = try view.step(&documents) { try visit(view.decodeEntry(item).locator) }
-    var older = view.state.older.scan()
-    while let item = try view.step(&older) { try visit(view.decodeLocator(item)) }
+    // Records of documents that were purged may still be indexed after a page was rebuilt.
+    try view.forEachHeld { (held) throws(DatabaseError) in
+      for record in held.records { try visit(record.locator) }
+      return true
+    }
     for kind in CatalogKey.Kind.leadingToRecords {
       var scan = view.state.catalog.scan(
         from: .inclusive([kind.rawValue]), to: .exclusive([kind.rawValue + 1]))

@@ -167,7 +167,7 @@ extension Store {
     defer { transaction.end(isCommitted: isCommitted) }
     let result = try body(transaction)
     if !transaction.isEmpty {
-      try transaction.checkUniqueness()
+      if configuration.checksUniqueness { try transaction.checkUniqueness() }
       try append(transaction, writer, needsFlush: durability == .full)
     }
     isCommitted = true

@@ -109,11 +109,10 @@ extension StoreCopy {
           sequence: UInt64(bigEndian: item.key.load(UInt64.self, at: 0)),
           locator: try view.decodeLocator(item)))
     }
-    var older = view.state.older.scan()
-    while let item = try view.step(&older) {
-      places.append(
-        HeldPlace(
-          sequence: OlderKey.parts(item.key).sequence, locator: try view.decodeLocator(item)))
+    // Records of documents that were purged may still be indexed after a page was rebuilt.
+    try view.forEachHeld { (held) throws(DatabaseError) in
+      places += held.records.map { HeldPlace(sequence: $0.sequence, locator: $0.locator) }
+      return true
     }
     places.sort { $0.sequence < $1.sequence }
     return places
