@@ -56,6 +56,34 @@ struct DamagePolicyTests {
     try database.close()
   }
 
+  // Found by an audit: a damaged size used up what the search for records was allowed to read.
+  @Test(arguments: [0, 1, 4])
+  func `a flipped bit in the framing of a large attachment costs no document`(byte: Int) throws {
+    let database = try bench.open {
+      $0.maintenance = .manual
+      $0.attachmentInlineLimit = 64 << 10
+    }
+    var random = SeededGenerator(seed: 5)
+    let content = (0..<20_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+    try database.write { transaction in
+      var document = Document(id: "attached")
+      document.attachments["a"] = Document.Attachment(contentType: "x/y", content)
+      _ = try transaction.put(document)
+      for number in 0..<300 { _ = try transaction.overwrite(id(number), with: ["n": 1]) }
+    }
+    try database.close()
+    let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
+    let start = try #require(bytes.indices.first { bytes[$0...].starts(with: content.prefix(64)) })
+    // Before the content are its length, its digest, two bytes, the checksum and the record's size.
+    try bench.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
+    let opened = try open(.readWhatIsThere)
+    #expect(!opened.openingReport.damage.isEmpty)
+    for number in 0..<300 { #expect(try opened.snapshot().get(id(number)) != nil) }
+    expectDamaged("the content") {
+      _ = try opened.snapshot().get("attached")?.attachments["a"]?.content()
+    }
+  }
+
   // Found by a trial from outside: 300 documents were gone, and nothing but the report of opening said so.
   @Test func `one flipped byte of 300 documents in one transaction costs one document`() throws {
     try fill(300)
