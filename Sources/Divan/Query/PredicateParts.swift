@@ -4,7 +4,7 @@
   import Foundation
 #endif
 
-// What each part of a predicate is to a filter.
+// The translation of each part of a predicate into a filter.
 
 extension PredicateExpressions.Variable: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
@@ -13,10 +13,12 @@ extension PredicateExpressions.Variable: TranslatablePredicate {
   }
 }
 
-/// A part of a predicate, if it is one that is understood.
+/// Returns a part of a predicate, if it can be translated.
 ///
-/// It stands beside the conformances that it looks for: from a static library a linker takes only files of which something
-/// is named, and nothing else names this one.
+/// The function must be in the same file as the conformances that it finds. From a static library,
+/// a linker takes only files from which something is referenced, and nothing else references this
+/// one. So it must not be inlined either: `Tests/static-archive` links such a library.
+@inline(never)
 func translatablePart(_ expression: Any) -> (any TranslatablePredicate)? {
   expression as? any TranslatablePredicate
 }
@@ -66,7 +68,9 @@ extension PredicateExpressions.KeyPath: TranslatablePredicate {
     return .property(path, Output.self)
   }
 
-  /// How many elements an array has, or whether it has any: told apart by what arrays of none and of one say.
+  /// Returns the number of elements of an array, or a test whether it is empty.
+  ///
+  /// The two are distinguished by their values for an empty array and for one with an element.
   private func measure(_ array: QueryPath) throws(DatabaseError) -> PredicateTerm {
     var path = array
     path.measure = .count
@@ -172,7 +176,7 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
       return .chainedCount(path, isThere: isThere)
     case .chainedCount(let path, let isFurtherThere):
       return .chainedCount(path, isThere: .and([isThere, isFurtherThere]))
-    // Its own path leads nowhere where the chain ends.
+    // If the chain ends in nil, its path finds nothing.
     case .subject, .property, .constant, .range: return end
     case .coalesced: throw PredicateTranslation.refusal(self)
     }
@@ -181,7 +185,7 @@ extension PredicateExpressions.OptionalFlatMap: TranslatablePredicate {
 
 extension PredicateExpressions.ForcedUnwrap: TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm {
-    // Nothing is in order with nil, so that nothing has to fail.
+    // Nil is not ordered relative to any value, so nothing has to fail.
     switch try translation.term(inner) {
     case .chainedCount(let path, _): .property(path, Int.self)
     case let term: term
@@ -258,7 +262,8 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatablePredicate {
       throw PredicateTranslation.refusal(self)
     }
     var inner = PredicateTranslation()
-    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
+    // Paths of conditions on elements begin at the element; nothing outside of it can be tested
+    // there.
     inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
     return .filter(.anyElement(path, try inner.filter(test)))
   }
@@ -270,7 +275,8 @@ extension PredicateExpressions.SequenceAllSatisfy: TranslatablePredicate {
       throw PredicateTranslation.refusal(self)
     }
     var inner = PredicateTranslation()
-    // Paths of conditions on elements begin at the element; what is around it cannot be asked for there.
+    // Paths of conditions on elements begin at the element; nothing outside of it can be tested
+    // there.
     inner.variables[variable.key] = .property(QueryPath(), LHS.Output.Element.self)
     return .filter(.everyElement(path, try inner.filter(test)))
   }
@@ -307,7 +313,7 @@ extension PredicateExpressions.ClosedRange: TranslatablePredicate {
   }
 }
 
-/// A range that was made outside of a predicate.
+/// A range that was created outside of a predicate.
 private protocol PredicateRange {
   func rangeTerm() throws(DatabaseError) -> PredicateTerm
 }
