@@ -1,10 +1,11 @@
 internal import DivanLog
 
 extension BTree {
-  /// Gives many keys values: the entries of a batch that stand in a range of it, which must be sorted.
+  /// Sets the values of many keys: the entries of a sorted batch that are in `range`.
   ///
-  /// What is here and what comes is merged, so that a leaf is searched and written once for all that it gets, and no leaf
-  /// is written to. It costs less than one key after the other where a leaf gets several.
+  /// The entries are merged with the existing ones. Each leaf is searched and rebuilt once for all
+  /// entries that it receives; no leaf is changed in place. This costs less than setting one key
+  /// after the other if a leaf receives several.
   ///
   /// - Precondition: keys and values are no longer than ``entryLimit``.
   mutating func set(_ batch: borrowing EntryBatch, _ range: Range<Int>) {
@@ -23,25 +24,26 @@ extension BTree {
   }
 }
 
-/// A node that takes the place of others, and what separates it from the one left of it.
+/// A node that replaces others, and the separator between it and the node to its left.
 private struct MergedNode {
-  /// Empty in the first node of all.
+  /// Empty for the first node.
   var separator: SharedBytes
   let node: Node
 }
 
-/// Makes the nodes that a tree has once a batch is merged into it.
+/// Builds the nodes of a tree that a batch is merged into.
 ///
-/// Nodes are made anew where something comes, and stay where nothing does; none is changed.
+/// Nodes that receive entries are rebuilt, and the others are kept; none is changed.
 private struct BatchMerging {
   let pageSize: Int
-  /// How many keys were not there before.
+  /// The number of keys that did not exist before.
   var addedCount = 0
 
   init(pageSize: Int) { self.pageSize = pageSize }
 
-  /// The nodes that take the place of `node`, below which all entries of the range belong; the first one has no
-  /// separator.
+  /// Returns the nodes that replace `node`, below which all entries of the range belong.
+  ///
+  /// The first one has no separator.
   mutating func merge(
     _ batch: borrowing EntryBatch, _ range: Range<Int>, into node: Node
   ) -> [MergedNode] {
@@ -79,14 +81,14 @@ private struct BatchMerging {
     _ batch: borrowing EntryBatch, _ range: Range<Int>, into leaf: Node
   ) -> [MergedNode] {
     let page = leaf.page
-    // Each entry by its index: in the leaf, or, behind as many as there are, in the batch.
+    // The index of each entry: in the leaf or, offset by the leaf's count, in the batch.
     var entries: [Int] = []
     var sizes: [Int] = []
     entries.reserveCapacity(page.count + range.count)
     sizes.reserveCapacity(page.count + range.count)
     var next = 0
     for index in range {
-      // How many come before it, and whether the one behind them gives way to it.
+      // The end of the old entries before it, and whether it replaces the one at that index.
       let (end, isReplaced) = batch.withEntry(index) { key, _ -> (Int, Bool) in
         for old in next..<page.count {
           let order = page.key(old).compare(key)
@@ -130,9 +132,9 @@ private struct BatchMerging {
     }
   }
 
-  /// Inner nodes of a level that have these children, which there is at least one of.
+  /// Builds inner nodes of `level` with the given children, of which there is at least one.
   func parents(of children: [MergedNode], level: Int) -> [MergedNode] {
-    // The separator of a node's first child stands above the node, so that this is more than is needed.
+    // The separator of a node's first child is stored in the parent, so this overestimates.
     let sizes = children.map { Node.entrySize($0.separator.count, Node.childValueLength) }
     return parts(sizes).map { part in
       let size = sizes[part].reduce(NodePage.headerSize, +)
@@ -145,7 +147,7 @@ private struct BatchMerging {
     }
   }
 
-  /// Which of the entries of these sizes come into one node: as few nodes as will do, which are about equally full.
+  /// Divides entries of these sizes among as few nodes as possible, which are about equally full.
   private func parts(_ sizes: [Int]) -> [Range<Int>] {
     let limit = pageSize - NodePage.headerSize
     let total = sizes.reduce(0, +)
@@ -154,7 +156,7 @@ private struct BatchMerging {
     var start = 0
     var placed = 0
     while start < sizes.count {
-      // Where this part should end, of all that there is.
+      // Where this part should end, in bytes of all entries.
       let goal = parts.count < count ? total * (parts.count + 1) / count : total
       var end = start
       var size = 0

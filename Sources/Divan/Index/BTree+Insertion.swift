@@ -1,7 +1,7 @@
 internal import DivanLog
 
 extension BTree {
-  /// Gives `key` a value, and says whether it had one before.
+  /// Sets the value of `key`, and returns whether it had one before.
   ///
   /// - Precondition: key and value are together no longer than ``entryLimit``.
   @discardableResult
@@ -11,14 +11,14 @@ extension BTree {
     }
   }
 
-  /// Gives `key` a value, and returns a copy of the one that it had.
+  /// Sets the value of `key`, and returns a copy of its old value.
   mutating func exchange(_ key: Span<UInt8>, _ value: Span<UInt8>) -> [UInt8]? {
     let old = find(key)?.array
     set(key, value)
     return old
   }
 
-  /// Gives `key` a value, and says whether it had one before.
+  /// Sets the value of `key`, and returns whether it had one before.
   @discardableResult
   mutating func set(_ key: LentBytes, _ value: LentBytes) -> Bool {
     precondition(key.count + value.count <= entryLimit, "A key and value too long for the index")
@@ -35,23 +35,23 @@ extension BTree {
   }
 }
 
-/// A node that was split off to the right, and what separates it from where it came from.
+/// A node that was split off to the right, and the separator between the two.
 private struct Split {
   let separator: SharedBytes
   let right: Node
 }
 
-/// One key and value on their way to their leaf.
+/// The insertion of one key and value.
 private struct Insertion {
   let key: LentBytes
   let value: LentBytes
   let pageSize: Int
-  /// Whether the key was there before.
+  /// Whether the key existed before.
   var replaced = false
 
-  /// Puts the entry below `node`, which may be exchanged for a copy, and returns what was split off.
+  /// Inserts the entry below `node`, and returns the node that was split off, if any.
   ///
-  /// `isLast` says that nothing in the tree is right of the node.
+  /// `node` may be replaced by a copy. `isLast` says that no node is to the right of it.
   mutating func apply(to node: inout Node, isLast: Bool) -> Split? {
     if node.level == 0 { return applyToLeaf(&node, isLast: isLast) }
     makeUnique(&node, extra: 0)
@@ -87,7 +87,7 @@ private struct Insertion {
     }
     page = leaf.page
     if isLast, index == page.count {
-      // Keys that only rise leave full leaves behind.
+      // Keys that are inserted in ascending order leave full leaves behind.
       let right = Node.make(level: 0, capacity: min(pageSize, max(pageSize / 4, extra + 64)))
       right.writer.insert(key, value, at: 0)
       let separator = NodePage.separator(between: page.key(index - 1), and: key)
@@ -109,7 +109,7 @@ private struct Insertion {
     return Split(separator: SharedBytes(copying: separator), right: right)
   }
 
-  /// Puts a child that was split off beside the one it came from.
+  /// Inserts a child that was split off next to the one it came from.
   private func insert(
     _ separator: LentBytes, _ child: Node, into node: inout Node, at index: Int, isLast: Bool
   ) -> Split? {
@@ -138,13 +138,13 @@ private struct Insertion {
     return Split(separator: rising, right: right)
   }
 
-  /// Makes sure that nobody else holds the node.
+  /// Replaces the node by a copy if it has other references.
   @inline(__always)
   private func makeUnique(_ node: inout Node, extra: Int) {
     if !isKnownUniquelyReferenced(&node) { node = node.rebuilt(extra: extra, limit: pageSize) }
   }
 
-  /// Makes sure that an entry of `size` bytes fits in the node, or says that it must be split.
+  /// Makes sure that an entry of `size` bytes fits in the node; returns false if it must be split.
   @inline(__always)
   private func makeRoom(in node: inout Node, for size: Int) -> Bool {
     if node.writer.freeSize >= size { return true }
@@ -153,8 +153,9 @@ private struct Insertion {
     return true
   }
 
-  /// Where to split a page so that both halves weigh about the same once an entry of `size` bytes
-  /// stands at `index`.
+  /// Returns where to split a page so that both halves have about the same size.
+  ///
+  /// The page is measured as if an entry of `size` bytes were inserted at `index`.
   private static func middle(of page: NodePage, adding size: Int, at index: Int) -> Int {
     var total = size
     for index in 0..<page.count { total += page.entry(index).size + NodePage.slotSize }

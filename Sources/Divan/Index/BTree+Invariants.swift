@@ -1,8 +1,7 @@
 internal import DivanLog
 
 extension BTree {
-  /// Checks the whole tree after each change, where the build asks for it with
-  /// `DIVAN_INTERNAL_CHECKS`.
+  /// Checks the whole tree after each change, if built with `DIVAN_INTERNAL_CHECKS`.
   @inline(__always)
   func checkAfterMutation() {
     #if DIVAN_INTERNAL_CHECKS
@@ -10,14 +9,14 @@ extension BTree {
     #endif
   }
 
-  /// Traps if anything is not as the types' comments promise.
+  /// Traps if an invariant is violated.
   func checkInvariants() {
     let total = BTree.check(root, above: nil, below: nil, pageSize: pageSize)
     precondition(total == count, "The tree's count is wrong")
     precondition(count > 0 || root.level == 0, "An empty tree has inner nodes")
   }
 
-  /// Checks a node and what is below it, and returns how many entries that is.
+  /// Checks a node and all nodes below it, and returns the number of entries in its leaves.
   private static func check(
     _ node: Node, above lower: [UInt8]?, below upper: [UInt8]?, pageSize: Int
   ) -> Int {

@@ -1,16 +1,16 @@
 internal import DivanLog
 
 extension BTree {
-  /// Removes `key` and its value, and says whether it was there.
+  /// Removes `key` and its value, and returns whether it existed.
   @discardableResult
   mutating func remove(_ key: Span<UInt8>) -> Bool {
     LentBytes.lend(key) { remove($0) }
   }
 
-  /// Removes `key` and its value, and says whether it was there.
+  /// Removes `key` and its value, and returns whether it existed.
   @discardableResult
   mutating func remove(_ key: LentBytes) -> Bool {
-    // Nothing is copied for a key that is not there.
+    // No node is copied for a key that does not exist.
     guard contains(key) else { return false }
     Removal(key: key, pageSize: pageSize).apply(to: &root)
     count -= 1
@@ -24,12 +24,12 @@ extension BTree {
   }
 }
 
-/// A key to be removed, on its way to its leaf, which holds it.
+/// The removal of a key, which exists.
 private struct Removal {
   let key: LentBytes
   let pageSize: Int
 
-  /// Below this many bytes a node looks for a neighbour to merge with.
+  /// The size in bytes below which a node is merged with a neighbour, if possible.
   private var lowerLimit: Int { pageSize * 2 / 5 }
 
   func apply(to node: inout Node) {
@@ -66,10 +66,10 @@ private struct Removal {
 }
 
 extension Node {
-  /// Whether no entry is left in the leaves below.
+  /// Whether the leaves below have no entries.
   ///
-  /// An inner node whose neighbours are full may be left with one child; once that is empty, so is
-  /// the node, and goes as a whole.
+  /// An inner node whose neighbours are full may be left with one child. Once that child is empty,
+  /// the whole node is removed.
   var isHollow: Bool {
     guard page.count == 0 else { return false }
     return level == 0 || child(0).isHollow

@@ -1,18 +1,18 @@
 internal import DivanLog
 
-/// An entry of an index, its bytes lent by a page, which they keep alive.
+/// An entry of an index, which keeps the page that holds its bytes alive.
 struct IndexEntry {
-  /// The key, and behind it the value.
+  /// The key, followed by the value.
   private let bytes: SharedBytes
   private let keySize: Int
 
-  /// An entry without a value, of no page.
+  /// Creates an entry without a value that belongs to no page.
   init(key: SharedBytes = .empty) {
     bytes = key
     keySize = key.count
   }
 
-  /// An entry of a page that is kept alive by `owner`.
+  /// Creates an entry of a page that `owner` keeps alive.
   @inline(__always)
   init(_ entry: NodeEntry, heldBy owner: AnyObject) {
     bytes = entry.bytes.shared(by: owner)
@@ -22,29 +22,29 @@ struct IndexEntry {
   var key: SharedBytes { bytes.prefix(keySize) }
   var value: SharedBytes { bytes.suffix(from: keySize) }
 
-  /// The key from an offset on, for whoever wants nothing else, so that no reference is counted.
+  /// Returns the key from an offset on, without counting a reference.
   @inline(__always)
   consuming func takeKey(from offset: Int) -> SharedBytes {
     bytes.prefix(keySize).suffix(from: offset)
   }
 
-  /// Whether there is no value: the key is gone.
+  /// Whether the entry has no value: the key was removed.
   var isTombstone: Bool { bytes.count == keySize }
 
-  /// Lends the key.
+  /// Lends the key to `body`.
   @inline(__always)
   func withKey<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(..<keySize)) }
   }
 
-  /// Lends the value.
+  /// Lends the value to `body`.
   func withValue<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     try bytes.withSpan { (bytes) throws(E) in try body(bytes.extracting(keySize...)) }
   }
 }
 
 extension BTree {
-  /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order.
+  /// Returns a cursor over the entries with keys between `lower` and `upper`, in either direction.
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> BTreeScan {
@@ -52,13 +52,13 @@ extension BTree {
   }
 }
 
-/// A walk over entries of a tree as it was when the walk began.
+/// A cursor over entries of a tree as it was when the scan began.
 ///
-/// It holds the nodes on its path, and through them every node still to come; so the tree may be
-/// changed meanwhile.
+/// It retains the nodes on its path, and through them every node still to come. The tree may
+/// therefore be changed during the scan.
 struct BTreeScan {
   private let range: ScanRange
-  /// The inner nodes above the leaf, and which child of each is being walked.
+  /// The inner nodes above the leaf, and the index of the current child of each.
   private var path: [(node: Node, index: Int)] = []
   private var leaf: Node?
   private var window: LeafWindow
@@ -75,7 +75,7 @@ struct BTreeScan {
     window = LeafWindow(node.page, range)
   }
 
-  /// The next entry, or nil at the end.
+  /// Returns the next entry, or nil at the end.
   mutating func next() -> IndexEntry? {
     while let leaf {
       if let index = window.next(descending: range.descending) {
@@ -86,8 +86,9 @@ struct BTreeScan {
     return nil
   }
 
-  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
-  /// no entry comes before it.
+  /// Takes the entries of the next leaf that precede `limit`, or all of them if it is nil.
+  ///
+  /// Returns nil if no entry precedes it.
   mutating func nextStretch(before limit: SharedBytes?) -> LeafStretch? {
     while window.isAtEnd, leaf != nil { moveToNextLeaf() }
     guard let leaf else { return nil }

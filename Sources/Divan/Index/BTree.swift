@@ -3,37 +3,40 @@ internal import DivanLog
 /// A sorted map from bytes to bytes, in memory.
 ///
 /// It is a value: copying it takes constant time, and a copy never changes. One writer may change
-/// its tree while any number of threads read copies, without locks; what they share is copied node
-/// by node when it is first changed, and what nobody else holds is changed in place.
+/// its tree while any number of threads read copies, without locks. Nodes that copies share are
+/// copied when they are first changed; nodes without other references are changed in place.
 ///
-/// Values live in the leaves. An inner node of *n* separators has *n + 1* children; a key equal to
-/// a separator is right of it. Separators are the shortest bytes that tell their neighbours apart.
+/// Values are stored in the leaves. An inner node with *n* separators has *n + 1* children; a key
+/// equal to a separator is right of it. Separators are the shortest bytes that distinguish their
+/// neighbours.
 ///
 /// Invariants, which ``checkInvariants()`` tests:
-/// - All leaves have the same depth; none is empty but the root.
-/// - Keys rise strictly from left to right, and lie between the separators around their leaf.
-/// - A node holds at most `pageSize` bytes. One that a removal leaves below two fifths of that is
-///   merged with a neighbour if the two fit in one.
+/// - All leaves have the same depth. No leaf is empty, except the root.
+/// - Keys rise strictly from left to right, and are between the separators around their leaf.
+/// - A node has at most `pageSize` bytes. A removal that leaves less than two fifths of that in a
+///   node merges it with a neighbour if the two fit in one.
 struct BTree {
   var root: Node
-  /// How many keys the tree holds.
+  /// The number of keys in the tree.
   var count: Int
-  /// The largest page of a node, in bytes.
+  /// The maximum size of a node's page, in bytes.
   let pageSize: Int
 }
 
-// `@unchecked Sendable`: a node that anybody else holds is copied before it is written to, see ``Node``, so
-// copies of a tree on several threads share only what stays as it is.
+// `@unchecked Sendable`: a node with other references is copied before it is written to (see
+// ``Node``), so copies of a tree on several threads share only nodes that do not change.
 extension BTree: @unchecked Sendable {}
 
 extension BTree {
-  /// The page size that is best for keys and values of a few dozen bytes: with the object around it
-  /// a node is 4 KiB.
+  /// The best page size for keys and values of a few dozen bytes.
+  ///
+  /// With it, a node is 4 KiB including its object header.
   static let defaultPageSize = 4064
 
-  /// Makes an empty tree.
+  /// Creates an empty tree.
   ///
-  /// - Parameter pageSize: the largest page, from 128 bytes up; small ones make deep trees for tests.
+  /// - Parameter pageSize: the maximum page size, at least 128 bytes; small ones make deep trees
+  ///   for tests.
   init(pageSize: Int = BTree.defaultPageSize) {
     precondition(
       pageSize >= 128 && pageSize <= NodePageWriter.capacityLimit, "An impossible page size")
@@ -42,17 +45,18 @@ extension BTree {
     count = 0
   }
 
-  /// The greatest sum of the lengths of a key and its value.
+  /// The maximum sum of the lengths of a key and its value.
   var entryLimit: Int { BTree.entryLimit(pageSize: pageSize) }
 
-  /// The greatest sum of the lengths of a key and its value, for pages of `pageSize` bytes: four
-  /// entries fit in any page, so that each half of a split page has room for one more.
+  /// The maximum sum of the lengths of a key and its value, for pages of `pageSize` bytes.
+  ///
+  /// Four entries fit in any page, so each half of a split page has room for one more.
   static func entryLimit(pageSize: Int) -> Int {
-    // Four bytes of lengths; eight for the child that stands beside a separator.
+    // Four bytes of lengths; eight for the child next to a separator.
     (pageSize - NodePage.headerSize) / 4 - NodePage.slotSize - 4 - Node.childValueLength
   }
 
-  /// The smallest page in which a key and a value of together `length` bytes are within the limit.
+  /// The smallest page size whose limit allows a key and a value of together `length` bytes.
   static func pageSize(forEntry length: Int) -> Int {
     (length + NodePage.slotSize + 4 + Node.childValueLength) * 4 + NodePage.headerSize
   }
@@ -62,10 +66,10 @@ extension BTree {
 }
 
 extension BTree {
-  /// The value of `key`, or nil.
+  /// Returns the value of `key`, or nil.
   ///
-  /// The bytes are lent by the tree's node, which stays alive, and is copied by the next change to
-  /// it, for as long as they are kept.
+  /// The bytes are lent by the tree's node. While you keep them, the node stays alive, and the next
+  /// change to it copies it.
   func find(_ key: Span<UInt8>) -> SharedBytes? {
     LentBytes.lend(key) { find($0) }
   }
@@ -75,7 +79,7 @@ extension BTree {
     LentBytes.lend(key) { contains($0) }
   }
 
-  /// The value of `key`, or nil, as ``find(_:)-(Span<UInt8>)``.
+  /// Returns the value of `key`, or nil, like ``find(_:)-(Span<UInt8>)``.
   @inline(__always)
   func find(_ key: LentBytes) -> SharedBytes? {
     withEntry(of: key) { leaf, index in leaf.page.value(index).shared(by: leaf) }

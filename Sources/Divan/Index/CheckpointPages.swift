@@ -1,20 +1,20 @@
 import DivanLog
 import Synchronization
 
-/// The pages of a checkpoint that is read without a memory map: each is read when it is first touched.
+/// A page cache for a checkpoint that is read without a memory map.
 ///
-/// At most so many pages are kept as are allowed; then all are let go at once, and come in again when they are
-/// needed. Whoever still uses one keeps it.
+/// Each page is read when it is first used. When the budget is reached, all pages are dropped at
+/// once, and are read again when needed. A page in use stays alive.
 final class CheckpointPages: PageSource {
   private let file: CheckpointFile
   private let pages = Guarded<[UInt32: Page]>([:])
-  /// Pages of filters, of which there are few; they stay.
+  /// The pages of filters, which are few and are never dropped.
   private let filterPages = Guarded<[UInt32: SharedBytes]>([:])
 
-  /// How many pages are kept.
+  /// The maximum number of cached pages.
   private let budget: Int
 
-  /// Keeps 64 MiB of pages, unless told otherwise.
+  /// Creates a cache, of 64 MiB unless specified otherwise.
   init(_ file: CheckpointFile, budget: Int = (64 << 20) / CheckpointHeader.pageFrameSize) {
     self.file = file
     self.budget = budget
@@ -46,7 +46,7 @@ final class CheckpointPages: PageSource {
     return FilterBlock(bytes, at: offset)
   }
 
-  /// The bytes of a page, checked against its frame's checksums.
+  /// Returns the bytes of a page, checked against its frame's checksums.
   private static func load(
     _ number: UInt32, from file: CheckpointFile
   ) throws(PageError) -> SharedBytes {
@@ -59,7 +59,7 @@ final class CheckpointPages: PageSource {
     }
   }
 
-  /// The pages of a checkpoint, by memory map if the file is mapped.
+  /// Returns the pages of a checkpoint, from a memory map if the file is mapped.
   static func source(of file: CheckpointFile) -> any PageSource {
     guard !file.mapped.isEmpty else { return CheckpointPages(file) }
     let layout = PagesInMemory.Layout(

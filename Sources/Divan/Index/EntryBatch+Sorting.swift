@@ -1,7 +1,7 @@
 extension [EntryBatch.Place] {
-  /// Brings places into the order of their keys; of those with the same key one stays.
+  /// Sorts places by their keys; of places with the same key, one is kept.
   ///
-  /// - Parameter compareKeys: how the keys of two places with the same head compare.
+  /// - Parameter compareKeys: compares the keys of two places with the same head.
   mutating func sortByKeys(_ compareKeys: (EntryBatch.Place, EntryBatch.Place) -> Int) {
     if count < leastToDistribute {
       sort { a, b in
@@ -32,13 +32,13 @@ extension [EntryBatch.Place] {
     removeLast(count - kept)
   }
 
-  /// From how many places on it is faster to distribute them than to compare them.
+  /// The number of places from which on a radix sort is faster than comparisons.
   private var leastToDistribute: Int { 4096 }
 
-  /// Brings places into the order of their heads by distributing them by one byte after the other, from the last one on.
+  /// Sorts places by their heads with a radix sort, one byte after the other, from the last one on.
   ///
-  /// Bytes in which all are the same need no work: of texts that are dates, half of them. What is compared costs a branch for each
-  /// comparison that nobody can foresee, and this has none.
+  /// Bytes that are the same in all heads are skipped: for texts that are dates, half of them. A
+  /// comparison costs a branch that cannot be predicted; a radix sort has none.
   private mutating func distributeByHeads() {
     let head = self[0].head
     var differing: (first: UInt64, second: UInt64) = (0, 0)
@@ -59,7 +59,7 @@ extension [EntryBatch.Place] {
     }
   }
 
-  /// Brings places into the order of one byte, those with the same one as they were, in place of as many others.
+  /// Sorts places by one byte, stably, into a buffer of the same size.
   @inline(__always)
   private func distribute(into buffer: inout [Element], by byte: (Element) -> Int) {
     var starts = [Int](repeating: 0, count: 256)

@@ -1,21 +1,22 @@
 internal import DivanLog
 
-/// Entries on their way into a tree: their bytes one behind the other in one piece of memory, and where each stands.
+/// A batch of entries for a tree: their bytes in one piece of memory, and the place of each.
 ///
-/// No reference is counted when they are sorted, and hardly any key is looked at: only the places are moved, which have
-/// the first bytes of their keys beside them (`EntryBatch+Sorting.swift`).
+/// Sorting counts no reference, and reads hardly any key. It moves only the places, which contain
+/// the first bytes of their keys (`EntryBatch+Sorting.swift`).
 struct EntryBatch: ~Copyable {
-  /// Where the bytes of an entry stand, and what else is known of it.
+  /// The position of an entry's bytes, and its properties.
   struct Place {
-    /// The sixteen bytes of the key behind those that all keys share, as numbers that are ordered as they are; zeros stand
-    /// for what the key lacks.
+    /// The sixteen bytes of the key after the prefix that all keys share.
+    ///
+    /// As numbers, they have the order of the bytes. Missing bytes are zero.
     let head: (first: UInt64, second: UInt64)
     fileprivate let start: Int
     let keySize: UInt16
-    /// How many of the key's first bytes no other key may have; 0 if it makes no difference.
+    /// The length of the key's prefix that must be unique; 0 if there is none.
     let uniqueSize: UInt8
     fileprivate let valueSize: UInt8
-    /// The number of what the entry was made of.
+    /// The number of the item that the entry was made from.
     let source: UInt32
 
     var key: Range<Int> { start..<start + Int(keySize) }
@@ -24,34 +25,34 @@ struct EntryBatch: ~Copyable {
 
   private var bytes = ByteWriter()
   private(set) var places: [Place] = []
-  /// How many first bytes all keys share.
+  /// The length of the prefix that all keys share.
   private let sharedSize: Int
-  /// The greatest sum of the sizes of a key and its value.
+  /// The largest sum of the sizes of a key and its value.
   private(set) var longestSize = 0
 
-  /// Begins with no entries.
+  /// Creates an empty batch.
   ///
-  /// - Parameter sharedSize: how many first bytes all keys will share, at least.
+  /// - Parameter sharedSize: the length of a prefix that all keys will share; it may be too short.
   init(sharedSize: Int = 0) { self.sharedSize = sharedSize }
 }
 
 extension EntryBatch {
   var count: Int { places.count }
 
-  /// The memory that the entries take.
+  /// The memory that the entries take, in bytes.
   var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
 
-  /// How many bytes an entry takes here with its place, as a guess: the key of a short text and an ID.
+  /// An estimate of an entry's size with its place: the key of a short text and an ID.
   static let guessedEntrySize = MemoryLayout<Place>.stride + guessedKeySize
   private static let guessedKeySize = 48
 
-  /// Makes room for about so many entries, so that they are not copied while there come more.
+  /// Reserves room for about `count` more entries, so that appending them copies nothing.
   mutating func reserveRoom(_ count: Int) {
     places.reserveCapacity(places.count + count)
     bytes.reserve(count * EntryBatch.guessedKeySize)
   }
 
-  /// Forgets all entries, and keeps the room.
+  /// Removes all entries, and keeps the capacity.
   mutating func removeAll() {
     bytes.removeAll()
     places.removeAll(keepingCapacity: true)
@@ -62,8 +63,8 @@ extension EntryBatch {
   ///
   /// - Parameters:
   ///   - value: its value, one byte.
-  ///   - source: the number of what it was made of.
-  ///   - writeKey: appends the key, and returns how many of its first bytes no other key may have, or 0.
+  ///   - source: the number of the item that it was made from.
+  ///   - writeKey: appends the key, and returns the length of its prefix that must be unique, or 0.
   mutating func append(
     value: UInt8, source: UInt32 = 0, writeKey: (inout ByteWriter) -> Int
   ) {
@@ -83,7 +84,7 @@ extension EntryBatch {
     longestSize = max(longestSize, end + 1 - start)
   }
 
-  /// Adds an entry of another batch, whose keys share the same first bytes.
+  /// Adds an entry of another batch whose keys share the same prefix.
   mutating func append(_ index: Int, of other: borrowing EntryBatch, source: UInt32) {
     let place = other.places[index]
     let start = bytes.count
@@ -95,7 +96,7 @@ extension EntryBatch {
     longestSize = max(longestSize, bytes.count - start)
   }
 
-  /// The eight bytes from `start` on as a number that is ordered as they are.
+  /// Returns the eight bytes from `start` on as a number that has their order.
   private static func word(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> UInt64 {
     if end - start >= 8 { return bytes.word(at: start).byteSwapped }
     var word: UInt64 = 0
@@ -108,10 +109,10 @@ extension EntryBatch {
 }
 
 extension EntryBatch {
-  /// Brings the entries into the order of their keys; of those with the same key one stays.
+  /// Sorts the entries by their keys; of entries with the same key, one is kept.
   mutating func sort() {
     let sharedSize = self.sharedSize
-    // Apart from the bytes, so that these can be looked at meanwhile.
+    // Moved out, so that the bytes can be read during the sort.
     var sorted: [Place] = []
     swap(&sorted, &places)
     bytes.withSpan { bytes in
@@ -124,8 +125,9 @@ extension EntryBatch {
     swap(&sorted, &places)
   }
 
-  /// How the key of an entry stands to that of an entry of another batch, whose keys share the same first bytes: less than
-  /// zero if it comes before it.
+  /// Compares an entry's key to that of an entry of another batch whose keys share the same prefix.
+  ///
+  /// The result is less than zero if this entry comes first.
   func order(of index: Int, against otherIndex: Int, of other: borrowing EntryBatch) -> Int {
     let (a, b) = (places[index], other.places[otherIndex])
     if a.head.first != b.head.first { return a.head.first < b.head.first ? -1 : 1 }
@@ -139,7 +141,7 @@ extension EntryBatch {
     }
   }
 
-  /// Keeps those entries that are wanted, as is asked with the place, key and value of each.
+  /// Keeps the entries for which `isWanted` returns true, given their place, key and value.
   mutating func keep(
     where isWanted: (Place, Span<UInt8>, UInt8) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {
@@ -155,8 +157,10 @@ extension EntryBatch {
     places.removeLast(places.count - count)
   }
 
-  /// Brings in the bytes of entries that will be looked at soon, all of them at the same time: in the order of keys they lie
-  /// scattered, and one after the other would be waited for.
+  /// Prefetches the bytes of entries that will be read soon.
+  ///
+  /// In the order of keys they are scattered in memory. Reading all at once overlaps the cache
+  /// misses.
   func touch(_ range: Range<Int>) {
     bytes.withSpan { bytes in
       var touched: UInt8 = 0
@@ -168,7 +172,7 @@ extension EntryBatch {
     }
   }
 
-  /// Lends the key and the value of the entry at `index`.
+  /// Lends the key and the value of the entry at `index` to `body`.
   @inline(__always)
   func withEntry<R>(_ index: Int, _ body: (LentBytes, LentBytes) -> R) -> R {
     let place = places[index]
@@ -179,14 +183,14 @@ extension EntryBatch {
     }
   }
 
-  /// How many bytes an entry takes of a page, with its head and slot.
+  /// The number of bytes that an entry takes in a page, with its head and slot.
   func entrySize(_ index: Int) -> Int {
     Node.entrySize(Int(places[index].keySize), Int(places[index].valueSize))
   }
 
-  /// The index of the first entry of a range whose key is not less than `key`; the range's end if there is none.
+  /// Returns the index of the first entry of a range whose key is not less than `key`.
   ///
-  /// The entries must be sorted.
+  /// Returns the range's end if there is none. The entries must be sorted.
   func firstIndex(notBelow key: LentBytes, in range: Range<Int>) -> Int {
     var low = range.lowerBound
     var high = range.upperBound

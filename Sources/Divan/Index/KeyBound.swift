@@ -6,12 +6,12 @@ enum KeyBound: Equatable, Sendable {
   case unbounded
   /// The range ends with this key.
   case inclusive([UInt8])
-  /// The range ends just before it would reach this key.
+  /// The range ends just before this key.
   case exclusive([UInt8])
 }
 
 extension KeyBound {
-  /// The upper bound of the keys that begin with `prefix`.
+  /// Returns the upper bound of the keys that begin with `prefix`.
   static func end(ofPrefix prefix: [UInt8]) -> KeyBound {
     guard let last = prefix.lastIndex(where: { $0 != 0xFF }) else { return .unbounded }
     var end = Array(prefix[...last])
@@ -19,7 +19,9 @@ extension KeyBound {
     return .exclusive(end)
   }
 
-  /// The lower bound of the keys that come after all that begin with `prefix`, in which a byte must be less than 255.
+  /// Returns the lower bound of the keys after all that begin with `prefix`.
+  ///
+  /// A byte of the prefix must be less than 255.
   static func start(afterPrefix prefix: [UInt8]) -> KeyBound {
     let end = KeyBound.end(ofPrefix: prefix)
     precondition(end.key != nil, "Nothing comes after the keys that begin so")
@@ -35,7 +37,7 @@ extension KeyBound {
   }
 }
 
-/// Which entries of a tree a scan gives, and in which direction.
+/// The range and the direction of a scan.
 struct ScanRange: Sendable {
   let lower: KeyBound
   let upper: KeyBound
@@ -44,7 +46,7 @@ struct ScanRange: Sendable {
   /// The key at which the scan begins, or nil if it begins at an end of the tree.
   var start: [UInt8]? { descending ? upper.key : lower.key }
 
-  /// Which child of an inner node to begin with.
+  /// Returns the index of the child of an inner node to begin with.
   func firstChild(in page: NodePage) -> Int {
     guard let start else { return descending ? page.count : 0 }
     return start.lend { page.upperBound(of: $0) }
@@ -52,7 +54,7 @@ struct ScanRange: Sendable {
 }
 
 extension NodePage {
-  /// Where a bound is among a leaf's entries.
+  /// Returns the index of a bound among a leaf's entries.
   func position(of bound: KeyBound, isUpper: Bool) -> Int {
     switch bound {
     case .unbounded: isUpper ? count : 0
@@ -61,18 +63,18 @@ extension NodePage {
     }
   }
 
-  /// Where an upper bound is among a leaf's entries; `start` if it is before that.
+  /// Returns the index of an upper bound among a leaf's entries, but not less than `start`.
   func end(of upper: KeyBound, from start: Int) -> Int {
     guard upper.key != nil else { return count }
-    // Most ranges have few entries, and need no second search.
+    // Most ranges have few entries and need no second search.
     let few = min(start + 4, count)
     for index in start..<few where isKey(index, beyond: upper) { return index }
-    // Of most others all that follows in the leaf is meant.
+    // Most others include the rest of the leaf.
     guard few < count, isKey(count - 1, beyond: upper) else { return count }
     return position(of: upper, isUpper: true)
   }
 
-  /// Whether the key of an index is beyond an upper bound.
+  /// Whether the key at an index is beyond an upper bound.
   func isKey(_ index: Int, beyond bound: KeyBound) -> Bool {
     switch bound {
     case .unbounded: false
@@ -82,15 +84,15 @@ extension NodePage {
   }
 }
 
-/// The part of one leaf that a scan gives.
+/// The part of one leaf that a scan returns.
 struct LeafWindow {
-  /// The next entry's index; in a descending scan, one more.
+  /// The next entry's index; in a descending scan, one more than that.
   private var position: Int
   private let end: Int
-  /// Whether nothing beyond this leaf belongs to the scan.
+  /// Whether the scan ends in this leaf.
   let isLast: Bool
 
-  /// Where no leaf has been reached yet.
+  /// Creates an empty window for a scan that has not reached a leaf yet.
   init() {
     position = 0
     end = 0
@@ -126,7 +128,7 @@ struct LeafWindow {
     return position
   }
 
-  /// Passes all entries that come before a key, or all there are, and returns their indexes.
+  /// Passes all entries before `limit`, or all there are if it is nil, and returns their indexes.
   mutating func pass(
     before limit: SharedBytes?, in page: NodePage, descending: Bool
   ) -> Range<Int> {
@@ -135,9 +137,9 @@ struct LeafWindow {
     return descending ? position..<start : start..<position
   }
 
-  /// The position at which a key stops the window.
+  /// Returns the position at which a key stops the window.
   private func place(of limit: LentBytes, in page: NodePage, descending: Bool) -> Int {
-    // Where layers alternate, it often stops at once, which needs no search.
+    // Where layers alternate, the window often stops at once, which needs no search.
     if descending {
       guard position > end, page.key(position - 1).compare(limit) > 0 else { return position }
       return max(end, page.upperBound(of: limit))

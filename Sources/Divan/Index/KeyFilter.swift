@@ -1,45 +1,47 @@
 import DivanLog
 
-/// Says of a key that a run cannot hold it, without looking for it: a Bloom filter in blocks.
+/// A blocked Bloom filter, which rules out keys that a run does not hold without searching the run.
 ///
-/// A key sets one bit in each of the eight words of one block, which is one cache line; so a look-up
-/// costs one miss of the cache where a search costs several. With the usual ten bits a key about one
-/// key in a hundred that is not there seems to be. (Putze, Sanders and Singler: "Cache-, Hash- and
-/// Space-Efficient Bloom Filters", 2007; the words as in Parquet's split blocks, but twice as wide.)
+/// A key sets one bit in each of the eight words of one block, which is one cache line. A look-up
+/// therefore costs one cache miss, where a search costs several. With the usual ten bits per key,
+/// the filter passes about one in a hundred keys that do not exist. (Putze, Sanders and Singler:
+/// "Cache-, Hash- and Space-Efficient Bloom Filters", 2007; the words are as in Parquet's split
+/// blocks, but twice as wide.)
 ///
-/// A filter's blocks fill pages of a checkpoint, after the pages of its run. FILE_FORMAT.md §11
+/// A filter's blocks are stored in pages of a checkpoint, after the pages of its run.
+/// FILE_FORMAT.md §11
 struct KeyFilter: Equatable, Sendable {
   /// The page of the first block.
   var firstPage: UInt32
-  /// How many blocks there are; 0 where a run has no filter.
+  /// The number of blocks; 0 if the run has no filter.
   var blockCount: UInt32
 
-  /// No filter: every key may be there.
+  /// No filter: any key may exist.
   static let none = KeyFilter(firstPage: 0, blockCount: 0)
 
-  /// Bytes of a block.
+  /// The size of a block in bytes.
   static let blockSize = 64
   private static let bitsPerKey = 10
 
-  /// How many blocks a filter of so many keys has.
+  /// Returns the number of blocks of a filter for `count` keys.
   static func blockCount(forKeys count: Int) -> UInt32 {
     UInt32(clamping: (count * bitsPerKey + blockSize * 8 - 1) / (blockSize * 8))
   }
 
-  /// How many whole blocks a page holds.
+  /// Returns the number of whole blocks in a page.
   static func blocksPerPage(pageSize: Int) -> Int { pageSize / blockSize }
 }
 
 /// The eight words of a block.
 typealias FilterBlock = SIMD8<UInt64>
 
-/// A key's hash, and what follows from it: its block, and its bit in each word.
+/// A key's hash, which determines its block and its bit in each word.
 struct KeyHash: Sendable {
   private let bits: UInt64
 
   /// Hashes bytes, eight at a time, by multiplying and folding.
   ///
-  /// The result is the same everywhere.
+  /// The result is the same on every machine.
   init(_ key: LentBytes) {
     var hash = UInt64(key.count) &* 0x9E37_79B9_7F4A_7C15
     for position in stride(from: 0, to: key.count, by: 8) {
@@ -53,12 +55,12 @@ struct KeyHash: Sendable {
     return product.high ^ product.low
   }
 
-  /// Which block, of so many.
+  /// Returns the index of the key's block among `count` blocks.
   func block(of count: UInt32) -> Int {
     Int(((bits >> 32) * UInt64(count)) >> 32)
   }
 
-  /// One bit in each word, by the upper six bits of the product with that word's odd number.
+  /// One bit in each word, given by the upper six bits of the product with that word's odd number.
   var mask: FilterBlock {
     let spread = SIMD8<UInt32>(repeating: UInt32(truncatingIfNeeded: bits)) &* KeyHash.salts
     return FilterBlock(repeating: 1) &<< FilterBlock(truncatingIfNeeded: spread &>> 26)
@@ -69,11 +71,11 @@ struct KeyHash: Sendable {
     0x5C6B_FB31)
 }
 
-/// A filter in the making.
+/// Builds a filter.
 struct KeyFilterWriter {
   private var blocks: [FilterBlock]
 
-  /// Makes room for so many keys, at most.
+  /// Creates a filter for at most `capacity` keys.
   init(capacity: Int) {
     blocks = [FilterBlock](
       repeating: FilterBlock(), count: Int(KeyFilter.blockCount(forKeys: capacity)))
@@ -87,7 +89,7 @@ extension KeyFilterWriter {
     blocks[hash.block(of: UInt32(blocks.count))] |= hash.mask
   }
 
-  /// Writes the blocks as pages.
+  /// Writes the blocks as pages, and returns the filter.
   func finish(
     pageSize: Int, sink: (Span<UInt8>) throws(LogError) -> UInt32
   ) throws(LogError) -> KeyFilter {
@@ -109,7 +111,7 @@ extension KeyFilterWriter {
 }
 
 extension KeyFilter {
-  /// Whether a key may be in the run whose filter this is.
+  /// Whether a key may be in the run that the filter belongs to.
   @inline(__always)
   func mayContain(_ hash: KeyHash, in source: any PageSource, pageSize: Int) throws(PageError)
     -> Bool

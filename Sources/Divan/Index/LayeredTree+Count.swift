@@ -1,10 +1,10 @@
 internal import DivanLog
 
-/// How many entries of a walk were passed.
+/// The number of entries that a scan has counted.
 struct EntryCount: Equatable {
-  /// Those that are what they should be.
+  /// The number of entries that are as expected.
   var sound = 0
-  /// Those that are not.
+  /// The number of entries that are not.
   var unsound = 0
 }
 
@@ -22,7 +22,7 @@ extension EntryCount {
 }
 
 extension LeafStretch {
-  /// Counts the entries that are left, where they are.
+  /// Counts the remaining entries in place.
   @inline(__always)
   fileprivate func count(
     keepsTombstones: Bool, _ isSound: (LentBytes, LentBytes) -> Bool
@@ -36,15 +36,15 @@ extension LeafStretch {
 }
 
 extension LayeredScan {
-  /// Counts the entries that are left, in the leaves themselves.
+  /// Counts the remaining entries, in the leaves themselves.
   ///
-  /// It stands inlined where it is called, so that `isSound` becomes part of the loop; what is left of
-  /// the time is mostly waiting for the pages. When a page cannot be read, it throws, and may be called again once that is mended: then it goes
-  /// on counting where it was.
+  /// It is inlined into its callers, so that `isSound` becomes part of the loop; the remaining time
+  /// is mostly spent waiting for pages. If a page cannot be read, it throws. Once that is repaired,
+  /// you may call it again: it continues where it was.
   ///
   /// - Parameters:
-  ///   - count: what was counted so far.
-  ///   - isSound: whether an entry with this key and value is what it should be.
+  ///   - count: the entries counted so far.
+  ///   - isSound: whether an entry with this key and value is as expected.
   /// - Throws: a page that is damaged or cannot be read.
   @inline(__always)
   mutating func count(
@@ -61,10 +61,10 @@ extension LayeredScan {
 }
 
 extension LayeredScan {
-  /// Passes the entries that follow side by side in a leaf, or one, without looking at others than the last.
+  /// Passes the adjacent entries that follow in a leaf, or one entry, and reads only the last one.
   ///
-  /// Returns about how many these are, since removed ones count, too, and the last one; nil at the end. The walk must be in
-  /// the order of keys.
+  /// Returns their number and the last one; nil at the end. The number is approximate, because
+  /// removed entries count too. The scan must be ascending.
   mutating func pass() throws(PageError) -> (count: Int, last: IndexEntry)? {
     while var stretch = try nextStretch() {
       let count = stretch.count

@@ -1,10 +1,11 @@
 internal import DivanLog
 
 extension LayeredTree {
-  /// About how many entries lie between two bounds, from a few pages of each layer; removed ones that a lower layer
-  /// still has count, too.
+  /// Estimates the number of entries between two bounds from a few pages of each layer.
   ///
-  /// Between bounds in one leaf it is nearly exact; elsewhere it takes all leaves to be as full as their neighbours.
+  /// Removed entries that a lower layer still holds count too. Between bounds in one leaf, the
+  /// estimate is nearly exact. Elsewhere it assumes that all leaves are as full as their
+  /// neighbours.
   func estimatedCount(from lower: KeyBound, to upper: KeyBound) throws(PageError) -> Int {
     var count = 0.0
     func add(_ tree: BTree) {
@@ -21,34 +22,34 @@ extension LayeredTree {
 }
 
 extension NodePage {
-  /// The share of a leaf's entries that comes before a bound.
+  /// Returns the share of a leaf's entries that precede a bound.
   fileprivate func share(before bound: KeyBound, isUpper: Bool) -> Double {
     Double(position(of: bound, isUpper: isUpper)) / Double(max(1, count))
   }
 
-  /// The share of a leaf's entries that lies between two bounds.
+  /// Returns the share of a leaf's entries that are between two bounds.
   fileprivate func share(between lower: KeyBound, _ upper: KeyBound) -> Double {
     let start = position(of: lower, isUpper: false)
     return Double(end(of: upper, from: start) - start) / Double(max(1, count))
   }
 
-  /// Which child a bound leads to.
+  /// Returns the index of the child that a bound leads to.
   fileprivate func child(of bound: KeyBound, isUpper: Bool) -> Int {
     guard let key = bound.key else { return isUpper ? count : 0 }
     return key.lend { upperBound(of: $0) }
   }
 
-  /// Which children two bounds lead to.
+  /// Returns the indexes of the children that two bounds lead to.
   fileprivate func children(between lower: KeyBound, _ upper: KeyBound) -> (first: Int, last: Int) {
     let first = child(of: lower, isUpper: false)
-    // Often both lead to the same one, which needs no second search.
+    // Often both lead to the same child, which needs no second search.
     if first < count, isKey(first, beyond: upper) { return (first, first) }
     return (first, child(of: upper, isUpper: true))
   }
 }
 
 extension BTree {
-  /// The share of all entries that lies between two bounds.
+  /// Returns the share of all entries that are between two bounds.
   fileprivate func share(between lower: KeyBound, _ upper: KeyBound) -> Double {
     var node = root
     var weight = 1.0
@@ -66,7 +67,7 @@ extension BTree {
     return weight * node.page.share(between: lower, upper)
   }
 
-  /// The share of a node's entries that comes before a bound.
+  /// Returns the share of a node's entries that precede a bound.
   private static func share(of node: Node, below bound: KeyBound, isUpper: Bool) -> Double {
     guard node.level > 0 else { return node.page.share(before: bound, isUpper: isUpper) }
     let index = node.page.child(of: bound, isUpper: isUpper)
@@ -76,7 +77,7 @@ extension BTree {
 }
 
 extension Run {
-  /// The share of all entries that lies between two bounds.
+  /// Returns the share of all entries that are between two bounds.
   fileprivate func share(
     between lower: KeyBound, _ upper: KeyBound, mergeCount: Int
   ) throws(PageError) -> Double {
@@ -85,7 +86,7 @@ extension Run {
     var level = summary.height
     while level > 0 {
       level -= 1
-      // The page's owner may be held by nothing else.
+      // The page may hold the only reference to its owner.
       let (first, last, span, count) = withExtendedLifetime(page) {
         let (first, last) = page.view.children(between: lower, upper)
         return (
@@ -104,7 +105,7 @@ extension Run {
     return withExtendedLifetime(page) { weight * page.view.share(between: lower, upper) }
   }
 
-  /// The share of the entries below a page that comes before a bound.
+  /// Returns the share of the entries below a page that precede a bound.
   private func share(
     of number: UInt32, _ level: Int, below bound: KeyBound, isUpper: Bool, _ mergeCount: Int
   ) throws(PageError) -> Double {

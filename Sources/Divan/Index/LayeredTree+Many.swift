@@ -1,13 +1,14 @@
 internal import DivanLog
 
 extension LayeredTree {
-  /// Lends `body` the value of each of some keys that are probably there, in their order; nil for one that is not.
+  /// Calls `body` with the value of each key, in their order; with nil for a key that has none.
   ///
-  /// The leaves of all of them are brought in together, so that the memory is waited for once.
+  /// The keys should probably exist. The leaves of all keys are prefetched together, so that memory
+  /// is waited for once.
   func forEachValue(
     of keys: [SharedBytes], _ body: (Span<UInt8>?) -> Void
   ) throws(PageError) {
-    // `keys` holds the bytes until the end; lent once, they are not counted for each look.
+    // `keys` keeps the bytes alive until the end. Lent once, they are not counted for each look-up.
     let lent = keys.map { $0.lend { $0 } }
     defer { withExtendedLifetime(keys) {} }
     let places = placesAhead(of: lent)
@@ -18,11 +19,11 @@ extension LayeredTree {
     }
   }
 
-  /// Where keys most probably are in the lowest run, brought in from memory; empty for few keys.
+  /// Returns where keys most probably are in the oldest run, prefetched; empty for few keys.
   ///
-  /// In passes, each of which reads of all leaves what the one before has led to: the beginnings, then the entries. A place
-  /// is nil if its leaf cannot be read, as whoever looks for the key finds out; where leaves do not stay in memory, there are
-  /// none.
+  /// Each pass reads from all leaves the bytes that the pass before located: the beginnings, then
+  /// the entries. A place is nil if its leaf cannot be read; the look-up reports that error. If
+  /// leaves do not stay in memory, the result is empty.
   private func placesAhead(of keys: [LentBytes]) -> [EntryPlace?] {
     guard keys.count >= LayeredTree.placesAheadMinimum, let run = runs.last else { return [] }
     var places: [EntryPlace?] = []
@@ -43,6 +44,6 @@ extension LayeredTree {
     return places
   }
 
-  /// Of fewer keys, places are not brought in together.
+  /// The number of keys below which places are not prefetched.
   private static let placesAheadMinimum = 3
 }

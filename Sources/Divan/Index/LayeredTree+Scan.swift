@@ -1,8 +1,9 @@
 internal import DivanLog
 
 extension LayeredTree {
-  /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order,
-  /// as they are now: later changes do not disturb the walk.
+  /// Returns a cursor over the entries with keys between `lower` and `upper`, in either direction.
+  ///
+  /// The cursor reads the tree as it is now: later changes do not affect it.
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false
   ) -> LayeredScan {
@@ -19,10 +20,10 @@ extension LayeredTree {
     return LayeredScan(trees, runs, descending: descending, keepsTombstones: false)
   }
 
-  /// The entries for a new run: what is frozen, merged with the newest `runCount` runs.
+  /// Returns the entries for a new run: the frozen ones, merged with the newest `runCount` runs.
   ///
-  /// Tombstones are kept, as entries with empty values, unless all runs are merged: below the
-  /// result there is nothing then.
+  /// Tombstones are kept, as entries with empty values, unless all runs are merged: then there is
+  /// nothing below the result.
   func entriesToWrite(mergingNewestRuns runCount: Int) -> LayeredScan {
     precondition(runCount >= 0 && runCount <= runs.count, "More runs than there are")
     let trees = [frozen].compactMap { $0 }.map { $0.scan() }
@@ -32,31 +33,31 @@ extension LayeredTree {
   }
 }
 
-/// A walk over several layers at once: of each key, the entry of the topmost layer that knows it.
+/// A merging cursor over several layers, which returns the topmost layer's entry of each key.
 ///
-/// Changes are few and lie scattered over what is below, so the walk mostly follows one layer, the
-/// *leader*, until its keys reach the next key of another: it takes a ``LeafStretch`` of the leader
-/// after the other, and looks at other layers only where one ends.
+/// Changes are few, and scattered over the layers below. The cursor therefore mostly follows one
+/// layer, the *leader*, until its keys reach the next key of another. It takes one ``LeafStretch``
+/// of the leader after the other, and reads other layers only where one ends.
 ///
-/// When a page cannot be read, it throws, and may be called again once that is mended: the walk goes
-/// on where it was.
+/// If a page cannot be read, it throws. Once that is repaired, you may call it again: the scan
+/// continues where it was.
 struct LayeredScan {
   /// The layers in memory, topmost first.
   private var trees: [BTreeScan]
-  /// The layers below them, topmost first.
+  /// The layers in files, topmost first.
   private var runs: [RunScan]
-  /// The next entry of each layer; empty if there is one only, which leads for ever.
+  /// The next entry of each layer; empty if there is only one layer, which always leads.
   private var fronts: [Front]
-  /// The layer that is followed; its front is not fetched.
+  /// The layer that the scan follows; its front is not fetched.
   private var leader: Int?
-  /// The next key of all layers but the leader; nil if they are at their ends.
+  /// The next key of all layers but the leader; nil if those are at their ends.
   private var limit: SharedBytes?
-  /// What is still to come before any layer must be asked.
+  /// The entries to return before any layer must be read again.
   private var stretch: LeafStretch?
   private let descending: Bool
-  /// Whether keys that are gone come, too, as entries with empty values.
+  /// Whether removed keys are returned too, as entries with empty values.
   let keepsTombstones: Bool
-  /// Whether whoever walks was told that entries may be missing; nothing more is given then.
+  /// Whether the caller was notified that entries may be missing; nothing more is returned then.
   var isRefused = false
 
   private enum Front {
@@ -77,12 +78,12 @@ struct LayeredScan {
     leader = count == 1 ? 0 : nil
   }
 
-  /// A walk over nothing.
+  /// A scan without entries.
   static var empty: LayeredScan {
     LayeredScan([], [], descending: false, keepsTombstones: false)
   }
 
-  /// The next entry, or nil at the end.
+  /// Returns the next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
     while true {
       var found = stretch?.next(descending: descending)
@@ -92,33 +93,36 @@ struct LayeredScan {
     }
   }
 
-  /// The next entry of any kind, once the stretch is at its end.
+  /// Returns the next entry of any kind, once the stretch is at its end.
   ///
-  /// Apart, so that what few entries need does not stand where every entry is taken.
+  /// It is not inlined, because few entries need it.
   @inline(never)
   private mutating func nextBeyondStretch() throws(PageError) -> IndexEntry? {
     if try reachStretch(), let entry = stretch?.next(descending: descending) { return entry }
     return try chooseLeader()
   }
 
-  /// Passes the entries that follow side by side in a leaf, tombstones included; nil if it is for
-  /// `next()` to say what follows.
+  /// Takes the adjacent entries that follow in a leaf, including tombstones.
+  ///
+  /// Returns nil if only `next()` can determine what follows.
   mutating func nextStretch() throws(PageError) -> LeafStretch? {
     if stretch == nil { _ = try reachStretch() }
     return stretch.take()
   }
 
-  /// Passes the next entries of a walk upwards that follow side by side in a leaf, for as long as `isPassed` says so of their
-  /// keys and values; those that stand elsewhere `next()` gives all the same.
+  /// Passes the adjacent entries that follow in a leaf while `isPassed` returns true for them.
   ///
-  /// Tombstones are passed, and nobody is asked.
+  /// The scan must be ascending. `next()` still returns entries that are in other leaves.
+  /// Tombstones are passed without a call of `isPassed`.
   @inline(__always)
   mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
     stretch?.pass { key, value in value.count == 0 || isPassed(key, value) }
   }
 
-  /// Takes the leader's next stretch; returns false if there is none before the next key of another
-  /// layer, and then nobody leads any more.
+  /// Takes the leader's next stretch.
+  ///
+  /// Returns false if there is none before the next key of another layer; then there is no leader
+  /// any more.
   private mutating func reachStretch() throws(PageError) -> Bool {
     stretch = nil
     guard let leader else { return false }
@@ -130,7 +134,7 @@ struct LayeredScan {
     return stretch != nil
   }
 
-  /// The first of all fronts, whose layer leads from then on.
+  /// Returns the first of all fronts, whose layer becomes the leader.
   private mutating func chooseLeader() throws(PageError) -> IndexEntry? {
     for index in fronts.indices {
       guard case .notFetched = fronts[index] else { continue }
@@ -139,7 +143,7 @@ struct LayeredScan {
     var first: (index: Int, entry: IndexEntry)?
     for index in fronts.indices {
       guard case .entry(let entry) = fronts[index] else { continue }
-      // Of equal keys the topmost layer's stands.
+      // Of equal keys, the entry of the topmost layer counts.
       if let first, !comesBefore(entry.key, first.entry.key) { continue }
       first = (index, entry)
     }
@@ -150,7 +154,7 @@ struct LayeredScan {
     for index in fronts.indices {
       guard case .entry(let entry) = fronts[index] else { continue }
       if entry.key.lend({ key in first.entry.key.lend { key.equals($0) } }) {
-        // Hidden. What comes after it is not known, so nobody leads yet.
+        // Hidden. The entry after it is not known, so there is no leader yet.
         fronts[index] = .notFetched
         leader = nil
       } else if limit.map({ comesBefore(entry.key, $0) }) ?? true {

@@ -1,31 +1,32 @@
 internal import DivanLog
 
-/// A sorted map from bytes to bytes whose older part lies in files.
+/// A sorted map from bytes to bytes whose older part is stored in files.
 ///
 /// ```
 /// overlay   changes since the last freeze          in memory, written to
 /// frozen    changes being written to a run         in memory, fixed; absent between checkpoints
-/// runs      what checkpoints wrote, newest first   in files, immutable
+/// runs      written by checkpoints, newest first   in files, immutable
 /// ```
 ///
-/// What a key maps to is what the topmost layer that knows the key says. A layer says that a key is
-/// gone with a *tombstone*: an empty value. So values are never empty.
+/// The topmost layer that has a key determines its value. A layer marks a key as removed with a
+/// *tombstone*: an empty value. Values are therefore never empty.
 ///
 /// Like ``BTree`` it is a value: copies are O(1) and never change.
 ///
-/// Invariant: where nothing lies below, a layer in memory holds no tombstones.
+/// Invariant: a layer in memory without layers below it holds no tombstones.
 struct LayeredTree: Sendable {
-  /// What changed since the last freeze.
+  /// The changes since the last freeze.
   private(set) var overlay: BTree
-  /// What a checkpoint is writing to a run.
+  /// The changes that a checkpoint is writing to a run.
   private(set) var frozen: BTree?
-  /// What checkpoints wrote, newest first.
+  /// The runs that checkpoints wrote, newest first.
   private(set) var runs: [Run]
-  /// How many merges of segments this version has seen: which of the leaves that were rebuilt it may
-  /// use.
+  /// The number of segment merges that this version has seen.
+  ///
+  /// It determines which rebuilt leaves this version may use.
   var mergeCount = 0
 
-  /// Makes a map of what runs hold, the newest first.
+  /// Creates a map of the entries in `runs`, newest first.
   init(runs: [Run] = [], pageSize: Int = BTree.defaultPageSize) {
     overlay = BTree(pageSize: pageSize)
     self.runs = runs.filter { $0.count > 0 }
@@ -33,23 +34,23 @@ struct LayeredTree: Sendable {
 }
 
 extension LayeredTree {
-  /// Whether a key that the overlay does not know may be known below.
+  /// Whether a lower layer may have a key that the overlay does not have.
   private var hasLowerLayers: Bool { !(frozen?.isEmpty ?? true) || !runs.isEmpty }
 
-  /// Whether no layer holds anything, not even a tombstone.
+  /// Whether no layer has entries, not even a tombstone.
   var isEmpty: Bool { overlay.isEmpty && !hasLowerLayers }
 
-  /// How many entries are frozen.
+  /// The number of frozen entries.
   var frozenCount: Int { frozen?.count ?? 0 }
 
-  /// The greatest sum of the lengths of a key and its value.
+  /// The maximum sum of the lengths of a key and its value.
   var entryLimit: Int { overlay.entryLimit }
 
-  /// The value of `key`, or nil.
+  /// Returns the value of `key`, or nil.
   ///
-  /// The bytes are lent by the index's memory or file, which stays as long as they are kept. A key
-  /// that is probably there is looked for in the oldest run without asking its filter, which would
-  /// say yes.
+  /// The bytes are lent by the index's memory or file, which stays alive as long as you keep them.
+  /// If the key probably exists, the oldest run is searched without its filter, which would pass
+  /// the key.
   func find(
     _ key: Span<UInt8>, isProbablyThere: Bool = true
   ) throws(PageError) -> SharedBytes? {
@@ -62,7 +63,7 @@ extension LayeredTree {
     }
   }
 
-  /// Lends `body` the value of `key`; nil if there is none.
+  /// Calls `body` with the value of `key`; returns nil if there is none.
   ///
   /// See ``find(_:isProbablyThere:)``.
   @inline(__always)
@@ -74,7 +75,9 @@ extension LayeredTree {
     }
   }
 
-  /// The same; `place` is where the key most probably is in the lowest run, if that is known.
+  /// Calls `body` with the value of `key`; returns nil if there is none.
+  ///
+  /// `place` is where the key most probably is in the oldest run, if that is known.
   @inline(__always)
   func withValue<R>(
     of key: LentBytes, isProbablyThere: Bool = true, supposedlyAt place: EntryPlace? = nil,
@@ -96,7 +99,7 @@ extension LayeredTree {
   /// Whether there is a value for `key`.
   func contains(_ key: Span<UInt8>) throws(PageError) -> Bool { try find(key) != nil }
 
-  /// Whether a layer above the run at a place says anything of `key`, if only that it is gone.
+  /// Whether a layer above the run at `index` has an entry for `key`, even a tombstone.
   func knows(_ key: Span<UInt8>, above index: Int) throws(PageError) -> Bool {
     try LentBytes.lend(key) { (key) throws(PageError) in
       if overlay.find(key) != nil || frozen?.find(key) != nil { return true }
@@ -107,7 +110,9 @@ extension LayeredTree {
     }
   }
 
-  /// Lends the node or the page that says what `key` maps to, and the entry's index there; nil if no layer says anything.
+  /// Lends the node or page with the topmost entry of `key`, and the entry's index there.
+  ///
+  /// Returns nil if no layer has an entry.
   @inline(__always)
   private func withEntry<R>(
     of key: LentBytes, isProbablyThere: Bool, supposedlyAt place: EntryPlace? = nil,
@@ -128,7 +133,7 @@ extension LayeredTree {
     return nil
   }
 
-  /// Gives `key` a value.
+  /// Sets the value of `key`.
   ///
   /// - Precondition: the value is not empty; key and value are no longer than ``entryLimit``.
   mutating func set(_ key: Span<UInt8>, _ value: Span<UInt8>) {
@@ -136,7 +141,7 @@ extension LayeredTree {
     overlay.set(key, value)
   }
 
-  /// Gives many keys values, as ``BTree/set(_:_:)-(EntryBatch,_)`` does.
+  /// Sets the values of many keys, like ``BTree/set(_:_:)-(EntryBatch,_)``.
   mutating func set(_ batch: borrowing EntryBatch, _ range: Range<Int>) {
     overlay.set(batch, range)
   }
@@ -144,9 +149,9 @@ extension LayeredTree {
   /// Removes `key`.
   ///
   /// - Parameters:
-  ///   - key: what to remove; it need not be there.
-  ///   - isNewSinceCheckpoint: the caller knows that no layer below the overlay holds the key, so
-  ///     that no tombstone is needed.
+  ///   - key: the key to remove; it need not exist.
+  ///   - isNewSinceCheckpoint: whether the caller knows that no layer below the overlay has the
+  ///     key, so that no tombstone is needed.
   mutating func remove(_ key: Span<UInt8>, isNewSinceCheckpoint: Bool = false) {
     if isNewSinceCheckpoint || !hasLowerLayers {
       overlay.remove(key)
@@ -157,7 +162,7 @@ extension LayeredTree {
 }
 
 extension LayeredTree {
-  /// Fixes what the overlay holds, to be written to a run; later changes go to a new overlay.
+  /// Freezes the overlay, to be written to a run; later changes go to a new overlay.
   ///
   /// - Precondition: nothing is frozen.
   mutating func freeze() {
@@ -166,7 +171,7 @@ extension LayeredTree {
     overlay = BTree(pageSize: overlay.pageSize)
   }
 
-  /// Forgets what was frozen, which a run of `runs` now holds.
+  /// Drops the frozen entries, which a run of `runs` now holds.
   ///
   /// - Parameter runs: all runs from now on, the newest first.
   mutating func replaceFrozen(with runs: [Run]) {
@@ -175,7 +180,7 @@ extension LayeredTree {
     if self.runs.isEmpty { dropTombstones() }
   }
 
-  /// Takes back a freeze whose checkpoint failed.
+  /// Undoes a freeze whose checkpoint failed.
   mutating func thaw() {
     guard var merged = frozen else { return }
     frozen = nil
@@ -192,7 +197,7 @@ extension LayeredTree {
     overlay = merged
   }
 
-  /// Removes the overlay's tombstones, below which nothing lies any more.
+  /// Removes the overlay's tombstones; no layers are left below it.
   private mutating func dropTombstones() {
     var scan = overlay.scan()
     while let entry = scan.next() {

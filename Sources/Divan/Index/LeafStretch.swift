@@ -1,13 +1,14 @@
 internal import DivanLog
 
-/// Entries that stand side by side in a leaf, and that a walk over several layers takes at once.
+/// Adjacent entries of a leaf, which a scan of several layers takes at once.
 ///
-/// Changes are few, so mostly it is all that a range has of a leaf: some dozens of entries.
+/// Changes are few, so a stretch is mostly all of a leaf that is in the range: some dozens of
+/// entries.
 struct LeafStretch {
-  /// The leaf, kept alive by `owner`.
+  /// The leaf, which `owner` keeps alive.
   private let page: NodePage
   private let owner: AnyObject
-  /// Which entries are left.
+  /// The indexes of the remaining entries.
   private var first: Int
   private var end: Int
 
@@ -18,10 +19,10 @@ struct LeafStretch {
     end = indexes.upperBound
   }
 
-  /// How many entries are left.
+  /// The number of remaining entries.
   var count: Int { end - first }
 
-  /// Takes out the next entry of a walk in this direction; nil if none is left.
+  /// Removes and returns the next entry in this direction; nil if none is left.
   @inline(__always)
   mutating func next(descending: Bool) -> IndexEntry? {
     guard first < end else { return nil }
@@ -36,8 +37,9 @@ struct LeafStretch {
     return IndexEntry(page.entry(index), heldBy: owner)
   }
 
-  /// Takes out the next entries of a walk upwards for as long as `isPassed` says so of their keys and values, without
-  /// counting a reference for each.
+  /// Passes the next entries while `isPassed` returns true for their keys and values.
+  ///
+  /// The scan must be ascending. No reference is counted for each entry.
   @inline(__always)
   mutating func pass(while isPassed: (LentBytes, LentBytes) -> Bool) {
     while first < end {
@@ -47,10 +49,10 @@ struct LeafStretch {
     }
   }
 
-  /// Lends the keys and values that are left to `body`, without counting a reference for each.
+  /// Calls `body` with each remaining key and value, without counting a reference for each.
   @inline(__always)
   func forEach<E: Error>(_ body: (LentBytes, LentBytes) throws(E) -> Void) throws(E) {
-    // A closure around the loop would keep `body` from becoming part of it.
+    // A closure around the loop would prevent `body` from being inlined into it.
     defer { withExtendedLifetime(owner) {} }
     for index in first..<end {
       let entry = page.entry(index)

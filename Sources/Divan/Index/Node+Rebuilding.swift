@@ -1,9 +1,9 @@
 internal import DivanLog
 
 extension Node {
-  /// A node with the entries of `range`, with room for `extra` more bytes where `limit` allows.
+  /// Returns a node with the entries of `range`, and room for `extra` bytes if `limit` allows.
   ///
-  /// An inner node gets the child left of the range's first separator as its first.
+  /// The first child of an inner node is the one left of the range's first separator.
   func rebuilt(_ range: Range<Int>, extra: Int, limit: Int) -> Node {
     assert(range.upperBound <= page.count)
     let page = self.page
@@ -21,22 +21,23 @@ extension Node {
     return node
   }
 
-  /// A copy of the whole node without garbage.
+  /// Returns a copy of the whole node without garbage.
   func rebuilt(extra: Int, limit: Int) -> Node {
     rebuilt(0..<page.count, extra: extra, limit: limit)
   }
 
-  /// How large a page to make for content of `needed` bytes.
+  /// Returns the page size for content of `needed` bytes.
   ///
-  /// Pages grow in steps of an eighth: a leaf that was just split costs what it holds, at the price
-  /// of a few copies until it is full.
+  /// Pages grow in steps of an eighth. A leaf that was just split takes little more than its
+  /// content, at the price of a few copies until it is full.
   static func capacity(for needed: Int, limit: Int) -> Int {
     let step = max(limit / 8, 1)
     return max(needed, min(limit, (needed + step - 1) / step * step))
   }
 
-  /// One node of this one's entries and those of its right neighbour; `separator` stands between
-  /// them in their parent.
+  /// Returns one node with the entries of this one and of its right neighbour.
+  ///
+  /// `separator` is the one between them in their parent.
   func merged(with right: Node, separator: LentBytes, limit: Int) -> Node {
     let isLeaf = level == 0
     let between = isLeaf ? 0 : Node.entrySize(separator.count, Node.childValueLength)
@@ -57,7 +58,7 @@ extension Node {
     return node
   }
 
-  /// What an entry takes of a page, with its head and slot.
+  /// The number of bytes that an entry takes in a page, with its head and slot.
   static func entrySize(_ keyLength: Int, _ valueLength: Int) -> Int {
     NodeEntry.size(keyLength: keyLength, valueLength: valueLength) + NodePage.slotSize
   }

@@ -1,11 +1,11 @@
 internal import DivanLog
 
-/// What stands before a node's page.
+/// The header of a node, which precedes its page.
 ///
-/// It is sixteen bytes so that the page behind it is aligned.
+/// It is sixteen bytes, so that the page after it is aligned.
 @safe
 struct NodeHeader {
-  /// Bytes of the page.
+  /// The size of the page in bytes.
   let capacity: Int
   /// The child left of the first separator, owned; nil in leaves.
   var firstChild: Unmanaged<Node>?
@@ -13,18 +13,18 @@ struct NodeHeader {
 
 /// A node of a tree in memory: one allocation that holds the object and its page.
 ///
-/// A node that more than one owner holds (two trees, a scan, bytes lent by a look-up) is never
-/// written to: ``BTree`` copies it first. That is what makes it safe to share between threads.
+/// A node with more than one owner (two trees, a scan, bytes lent by a look-up) is never written
+/// to: ``BTree`` copies it first. This makes it safe to share nodes between threads.
 ///
 /// Invariants:
 /// - An inner node owns one reference to each child: `firstChild`, and the value of each entry,
 ///   which is the child's address in eight bytes.
-/// - All children have the level below the node's.
+/// - The level of all children is one below the node's.
 final class Node: ManagedBuffer<NodeHeader, UInt8> {
   deinit {
     if level > 0 {
       for index in 0...page.count {
-        // The reference was owned by this node, and is given back once.
+        // The reference was owned by this node, and is released once.
         unsafe childReference(index).release()
       }
     }
@@ -32,10 +32,10 @@ final class Node: ManagedBuffer<NodeHeader, UInt8> {
 }
 
 extension Node {
-  /// Makes an empty node.
+  /// Creates an empty node.
   static func make(level: Int, capacity: Int) -> Node {
     precondition(capacity <= NodePageWriter.capacityLimit, "A page too large for its offsets")
-    // `create` makes an object of the class that it is called on.
+    // `create` returns an object of the class that it is called on.
     let node = unsafe unsafeDowncast(
       Node.create(minimumCapacity: capacity) { _ in
         unsafe NodeHeader(capacity: capacity, firstChild: nil)
@@ -46,11 +46,11 @@ extension Node {
 
   @inline(__always)
   var page: NodePage {
-    // The page lives as long as `self`, which every caller holds while it uses the page.
+    // The page lives as long as `self`, which every caller retains while it uses the page.
     unsafe withUnsafeMutablePointerToElements { unsafe NodePage(base: UnsafeRawPointer($0)) }
   }
 
-  /// The page, to be written to by the only holder of this node.
+  /// The page for writing, if this node has only one reference.
   @inline(__always)
   var writer: NodePageWriter {
     unsafe withUnsafeMutablePointers { header, elements in
@@ -66,10 +66,10 @@ extension Node {
 
   var level: Int { page.level }
 
-  /// The bytes that the node's content needs.
+  /// The number of bytes that the node's content needs.
   var usedSize: Int { page.usedSize(capacity: pageCapacity) }
 
-  /// The child at `index`, still owned by this node.
+  /// Returns the child at `index`, still owned by this node.
   @inline(__always)
   @unsafe func childReference(_ index: Int) -> Unmanaged<Node> {
     assert(level > 0)
@@ -82,29 +82,29 @@ extension Node {
     return unsafe Node.reference(page.value(index - 1))
   }
 
-  /// The reference in an inner node's entry.
+  /// Returns the reference in an inner node's entry.
   @inline(__always)
   @unsafe private static func reference(_ value: LentBytes) -> Unmanaged<Node> {
     let address = unsafe value.base.loadUnaligned(as: UInt.self)
-    // The address was that of a node when it was stored, and the entry has kept it alive.
+    // The address was a node's when it was stored, and the entry has kept the node alive.
     return unsafe Unmanaged.fromOpaque(
       UnsafeRawPointer(bitPattern: address).unsafelyUnwrapped)
   }
 
-  /// The child at `index`.
+  /// Returns the child at `index`.
   func child(_ index: Int) -> Node {
     unsafe childReference(index).takeUnretainedValue()
   }
 }
 
 extension Node {
-  /// Lends the child at `index` to `body`, which may put another in its place.
+  /// Lends the child at `index` to `body`, which may replace it.
   ///
-  /// The node must be held by nobody else.
+  /// The node must have no other references.
   @inline(__always)
   func withChild<R>(_ index: Int, _ body: (inout Node) -> R) -> R {
-    // The node's own reference becomes the variable's, so that a child held by nobody else is
-    // known to be unique; afterwards it goes back. `body` cannot throw.
+    // The node's own reference moves to the variable, so that a child without other references is
+    // known to be unique. Afterwards it moves back. `body` cannot throw.
     let reference = unsafe childReference(index)
     var child = unsafe reference.takeRetainedValue()
     let result = body(&child)
@@ -112,12 +112,12 @@ extension Node {
     return result
   }
 
-  /// Makes `child` the one left of the first separator of a node that has none yet.
+  /// Sets the first child of a node that has none yet.
   func setFirstChild(_ child: Node) {
     unsafe storeChild(Unmanaged.passRetained(child), at: 0)
   }
 
-  /// Writes over the reference at `index` without releasing what was there.
+  /// Overwrites the reference at `index` without releasing the old one.
   @unsafe private func storeChild(_ reference: Unmanaged<Node>, at index: Int) {
     if index == 0 {
       unsafe withUnsafeMutablePointerToHeader { unsafe $0.pointee.firstChild = reference }
@@ -136,20 +136,20 @@ extension Node {
     }
   }
 
-  /// Puts a separator and the child right of it at `index`, where they must fit.
+  /// Inserts a separator and the child right of it at `index`, where they must fit.
   func insertChild(_ child: Node, separator: LentBytes, at index: Int) {
     unsafe Node.lendAddress(of: Unmanaged.passRetained(child)) {
       writer.insert(separator, $0, at: index)
     }
   }
 
-  /// The bytes of the reference in an entry of an inner node.
+  /// The size of the reference in an entry of an inner node, in bytes.
   static var childValueLength: Int { MemoryLayout<UInt>.size }
 
-  /// Removes the child at `index`, with the separator beside it; another child must remain.
+  /// Removes the child at `index` and the separator next to it; another child must remain.
   func removeChild(_ index: Int) {
     precondition(page.count > 0, "An inner node keeps one child")
-    // The removed reference is given back; the others keep their places.
+    // The removed reference is released; the others stay in place.
     unsafe childReference(index).release()
     if index == 0 {
       let next = unsafe childReference(1)
@@ -160,14 +160,14 @@ extension Node {
     }
   }
 
-  /// Takes a reference to each child from `first` on, which were copied from another node.
+  /// Retains each child from `first` on, after the references were copied from another node.
   func retainChildren(from first: Int = 0) {
     guard level > 0 else { return }
     let end = page.count + 1
     for index in first..<end { _ = unsafe childReference(index).retain() }
   }
 
-  /// Copies the first child of another node, without a reference of its own yet.
+  /// Copies the reference to the first child from another node, without retaining it.
   func copyFirstChild(_ index: Int, of other: Node) {
     guard level > 0 else { return }
     let reference = unsafe other.childReference(index)

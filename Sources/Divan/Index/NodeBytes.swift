@@ -1,11 +1,10 @@
 internal import DivanLog
 
-/// Bytes that somebody else keeps alive while they are looked at: the index's internal currency for
-/// keys and values on their way down a tree.
+/// Bytes that their owner keeps alive while they are read, such as keys and values in look-ups.
 ///
-/// A `Span` would say so in its type, but cannot be returned from a page or stored in a structure
-/// without experimental features. So values of this type are passed down and never kept: they are
-/// made inside a `withUnsafeBytes` or from a page whose owner the caller holds.
+/// A `Span` would express this in its type, but without experimental features it cannot be returned
+/// from a page or stored in a structure. Values of this type are therefore passed down and never
+/// kept. They are created inside a `withUnsafeBytes`, or from a page that the caller retains.
 ///
 /// Invariant: `base` points at `count` readable bytes that do not change while the value is in use.
 @safe
@@ -26,7 +25,8 @@ extension LentBytes {
     _ span: Span<UInt8>, _ body: (LentBytes) throws(E) -> R
   ) throws(E) -> R {
     unsafe try span.withUnsafeBytes { (buffer) throws(E) -> R in
-      // The span outlives `body`. An empty span may have no address; any will do, none is read.
+      // The span outlives `body`. An empty span may have no address: any address will do, as none
+      // is read.
       unsafe try body(LentBytes(base: buffer.baseAddress ?? noAddress, count: buffer.count))
     }
   }
@@ -44,7 +44,7 @@ extension LentBytes {
     unsafe UnsafeRawPointer(bitPattern: 16).unsafelyUnwrapped
   }
 
-  /// The four bytes from `offset` on as a big-endian number, zeros standing for what is missing.
+  /// Returns the four bytes from `offset` on as a big-endian number; missing bytes are zero.
   @inline(__always)
   func head(at offset: Int) -> UInt32 {
     if count - offset >= 4 {
@@ -60,7 +60,7 @@ extension LentBytes {
     var head: UInt32 = 0
     for index in 0..<4 {
       head <<= 8
-      // Within `count`, as tested.
+      // Within `count`, which is checked.
       if offset + index < count {
         head |= UInt32(unsafe base.load(fromByteOffset: offset + index, as: UInt8.self))
       }
@@ -68,10 +68,10 @@ extension LentBytes {
     return head
   }
 
-  /// The eight bytes from `offset` on as a little-endian number, zeros standing for what is missing.
+  /// Returns the eight bytes from `offset` on as a little-endian number; missing bytes are zero.
   func littleEndianWord(at offset: Int) -> UInt64 {
     precondition(offset >= 0 && offset < count, "An offset outside the bytes")
-    // Within `count`, as tested here or by `min`.
+    // Within `count`, which is checked here or by `min`.
     if count - offset >= 8 { return UInt64(littleEndian: unsafe word(offset)) }
     var word: UInt64 = 0
     for index in 0..<min(8, count - offset) {
@@ -104,7 +104,7 @@ extension LentBytes {
     return true
   }
 
-  /// Below zero, zero or above, as these bytes come before the others, equal them, or come after.
+  /// Compares the bytes: returns less than zero, zero, or more, as in `memcmp`.
   @inline(__always)
   func compare(_ other: LentBytes) -> Int {
     let common = commonPrefixLength(with: other)
@@ -114,7 +114,7 @@ extension LentBytes {
     return unsafe Int(byte(common)) - Int(other.byte(common))
   }
 
-  /// How many bytes the two have in common from the beginning.
+  /// Returns the length of the common prefix.
   @inline(__always)
   func commonPrefixLength(with other: LentBytes) -> Int {
     let shorter = min(count, other.count)
@@ -129,33 +129,33 @@ extension LentBytes {
     return offset
   }
 
-  /// The first `count` bytes, of which there must be as many.
+  /// Returns the first `count` bytes; there must be at least as many.
   func prefix(_ count: Int) -> LentBytes {
     assert(count <= self.count)
     return unsafe LentBytes(base: base, count: count)
   }
 
-  /// These bytes and others that follow them in memory.
+  /// Returns these bytes and others that follow them in memory.
   func joined(with next: LentBytes) -> LentBytes {
     assert(unsafe base + count == next.base)
-    // Both are readable for as long.
+    // Both are readable for the same time.
     return unsafe LentBytes(base: base, count: count + next.count)
   }
 
   /// Lends the bytes as a span.
   @inline(__always)
   func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
-    // Whoever lent the bytes to this value keeps them until `body` returns.
+    // The owner of the bytes keeps them alive until `body` returns.
     unsafe try body(
       Span(_unsafeStart: base.assumingMemoryBound(to: UInt8.self), count: count))
   }
 
-  /// A copy that may be kept.
+  /// A copy of the bytes.
   var array: [UInt8] {
     unsafe [UInt8](UnsafeRawBufferPointer(start: base, count: count))
   }
 
-  /// These bytes, kept alive by `owner`, which must own them.
+  /// Returns these bytes, kept alive by `owner`, which must own them.
   @inline(__always)
   func shared(by owner: AnyObject) -> SharedBytes {
     unsafe SharedBytes(unsafeBase: base, count: count, owner: owner)

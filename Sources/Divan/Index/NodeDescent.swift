@@ -1,9 +1,9 @@
 internal import DivanLog
 
 extension BTree {
-  /// Lends the leaf where `key` belongs.
+  /// Lends the leaf in which `key` belongs to `body`.
   ///
-  /// No reference is counted on the way: `self` holds the root, and each node its children.
+  /// No reference is counted on the way: `self` retains the root, and each node its children.
   @inline(__always)
   private func withLeaf<R>(
     for key: LentBytes, isCareful: Bool, _ body: (Node) -> R
@@ -14,11 +14,11 @@ extension BTree {
     }) {
       unsafe node = child
     }
-    // `self` holds the whole path until here.
+    // `self` retains the whole path until here.
     return withExtendedLifetime(self) { unsafe node._withUnsafeGuaranteedRef(body) }
   }
 
-  /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none.
+  /// Lends the leaf that holds `key`, and the entry's index there; returns nil if there is none.
   @inline(__always)
   func withEntry<R>(of key: LentBytes, _ body: (Node, Int) -> R) -> R? {
     var isCertain = false
@@ -35,7 +35,7 @@ extension BTree {
 }
 
 extension Node {
-  /// The child where `key` belongs, still owned by this node; nil in a leaf.
+  /// Returns the child in which `key` belongs, still owned by this node; nil in a leaf.
   @inline(__always)
   @unsafe fileprivate func nextNode(
     toward key: LentBytes, isCareful: Bool

@@ -1,8 +1,10 @@
 internal import DivanLog
 
 extension NodePage {
-  /// What is wrong with bytes that should be a page, or nil: then every access to the page by an
-  /// index below its count stays within the bytes, whatever they hold.
+  /// Returns what is wrong with bytes that should be a page, or nil if they are one.
+  ///
+  /// If the result is nil, every access to the page by an index below its count stays within the
+  /// bytes, whatever they contain.
   static func problem(
     in bytes: UnsafeRawBufferPointer, valueLength: Int? = nil
   ) -> String? {
@@ -32,9 +34,9 @@ extension NodePage {
     return page.problemWithOrder(valueLength: valueLength)
   }
 
-  /// The size of the entry at `start`, or nil if it does not lie within the bytes.
+  /// Returns the size of the entry at `start`, or nil if it is not within the bytes.
   private static func entrySize(in bytes: UnsafeRawBufferPointer, at start: Int) -> Int? {
-    // At most four bytes of lengths, each tested before it is read.
+    // At most four bytes of lengths, each checked before it is read.
     var offset = start
     func length() -> Int? {
       guard offset < bytes.count else { return nil }
@@ -45,7 +47,7 @@ extension NodePage {
       let second = Int(unsafe bytes[offset])
       offset += 1
       let length = (first & 0x7F) << 8 | second
-      // Each length has one form, or sizes would not add up.
+      // Each length must have its shortest form, or sizes would not add up.
       return length < 0x80 ? nil : length
     }
     guard let keyLength = length(), let valueLength = length(),
@@ -54,7 +56,7 @@ extension NodePage {
     return offset - start + keyLength + valueLength
   }
 
-  /// What is wrong with keys, heads and values that lie within the page.
+  /// Returns what is wrong with keys, heads and values that are within the page, or nil.
   private func problemWithOrder(valueLength: Int?) -> String? {
     for index in 0..<count {
       let entry = self.entry(index)

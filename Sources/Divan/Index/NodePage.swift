@@ -1,6 +1,6 @@
 internal import DivanLog
 
-/// A look at one page of an index: a node of a tree in memory, or of a run in a file.
+/// A view of one page of an index: a node of a tree in memory, or of a run in a file.
 ///
 /// ```
 /// offset  size
@@ -20,16 +20,16 @@ internal import DivanLog
 ///                  value                      in inner nodes the child right of the key
 /// ```
 ///
-/// Integers are little-endian; a head's value is that of its four bytes in big-endian order, zeros
-/// standing for what the key lacks. So heads sort as keys do, and a search touches one to three
-/// cache lines of heads, then one slot and one entry.
+/// Integers are little-endian. The value of a head is that of its four bytes in big-endian order,
+/// with zeros for bytes that the key lacks. Heads therefore have the order of their keys, and a
+/// search touches one to three cache lines of heads, then one slot and one entry.
 ///
-/// Invariants, which ``validate(_:)`` proves for bytes from outside:
-/// - heads and slots end at or before `heapStart`, and every entry lies between it and the end;
-/// - keys rise strictly, all begin with the same `prefix` bytes, and each head is its key's.
+/// Invariants, which ``problem(in:valueLength:)`` proves for bytes from outside:
+/// - Heads and slots end at or before `heapStart`, and every entry is between it and the end.
+/// - Keys rise strictly, all begin with the same `prefix` bytes, and each head is its key's.
 @safe
 struct NodePage {
-  // Points at a page that upholds the invariants, kept alive by whoever made this value.
+  // Points at a page that satisfies the invariants, which the creator of this value keeps alive.
   let base: UnsafeRawPointer
 
   init(base: UnsafeRawPointer) { unsafe self.base = base }
@@ -37,7 +37,7 @@ struct NodePage {
 
 extension NodePage {
   static let headerSize = 16
-  /// Bytes that an entry takes in heads and slots.
+  /// The number of bytes that an entry takes in heads and slots.
   static let slotSize = 6
 
   var count: Int { Int(field16(0)) }
@@ -55,7 +55,7 @@ extension NodePage {
   @inline(__always)
   func head(_ index: Int) -> UInt32 {
     assert(index < count)
-    // Heads lie within the page, as the invariants say.
+    // Heads are within the page by the invariants.
     return UInt32(
       littleEndian: unsafe base.loadUnaligned(
         fromByteOffset: NodePage.headerSize &+ 4 &* index, as: UInt32.self))
@@ -64,7 +64,7 @@ extension NodePage {
   @inline(__always)
   func slot(_ index: Int) -> Int {
     assert(index < count)
-    // Slots lie within the page, as the invariants say.
+    // Slots are within the page by the invariants.
     return Int(
       UInt16(
         littleEndian: unsafe base.loadUnaligned(
@@ -73,7 +73,7 @@ extension NodePage {
 
   @inline(__always)
   func entry(_ index: Int) -> NodeEntry {
-    // Entries lie within the page, as the invariants say.
+    // Entries are within the page by the invariants.
     unsafe NodeEntry(base + slot(index))
   }
 
@@ -113,48 +113,49 @@ struct NodeEntry {
   /// The longest key or value that the lengths can express.
   static let lengthLimit = 0x7FFF
 
-  /// The key, and behind it the value.
+  /// The key, followed by the value.
   var bytes: LentBytes { key.joined(with: value) }
 
-  /// How many bytes an entry takes in the heap.
+  /// Returns the number of bytes that an entry takes in the heap.
   @inline(__always)
   static func size(keyLength: Int, valueLength: Int) -> Int {
     (keyLength < 0x80 ? 1 : 2) + (valueLength < 0x80 ? 1 : 2) + keyLength + valueLength
   }
 
-  /// How many bytes this entry takes in the heap.
+  /// The number of bytes that this entry takes in the heap.
   var size: Int { NodeEntry.size(keyLength: key.count, valueLength: value.count) }
 }
 
 extension NodePage {
-  /// Reads one byte of each cache line in which a search begins: see ``SharedBytes/touchEachCacheLine()``.
+  /// Prefetches the cache lines in which a search begins: see ``SharedBytes/touchEachCacheLine()``.
   func touchHeads() -> UInt8 {
     var touched: UInt8 = 0
     for offset in stride(from: 0, to: NodePage.headerSize + NodePage.slotSize * count, by: 64) {
-      // Heads and slots lie within the page, as the invariants say.
+      // Heads and slots are within the page by the invariants.
       touched ^= unsafe base.load(fromByteOffset: offset, as: UInt8.self)
     }
     return touched
   }
 
-  /// Where `key` stands if it is here, unless others have the same head, and reads a byte of that entry.
+  /// Returns the probable index of `key`, if it is here, and reads a byte of that entry.
   ///
-  /// So the entries of several keys come in at the same time.
+  /// The index is wrong only if other keys have the same head. Reading the byte lets the cache
+  /// misses of several keys overlap.
   func touchEntry(supposedlyOf key: LentBytes, _ touched: inout UInt8) -> Int? {
     let index = firstHead(notBelow: key.head(at: prefixLength))
     guard index < count else { return nil }
-    // Entries lie within the page, as the invariants say.
+    // Entries are within the page by the invariants.
     touched ^= unsafe base.load(fromByteOffset: slot(index), as: UInt8.self)
     return index
   }
 
-  /// The index of the first head that is not less than `head`.
+  /// Returns the index of the first head that is not less than `head`.
   @inline(__always)
   private func firstHead(notBelow head: UInt32) -> Int {
     var first = 0
     var left = count
-    // Halving mispredicts every other branch. So it stops early, and the last heads, which share a
-    // cache line or two, are counted without one.
+    // Each step of a binary search mispredicts every other branch. So it stops early, and the last
+    // heads, which share a cache line or two, are counted without branches.
     while left > 16 {
       let half = left &>> 1
       if self.head(first &+ half &- 1) < head { first &+= half }
@@ -165,13 +166,13 @@ extension NodePage {
     return first &+ below
   }
 
-  /// The index of the entry with exactly this key, or nil.
+  /// Returns the index of the entry with exactly this key, or nil.
   @inline(__always)
   func find(_ key: LentBytes) -> Int? {
     let head = key.head(at: prefixLength)
     var index = firstHead(notBelow: head)
     guard index < count, self.head(index) == head else { return nil }
-    // The shared prefix was not compared: the whole key is, here.
+    // The shared prefix was not compared, so the whole key is compared here.
     if self.key(index).equals(key) { return index }
     if index + 1 == count || self.head(index + 1) != head { return nil }
     let end = self.end(ofHead: head, from: index)
@@ -179,7 +180,7 @@ extension NodePage {
     return index < end && self.key(index).equals(key) ? index : nil
   }
 
-  /// The index of the first entry whose key is not less than `key`.
+  /// Returns the index of the first entry whose key is not less than `key`.
   @inline(__always)
   func lowerBound(of key: LentBytes) -> Int {
     guard count > 0 else { return 0 }
@@ -187,7 +188,7 @@ extension NodePage {
     return lowerBound(ofPrefixed: key)
   }
 
-  /// As ``lowerBound(of:)`` for a key that begins with the shared prefix; some index for any other.
+  /// Like ``lowerBound(of:)`` for a key with the shared prefix; any index for other keys.
   @inline(__always)
   private func lowerBound(ofPrefixed key: LentBytes) -> Int {
     let head = key.head(at: prefixLength)
@@ -196,18 +197,19 @@ extension NodePage {
     return lowerBound(of: key, from: index, to: end(ofHead: head, from: index))
   }
 
-  /// How many keys are less than or equal to `key`: in an inner node, which child holds it.
+  /// Returns the number of keys not greater than `key`: in an inner node, the index of its child.
   @inline(__always)
   func upperBound(of key: LentBytes) -> Int {
     if count > 0, let outside = indexOutsidePrefix(key) { return outside }
     return supposedUpperBound(of: key)
   }
 
-  /// As ``upperBound(of:)``, but supposing that `key` begins with the shared prefix, which is not
-  /// looked at: that saves two cache lines in every inner node.
+  /// Like ``upperBound(of:)``, but assumes that `key` begins with the shared prefix.
   ///
-  /// A look-up goes down by this. If it then finds its key, it was right; if not, it ends in a leaf
-  /// that ``surrounds(_:)`` the key, and was right again, or it must go down once more with care.
+  /// The prefix is not read, which saves two cache lines in every inner node. A look-up descends
+  /// with this function. If it finds its key, the assumption was right. If it ends in a leaf that
+  /// ``surrounds(_:)`` the key, the assumption was right, too. Otherwise it must descend again with
+  /// ``upperBound(of:)``.
   @inline(__always)
   func supposedUpperBound(of key: LentBytes) -> Int {
     let head = key.head(at: prefixLength)
@@ -217,14 +219,15 @@ extension NodePage {
     return equal < count && self.key(equal).equals(key) ? equal + 1 : equal
   }
 
-  /// Whether one key of this leaf is less than `key`, and another is not: then no other leaf can
-  /// hold it.
+  /// Whether one key of this leaf is less than `key`, and another is not.
+  ///
+  /// Then no other leaf can hold `key`.
   func surrounds(_ key: LentBytes) -> Bool {
     let index = lowerBound(of: key)
     return index > 0 && index < count
   }
 
-  /// Where a key belongs that does not begin with the shared prefix; nil if it does.
+  /// Returns where a key without the shared prefix belongs; nil if the key has the prefix.
   @inline(__always)
   private func indexOutsidePrefix(_ key: LentBytes) -> Int? {
     let length = prefixLength
@@ -253,20 +256,21 @@ extension NodePage {
 }
 
 extension NodePage {
-  /// The bytes that the page's content needs, without garbage.
+  /// Returns the number of bytes that the page's content needs, without garbage.
   func usedSize(capacity: Int) -> Int {
     NodePage.headerSize + NodePage.slotSize * count + capacity - heapStart - garbage
   }
 
-  /// The length of the prefix that the keys of `range` share.
+  /// Returns the length of the prefix that the keys of `range` share.
   func commonPrefixLength(in range: Range<Int>) -> Int {
     if range.isEmpty { return 0 }
-    // Keys rise, so what the first and the last share, all share.
+    // Keys rise, so all share the common prefix of the first and the last.
     return key(range.lowerBound).commonPrefixLength(with: key(range.upperBound - 1))
   }
 
-  /// The shortest bytes that are greater than `left` and not greater than `right`, where `left` is
-  /// less than `right`.
+  /// Returns the shortest bytes that are greater than `left` and not greater than `right`.
+  ///
+  /// `left` must be less than `right`.
   static func separator(between left: LentBytes, and right: LentBytes) -> [UInt8] {
     right.prefix(min(left.commonPrefixLength(with: right) + 1, right.count)).array
   }

@@ -1,8 +1,8 @@
 internal import DivanLog
 
-/// A page that may be written to: that of a node nobody else holds, or one on its way to a file.
+/// A page that may be written to: that of a node with one reference, or one for a file.
 ///
-/// Invariant: `base` points at `capacity` writable bytes of which nobody else is reading.
+/// Invariant: `base` points at `capacity` writable bytes that have no other readers.
 @safe
 struct NodePageWriter {
   let base: UnsafeMutableRawPointer
@@ -17,18 +17,18 @@ struct NodePageWriter {
 }
 
 extension NodePageWriter {
-  /// The largest page that two-byte offsets can address.
+  /// The size of the largest page that two-byte offsets can address.
   static let capacityLimit = 0xFFFF
 
-  /// Makes the page an empty one.
+  /// Makes the page empty.
   func clear(level: Int) {
-    // The header lies within the page.
+    // The header is within the page.
     unsafe base.initializeMemory(as: UInt8.self, repeating: 0, count: NodePage.headerSize)
     unsafe base.storeBytes(of: UInt8(level), toByteOffset: 8, as: UInt8.self)
     set16(2, capacity)
   }
 
-  /// Bytes between the slots and the entries.
+  /// The number of bytes between the slots and the entries.
   @inline(__always)
   var freeSize: Int {
     page.heapStart - NodePage.headerSize - NodePage.slotSize * page.count
@@ -40,7 +40,7 @@ extension NodePageWriter {
     NodeEntry.size(keyLength: keyLength, valueLength: valueLength) + NodePage.slotSize <= freeSize
   }
 
-  /// The page left of the first separator, in files.
+  /// Sets the page left of the first separator, in files.
   func setFirstChild(_ number: UInt32) {
     unsafe base.storeBytes(of: number.littleEndian, toByteOffset: 12, as: UInt32.self)
   }
@@ -60,7 +60,7 @@ extension NodePageWriter {
 }
 
 extension NodePageWriter {
-  /// Puts an entry at `index`, where its key belongs and where it must fit.
+  /// Inserts an entry at `index`, where its key belongs and where it must fit.
   @inline(__always)
   func insert(_ key: LentBytes, _ value: LentBytes, at index: Int) {
     assert(fits(keyLength: key.count, valueLength: value.count))
@@ -72,7 +72,7 @@ extension NodePageWriter {
     set16(2, start)
   }
 
-  /// Removes the entry at `index`; its bytes stay as garbage.
+  /// Removes the entry at `index`; its bytes become garbage.
   func remove(at index: Int) {
     let count = page.count
     set16(4, page.garbage + page.entry(index).size)
@@ -96,12 +96,12 @@ extension NodePageWriter {
   func overwrite(at index: Int, with value: LentBytes) {
     let old = page.value(index)
     precondition(old.count == value.count, "A value of another length")
-    // The old value lies within this page, which may be written to.
+    // The old value is within this page, which may be written to.
     unsafe UnsafeMutableRawPointer(mutating: old.base).copyMemory(
       from: value.base, byteCount: value.count)
   }
 
-  /// Shortens the shared prefix to what `key` shares, if that is less.
+  /// Shortens the shared prefix to the part that `key` shares, if that is less.
   @inline(__always)
   private func adoptPrefix(of key: LentBytes, at index: Int) {
     let count = page.count
@@ -167,7 +167,7 @@ extension NodePageWriter {
 extension NodePageWriter {
   /// Fills an empty page with the entries of `range` of another, in order and without garbage.
   ///
-  /// They must fit.
+  /// The entries must fit.
   func fill(from source: NodePage, _ range: Range<Int>, sourceCapacity: Int) {
     assert(page.count == 0)
     if range.count == source.count, source.garbage == 0 {
@@ -180,7 +180,7 @@ extension NodePageWriter {
 
   /// Fills an empty page with `count` entries in the order of their keys, which must fit.
   ///
-  /// `entry` is asked for one after the other by its number, and hands its key and value on.
+  /// `entry` is called with the number of each entry in turn, and passes its key and value on.
   @inline(__always)
   func fill(count: Int, _ entry: (Int, (LentBytes, LentBytes) -> Void) -> Void) {
     assert(page.count == 0)
@@ -198,9 +198,9 @@ extension NodePageWriter {
     setPrefix(page.commonPrefixLength(in: 0..<count))
   }
 
-  /// Adds the entries of `range` of another page behind those that are here.
+  /// Appends the entries of `range` of another page.
   ///
-  /// They must fit, and ``setPrefix(_:)`` must follow.
+  /// They must fit, and a call of ``setPrefix(_:)`` must follow.
   func append(from source: NodePage, _ range: Range<Int>) {
     let old = page.count
     let new = old + range.count

@@ -1,37 +1,37 @@
 internal import DivanLog
 
-/// A page of a run, found sound: reading it cannot leave its bytes.
+/// A page of a run that was checked: reading it cannot leave its bytes.
 ///
-/// Invariant: the bytes passed ``NodePage/problem(in:entryLimit:valueLength:)`` and do not change.
-/// They live as long as `owner`, or, if that is nil, as long as the source that gave the page.
+/// Invariant: the bytes passed ``problem(in:)`` and do not change. They live as long as `owner` or,
+/// if that is nil, as long as the source of the page.
 ///
 /// `@unchecked Sendable`: the bytes are immutable and `owner` is only retained and released.
 @safe
 struct Page: @unchecked Sendable {
   let view: NodePage
-  /// Who keeps the bytes alive; nil if the page's source does.
+  /// The object that keeps the bytes alive; nil if the page's source does.
   let owner: AnyObject?
 }
 
 extension Page {
-  /// Checks bytes that should be a page, and lends them.
+  /// Checks bytes that should be a page, and retains them.
   ///
   /// - Parameters:
-  ///   - bytes: the page, without what surrounds it in its file.
+  ///   - bytes: the page, without its frame in the file.
   ///   - number: the page's number, for the error.
-  /// - Throws: ``PageError/damaged(page:reason:)``, if the bytes are no page.
+  /// - Throws: ``PageError/damaged(page:reason:)``, if the bytes are not a page.
   init(_ bytes: SharedBytes, number: UInt32) throws(PageError) {
     if let reason = Page.problem(in: bytes) {
       throw .damaged(page: number, reason: reason)
     }
     view = unsafe bytes.withUnsafeBytes {
-      // Shared bytes have an address, and their owner is kept beside it.
+      // Shared bytes have an address, and their owner is retained with it.
       unsafe NodePage(base: $0.baseAddress.unsafelyUnwrapped)
     }
     owner = bytes.owner
   }
 
-  /// What is wrong with bytes that should be a page of a run, or nil.
+  /// Returns what is wrong with bytes that should be a page of a run, or nil.
   static func problem(in bytes: SharedBytes) -> String? {
     unsafe bytes.withUnsafeBytes { buffer in
       if let problem = unsafe NodePage.problem(in: buffer) { return problem }
@@ -55,31 +55,32 @@ extension NodePage {
     return nil
   }
 
-  /// The bytes of a page number in an entry of an inner page.
+  /// The size of a page number in an entry of an inner page, in bytes.
   static let childNumberLength = 4
 
-  /// The page number of the child at `index` of an inner page in a file.
+  /// Returns the page number of the child at `index` of an inner page in a file.
   @inline(__always)
   func childNumber(_ index: Int) -> UInt32 {
     if index == 0 {
       // Within the header.
       return UInt32(littleEndian: unsafe base.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
     }
-    // The values of inner pages have four bytes, as was checked.
+    // The values of inner pages are checked to have four bytes.
     return UInt32(littleEndian: unsafe value(index - 1).base.loadUnaligned(as: UInt32.self))
   }
 }
 
-/// The pages of one run, wherever they are.
+/// The pages of one run, in memory or in a file.
 protocol PageSource: AnyObject, Sendable {
-  /// The page with this number, checked; the same bytes each time. Any thread may ask.
+  /// Returns the page with this number, checked.
   ///
-  /// The number may be any: one out of range is a damaged page.
+  /// Each call returns the same bytes. You may call it on any thread and with any number: a number
+  /// out of range is a damaged page.
   func page(_ number: UInt32) throws(PageError) -> Page
 
-  /// The bytes of each page.
+  /// The size of each page in bytes.
   var pageSize: Int { get }
 
-  /// A block of a ``KeyFilter``, at an offset in a page that holds no entries.
+  /// Returns a block of a ``KeyFilter``, at an offset in a page without entries.
   func filterBlock(page number: UInt32, offset: Int) throws(PageError) -> FilterBlock
 }

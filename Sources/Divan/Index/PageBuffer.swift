@@ -1,11 +1,11 @@
 internal import DivanLog
 
-/// Memory in which one page for a file is made.
+/// A buffer in which one page for a file is built.
 @safe
 final class PageBuffer {
   private let memory: UnsafeMutableRawBufferPointer
 
-  /// Makes room for a page of `size` bytes.
+  /// Allocates memory for a page of `size` bytes.
   init(size: Int) {
     precondition(size <= NodePageWriter.capacityLimit, "A page too large for its offsets")
     unsafe memory = .allocate(byteCount: size, alignment: 16)
@@ -13,7 +13,7 @@ final class PageBuffer {
 
   deinit { unsafe memory.deallocate() }
 
-  /// Begins a new page, all zeros but for what is written to it.
+  /// Begins a new page, which is zero where nothing is written to it.
   func clear(level: Int) {
     unsafe memory.initializeMemory(as: UInt8.self, repeating: 0)
     writer.clear(level: level)
@@ -25,7 +25,7 @@ final class PageBuffer {
       base: memory.baseAddress.unsafelyUnwrapped, capacity: memory.count)
   }
 
-  /// Adds an entry behind all others, or says that it does not fit.
+  /// Appends an entry; returns false if it does not fit.
   func append(_ key: LentBytes, _ value: LentBytes) -> Bool {
     let writer = self.writer
     guard writer.fits(keyLength: key.count, valueLength: value.count) else { return false }
@@ -33,7 +33,7 @@ final class PageBuffer {
     return true
   }
 
-  /// Adds a separator and the page right of it behind all others, or says that it does not fit.
+  /// Appends a separator and the page right of it; returns false if they do not fit.
   func append(_ separator: LentBytes, child: UInt32) -> Bool {
     unsafe withUnsafeBytes(of: child.littleEndian) {
       // The copy of the number lives as long as the closure runs.
@@ -42,7 +42,7 @@ final class PageBuffer {
     }
   }
 
-  /// Lends the page's bytes.
+  /// Lends the page's bytes to `body`.
   func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     unsafe try body(Span(_unsafeBytes: UnsafeRawBufferPointer(memory)))
   }

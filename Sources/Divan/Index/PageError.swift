@@ -1,9 +1,9 @@
 import DivanLog
 
-/// Why a page of a run could not be read or written.
+/// The reason why a page of a run could not be read or written.
 enum PageError: Error, Equatable {
   /// The page's bytes are not those of a page; it must be rebuilt.
   case damaged(page: UInt32, reason: String)
-  /// The system failed to read the page; the same may succeed later.
+  /// The system failed to read the page; another attempt may succeed.
   case unreadable(page: UInt32, SystemError)
 }

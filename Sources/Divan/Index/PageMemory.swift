@@ -1,42 +1,42 @@
 internal import DivanLog
 internal import Synchronization
 
-/// Pages that all lie at equal distances in one piece of memory: a mapped file, as a rule.
+/// Pages at equal distances in one piece of memory, usually a mapped file.
 ///
-/// Each page is checked when it is first asked for; then a flag says that it was. Two threads may
-/// check the same page at once: both find the same.
+/// Each page is checked when it is first requested; a flag then records the result. Two threads may
+/// check the same page at once: both get the same result.
 ///
-/// `@unchecked Sendable`: all is immutable but the flags, which are atomic.
+/// `@unchecked Sendable`: everything is immutable except the flags, which are atomic.
 @safe
 final class PagesInMemory: PageSource, @unchecked Sendable {
   private let bytes: SharedBytes
-  /// Where `bytes` begins.
+  /// The address of `bytes`.
   private let base: UnsafeRawPointer
   private let layout: Layout
-  /// How many pages may lie within the bytes.
+  /// The number of pages that may be within the bytes.
   private let count: Int
   private let check: @Sendable (UInt32, SharedBytes) throws(PageError) -> Void
   private let checked: PageFlags
 
-  /// Where pages lie.
+  /// The positions of pages.
   struct Layout: Sendable {
-    /// Where the first page begins.
+    /// The offset of the first page.
     let start: Int
-    /// From the beginning of one page to that of the next.
+    /// The distance from the beginning of one page to that of the next.
     let stride: Int
-    /// The bytes of a page.
+    /// The size of a page in bytes.
     let pageSize: Int
-    /// How many pages there are.
+    /// The number of pages.
     let count: Int
   }
 
-  /// Lends pages of `bytes`.
+  /// Creates a source that lends pages of `bytes`.
   ///
   /// - Parameters:
   ///   - bytes: the memory, which holds all pages.
-  ///   - layout: where the pages are; where one lies outside the bytes, it is damaged.
-  ///   - check: throws if the page's surroundings, its checksum above all, are not what they should
-  ///     be. It is called before a page is first lent.
+  ///   - layout: the positions of the pages; a page outside the bytes is damaged.
+  ///   - check: throws if the page's surroundings are wrong, its checksum above all. It is called
+  ///     before a page is first lent.
   init(
     _ bytes: SharedBytes, _ layout: Layout,
     check: @escaping @Sendable (UInt32, SharedBytes) throws(PageError) -> Void = {
@@ -50,7 +50,7 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
     unsafe base = bytes.withUnsafeBytes { unsafe $0.baseAddress.unsafelyUnwrapped }
     self.layout = layout
     self.check = check
-    // The count may come from a file. What does not lie within the bytes is never looked for.
+    // The count may come from a file. A page that is not within the bytes is never read.
     count = max(0, min(layout.count, (bytes.count - layout.start) / layout.stride + 1))
     checked = PageFlags(count: count)
   }
@@ -60,7 +60,7 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
       throw .damaged(page: number, reason: "there is no such page")
     }
     if !checked[number, .entries] { try checkPage(number) }
-    // It lies within `bytes`, which this source holds, as was found when it was checked.
+    // It is within `bytes`, which this source retains: that was checked.
     return unsafe Page(
       view: NodePage(base: base + layout.start + Int(number) * layout.stride), owner: nil)
   }
@@ -70,7 +70,7 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
     checked.set(number, .entries)
   }
 
-  /// The page's bytes, once what surrounds them was checked.
+  /// Returns the page's bytes after checking their surroundings.
   private func surroundings(_ number: UInt32) throws(PageError) -> SharedBytes {
     guard let page = bytes.slice(layout.start + Int(number) * layout.stride, layout.pageSize)
     else { throw .damaged(page: number, reason: "it lies behind the end of the file") }
@@ -88,14 +88,14 @@ final class PagesInMemory: PageSource, @unchecked Sendable {
       _ = try surroundings(number)
       checked.set(number, .checksum)
     }
-    // It lies within `bytes`, which this source holds, as was found when it was checked.
+    // It is within `bytes`, which this source retains: that was checked.
     return unsafe FilterBlock(
       littleEndianAt: base + layout.start + Int(number) * layout.stride + offset)
   }
 }
 
 extension FilterBlock {
-  /// Reads eight words, of which 64 bytes must be readable at `address`.
+  /// Reads eight words; 64 bytes must be readable at `address`.
   @unsafe fileprivate init(littleEndianAt address: UnsafeRawPointer) {
     self.init()
     for index in indices {
@@ -104,14 +104,16 @@ extension FilterBlock {
     }
   }
 
-  /// Reads eight words; fewer bytes than 64 are not enough.
+  /// Reads eight words; `bytes` must have 64 bytes from `offset` on.
   init(_ bytes: SharedBytes, at offset: Int) {
     self.init()
     for index in indices { self[index] = bytes.load(UInt64.self, at: offset + index * 8) }
   }
 }
 
-/// What was found of each page, which any thread may add to; nothing is ever taken back.
+/// Flags that record what was checked of each page.
+///
+/// Any thread may set flags; none is ever cleared.
 ///
 /// `@unchecked Sendable`: the memory is fixed, and its bytes are atomic.
 @safe
@@ -130,11 +132,11 @@ private final class PageFlags: @unchecked Sendable {
     unsafe flags.deallocate()
   }
 
-  /// What a flag says.
+  /// The meaning of a flag.
   enum Finding: UInt8 {
-    /// The page's checksum holds.
+    /// The page's checksum is correct.
     case checksum = 1
-    /// That, and its entries are sound.
+    /// The checksum is correct, and the entries are sound.
     case entries = 2
   }
 

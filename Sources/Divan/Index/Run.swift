@@ -3,18 +3,18 @@ internal import Synchronization
 
 /// An immutable sorted map from bytes to bytes, in pages of a file.
 ///
-/// It is the tree that ``RunWriter`` wrote; pages have the layout of ``NodePage``, and come in when
-/// they are first touched. One may prove damaged only then: the caller rebuilds its entries from the
-/// log and hands them to ``install(_:for:)``.
+/// It is the tree that ``RunWriter`` wrote. Pages have the layout of ``NodePage``, and are read
+/// when they are first used. A page may prove damaged only then: the caller rebuilds its entries
+/// from the log and passes them to ``install(_:for:)``.
 final class Run: Sendable {
   private let source: any PageSource
-  /// Where the root is, how high it stands, how many entries there are.
+  /// The root page, the height, and the number of entries.
   let summary: RunSummary
-  /// The commit through which the run says what there is, for those who rebuild a page from the log.
+  /// The last commit that the run includes, which is needed to rebuild a page from the log.
   let commit: UInt64
-  /// Pages that stand in for damaged ones; consulted only once there is one.
+  /// Pages that replace damaged ones; searched only if there is one.
   ///
-  /// Of one page there may be several: see ``Replacement``.
+  /// A page may have several: see ``Replacement``.
   private let replacements = Guarded<[UInt32: [Replacement]]>([:])
   private let hasReplacements = Atomic<Bool>(false)
 
@@ -22,9 +22,9 @@ final class Run: Sendable {
   ///
   /// - Parameters:
   ///   - source: the pages.
-  ///   - summary: what ``RunWriter/finish()`` gave.
-  ///   - commit: through which commit the run says what there is.
-  /// - Throws: if no run can be as high as that.
+  ///   - summary: the result of ``RunWriter/finish()``.
+  ///   - commit: the last commit that the run includes.
+  /// - Throws: an error if no run can have this height.
   init(
     _ source: any PageSource, _ summary: RunSummary, commit: UInt64 = .max
   ) throws(PageError) {
@@ -36,48 +36,48 @@ final class Run: Sendable {
     self.commit = commit
   }
 
-  /// More than any run has whose page numbers are different.
+  /// More than the height of any run whose page numbers are distinct.
   static let heightLimit = 32
 
-  /// How many entries the run holds, tombstones included.
+  /// The number of entries in the run, including tombstones.
   var count: Int { summary.count }
 }
 
-/// A leaf that was rebuilt from the log as one version of the store had it.
+/// A leaf that was rebuilt from the log for one version of the store.
 ///
-/// It names records where they stood then, and lacks those that merges had dropped, because newer
-/// layers hide them. So it serves versions that have seen these merges, and not older snapshots that
-/// share the run: those rebuild it from the segments that they still hold.
+/// It refers to records where they were then, and lacks those that merges had dropped because newer
+/// layers hide them. It therefore serves versions that have seen these merges, but not older
+/// snapshots that share the run: those rebuild the leaf from the segments that they still hold.
 private struct Replacement {
   let mergeCount: Int
   let page: Page
 }
 
-/// Where an entry is, in a page that lives as long as its run's source.
+/// The position of an entry in a page that lives as long as its run's source.
 struct EntryPlace {
   let page: NodePage
   let index: Int
 }
 
-/// What must be known of a run to open it.
+/// The values that are needed to open a run.
 struct RunSummary: Equatable, Sendable {
   /// The root's page number.
   var root: UInt32
-  /// The root's level; 0 where it is the only leaf.
+  /// The root's level; 0 if the root is the only leaf.
   var height: Int
-  /// How many entries there are.
+  /// The number of entries.
   var count: Int
-  /// What tells quickly that a key is not there.
+  /// The Bloom filter that rules out keys.
   var filter = KeyFilter.none
 }
 
 extension Run {
-  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
+  /// Returns the value of `key`, or nil, for a version that has seen `mergeCount` segment merges.
   func find(_ key: Span<UInt8>, mergeCount: Int = 0) throws(PageError) -> SharedBytes? {
     try LentBytes.lend(key) { (key) throws(PageError) in try find(key, mergeCount: mergeCount) }
   }
 
-  /// Whether a key with this hash may be here; a filter that cannot be read says yes.
+  /// Whether a key with this hash may be here; true if the filter cannot be read.
   @inline(__always)
   func mayContain(_ hash: KeyHash) -> Bool {
     (try? summary.filter.mayContain(hash, in: source, pageSize: source.pageSize)) ?? true
@@ -86,14 +86,15 @@ extension Run {
   /// Whether the run has a filter.
   var isFiltered: Bool { summary.filter.blockCount > 0 }
 
-  /// The value of `key`, or nil, for a version that has seen so many merges of segments.
+  /// Returns the value of `key`, or nil, for a version that has seen `mergeCount` segment merges.
   @inline(__always)
   func find(_ key: LentBytes, mergeCount: Int) throws(PageError) -> SharedBytes? {
     try withEntry(of: key, mergeCount: mergeCount) { _, leaf, index in value(index, of: leaf) }
   }
 
-  /// The leaf where `key` most probably belongs, for whoever looks for it soon; nil if it cannot be read, or does not live
-  /// as long as the run's source.
+  /// Returns the leaf in which `key` most probably belongs, to prefetch a look-up.
+  ///
+  /// Returns nil if the leaf cannot be read, or does not live as long as the run's source.
   func lastingLeaf(for key: LentBytes, mergeCount: Int) -> NodePage? {
     guard let page = try? leaf(for: key, isCareful: false, mergeCount), page.owner == nil else {
       return nil
@@ -101,10 +102,10 @@ extension Run {
     return page.view
   }
 
-  /// Lends `body` the leaf that holds `key` and the entry's index there; nil if there is none for a version that has seen so
-  /// many merges of segments.
+  /// Lends the leaf that holds `key` to `body`, with the entry's index there.
   ///
-  /// It looks first at `place`, if it is given one of this run.
+  /// Returns nil if there is no entry for a version that has seen `mergeCount` segment merges. It
+  /// searches `place` first, which must be of this run.
   @inline(__always)
   func withEntry<R>(
     of key: LentBytes, supposedlyAt place: EntryPlace? = nil, mergeCount: Int,
@@ -125,14 +126,15 @@ extension Run {
     }
   }
 
-  /// An entry's value, kept alive by whoever owns the page.
+  /// Returns an entry's value, kept alive by the page's owner.
   @inline(__always)
   func value(_ index: Int, of page: Page) -> SharedBytes {
     page.view.value(index).shared(by: owner(of: page))
   }
 
-  /// The leaf where `key` belongs; if not careful, only as ``NodePage/supposedUpperBound(of:)`` has
-  /// it.
+  /// Returns the leaf in which `key` belongs.
+  ///
+  /// If not `isCareful`, it relies on ``NodePage/supposedUpperBound(of:)``, which may be wrong.
   @inline(__always)
   private func leaf(
     for key: LentBytes, isCareful: Bool, _ mergeCount: Int
@@ -141,7 +143,7 @@ extension Run {
     var level = summary.height
     while level > 0 {
       level -= 1
-      // The page's owner may be held by nothing else.
+      // The page may hold the only reference to its owner.
       let number = withExtendedLifetime(page) {
         page.view.childNumber(
           isCareful ? page.view.upperBound(of: key) : page.view.supposedUpperBound(of: key))
@@ -151,7 +153,9 @@ extension Run {
     return page
   }
 
-  /// The page with this number, which must be at this level: so no file can send a walk in circles.
+  /// Returns the page with this number, which must be at `level`.
+  ///
+  /// The check prevents a file from causing an endless descent.
   @inline(__always)
   func page(_ number: UInt32, level: Int, mergeCount: Int = 0) throws(PageError) -> Page {
     var page: Page
@@ -172,19 +176,19 @@ extension Run {
     replacements.withLock { $0[number]?.first { $0.mergeCount <= mergeCount }?.page }
   }
 
-  /// Who keeps the bytes of a page alive.
+  /// Returns the object that keeps the bytes of a page alive.
   @inline(__always)
   func owner(of page: Page) -> AnyObject { page.owner ?? source }
 }
 
 extension Run {
-  /// What a page of a run covers.
+  /// The keys that belong in a page of a run.
   struct Coverage: Equatable {
     /// The page's level: 0 is a leaf, and only a leaf can be rebuilt from its entries.
     let level: Int
-    /// The first key that may stand in the page; nil if it is the first page.
+    /// The first key that may be in the page; nil if it is the first page.
     let lower: [UInt8]?
-    /// The first key that belongs behind the page; nil if it is the last page.
+    /// The first key that belongs after the page; nil if it is the last page.
     let upper: [UInt8]?
 
     /// Whether a key belongs in the page.
@@ -195,14 +199,14 @@ extension Run {
     }
   }
 
-  /// Which keys belong in a page, or nil if it is not one of this run's.
+  /// Returns the keys that belong in a page, or nil if it is not a page of this run.
   ///
-  /// Only inner pages are read, and not the page itself.
+  /// It reads only inner pages, and not the page itself.
   func coverage(ofPage number: UInt32) throws(PageError) -> Coverage? {
     let whole = Coverage(level: summary.height, lower: nil, upper: nil)
     if number == summary.root { return whole }
     var pending = [(number: summary.root, whole)]
-    // In a sound run no page has two parents; in any other this ends as soon.
+    // In a sound run no page has two parents; in any other the search still ends.
     var visited: Set<UInt32> = []
     while let (parent, coverage) = pending.popLast() {
       guard coverage.level > 0, visited.insert(parent).inserted else { continue }
@@ -215,16 +219,16 @@ extension Run {
     return nil
   }
 
-  /// Whether a page can be read as what it should be, by a version that has seen so many merges.
+  /// Whether a page is sound for a version that has seen `mergeCount` segment merges.
   func isSound(_ number: UInt32, level: Int, mergeCount: Int = 0) -> Bool {
     (try? page(number, level: level, mergeCount: mergeCount)) != nil
   }
 
-  /// Reads every page above the leaves, which are about one in a hundred.
+  /// Reads every page above the leaves: about one page in a hundred.
   func checkInnerPages() throws(PageError) {
     guard summary.height > 0 else { return }
     var pending = [(number: summary.root, level: summary.height)]
-    // In a sound run no page has two parents; in any other this ends as soon.
+    // In a sound run no page has two parents; in any other the search still ends.
     var visited: Set<UInt32> = []
     while let (number, level) = pending.popLast() {
       guard visited.insert(number).inserted else {
@@ -236,14 +240,15 @@ extension Run {
     }
   }
 
-  /// Puts a leaf with these entries in the place of a damaged one, for all who look from now on and
-  /// have seen as many merges.
+  /// Replaces a damaged leaf by one with these entries.
+  ///
+  /// Versions that have seen at least `mergeCount` merges read the new leaf from now on.
   ///
   /// - Parameters:
   ///   - entries: the leaf's entries, in order of keys, each key once.
   ///   - number: the damaged page.
-  ///   - mergeCount: how many merges the version had seen that the entries are from.
-  /// - Returns: whether it was done: not if the entries are not in order or fit no page.
+  ///   - mergeCount: the number of merges that the entries' version had seen.
+  /// - Returns: whether it was replaced; false if the entries are not in order or fit no page.
   func install(
     _ entries: [(key: [UInt8], value: [UInt8])], for number: UInt32, mergeCount: Int = 0
   ) -> Bool {
@@ -258,7 +263,7 @@ extension Run {
 }
 
 extension Run.Coverage {
-  /// The children of an inner page with this coverage, and what each covers.
+  /// Returns the children of an inner page with this coverage, and the coverage of each.
   fileprivate func parts(in page: NodePage) -> [(child: UInt32, coverage: Run.Coverage)] {
     (0...page.count).map { index in
       let part = Run.Coverage(
@@ -271,7 +276,7 @@ extension Run.Coverage {
 }
 
 extension Page {
-  /// The bytes of a leaf with these entries, which fit in so many.
+  /// Returns the bytes of a leaf of `size` bytes with these entries, which must fit.
   private static func encodeLeaf(
     _ entries: [(key: [UInt8], value: [UInt8])], size: Int
   ) -> SharedBytes {
@@ -284,7 +289,7 @@ extension Page {
     return buffer.sharedCopy
   }
 
-  /// The bytes of a leaf with these entries, or nil if no page is large enough.
+  /// Returns the bytes of a leaf with these entries, or nil if no page is large enough.
   fileprivate static func leaf(of entries: [(key: [UInt8], value: [UInt8])]) -> SharedBytes? {
     var size = NodePage.headerSize
     var longest = 0

@@ -1,7 +1,7 @@
 internal import DivanLog
 
 extension Run {
-  /// The entries with keys between `lower` and `upper`, in order of keys or in the opposite order.
+  /// Returns a cursor over the entries with keys between `lower` and `upper`, in either direction.
   func scan(
     from lower: KeyBound = .unbounded, to upper: KeyBound = .unbounded, descending: Bool = false,
     mergeCount: Int = 0
@@ -10,28 +10,28 @@ extension Run {
   }
 }
 
-/// A walk over entries of a run.
+/// A cursor over entries of a run.
 ///
-/// When a page cannot be read, `next()` throws, and may be called again once that is mended: the
-/// walk goes on where it was.
+/// If a page cannot be read, `next()` throws. Once that is repaired, you may call it again: the
+/// scan continues where it was.
 struct RunScan {
   private let run: Run
   private let range: ScanRange
-  /// How many merges of segments the version has seen that is walked.
+  /// The number of segment merges that the scanned version has seen.
   private let mergeCount: Int
-  /// The inner pages above the leaf, and which child of each is being walked.
+  /// The inner pages above the leaf, and the index of the current child of each.
   private var path: [(page: Page, index: Int)] = []
-  /// The leaf that is being walked; nil on the way to the first.
+  /// The current leaf; nil before the first is reached.
   private var leaf: NodePage?
-  /// Who keeps the leaf's bytes alive.
+  /// The object that keeps the leaf's bytes alive.
   private var leafOwner: AnyObject
-  /// What is still to come of the leaf.
+  /// The remaining entries of the leaf.
   private var window = LeafWindow()
-  /// What to do once the window is at its end.
+  /// The next step once the window is at its end.
   private var move: Move
 
   private enum Move {
-    /// Go down to this page, at this level, on the scan's first way down or at a later one's edge.
+    /// Descend to this page, at this level; `isFirst` is true on the way to the scan's first leaf.
     case down(UInt32, level: Int, isFirst: Bool)
     /// Go to the next leaf.
     case onward
@@ -47,7 +47,7 @@ struct RunScan {
     move = .down(run.summary.root, level: run.summary.height, isFirst: true)
   }
 
-  /// The next entry, or nil at the end.
+  /// Returns the next entry, or nil at the end.
   mutating func next() throws(PageError) -> IndexEntry? {
     guard let leaf = try reachEntry(),
       let index = window.next(descending: range.descending)
@@ -55,15 +55,16 @@ struct RunScan {
     return IndexEntry(leaf.entry(index), heldBy: leafOwner)
   }
 
-  /// Passes those of the next leaf's entries that come before a key, or all if there is none; nil if
-  /// no entry comes before it.
+  /// Takes the entries of the next leaf that precede `limit`, or all of them if it is nil.
+  ///
+  /// Returns nil if no entry precedes it.
   mutating func nextStretch(before limit: SharedBytes?) throws(PageError) -> LeafStretch? {
     guard let leaf = try reachEntry() else { return nil }
     let passed = window.pass(before: limit, in: leaf, descending: range.descending)
     return passed.isEmpty ? nil : LeafStretch(leaf, heldBy: leafOwner, passed)
   }
 
-  /// Moves until there is a next entry, and gives its leaf; nil at the end.
+  /// Moves until there is a next entry, and returns its leaf; nil at the end.
   @inline(__always)
   private mutating func reachEntry() throws(PageError) -> NodePage? {
     while window.isAtEnd { guard try makeMove() else { return nil } }
@@ -94,8 +95,8 @@ struct RunScan {
       return
     }
     if let leaf, !follows(page.view, leaf) {
-      // Each page may be sound and yet not belong here. Without this a file could make a scan
-      // go round, or a merge write what is not sorted.
+      // Each page may be sound and still not belong here. Without this check, a file could cause an
+      // endless scan, or a merge could write unsorted entries.
       throw .damaged(page: number, reason: "its keys do not follow its neighbour's")
     }
     leaf = page.view
@@ -121,7 +122,7 @@ struct RunScan {
       }
       let next = range.descending ? index - 1 : index + 1
       path[path.count - 1].index = next
-      // The level of the leaf is 0; each page on the path is one above what follows it.
+      // The leaf's level is 0; each page on the path is one level above the next.
       move = .down(
         page.view.childNumber(next), level: page.view.level - 1, isFirst: false)
       return

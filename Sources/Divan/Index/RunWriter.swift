@@ -1,9 +1,9 @@
 internal import DivanLog
 
-/// Writes a run: packs sorted entries into pages, full to the brim, from the bottom up.
+/// Writes a run: packs sorted entries into full pages, from the bottom up.
 ///
-/// It holds one page for each level. A page goes to the sink when the next entry does not fit; then
-/// its number goes to the level above, with the shortest bytes that separate it from its left
+/// It keeps one page for each level. When the next entry does not fit, the page goes to the sink.
+/// Its number then goes to the level above, with the shortest bytes that separate it from its left
 /// neighbour.
 struct RunWriter {
   private let pageSize: Int
@@ -15,16 +15,16 @@ struct RunWriter {
   /// The page of one level that is being filled.
   private struct Level {
     let buffer: PageBuffer
-    /// What separates the page from its left neighbour; nil in the first.
+    /// The separator between the page and its left neighbour; nil for the first page.
     var separator: [UInt8]?
   }
 
   /// Begins a run.
   ///
   /// - Parameters:
-  ///   - pageSize: the bytes of each page.
-  ///   - filteredKeys: how many keys there will be at most; the run gets a ``KeyFilter`` for so many,
-  ///     and none if this is 0.
+  ///   - pageSize: the size of each page in bytes.
+  ///   - filteredKeys: the maximum number of keys, for which the run gets a ``KeyFilter``; 0 for no
+  ///     filter.
   ///   - sink: writes one page, and returns its number.
   init(
     pageSize: Int = BTree.defaultPageSize, filteredKeys: Int = 0,
@@ -40,27 +40,27 @@ struct RunWriter {
 }
 
 extension RunWriter {
-  /// Whether nothing was added.
+  /// Whether the run has no entries.
   var isEmpty: Bool { count == 0 }
 
-  /// Adds an entry, whose key must be greater than all before.
+  /// Appends an entry, whose key must be greater than all before.
   ///
   /// - Precondition: it is no longer than ``BTree/entryLimit(pageSize:)``.
-  /// - Throws: what the sink throws.
+  /// - Throws: the errors that the sink throws.
   mutating func append(_ entry: IndexEntry) throws(LogError) {
     try entry.key.lend { (key) throws(LogError) in
       try entry.value.lend { (value) throws(LogError) in try append(key, value) }
     }
   }
 
-  /// Adds an entry, as ``append(_:)``.
+  /// Appends an entry, like ``append(_:)``.
   mutating func append(_ key: Span<UInt8>, _ value: Span<UInt8>) throws(LogError) {
     try LentBytes.lend(key) { (key) throws(LogError) in
       try LentBytes.lend(value) { (value) throws(LogError) in try append(key, value) }
     }
   }
 
-  /// Adds entries that stand side by side, of which the keys that are gone have empty values and may be left out.
+  /// Appends adjacent entries, with or without tombstones, which have empty values.
   mutating func append(_ entries: LeafStretch, keepsTombstones: Bool) throws(LogError) {
     try entries.forEach { (key, value) throws(LogError) in
       if keepsTombstones || value.count > 0 { try append(key, value) }
@@ -84,7 +84,7 @@ extension RunWriter {
     count += 1
   }
 
-  /// Writes what is left, and says how to open the run.
+  /// Writes the remaining pages, and returns how to open the run.
   mutating func finish() throws(LogError) -> RunSummary {
     var level = 0
     while level < levels.count - 1 {
@@ -96,7 +96,7 @@ extension RunWriter {
     return RunSummary(root: root, height: level, count: count, filter: filter)
   }
 
-  /// Writes the page of a level, tells the level above, and begins the next page.
+  /// Writes the page of a level, adds it to the level above, and begins the next page.
   private mutating func flush(_ level: Int) throws(LogError) {
     let number = try levels[level].buffer.withSpan(sink)
     let separator = levels[level].separator

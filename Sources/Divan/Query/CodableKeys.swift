@@ -1,27 +1,29 @@
 import Synchronization
 
-/// Finds out under which key a property of a `Codable` type is stored.
+/// Determines the key under which a property of a `Codable` type is stored.
 ///
-/// Nothing in Swift says that. So samples of the type are decoded from nothing, with one of two values under each key: the
-/// property that has what was given for a key, whatever was given for that and for the others, is the one. A computed
-/// property is found out, unless it gives both values back as they are.
+/// Swift does not provide this. So samples of the type are decoded with one of two made-up values
+/// under each key. The property that has the value given for a key, whatever the values of that key
+/// and the others, is the property of that key. A computed property is detected, unless it returns
+/// both values unchanged.
 enum CodableKeys {
-  /// The key under which the property at a key path is stored.
+  /// Returns the key under which the property at a key path is stored.
   ///
-  /// - Throws: `invalidQuery` if that cannot be found out: the property is computed, or it has a type of which no sample
-  ///   can be made.
+  /// - Throws: `invalidQuery` if the key cannot be determined: the property is computed, or no
+  ///   sample of its type can be made.
   static func key<Root: Decodable>(
     of path: AnyKeyPath, in _: Root.Type
   ) throws(DatabaseError) -> String { try find(path, in: Root.self).key }
 
-  /// Where the property at a key path is in documents that are of the type.
+  /// Returns the path of the property at a key path in documents of the type.
   ///
-  /// - Throws: as ``key(of:in:)``; and if it is the document's revision, which no filter knows.
+  /// - Throws: like ``key(of:in:)``; also if the property is the document's revision, which filters
+  ///   do not support.
   static func path<Root: Decodable>(
     to path: AnyKeyPath, in _: Root.Type, from subject: QueryPath
   ) throws(DatabaseError) -> QueryPath {
     let found = try find(path, in: Root.self)
-    // Marked properties of the document are not among the others.
+    // Marked properties of the document are not stored among the others.
     switch subject.steps.isEmpty ? found.role : .property {
     case .documentID: return .documentID
     case .property: return subject.appending(.key(found.key))
@@ -30,18 +32,19 @@ enum CodableKeys {
     }
   }
 
-  /// Where a stored property of a type is, and so which one it is.
+  /// The position and type of a stored property, which identify it.
   private struct Place: Hashable {
     let root: ObjectIdentifier
     let offset: Int
     let property: ObjectIdentifier
   }
 
-  /// What was found out, since that takes a sample of the whole type for each of its keys; there are no more of them than
-  /// a program's types have stored properties.
+  /// The cached results, because each takes a sample of the whole type per key.
+  ///
+  /// There are at most as many as the program's types have stored properties.
   private static let known = Mutex<[Place: Found]>([:])
 
-  /// What a property is stored as.
+  /// How a property is stored.
   private struct Found {
     let key: String
     let role: Role
@@ -79,7 +82,7 @@ enum CodableKeys {
       let type = (error as? NoSample)?.type ?? Root.self
       throw refusal(Root.self, "no value of \(type) can be made up\(key)", error, type)
     }
-    // Of some there is no second value, such as optional ones of which there is but nil.
+    // Some have no second value, such as optionals whose only value is nil.
     let fixed = Set(
       session.keys.filter { key in
         let session = SampleSession(altering: { $0 == key })
@@ -94,23 +97,23 @@ enum CodableKeys {
       Root.self, "the property is computed, or no two values of its type can be made up", nil)
   }
 
-  /// The other value for a key, if the property at a key path has what is given for that key; else nil.
+  /// Returns the other value of a key, if the property at a key path has the values of that key.
   ///
-  /// Those that are `fixed` are never altered.
+  /// Otherwise it returns nil. Keys in `fixed` are never altered.
   private static func given<Root: Decodable>(
     for key: String, as path: AnyKeyPath, keeping fixed: Set<String>, in _: Root.Type
   ) -> Any? {
     var given: Any?
-    // What the property has where nothing is given for it.
+    // The property's value when no value is given for it.
     var absent: Value?
-    // First all are altered, so that no path leads into what is empty.
+    // All keys are altered first, so that no key path leads into an empty value.
     let states: [@Sendable (String) -> Bool] = [
       { !fixed.contains($0) }, { $0 != key && !fixed.contains($0) }, { $0 == key }, { _ in false },
     ]
     for (number, alters) in states.enumerated() {
       let session = SampleSession(watching: key, altering: alters)
       guard let sample = try? Root(from: SampleDecoder(session: session)) else {
-        // Of others there may be no second value.
+        // Other keys may have no second value.
         if number == 2 { return nil }
         continue
       }
@@ -130,7 +133,7 @@ enum CodableKeys {
     return given
   }
 
-  /// One of two values of a type; nil if none can be made up.
+  /// Returns one of two values of a type; nil if none can be made up.
   static func sample<T>(of _: T.Type, isAltered: Bool) -> T? {
     func made<D: Decodable>(_: D.Type) -> Any? {
       try? SampleDecoder.sample(D.self, isAltered: isAltered)
@@ -139,7 +142,8 @@ enum CodableKeys {
     return made(type) as? T
   }
 
-  /// A value of a type that is not the one that it has at first, as it is stored; nil if none can be made up.
+  /// Returns the stored form of a value that differs from a type's first sample; nil if there is
+  /// none.
   static func sample(of type: any Codable.Type) -> Value? {
     func stored<T: Codable>(_: T.Type) -> Value? {
       guard let sample = try? SampleDecoder.sample(T.self, isAltered: true),

@@ -1,14 +1,15 @@
 import DivanLog
 
-/// A filter, prepared so that it runs on documents in their stored form: nothing is decoded but what is compared.
+/// A filter that runs on documents in their stored form, and decodes only the values it compares.
 struct CompiledFilter: Sendable {
   private let node: FilterNode
 
   init(_ expression: FilterExpression) { node = .of(expression) }
 
-  /// Whether a document fulfils the filter.
+  /// Whether a document matches the filter.
   ///
-  /// - Throws: `damaged` if what is looked at is no value; what reading documents throws that are referred to.
+  /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
+  ///   documents.
   func accepts(_ row: borrowing QueryRow) throws(DatabaseError) -> Bool {
     try row.withBody { (bytes) throws(DatabaseError) in
       try node.accepts(bytes, 0..<bytes.count, row)
@@ -16,13 +17,13 @@ struct CompiledFilter: Sendable {
   }
 }
 
-/// One part of a compiled filter.
+/// A node of a compiled filter.
 ///
-/// Classes, so that running it copies nothing.
+/// Nodes are classes, so that running a filter copies nothing.
 private class FilterNode: @unchecked Sendable {
-  // Sendable: subclasses have nothing but constants that are.
+  // Sendable: subclasses have only constants, which are Sendable.
 
-  /// Whether the value that fills `range` fulfils it: a document, or an element of an array.
+  /// Whether the value in `range` matches: a document, or an element of an array.
   func accepts(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow
   ) throws(DatabaseError) -> Bool { true }
@@ -30,7 +31,7 @@ private class FilterNode: @unchecked Sendable {
   static func of(_ expression: FilterExpression) -> FilterNode {
     switch expression {
     case .all: FilterNode()
-    // Whoever runs a query refuses first.
+    // A query with a refused filter throws before this runs.
     case .nothing, .refused: NotNode(FilterNode())
     case .not(let part): NotNode(of(part))
     case .and(let parts): AndNode(parts.map(of))

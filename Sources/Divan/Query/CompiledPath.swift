@@ -1,6 +1,6 @@
 import DivanLog
 
-/// A path, prepared so that it is followed in stored bytes.
+/// A path, prepared to be followed in stored bytes.
 struct CompiledPath: Sendable {
   private enum Step: Sendable {
     case key([UInt8])
@@ -24,7 +24,7 @@ struct CompiledPath: Sendable {
     isCount = path.measure == .count
   }
 
-  /// Calls `body` with the bytes in which the path ends and where in them; nil if it leads nowhere.
+  /// Calls `body` with the bytes in which the path ends, and the value's range, if there is one.
   func follow<R>(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ row: borrowing QueryRow,
     _ body: (Span<UInt8>, Range<Int>?) throws(DatabaseError) -> R

@@ -1,8 +1,9 @@
 import DivanLog
 
-/// A test of one value, prepared so that it runs on stored bytes.
+/// A test of one value, prepared to run on stored bytes.
 ///
-/// Values have one type of null, truth value, number, text, array and object; of two types none is equal or in order.
+/// The types of values are null, truth value, number, text, array and object. Values of different
+/// types are neither equal nor ordered.
 struct CompiledTest: Sendable {
   private enum Kind: Sendable {
     case equal(ComparedValue)
@@ -25,7 +26,7 @@ struct CompiledTest: Sendable {
       }
   }
 
-  /// Whether a property that is not there passes.
+  /// Whether a missing property passes.
   var acceptsMissing: Bool {
     switch kind {
     case .equal(let constant): constant.value.isNull
@@ -35,7 +36,7 @@ struct CompiledTest: Sendable {
     }
   }
 
-  /// Whether the value that fills `range` passes.
+  /// Whether the value in `range` passes.
   func accepts(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(DatabaseError) -> Bool {
     switch kind {
     case .equal(let constant): return try constant.order(of: bytes, range) == 0
@@ -52,7 +53,7 @@ struct CompiledTest: Sendable {
     }
   }
 
-  /// Whether a text passes that stands in no value: a document's ID.
+  /// Whether a text that is not part of a value passes: a document's ID.
   func accepts(text: Span<UInt8>) -> Bool {
     switch kind {
     case .equal(let constant): return constant.order(ofText: text) == 0
@@ -64,7 +65,7 @@ struct CompiledTest: Sendable {
     }
   }
 
-  /// Whether a number passes that stands in no value: how many elements there are.
+  /// Whether a number that is not part of a value passes: the number of elements.
   func accepts(count: Int) -> Bool {
     let number = StoredNumber.int(Int64(count))
     switch kind {
@@ -88,9 +89,9 @@ extension FilterTest.Order {
   }
 }
 
-/// A value that others are compared with.
+/// A constant that values are compared with.
 ///
-/// A class, so that a test that is handed on does not copy it.
+/// It is a class, so that passing a test on does not copy it.
 final class ComparedValue: Sendable {
   let value: Value
   private let number: StoredNumber?
@@ -102,7 +103,7 @@ final class ComparedValue: Sendable {
     text = value.stringValue.map { SharedBytes(utf8: $0) }
   }
 
-  /// How the value that fills `range` is ordered to this one; nil if they are of two types.
+  /// Returns how the value in `range` compares to this one; nil if their types differ.
   func order(of bytes: Span<UInt8>, _ range: Range<Int>) throws(DatabaseError) -> Int? {
     guard !range.isEmpty else { throw EncodedValue.damage(at: range.lowerBound) }
     if number != nil {
@@ -136,13 +137,13 @@ final class ComparedValue: Sendable {
   }
 }
 
-/// Values one of which is meant, found by hashing.
+/// A set of constants, one of which a value must equal, found by hashing.
 struct ComparedValues: Sendable {
   private let members: Set<[UInt8]>
   let holdsNull: Bool
 
   init(_ values: [Value]) {
-    // Nothing is equal to what is no number.
+    // Nothing equals NaN.
     let equals = values.filter { value in
       if case .double(let number) = value { !number.isNaN } else { true }
     }

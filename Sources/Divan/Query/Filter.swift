@@ -1,22 +1,23 @@
-/// Which documents are meant: what comparisons of properties and `&&`, `||` and `!` make.
+/// A condition on documents: comparisons of properties, joined with `&&`, `||` and `!`.
 ///
 /// ```swift
 /// query.filter { $0.done == false && ($0.priority > 3 || $0.tags.contains("home")) }
 /// ```
 ///
-/// A filter looks at documents as they are stored. Numbers are equal and in order however they are written; texts by
-/// the bytes of their UTF-8, without regard to any language. `<` and the like are false of null, of a missing property
-/// and of a value of another type, and `!` makes that true: `!($0.year < 1920)` is true of a film without a year.
-/// `== nil` is true of null and of what is missing.
+/// A filter reads documents as they are stored. Numbers are compared by value, however they are
+/// written; texts by the bytes of their UTF-8, without regard to any language. `<` and the other
+/// comparisons of order are false for null, for a missing property and for a value of another type.
+/// `!` inverts that: `!($0.year < 1920)` is true for a film without a year. `== nil` is true for
+/// null and for a missing property.
 ///
-/// Any number of filters may be joined with `&&`, or with `||`. In each other these and `!` are 100 deep at most; a query of
-/// a filter that is deeper is refused.
+/// You can join any number of filters with `&&`, or with `||`. Alternating these and `!`, filters
+/// can be nested 100 deep at most; a query with a deeper filter is refused.
 public struct Filter: Sendable {
   private let content: Content
-  /// How many of `&&`, `||` and `!` are in each other.
+  /// The nesting depth of `&&`, `||` and `!`.
   private let depth: Int
 
-  /// More than that would take more of a thread's stack than there may be.
+  /// Deeper filters might overflow a thread's stack.
   static let depthLimit = 100
 
   init(_ expression: FilterExpression, depth: Int = 0) {
@@ -43,7 +44,7 @@ public struct Filter: Sendable {
     }
   }
 
-  /// What it is joined of, if it is.
+  /// The join, if the filter is one.
   var join: FilterJoin? { if case .joined(let join) = content { join } else { nil } }
 
   private static let isTooDeep = DatabaseError(
@@ -52,27 +53,27 @@ public struct Filter: Sendable {
 }
 
 extension Filter {
-  /// What every document fulfils.
+  /// A filter that every document matches.
   public static let all = Filter(.all)
-  /// What none does.
+  /// A filter that no document matches.
   public static let none = Filter(.nothing)
 
-  /// What fulfils both.
+  /// Returns a filter for documents that match both filters.
   public static func && (a: Filter, b: Filter) -> Filter {
-    // As long as it is, and not as deep: filters are made in loops.
+    // A chain of one operator does not get deeper with its length: filters are built in loops.
     Filter(
       FilterJoin(isAnd: true, a, b),
       depth: max(a.isAnd ? a.depth : a.depth + 1, b.isAnd ? b.depth : b.depth + 1))
   }
 
-  /// What fulfils one of them, or both.
+  /// Returns a filter for documents that match at least one of the filters.
   public static func || (a: Filter, b: Filter) -> Filter {
     Filter(
       FilterJoin(isAnd: false, a, b),
       depth: max(a.isOr ? a.depth : a.depth + 1, b.isOr ? b.depth : b.depth + 1))
   }
 
-  /// What does not fulfil it.
+  /// Returns a filter for documents that do not match the filter.
   public static prefix func ! (a: Filter) -> Filter {
     Filter(.not(a.expression), depth: a.depth + 1)
   }
@@ -95,6 +96,6 @@ extension Filter {
 }
 
 extension Filter: CustomStringConvertible {
-  /// The filter in words.
+  /// A textual description of the filter.
   public var description: String { expression.description }
 }

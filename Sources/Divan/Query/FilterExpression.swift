@@ -1,4 +1,4 @@
-/// What a ``Filter`` says, as it is planned, explained and compiled.
+/// The expression of a ``Filter``, which is planned, explained and compiled.
 indirect enum FilterExpression: Sendable {
   case all
   case nothing
@@ -6,17 +6,17 @@ indirect enum FilterExpression: Sendable {
   case and([FilterExpression])
   case or([FilterExpression])
   case test(QueryPath, FilterTest)
-  /// Whether an element of what is found fulfils another expression, whose paths begin at the element.
+  /// Whether any element of an array matches another expression, whose paths begin at the element.
   case anyElement(QueryPath, FilterExpression)
-  /// Whether all of them do.
+  /// Whether all elements match it.
   case everyElement(QueryPath, FilterExpression)
-  /// What only code can say of a document, and how it is called in words.
+  /// A condition in code, and its name in descriptions.
   case custom(String, @Sendable (EncodedValue) -> Bool)
-  /// What cannot be run, and why.
+  /// An expression that cannot be run, and the reason.
   case refused(DatabaseError)
 }
 
-/// What is asked of one value.
+/// A test of one value.
 enum FilterTest: Sendable {
   enum Order: String, Sendable {
     case less = "<"
@@ -33,18 +33,23 @@ enum FilterTest: Sendable {
   case order(Order, Value)
   case oneOf([Value])
   case text(TextPlace, String, TextDifferences)
-  /// Whether there is no such property, which null is.
+  /// Whether the property is missing; null is not.
   case isMissing
 }
 
 extension FilterExpression {
-  /// A condition on the elements of an array, whose paths begin at the element; refused if it asks for anything else.
+  /// Creates a condition on the elements of an array, whose paths begin at the element.
+  ///
+  /// It is refused if it tests anything else.
   init(ofElementsAt array: QueryPath, _ condition: (QueryPath) -> Filter) {
     let element = QueryPath.newElement()
     self = condition(element).expression.beginning(at: element.origin, array)
   }
 
-  /// The same with paths that begin at 0, if all of them begin at `origin`, or are those of conditions within it.
+  /// Returns the expression with paths that begin at 0.
+  ///
+  /// All of its paths must begin at `origin`, or belong to conditions within it; else it is
+  /// refused.
   private func beginning(at origin: Int, _ array: QueryPath) -> FilterExpression {
     func own(_ path: QueryPath, _ make: (QueryPath) -> FilterExpression) -> FilterExpression {
       guard path.origin == origin || path.isDocumentID else {
@@ -69,9 +74,9 @@ extension FilterExpression {
     }
   }
 
-  /// The parts that this is made of with `&&`.
+  /// The parts that are joined with `&&`.
   var andParts: [FilterExpression] { if case .and(let parts) = self { parts } else { [self] } }
-  /// The parts that this is made of with `||`.
+  /// The parts that are joined with `||`.
   var orParts: [FilterExpression] { if case .or(let parts) = self { parts } else { [self] } }
 
   /// The parts that must all be true.
@@ -85,12 +90,12 @@ extension FilterExpression {
     }
   }
 
-  /// Parts of which all must be true, joined.
+  /// Joins parts that must all be true.
   static func joining(_ parts: [FilterExpression]) -> FilterExpression {
     parts.isEmpty ? .all : parts.count == 1 ? parts[0] : .and(parts)
   }
 
-  /// Throws if a part cannot be run, as the first of these says.
+  /// Throws the error of the first part that cannot be run.
   func refuse() throws(DatabaseError) {
     switch self {
     case .all, .nothing, .custom: break
@@ -104,7 +109,7 @@ extension FilterExpression {
     }
   }
 
-  /// Why this cannot be run, if it cannot.
+  /// The error that prevents this from being run, or nil.
   var refusal: DatabaseError? {
     do throws(DatabaseError) {
       try refuse()
@@ -114,7 +119,7 @@ extension FilterExpression {
     }
   }
 
-  /// Whether other documents than the one that is looked at have a say.
+  /// Whether the result depends on documents that the tested document refers to.
   var followsReferences: Bool {
     switch self {
     case .all, .nothing, .refused, .custom: false
@@ -127,7 +132,7 @@ extension FilterExpression {
   }
 }
 
-// MARK: - In words
+// MARK: - Description
 
 extension FilterExpression: CustomStringConvertible {
   var description: String {

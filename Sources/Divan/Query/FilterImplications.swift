@@ -1,9 +1,9 @@
 import DivanLog
 
-// Whether a filter leaves out all that an index leaves out that has conditions of its own.
+// Whether a partial index has all documents that match a filter.
 
 extension FilterExpression {
-  /// Whether every document that fulfils this fulfils the condition, as far as that can be told from the two alone.
+  /// Whether every document that matches this meets the condition, if the two alone show it.
   func implies(_ condition: IndexCondition) -> Bool {
     switch self {
     case .nothing: true
@@ -16,14 +16,14 @@ extension FilterExpression {
     case .not(.or(let parts)):
       parts.contains { FilterExpression.not($0).implies(condition) }
     case .not(.not(let part)): part.implies(condition)
-    // An array with such an element is there.
+    // An array with such an element exists.
     case .anyElement(let path, _):
       path.leads(to: condition.path) && condition.test == .isPresent
     case .all, .not, .everyElement, .custom, .refused: false
     }
   }
 
-  /// Whether this asks exactly what the condition says.
+  /// Whether this and the condition are the same.
   func isSame(as condition: IndexCondition) -> Bool {
     switch self {
     case .test(let path, let test):
@@ -36,7 +36,7 @@ extension FilterExpression {
 }
 
 extension FilterTest {
-  /// Whether a value that passes this fulfils a condition.
+  /// Whether a value that passes this test meets a condition.
   fileprivate func implies(_ condition: IndexCondition.Test) -> Bool {
     switch self {
     case .equal(let value): value.isNotANumber || condition.accepts(value)
@@ -45,7 +45,7 @@ extension FilterTest {
     case .order(let order, let value): condition.holds(order, value)
     case .text(let place, let text, let ignored):
       switch condition {
-      // Nothing but texts passes.
+      // Only texts pass.
       case .isPresent: true
       case .hasPrefix(let prefix):
         place == .beginning && ignored == [] && text.utf8.starts(with: prefix.utf8)
@@ -57,7 +57,7 @@ extension FilterTest {
 
   fileprivate func isSame(as condition: IndexCondition.Test) -> Bool {
     func areSame(_ a: Value, _ b: Value) -> Bool {
-      // The same stored form tells it at once; numbers may be equal without it.
+      // Identical values decide at once; numbers may be equal without being identical.
       !a.isNotANumber && (a == b || IndexedValue.whole(a) == IndexedValue.whole(b))
     }
     return switch (self, condition) {
@@ -78,7 +78,7 @@ extension FilterTest {
 }
 
 extension IndexCondition.Test {
-  /// The end of the values that a condition on their order allows.
+  /// The bound that a condition of order sets for values.
   private var bound: (order: FilterTest.Order, value: Value)? {
     switch self {
     case .less(let value): (.less, value)
@@ -89,7 +89,7 @@ extension IndexCondition.Test {
     }
   }
 
-  /// Whether the condition holds of every value that is in this order to another one.
+  /// Whether the condition holds for every value that compares to `value` in this order.
   fileprivate func holds(_ order: FilterTest.Order, _ value: Value) -> Bool {
     if value.isNotANumber || value.isNull { return true }
     if self == .isPresent { return true }
@@ -104,7 +104,7 @@ extension IndexCondition.Test {
     }
   }
 
-  /// How a value is ordered to another one; nil if they are of two types.
+  /// Returns how a value compares to another; nil if their types differ.
   private func compared(_ value: Value, _ other: Value) -> Int? {
     guard IndexedValue.type(of: value) == IndexedValue.type(of: other), !other.isNotANumber,
       !other.isNull

@@ -1,9 +1,9 @@
-/// Two filters joined with `&&` or `||`, whose parts are gathered when they are asked for.
+/// Two filters joined with `&&` or `||`, whose parts are collected on demand.
 ///
-/// Filters are made in loops: were the parts gathered at every step, that would take time that grows with the square of
+/// Filters are built in loops. Collecting the parts at every step would take time quadratic in
 /// their number.
 final class FilterJoin: @unchecked Sendable {
-  // Sendable: nothing changes but in `deinit`, when no one else has it.
+  // Sendable: nothing changes except in `deinit`, when there is no other reference.
 
   let isAnd: Bool
   private var parts: (Filter, Filter)?
@@ -14,7 +14,7 @@ final class FilterJoin: @unchecked Sendable {
   }
 
   deinit {
-    // One after the other, so that a long chain needs no deep stack.
+    // Without recursion, so that a long chain needs no deep stack.
     var left: [FilterJoin] = []
     func release(_ join: FilterJoin) {
       guard let parts = join.parts.take() else { return }
@@ -24,7 +24,7 @@ final class FilterJoin: @unchecked Sendable {
     while var last = left.popLast() { if isKnownUniquelyReferenced(&last) { release(last) } }
   }
 
-  /// What all of this says.
+  /// The expression of the join.
   var expression: FilterExpression {
     var found: [FilterExpression] = []
     var open: [Filter] = []
@@ -36,7 +36,7 @@ final class FilterJoin: @unchecked Sendable {
       if let inner = next.join, inner.isAnd == isAnd {
         add(inner.parts)
       } else {
-        // Of the other kind: those are no deeper in each other than a filter may be.
+        // Of the other kind: those are not nested deeper than a filter may be.
         let expression = next.expression
         found += isAnd ? expression.andParts : expression.orParts
       }

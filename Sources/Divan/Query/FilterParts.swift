@@ -1,7 +1,7 @@
-/// The parts of a filter that must all be true, as indexes are matched with them.
+/// The parts of a filter that must all be true, which are matched with indexes.
 struct FilterParts {
   let parts: [FilterExpression]
-  /// What is true of every document that is looked for, besides, and asked by somebody else.
+  /// Other conditions that all matching documents meet, and that are tested elsewhere.
   let given: [FilterExpression]
 
   init(_ parts: [FilterExpression], given: [FilterExpression] = []) {
@@ -9,22 +9,22 @@ struct FilterParts {
     self.given = given
   }
 
-  /// Whether nothing can fulfil all parts.
+  /// Whether no document can match all parts.
   var areNothing: Bool { parts.contains { if case .nothing = $0 { true } else { false } } }
 
-  /// What is left to be asked.
+  /// Returns the residual predicate: the parts that are not answered.
   func rest(without answered: FilterPartSet) -> FilterExpression {
     var rest: [FilterExpression] = []
     for (number, part) in parts.enumerated() where !answered.contains(number) { rest.append(part) }
     return .joining(rest)
   }
 
-  /// Whether what fulfils all parts fulfils a condition.
+  /// Whether documents that match all parts meet a condition.
   func imply(_ condition: IndexCondition) -> Bool {
     parts.contains { $0.implies(condition) } || given.contains { $0.implies(condition) }
   }
 
-  /// Whether what fulfils all parts has a property, which may be null.
+  /// Whether documents that match all parts have a property, which may be null.
   func implyProperty(_ path: [String]) -> Bool {
     let isPresent = IndexCondition(path: path, .isPresent)
     func implies(_ part: FilterExpression) -> Bool {
@@ -34,7 +34,7 @@ struct FilterParts {
     return parts.contains(where: implies) || given.contains(where: implies)
   }
 
-  /// The values that a property is said to have, if it is one.
+  /// Returns the constant that a property must equal, if there is one.
   func constant(_ path: QueryPath) -> Value? {
     func constant(_ part: FilterExpression) -> Value? {
       if case .test(path, .equal(let value)) = part, !value.isNotANumber { value } else { nil }
@@ -45,9 +45,10 @@ struct FilterParts {
   }
 }
 
-/// Some of the parts of a filter, by their numbers.
+/// A set of parts of a filter, by their numbers.
 ///
-/// Of the first 64 only: a later part is in no set, and so it is asked of every document, whatever an index has answered.
+/// A set contains only the first 64 parts. A later part is therefore tested for every document,
+/// even if an index has answered it.
 struct FilterPartSet: Equatable, Sendable {
   private var bits: UInt64 = 0
 

@@ -1,13 +1,14 @@
 import DivanLog
 
-/// The documents that an index has in one range after the other: one may come in several.
+/// A cursor over the documents in the ranges of an index; a document may occur several times.
 ///
-/// `while let id = try cursor.next() { … }`, or `while try cursor.advance() { … }` for whoever looks at values first.
+/// Use `while let id = try cursor.next() { … }`, or `while try cursor.advance() { … }` to read
+/// values first.
 struct IndexAccessCursor: ~Copyable {
   private let run: QueryRun
   private let access: IndexAccess
   private let descending: Bool
-  /// The range that comes next.
+  /// The number of the next range.
   private var nextRange = 1
   private var entries: IndexEntryCursor
 
@@ -40,25 +41,25 @@ struct IndexAccessCursor: ~Copyable {
     return true
   }
 
-  /// The next document's ID; nil at the end.
+  /// Returns the next document's ID; nil at the end.
   mutating func next() throws(DatabaseError) -> SharedBytes? { try advance() ? takeID() : nil }
 
-  /// The present document's ID, for whoever asks nothing more of the entry.
+  /// Takes the current document's ID, as the last use of the entry.
   @inline(__always)
   mutating func takeID() -> SharedBytes { entries.takeID() }
 
-  /// The values by which the index has it: see ``IndexEntryCursor/value``.
+  /// The values of the current entry: see ``IndexEntryCursor/value``.
   var value: SharedBytes { entries.value }
 
-  /// Lends these.
+  /// Lends the values of the current entry to `body`.
   @inline(__always)
   mutating func withValue<R>(_ body: (Span<UInt8>) -> R) -> R { entries.withValue(body) }
 }
 
 extension QueryRun {
-  /// The entries of one range, or none if there is no such range.
+  /// Returns the entries of one range, or none if there is no such range.
   ///
-  /// Asked of the run, which lends its version; whoever else hands it on copies it first.
+  /// It is a method of the run, which lends its version; other callers would copy that first.
   fileprivate func entries(
     of access: IndexAccess, _ range: Int, descending: Bool
   ) throws(DatabaseError) -> IndexEntryCursor {

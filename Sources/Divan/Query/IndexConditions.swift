@@ -1,5 +1,5 @@
 extension IndexRange.Kind {
-  /// Whether the entries of this range are in the order in which results are sorted.
+  /// Whether the entries of this range are in the sort order of the results.
   func hasOrder(byBytes: Bool) -> Bool {
     func isOrdered(_ value: Value) -> Bool {
       switch value {
@@ -19,17 +19,21 @@ extension IndexRange.Kind {
 }
 
 extension IndexRange {
-  /// What is asked of the first properties of an index, one after the other; all but the last are equalities.
+  /// Creates a range from conditions on the first properties of an index, in their order.
+  ///
+  /// All but the last must be equalities.
   init(_ parts: [Kind]) { self.init(parts: parts.isEmpty ? [.all] : parts) }
 }
 
-/// What parts of a filter ask of one property, brought together so that an index can look it up.
+/// The conditions of a filter's parts on one property, combined for a look-up in an index.
 struct PropertyConditions {
-  /// Whether entries with null stand for documents without the property, too: so they do for all properties of an index
-  /// but the first, without which a document has no entry.
+  /// Whether entries with null also represent documents without the property.
+  ///
+  /// This is so for all properties of an index but the first, without which a document has no
+  /// entry.
   let nullIsMissing: Bool
   private var equal: (part: Int, value: Value)?
-  /// Values one of which is meant; there may be none, but not just one.
+  /// Values, one of which must be equal; there may be none, but not exactly one.
   private var set: (part: Int, values: [Value])?
   private var prefix: (part: Int, text: String)?
   private var lower: IndexRange.End?
@@ -40,11 +44,11 @@ struct PropertyConditions {
 
   init(nullIsMissing: Bool) { self.nullIsMissing = nullIsMissing }
 
-  /// Takes a test over, if an index can answer it.
+  /// Adds a test, if an index can answer it.
   mutating func add(_ test: FilterTest, part: Int) {
     switch test {
     case .equal(let value) where nullIsMissing || !value.isNull:
-      // One value is less than several, and more than none.
+      // One value selects less than several, and more than none.
       if equal == nil, set?.values.isEmpty != true { equal = (part, value) }
     case .oneOf(let values) where nullIsMissing || !values.contains(where: \.isNull):
       guard equal == nil, set == nil else { break }
@@ -67,9 +71,11 @@ struct PropertyConditions {
     }
   }
 
-  /// The ranges in which the values are, and the parts of the filter that these answer; nil if no index can answer any.
+  /// The ranges of the values, and the filter's parts that these answer.
+  ///
+  /// Nil if an index can answer no part.
   var lookup: (PropertyLookup, answered: FilterPartSet)? {
-    // Nothing is equal to what is no number.
+    // Nothing equals NaN.
     if let equal {
       return (
         equal.value.isNotANumber ? .several([]) : .one(.equal(equal.value)),
@@ -88,7 +94,7 @@ struct PropertyConditions {
     return (isNothing ? .several([]) : .one(.between(lower, upper)), bounds)
   }
 
-  /// The end that leaves less of a range.
+  /// Returns the end that makes a range narrower.
   private static func narrower(
     _ old: IndexRange.End?, _ new: IndexRange.End, isUpper: Bool
   ) -> IndexRange.End {
@@ -99,10 +105,10 @@ struct PropertyConditions {
   }
 }
 
-/// The ranges in which an index can look up what is asked of one property.
+/// The ranges in which an index looks up the conditions on one property.
 enum PropertyLookup {
   case one(IndexRange.Kind)
-  /// None, or more than one; these are values.
+  /// No range, or several, each of which is a value.
   case several([IndexRange.Kind])
 
   init(_ values: [IndexRange.Kind]) {
@@ -116,11 +122,11 @@ enum PropertyLookup {
     }
   }
 
-  /// Whether each of them is one value.
+  /// Whether each range is a single value.
   var areValues: Bool { if case .one(let range) = self { range.isOneValue } else { true } }
 }
 
 extension Value {
-  /// Whether this is what no number is, to which nothing is equal, and than which nothing is less or greater.
+  /// Whether this is NaN, to which nothing is equal, and which is not ordered.
   var isNotANumber: Bool { if case .double(let number) = self { number.isNaN } else { false } }
 }

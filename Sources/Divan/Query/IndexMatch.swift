@@ -1,38 +1,40 @@
-/// What one index can look up for a filter.
+/// The conditions of a filter that one index can look up.
 ///
 /// Invariants:
-/// - No two of `ranges` have an entry in common; each says something of the first properties of the index, in their order,
-///   and only the last of these may be no equality.
-/// - Every document that fulfils the filter is among the entries of `ranges`, if `isWhole`; and each document among them
-///   fulfils the `answered` parts.
+/// - No two of `ranges` have an entry in common. Each has conditions on the first properties of the
+///   index, in their order, and only the last of these may be no equality.
+/// - Every document that matches the filter is among the entries of `ranges`, if `isWhole`. Each
+///   document among them meets the `answered` parts.
 struct IndexMatch {
   let kept: KeptIndex
   private(set) var ranges = IndexRanges.one([])
-  /// The parts of the filter that need not be asked again.
+  /// The parts of the filter that need not be tested again.
   private(set) var answered: FilterPartSet
-  /// Whether documents that have no entry cannot fulfil the filter.
+  /// Whether documents without an entry cannot match the filter.
   fileprivate(set) var isWhole: Bool
 
-  /// Whether all that is found has the same values, so that it comes in the order of IDs.
+  /// Whether all entries found have the same values, so that they are in the order of IDs.
   var isOneValue: Bool {
     guard case .one(let range) = ranges else { return false }
     return range.count == kept.index.paths.count && range.allSatisfy(\.isOneValue)
   }
 
-  /// How many of the first properties have one value.
+  /// The number of first properties that have a single value.
   var equalCount: Int {
     if case .one(let range) = ranges { range.prefix { $0.isOneValue }.count } else { 0 }
   }
 
-  /// Sets of values for several properties are not multiplied to more ranges than that.
+  /// The maximum number of ranges that sets of values for several properties are multiplied to.
   private static let productLimit = 256
 }
 
 extension FilterParts {
-  /// Calls `body` with what an index can look up: nothing, if it leaves out documents that are meant; several things, if it has
-  /// the elements of arrays and several parts ask for any of these.
+  /// Calls `body` with each way in which an index can answer the filter.
   ///
-  /// With what leaves out documents without entries only if these may come behind all others.
+  /// There is none if the index lacks matching documents. There may be several if it indexes the
+  /// elements of arrays and several parts have conditions on any element. Matches that lack
+  /// documents without entries are included only if `mayLackDocuments`: the caller then adds those
+  /// after all others.
   func forEachMatch(
     _ kept: KeptIndex, mayLackDocuments: Bool = false, _ body: (IndexMatch) -> Void
   ) {
@@ -62,7 +64,7 @@ extension FilterParts {
 }
 
 extension IndexMatch {
-  /// Adds what is asked of the properties from one on, as far as they can be looked up one behind the other.
+  /// Adds the conditions on the properties from `first` on, while they can be looked up together.
   fileprivate mutating func extend(from first: Int, _ parts: [FilterExpression]) {
     for number in first..<kept.index.paths.count {
       guard let (found, answered) = lookup(number, parts),
@@ -70,13 +72,13 @@ extension IndexMatch {
       else { return }
       ranges.append(found)
       self.answered.formUnion(answered)
-      // Null is in none of these ranges, and what is missing in none of an index's first property.
+      // A range of an index's first property includes neither null nor missing values.
       isWhole = true
       guard found.areValues else { return }
     }
   }
 
-  /// What is asked of one of the properties; nil if no index can answer any of it.
+  /// Returns the look-up for one property; nil if no index can answer any condition on it.
   private func lookup(
     _ number: Int, _ parts: [FilterExpression]
   ) -> (PropertyLookup, answered: FilterPartSet)? {
@@ -84,7 +86,7 @@ extension IndexMatch {
     var conditions: PropertyConditions?
     for (part, expression) in parts.enumerated() {
       guard case .test(let path, let test) = expression, path.leads(to: property) else { continue }
-      // An equality says all, and most queries have one.
+      // An equality makes all other conditions residual, and most queries have one.
       if conditions == nil, case .equal(let value) = test, !value.isNull, !value.isNotANumber {
         return (.one(.equal(value)), FilterPartSet(part))
       }
@@ -94,8 +96,9 @@ extension IndexMatch {
     return conditions?.lookup
   }
 
-  /// Adds what a part of the filter asks of one element of an array, and then what is asked of the other properties;
-  /// returns whether an index can look that up.
+  /// Adds the conditions of a part on an array element, then those on the other properties.
+  ///
+  /// Returns whether an index can look that up.
   fileprivate mutating func extend(
     byElement condition: FilterExpression, _ part: Int, _ parts: [FilterExpression]
   ) -> Bool {
@@ -113,10 +116,10 @@ extension IndexMatch {
   }
 }
 
-/// What is looked up in an index, which mostly is one range: of each what is asked of the first properties.
+/// The ranges to look up in an index, mostly one; each has conditions on the first properties.
 enum IndexRanges: Sendable {
   case one([IndexRange.Kind])
-  /// None, or more than one.
+  /// No range, or several.
   case several([[IndexRange.Kind]])
 }
 
@@ -136,7 +139,7 @@ extension IndexRanges: RandomAccessCollection {
     }
   }
 
-  /// Adds what is asked of one property more.
+  /// Adds the conditions on another property.
   mutating func append(_ lookup: PropertyLookup) {
     switch (self, lookup) {
     case (.one(var range), .one(let last)):

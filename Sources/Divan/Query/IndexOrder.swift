@@ -1,19 +1,19 @@
 import DivanLog
 
-/// How far the order of an index is that of the results.
+/// The extent to which the order of an index is the sort order of the results.
 ///
-/// An object, since plans and runs hand it on.
+/// It is an object, because plans and runs pass it on.
 final class IndexOrder: Sendable {
-  /// The first thing that results are sorted by, unless it is the same in all of them.
+  /// The first property that results are sorted by, unless it is the same in all of them.
   let path: QueryPath
-  /// How many bytes the values take that are the same in all entries, and come first.
+  /// The number of leading bytes of the values that are the same in all entries.
   let constantSize: Int
-  /// Whether texts are sorted by their bytes, for each of the values after these that results are sorted by.
+  /// For each further value that results are sorted by, whether texts are sorted by their bytes.
   let byBytes: [Bool]
   let descending: Bool
-  /// Whether results are sorted by nothing else, so that where these values are equal their IDs decide.
+  /// Whether results are sorted by nothing else, so that IDs decide where these values are equal.
   let isWhole: Bool
-  /// Whether entries have no other values, so that they come in the order of their IDs where these are equal.
+  /// Whether entries have no other values, so that equal ones are in the order of their IDs.
   let isByID: Bool
 
   init(
@@ -28,22 +28,26 @@ final class IndexOrder: Sendable {
     self.isByID = isByID
   }
 
-  /// What entries have in common of which the index does not know in which order they are sorted.
+  /// Returns the group of entries with this value, whose order the index does not know.
   ///
-  /// The index has texts in the order of their bytes; of what is cut it does not know the rest, and what follows a
-  /// value is in order only where all before it is known to be the same.
+  /// The index orders texts by their bytes. It does not know the rest of a value that is cut. The
+  /// values that follow a value are in order only where all values before them are known to be the
+  /// same.
   func group(of value: SharedBytes) -> IndexGroup {
     let (size, type, isEqual) = value.withSpan { beginning(of: $0) }
     return IndexGroup(value, size, type, isEqual: isEqual)
   }
 
-  /// Whether the entry of a value has its place among the results, whatever other entries there are.
+  /// Whether an entry with this value has a fixed place among the results, regardless of other
+  /// entries.
   func hasPlace(for value: Span<UInt8>) -> Bool {
     isWhole && isByID && !descending && beginning(of: value).isEqual
   }
 
-  /// How many bytes the values of a group have in common, which type follows if all of it belong to the group, and whether the
-  /// values are the same.
+  /// Returns the length of the prefix that the values of a group share, and what follows it.
+  ///
+  /// The type is the next value's, if all values of that type belong to the group. `isEqual` is
+  /// true if the values are the same.
   private func beginning(of bytes: Span<UInt8>) -> (size: Int, type: UInt8?, isEqual: Bool) {
     let end = bytes.count < IndexedValue.sizeLimit ? bytes.count : IndexedValue.cutSize
     var position = min(constantSize, end)
@@ -53,18 +57,18 @@ final class IndexOrder: Sendable {
       let type = bytes[position] & 0xF0
       if type > text || type == text && !byBytes { return (position, type, false) }
       position = CollationKey.end(ofValueAt: position, in: bytes) ?? .max
-      // What is cut goes on behind the end.
+      // A value that is cut continues beyond the end.
       if position > end { return (end, nil, false) }
     }
     return (position, nil, true)
   }
 }
 
-/// Entries of an index of which it does not know the order, by what their values begin with.
+/// A group of index entries whose order the index does not know, by the prefix of their values.
 struct IndexGroup: Equatable {
   private let value: SharedBytes
   private let size: Int
-  /// The type of the value that follows, if all of that type belong together.
+  /// The type of the next value, if all values of that type belong to the group.
   private let type: UInt8?
   /// Whether all the values are the same.
   let isEqual: Bool
@@ -80,13 +84,14 @@ struct IndexGroup: Equatable {
     a.size == b.size && a.type == b.type && a.value.prefix(a.size) == b.value.prefix(b.size)
   }
 
-  /// What the values of all of them begin with.
+  /// The prefix that the values of all entries share.
   var beginning: [UInt8] { value.prefix(size).array + (type.map { [$0] } ?? []) }
 }
 
 extension CollationKey {
-  /// Where the bytes of a value end, with texts in the order of their bytes; nil if they do not, or the value is an array or an
-  /// object.
+  /// Returns the end of a value's bytes, with texts in byte order.
+  ///
+  /// Returns nil if the value does not end, or is an array or an object.
   fileprivate static func end(ofValueAt start: Int, in bytes: Span<UInt8>) -> Int? {
     switch bytes[start] {
     case Tag.null, Tag.no, Tag.yes: return start + 1

@@ -1,25 +1,25 @@
 import DivanLog
 
-/// The documents that fulfil the filter of a query, in the order of an index.
+/// A cursor over the documents that match a query, in the order of an index.
 ///
-/// Documents of one value come together, and so do those of which the index does not know the order: they are sorted
-/// before they are handed out, unless their IDs decide.
+/// Documents with the same value come together, and so do those whose order the index does not
+/// know. They are sorted before they are returned, unless their IDs decide.
 struct IndexWalk: ~Copyable {
   private let run: QueryRun
   private let access: IndexAccess
   private let order: IndexOrder
   private var entries: IndexAccessCursor
-  /// Whether the present entry is still to be looked at.
+  /// Whether the current entry has not been processed yet.
   private var hasEntry = false
-  /// Those whose place among the results is known.
+  /// Candidates whose place among the results is known.
   private var waiting: WaitingCandidates
-  /// Those of which the index does not know the order, as far as they were met.
+  /// The candidates read so far whose order the index does not know.
   private var group: Group?
-  /// A group that is whole, in its order, as far as it is not waiting.
+  /// The candidates of a complete group in their order, except those that are waiting.
   private var ordered: ArraySlice<SharedBytes> = []
-  /// A group, sorted.
+  /// A sorted group.
   private var rows: SortedRowCursor?
-  /// Whether those without an entry are still to come, behind all others.
+  /// Whether documents without an entry are still to come, after all others.
   private var isFollowedByNone: Bool
 
   private struct Group {
@@ -50,13 +50,13 @@ struct IndexWalk: ~Copyable {
     }
   }
 
-  /// Finds what comes next, which then waits or is in `rows`; returns false at the end.
+  /// Finds the next candidates, which then wait or are in `rows`; returns false at the end.
   private mutating func gather() throws(DatabaseError) -> Bool {
     repeat {
       while !waiting.isFull, let id = ordered.popFirst() { waiting.add(id) }
       if waiting.isFull { break }
       guard try takeEntry() else {
-        // What waits comes before what is sorted.
+        // Waiting candidates come before those that are sorted.
         if !waiting.isEmpty { break }
         return try sortRest()
       }
@@ -65,13 +65,13 @@ struct IndexWalk: ~Copyable {
     return true
   }
 
-  /// Takes up the next entry; returns false if a group is to be sorted before, or there is none.
+  /// Processes the next entry; returns false if a group must be sorted first, or there is none.
   private mutating func takeEntry() throws(DatabaseError) -> Bool {
     if !hasEntry {
       hasEntry = try entries.advance()
       if !hasEntry { return finishGroup() }
     }
-    // Those come at the end, with those that have no entry.
+    // Documents with null come at the end, with those that have no entry.
     if access.isFollowedByNone, entries.withValue({ $0[0] == IndexedValue.type(of: .null) }) {
       hasEntry = false
       return true
@@ -89,7 +89,7 @@ struct IndexWalk: ~Copyable {
     return true
   }
 
-  /// Puts a whole group into its order, if its IDs decide; returns false if it is to be sorted, or there is none.
+  /// Orders a complete group by IDs if they decide; returns false if it must be sorted, or is nil.
   private mutating func finishGroup() -> Bool {
     guard let key = group?.key, let ids = group?.ids,
       key.isEqual && order.isWhole || ids.count == 1
@@ -99,7 +99,7 @@ struct IndexWalk: ~Copyable {
     return true
   }
 
-  /// Sorts the group, or at the end those that have no entry; returns false if there is none.
+  /// Sorts the group, or at the end the documents without an entry; returns false if there is none.
   private mutating func sortRest() throws(DatabaseError) -> Bool {
     if let ids = group?.ids {
       group = nil
@@ -114,7 +114,7 @@ struct IndexWalk: ~Copyable {
 }
 
 extension QueryRun {
-  /// Those of some documents that fulfil the filter.
+  /// Returns the given documents that match the filter, sorted.
   fileprivate func sort(_ ids: [SharedBytes]) throws(DatabaseError) -> SortedRows {
     var rows = SortedRows(limit: left)
     var waiting = WaitingCandidates(self, areRead: readsCandidates, areAllWanted: true)
@@ -130,9 +130,9 @@ extension QueryRun {
     return rows
   }
 
-  /// The documents that have null at a path, or nothing.
+  /// Returns the documents whose value at a path is null or missing, sorted.
   fileprivate func sortThoseWithout(_ path: QueryPath) throws(DatabaseError) -> SortedRows {
-    // The index has answered nothing for what it does not have.
+    // The index has answered no part of the filter for documents that it does not have.
     let filter = CompiledFilter(query.whole)
     let isNothing = CompiledFilter(.test(path, .equal(.null)))
     var rows = SortedRows(limit: left)

@@ -7,17 +7,19 @@ import DivanLog
 #endif
 
 extension Query {
-  /// Only what also fulfils a predicate.
+  /// Returns the query, restricted to documents that also match a predicate.
   ///
   /// ```swift
   /// try query.filter(#Predicate { !$0.done && $0.title.contains("milk") })
   /// ```
   ///
-  /// It is translated into a ``Filter``, with what that means of null, of missing properties and of the order of texts:
-  /// `==`, `!=`, `<` and its like, `&&`, `||`, `!`, `contains`, `starts(with:)`, `allSatisfy`, `contains(where:)`, ranges,
-  /// optional chaining, `!` and conditions are understood, with properties on one side and constants on the other.
+  /// The predicate is translated into a ``Filter``, whose rules for null, missing properties and
+  /// the order of texts apply. It may contain `==`, `!=`, `<` and the other comparisons, `&&`,
+  /// `||`, `!`, `contains`, `starts(with:)`, `allSatisfy`, `contains(where:)`, ranges, optional
+  /// chaining, `!` and conditionals, with properties on one side and constants on the other.
   ///
-  /// - Throws: ``DatabaseError/Code/invalidQuery`` if a part of it cannot be run, naming the part.
+  /// - Throws: ``DatabaseError/Code/invalidQuery`` if a part of it cannot be run; it names the
+  ///   part.
   public func filter(_ predicate: Predicate<Subject>) throws -> Query {
     var translation = PredicateTranslation()
     translation.variables[predicate.variable.key] = .subject
@@ -27,12 +29,12 @@ extension Query {
   }
 }
 
-/// A predicate's expressions on their way to a filter.
+/// A translation of a predicate's expressions into a filter.
 struct PredicateTranslation {
-  /// What variables stand for.
+  /// The terms that variables represent.
   var variables: [PredicateExpressions.VariableID: PredicateTerm] = [:]
 
-  /// What an expression is, as far as filters know such a thing.
+  /// Returns the term of an expression, if filters support it.
   func term(_ expression: Any) throws(DatabaseError) -> PredicateTerm {
     guard let known = translatablePart(expression) else {
       throw PredicateTranslation.refusal(expression)
@@ -54,14 +56,14 @@ struct PredicateTranslation {
 
   static func refusal(_ expression: Any) -> DatabaseError {
     var part = "\(type(of: expression))"
-    // Without the types of what is in it.
+    // Without its generic arguments.
     if let end = part.firstIndex(of: "<") { part = String(part[..<end]) }
     return DatabaseError(
       .invalidQuery, "the part \(part) of a predicate cannot be run",
       hint: "Compare properties with constants, or filter the results in code")
   }
 
-  /// The same with a variable that stands for something.
+  /// Returns the translation with a variable that represents a term.
   func binding(
     _ variable: PredicateExpressions.VariableID, to term: PredicateTerm
   ) -> PredicateTranslation {
@@ -70,8 +72,9 @@ struct PredicateTranslation {
     return inner
   }
 
-  /// The filter of a comparison of an optional chain, or of what is true of a part, with a constant; nil if it is no such
-  /// comparison.
+  /// Returns the filter that compares an optional chain or a truth value with a constant.
+  ///
+  /// Returns nil if it is not such a comparison.
   static func truth(of part: PredicateTerm, is constant: PredicateTerm) -> FilterExpression? {
     switch (part, constant) {
     case (.filter(let filter), .constant(.bool(let isSo))): isSo ? filter : .not(filter)
@@ -86,7 +89,7 @@ struct PredicateTranslation {
     }
   }
 
-  /// The filter of a comparison of a property with a constant, whichever is first.
+  /// Returns the filter that compares a property with a constant, in either order.
   static func comparing(
     _ a: PredicateTerm, _ b: PredicateTerm, _ whole: Any,
     _ test: (QueryPath, Value, _ isReversed: Bool) -> FilterExpression
@@ -102,14 +105,14 @@ struct PredicateTranslation {
     }
   }
 
-  /// What a test of a property says where that is there, and what it says of another value where it is not.
+  /// Returns a test that applies to the property if it exists, and to another value if it does not.
   private static func coalescing(
     _ test: FilterExpression, _ isThere: FilterExpression, _ other: Value
   ) throws(DatabaseError) -> FilterExpression {
     try holds(test, of: other) ? .or([.not(isThere), test]) : .and([isThere, test])
   }
 
-  /// Whether a value passes what is asked of a property.
+  /// Whether a value passes the test of a property.
   private static func holds(
     _ expression: FilterExpression, of value: Value
   ) throws(DatabaseError) -> Bool {
@@ -125,30 +128,33 @@ struct PredicateTranslation {
   }
 }
 
-/// What a part of a predicate is.
+/// The translation of a part of a predicate.
 enum PredicateTerm {
-  /// The document that the predicate is about.
+  /// The document that the predicate tests.
   case subject
   case property(QueryPath, Any.Type)
   case constant(Value)
   case range(lower: Value, upper: Value, includesUpper: Bool)
   case filter(FilterExpression)
-  /// What is true at the end of an optional chain, which is false where the chain ends in nil, and where it does not.
+  /// A condition at the end of an optional chain, and whether the chain reaches its end.
+  ///
+  /// The condition is false if the chain ends in nil.
   case chain(FilterExpression, isThere: FilterExpression)
-  /// A property, and what stands for it where it is null or missing.
+  /// A property, and the value that replaces it if it is null or missing.
   case coalesced(QueryPath, isThere: FilterExpression, Value)
-  /// How many elements there are at the end of an optional chain; nil where the chain ends in nil.
+  /// The number of elements at the end of an optional chain; nil if the chain ends in nil.
   case chainedCount(QueryPath, isThere: FilterExpression)
 }
 
-/// The parts of predicates that are understood.
+/// A part of a predicate that can be translated.
 protocol TranslatablePredicate {
   func term(_ translation: PredicateTranslation) throws(DatabaseError) -> PredicateTerm
 }
 
-/// A type whose values are stored as documents of their own, to which others refer: it says under which keys their
-/// properties are stored.
+/// A type whose values are stored as separate documents, to which others refer.
+///
+/// It provides the keys under which their properties are stored.
 protocol QueryKeyed {
-  /// The key of the property at a key path; nil for the ID of the document.
+  /// Returns the key of the property at a key path; nil for the ID of the document.
   static func queryKey(of path: AnyKeyPath) throws(DatabaseError) -> String?
 }

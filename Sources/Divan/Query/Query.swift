@@ -1,32 +1,39 @@
 import DivanLog
 
-/// Which documents are meant, in which order, and how many of them.
+/// A query for documents: a filter, an order, and the number of results.
 ///
 /// ```swift
-/// let query = Query<Todo>().filter { $0.done == false && $0.tags.contains("home") }.sort(\.due).limit(20)
+/// let query = Query<Todo>()
+///   .filter { $0.done == false && $0.tags.contains("home") }
+///   .sort(\.due)
+///   .limit(20)
 /// let todos = try context.find(query)
 /// ```
 ///
-/// The subject is a class of models, a ``DocumentCodable`` type, or ``Document`` for documents as they are, whose properties are
-/// named: `Query<Document>().filter { $0["year"] > 1920 }`. A query is a value, which can be kept, sent anywhere, and asked
-/// of any ``Snapshot``, ``WriteTransaction`` or ``ModelContext``.
+/// The subject is a class of models, a ``DocumentCodable`` type, or ``Document``. In a query for
+/// documents you name properties: `Query<Document>().filter { $0["year"] > 1920 }`. A query is a
+/// value. You can keep it, send it anywhere, and run it on any ``Snapshot``, ``WriteTransaction``
+/// or ``ModelContext``.
 ///
-/// Comparisons that make no sense do not compile. What only shows when it is made, such as a property that is not
-/// stored, or a pattern that is too long, makes every run of it throw ``DatabaseError/Code/invalidQuery``.
+/// Comparisons that make no sense do not compile. Some errors are found only when the query is
+/// built, such as a property that is not stored, or a pattern that is too long. Every run of such a
+/// query throws ``DatabaseError/Code/invalidQuery``.
 public struct Query<Subject>: Sendable {
   var core = QueryCore()
 
-  /// Makes a query for all documents of a kind.
+  /// Creates a query for all documents of a kind.
   init(kind: FilterExpression) { core.kind = kind }
 }
 
 extension Query where Subject == Document {
-  /// Makes a query for all documents.
+  /// Creates a query for all documents.
   public init() { self.init(kind: .all) }
 }
 
 extension Query where Subject: DocumentCodable {
-  /// Makes a query for all values of the type: the documents that have its ``DocumentCodable/documentType`` as their `type`.
+  /// Creates a query for all values of the type.
+  ///
+  /// These are the documents that have its ``DocumentCodable/documentType`` as their `type`.
   public init() {
     let path = QueryPath(steps: [.key(DocumentType.key)])
     self.init(kind: .test(path, .equal(.string(Subject.documentType))))
@@ -34,7 +41,7 @@ extension Query where Subject: DocumentCodable {
 }
 
 extension Query where Subject: Codable {
-  /// Not there: documents of a type that is only `Codable` cannot be told from others.
+  /// Unavailable: documents of a type that is only `Codable` cannot be distinguished from others.
   @available(
     *, unavailable,
     message:
@@ -43,13 +50,13 @@ extension Query where Subject: Codable {
   public init() { self.init(kind: .nothing) }
 }
 
-/// A query without the type of what it is about.
+/// A query without the type of its subject.
 struct QueryCore: Sendable {
-  /// Which documents are of the subject at all.
+  /// The condition that a document is of the subject.
   var kind = FilterExpression.all
-  /// The conditions that were said, joined; nil if none was.
+  /// The conditions of the query, joined; nil if there is none.
   var conditions: Filter?
-  /// By what the results are sorted: first by the first; where all are equal, by the bytes of the IDs.
+  /// The sort keys, the most significant first; equal results are sorted by the bytes of their IDs.
   var sorts: [QuerySort] = []
   var limit: Int?
   var offset = 0
@@ -61,56 +68,57 @@ extension QueryCore {
     set { conditions = Filter(newValue) }
   }
 
-  /// All that documents must fulfil.
+  /// All conditions that documents must meet.
   var whole: FilterExpression { .joining(conjuncts) }
 
-  /// The parts of that.
+  /// The parts of ``whole``.
   var conjuncts: [FilterExpression] {
-    // Most queries say nothing of the kind, or nothing else.
+    // Most queries have no condition on the kind, or no other.
     let filter = filter
     if case .all = kind { return filter.conjuncts }
     if case .all = filter { return kind.conjuncts }
     return kind.conjuncts + filter.conjuncts
   }
 
-  /// Whether the results may change with other documents than those that are or were among them.
+  /// Whether the results depend on documents that neither are nor were among them.
   var followsReferences: Bool {
     kind.followsReferences || filter.followsReferences
       || sorts.contains { $0.path.followsReferences }
   }
 }
 
-/// One of the orders that results are in.
+/// A sort key of results.
 struct QuerySort: Sendable, Hashable {
   var path: QueryPath
   var descending: Bool
-  /// Whether texts are in the order of their bytes, and not in that of people.
+  /// Whether texts are sorted by their bytes, and not by collation.
   var byBytes: Bool
 }
 
 extension Query {
-  /// Only what also fulfils a condition.
+  /// Returns the query, restricted to documents that also meet a condition.
   public func filter(_ condition: (QuerySubject<Subject>) -> Filter) -> Query {
     filter(condition(QuerySubject()))
   }
 
-  /// Only what also fulfils a filter.
+  /// Returns the query, restricted to documents that also match a filter.
   public func filter(_ filter: Filter) -> Query {
     var query = self
     query.core.conditions = core.conditions.map { $0 && filter } ?? filter
     return query
   }
 
-  /// In the order of a property; where it is equal, in that of the next one that is said.
+  /// Returns the query with a property as its next sort key.
   ///
-  /// Null and what is missing come first, then false, true, numbers, texts, arrays and objects. Where everything is equal,
-  /// documents come in the order of the bytes of their IDs.
+  /// Each key orders the results for which all earlier keys are equal. Null and missing values come
+  /// first, then false, true, numbers, texts, arrays and objects. Where all keys are equal,
+  /// documents are sorted by the bytes of their IDs.
   ///
   /// - Parameters:
-  ///   - descending: whether in the opposite order.
-  ///   - byBytes: whether texts are in the order of their bytes, which an index has, and not in that of people.
+  ///   - descending: whether the order is descending.
+  ///   - byBytes: whether texts are sorted by their bytes, as in an index, and not by collation.
   ///   - property: the property.
-  /// - Returns: the query with this order behind those that were said before.
+  /// - Returns: the query with this sort key after the existing ones.
   public func sort<PropertyValue: QueryOrdered>(
     descending: Bool = false, byBytes: Bool = false,
     _ property: (QuerySubject<Subject>) -> QueryProperty<PropertyValue>
@@ -125,7 +133,7 @@ extension Query {
     return query
   }
 
-  /// No more than so many results.
+  /// Returns the query, limited to `count` results.
   ///
   /// - Precondition: `count` is not negative.
   public func limit(_ count: Int) -> Query {
@@ -135,10 +143,10 @@ extension Query {
     return query
   }
 
-  /// The query with the first of its results only, if it has any.
+  /// The query, limited to its first result.
   var onlyFirst: Query { limit(min(core.limit ?? 1, 1)) }
 
-  /// Without the first results.
+  /// Returns the query without its first `count` results.
   ///
   /// - Precondition: `count` is not negative.
   public func offset(_ count: Int) -> Query {
@@ -150,14 +158,14 @@ extension Query {
 }
 
 extension Query where Subject == Document {
-  /// In the order of the property of this name: see ``sort(descending:byBytes:_:)``.
+  /// Returns the query, sorted by the property of this name: see ``sort(descending:byBytes:_:)``.
   public func sort(_ name: String, descending: Bool = false, byBytes: Bool = false) -> Query {
     sort(descending: descending, byBytes: byBytes) { $0[name] }
   }
 }
 
 extension Query where Subject: DocumentCodable {
-  /// In the order of a property: see ``sort(descending:byBytes:_:)``.
+  /// Returns the query, sorted by a property: see ``sort(descending:byBytes:_:)``.
   public func sort<PropertyValue: QueryOrdered>(
     _ path: KeyPath<Subject, PropertyValue>, descending: Bool = false, byBytes: Bool = false
   ) -> Query {
@@ -166,7 +174,7 @@ extension Query where Subject: DocumentCodable {
 }
 
 extension Query: CustomStringConvertible {
-  /// The query in words.
+  /// A textual description of the query.
   public var description: String { core.description }
 }
 

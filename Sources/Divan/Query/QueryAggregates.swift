@@ -1,26 +1,26 @@
-// Numbers, groups and single properties of what a query means, without making documents.
+// Aggregates, groups and single properties of the results of a query, without creating documents.
 
-/// A number that is made of many results: see ``QuerySource/groups(_:by:_:)``.
+/// A value that is computed from many results: see ``QuerySource/groups(_:by:_:)``.
 ///
-/// What is no number, or not there, counts for nothing in a sum or an average, nor does a number that the property's type
-/// does not have, such as `2.5` where that is `Int`; the least and the greatest value are found
-/// in the order in which results are sorted, without null and what is missing.
+/// A sum or an average ignores values that are missing or not numbers. It also ignores numbers that
+/// the property's type does not have, such as `2.5` if that is `Int`. The minimum and the maximum
+/// are found in the sort order of results, without null and missing values.
 ///
-/// Whole numbers are added exactly, and their sum is whole as long as it is one that can be stored, from the least `Int64`
-/// to the greatest `UInt64`. Beyond that, and wherever one of the numbers is a `Double` (of a property of whole numbers none
-/// is, however it is stored), the sum is a `Double`: what is
-/// whole in it was added exactly, and the rest with an error far below that of adding one by one. A sum beyond the
-/// greatest `Double` is infinite. An average is a `Double`.
+/// Integers are added exactly, and their sum is an integer if it can be stored: from the least
+/// `Int64` to the greatest `UInt64`. Otherwise the sum is a `Double`; it also is if one of the
+/// numbers is a `Double`. (A property of an integer type has no `Double`, however its numbers are
+/// stored.) Even then, integers are added exactly, and other numbers with an error far below that
+/// of adding one by one. A sum beyond the greatest `Double` is infinite. An average is a `Double`.
 public struct QueryAggregate<Subject>: Sendable {
   let kind: AggregateKind
   let path: QueryPath
-  /// Whether the least and the greatest text are those by bytes: of dates, that is by time.
+  /// Whether texts are compared by their bytes: for dates, that is by time.
   let byBytes: Bool
-  /// Which numbers are added up.
+  /// The numbers that are added.
   let counting: NumberCounting
   let refusal: DatabaseError?
 
-  /// How many results there are.
+  /// The number of results.
   public static var count: QueryAggregate {
     QueryAggregate(
       kind: .count, path: QueryPath(), byBytes: false, counting: .all, refusal: nil)
@@ -55,7 +55,7 @@ public struct QueryAggregate<Subject>: Sendable {
       counting: NumberCounting(V.self), refusal: property.refusal?.error)
   }
 
-  /// Whether the texts that values of a type are stored as are in the order of their bytes.
+  /// Whether the texts that values of a type are stored as are sorted by their bytes.
   fileprivate static func sortsByBytes(_ type: Any.Type) -> Bool {
     (type as? any QueryOrdered.Type)?.sortsByBytes ?? false
   }
@@ -63,19 +63,19 @@ public struct QueryAggregate<Subject>: Sendable {
 
 enum AggregateKind: Sendable { case count, sum, average, min, max }
 
-/// The results of a query that have the same values of some property.
+/// The results of a query that have the same value of a property.
 public struct QueryGroup: Sendable, Hashable {
-  /// The value that they have in common; null where it is missing.
+  /// The value that they share; null if it is missing.
   public let key: Value
-  /// What was asked of the group, in the order in which it was asked.
+  /// The values of the group's aggregates, in their order.
   public let values: [Value]
 }
 
 extension QuerySource {
-  /// Numbers that are made of the results of a query.
+  /// Computes aggregates of the results of a query.
   ///
-  /// Reads each document that is meant once, however many numbers are asked for; for a count none, where indexes answer
-  /// the filter.
+  /// It reads each matching document once, however many aggregates there are. For a count it reads
+  /// none, if indexes answer the filter.
   ///
   /// - Returns: as many values as there are aggregates, in their order.
   public func aggregate<Subject>(
@@ -94,38 +94,40 @@ extension QuerySource {
     return sums.map(\.result)
   }
 
-  /// The sum of a property over the results of a query; 0 if there is no number.
+  /// Returns the sum of a property over the results of a query; 0 if there is no number.
   ///
-  /// A whole sum beyond 2⁵³ is rounded to a `Double` here; ``aggregate(_:_:)`` has it as it is.
+  /// An integer sum beyond 2⁵³ is rounded to a `Double` here; ``aggregate(_:_:)`` returns it
+  /// exactly.
   public func sum<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> Double { try aggregate(query, .sum(property))[0].doubleValue ?? 0 }
 
-  /// The average of a property over the results of a query; nil if there is no number.
+  /// Returns the average of a property over the results of a query; nil if there is no number.
   public func average<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> Double? { try aggregate(query, .average(property))[0].doubleValue }
 
-  /// The least value of a property among the results of a query; nil if there is none.
+  /// Returns the least value of a property among the results of a query; nil if there is none.
   public func minimum<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> Value? { try aggregate(query, .min(property))[0].unlessNull }
 
-  /// The greatest value of a property among the results of a query; nil if there is none.
+  /// Returns the greatest value of a property among the results of a query; nil if there is none.
   public func maximum<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> Value? { try aggregate(query, .max(property))[0].unlessNull }
 
-  /// The results of a query in groups of equal values of a property, in the order in which values are sorted.
+  /// Groups the results of a query by equal values of a property, in the sort order of the values.
   ///
-  /// Numbers are equal however they are written; null and what is missing make one group.
+  /// Numbers are compared by value, however they are written. Null and missing values form one
+  /// group.
   ///
   /// - Parameters:
-  ///   - query: what is meant.
-  ///   - property: by what it is grouped.
-  ///   - aggregates: what is asked of each group.
+  ///   - query: the query.
+  ///   - property: the property to group by.
+  ///   - aggregates: the aggregates of each group.
   /// - Returns: the groups, with as many values each as there are aggregates.
-  /// - Throws: as every call of a ``QuerySource``.
+  /// - Throws: the errors of every call of a ``QuerySource``.
   public func groups<Subject, V>(
     _ query: Query<Subject>, by property: (QuerySubject<Subject>) -> QueryProperty<V>,
     _ aggregates: QueryAggregate<Subject>...
@@ -151,13 +153,14 @@ extension QuerySource {
     }
   }
 
-  /// The different values that a property has among the results of a query, in the order in which values are sorted, null
-  /// and missing ones left out.
+  /// Returns the distinct values of a property among the results of a query, in sort order.
+  ///
+  /// Null and missing values are left out.
   public func distinct<Subject, V>(
     _ query: Query<Subject>, _ property: (QuerySubject<Subject>) -> QueryProperty<V>
   ) throws -> [Value] { try groups(query, by: property).map(\.key).filter { !$0.isNull } }
 
-  /// Some properties of each result of a query, in its order; null for what is missing.
+  /// Returns some properties of each result of a query, in its order; null for missing ones.
   ///
   /// Nothing else of the documents is decoded.
   public func values<Subject, each V>(

@@ -2,33 +2,35 @@ import DivanLog
 
 // Finding the candidates of a query.
 
-/// The documents that an access finds, each once, with where they are; some of them may be none, or deleted.
+/// A cursor over the documents that an access finds, each once, with their places.
+///
+/// Some of them may not exist, or may be deleted.
 struct CandidateCursor: ~Copyable {
   private let run: QueryRun
   private let purpose: Purpose
-  /// Whether the filter has said something of documents before.
+  /// Whether the predicate cache knows the filter's verdict on any document.
   private let remembersAny: Bool
-  /// Where all documents are candidates in any order, and most probably are read.
+  /// Used if all documents are candidates in any order, and most probably are read.
   private var changes: ChangedDocumentCursor?
-  /// Where all documents of a range are in the order of their IDs, and most probably are read.
+  /// Used if all documents of a range are candidates in the order of IDs, and probably are read.
   private var documents: DocumentPlaceCursor?
-  /// Where all of a range are, and are not read.
+  /// Used if all documents of a range are candidates, and are not read.
   private var entries: EntryCursor?
-  /// Else what is looked up.
+  /// Used for all other accesses.
   private var ids: CandidateIDs?
-  /// Whether no ID comes after those that wait.
+  /// Whether there are no more IDs after those that are waiting.
   private var areAllFound = false
   private var waiting: WaitingCandidates
 
-  /// What becomes of candidates.
+  /// The purpose for which candidates are found.
   enum Purpose {
-    /// They come in the order of their IDs, and are taken until there are enough results.
+    /// Candidates come in the order of their IDs, until there are enough results.
     case inOrder
-    /// They come in any order, and are taken until there are enough results.
+    /// Candidates come in any order, until there are enough results.
     case inAnyOrder
-    /// They come in any order, and all are taken.
+    /// Candidates come in any order, and all are needed.
     case sorting
-    /// They are counted until there are enough; those of which it is remembered that they count need not come.
+    /// Candidates are counted until there are enough; those cached as accepted may be skipped.
     case counting
   }
 
@@ -38,7 +40,7 @@ struct CandidateCursor: ~Copyable {
     remembersAny = run.remembersAny
     let areRead = run.readsCandidates
     waiting = WaitingCandidates(run, areRead: areRead, areAllWanted: purpose == .sorting)
-    // Each is set once: what is large costs its destruction, too, where nothing stood.
+    // Each is set once: to overwrite a large property costs its destruction, even if it was empty.
     guard let range = access.idRange else {
       changes = nil
       documents = nil
@@ -54,7 +56,7 @@ struct CandidateCursor: ~Copyable {
     ids = nil
   }
 
-  /// The documents in a range, without those of which enough is remembered.
+  /// Returns the documents in a range, except those that the predicate cache decides.
   private static func documents(
     of run: QueryRun, _ range: IDRange, for purpose: Purpose
   ) -> DocumentPlaceCursor {
@@ -88,7 +90,7 @@ struct CandidateCursor: ~Copyable {
     return true
   }
 
-  /// Moves to the next document in the order of changes, which is read by then; returns false at the end.
+  /// Moves to the next document in the order of changes, and reads it; returns false at the end.
   private mutating func advanceInChanges(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
     while true {
       let isFound = remembersAny ? try advancePassingKnown() : try changes?.advance()
@@ -104,9 +106,9 @@ struct CandidateCursor: ~Copyable {
     }
   }
 
-  /// Moves to the next document in the order of changes of which more need be known than is remembered.
+  /// Moves to the next document in the order of changes that the predicate cache does not decide.
   private mutating func advancePassingKnown() throws(DatabaseError) -> Bool? {
-    // Taken out, so that it is asked where it is and not checked for who else does.
+    // Moved out, so that it is read in place and without checks for exclusive access.
     var remembered = run.remembered.take()
     let isCounting = run.counts(purpose)
     var (refused, accepted) = (0, 0)
@@ -115,7 +117,7 @@ struct CandidateCursor: ~Copyable {
       run.notePassed(refused: refused, accepted: accepted)
     }
     return try changes?.advance { sequence in
-      // One that is not passed finds out whether to stop.
+      // The caller checks for cancellation at the document that is not passed.
       if run.isCancelled { return false }
       switch remembered?.verdict(of: sequence) {
       case nil: return false
@@ -149,17 +151,19 @@ extension EntryCursor {
   }
 }
 
-/// The IDs that an access finds, each once; nothing is looked up that it does not take to find them.
+/// A cursor over the IDs that an access finds, each once.
+///
+/// It looks up only what is needed to find them.
 struct CandidateIDs: ~Copyable {
-  /// Where all documents of a range are meant.
+  /// Used if all documents of a range are candidates.
   private var scan: EntryCursor?
-  /// What is walked over, where that meets each document once.
+  /// Used if the entries of the index lead to each document once.
   private var entries: IndexAccessCursor?
-  /// Else what was found.
+  /// The IDs that were found, for all other accesses.
   private let found: [SharedBytes]
   private var nextFound = 0
 
-  /// They come in the order of their bytes if that is asked for.
+  /// Creates a cursor, which returns IDs in the order of their bytes if `isOrdered`.
   init(_ run: QueryRun, _ access: QueryAccess, isOrdered: Bool) throws(DatabaseError) {
     if case .index(let access) = access, access.isOneValue || !isOrdered && access.hasEachOnce {
       scan = nil
@@ -177,7 +181,7 @@ struct CandidateIDs: ~Copyable {
   }
 
   mutating func next() throws(DatabaseError) -> SharedBytes? {
-    // Of the three, one has something.
+    // Only one of the three is used.
     if let id = try entries?.next() { return id }
     if let (id, _) = try scan?.next() { return id }
     guard nextFound < found.count else { return nil }
@@ -187,10 +191,10 @@ struct CandidateIDs: ~Copyable {
 }
 
 extension QueryAccess {
-  /// Whether every document is meant.
+  /// Whether every document is a candidate.
   fileprivate var isEverything: Bool { if case .everything = self { true } else { false } }
 
-  /// The range whose documents are all meant, if there is one.
+  /// The range whose documents are all candidates, if there is one.
   fileprivate var idRange: IDRange? {
     switch self {
     case .everything: .all
@@ -201,7 +205,7 @@ extension QueryAccess {
 }
 
 extension QueryRun {
-  /// How many entries ranges of an index have.
+  /// Returns the number of entries in the ranges of an index.
   func countEntries(of index: IndexAccess) throws(DatabaseError) -> Int {
     var count = 0
     for number in index.ranges.indices {
@@ -212,7 +216,7 @@ extension QueryRun {
     return count
   }
 
-  /// The IDs that an access finds.
+  /// Returns the IDs that an access finds.
   fileprivate func ids(of access: QueryAccess) throws(DatabaseError) -> Set<[UInt8]> {
     var found: Set<[UInt8]> = []
     switch access {
@@ -236,7 +240,7 @@ extension QueryRun {
     return found
   }
 
-  /// IDs in the order of their bytes.
+  /// Returns the IDs in the order of their bytes.
   static func sorted(_ ids: [SharedBytes]) -> [SharedBytes] {
     ids.sorted { a, b in a.withSpan { a in b.withSpan { b in compare(a, b) < 0 } } }
   }

@@ -5,9 +5,9 @@
 #endif
 
 extension Value {
-  /// What a value is stored as, to be compared with what is stored.
+  /// Creates the stored form of a value, for comparison with stored values.
   ///
-  /// - Throws: `invalidQuery` if the value cannot be stored. Numbers that are not finite are compared as what they are.
+  /// - Throws: `invalidQuery` if the value cannot be stored. Numbers that are not finite are kept.
   init(queryConstant constant: some Encodable) throws(DatabaseError) {
     switch constant {
     case let value as Value: self = value

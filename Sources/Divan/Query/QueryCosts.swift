@@ -1,21 +1,22 @@
-/// What answering a query in some way takes, about: how often each of a few things is done.
+/// The estimated effort of answering a query in some way, as numbers of a few basic operations.
 ///
-/// All choices of ``QueryPlanner`` compare ``cost``, whose unit is what it takes to read the next document of a walk over all of
-/// them and to ask it something, some microseconds. That to find and read one by its ID takes four times as long, and an
-/// entry of an index a quarter, was measured in stores that fit into memory; the others are set by what they do of these. A choice that is
-/// wrong by a factor of two costs a factor of two.
+/// All choices of ``QueryPlanner`` compare ``cost``. Its unit is the cost of reading the next
+/// document in a walk over all of them and testing it: some microseconds. Finding and reading a
+/// document by its ID costs four times as much, and reading an index entry a quarter. Both were
+/// measured in stores that fit into memory; the other costs are derived from these. A choice that
+/// is wrong by a factor of two costs a factor of two.
 struct QueryEffort: Sendable, Hashable {
-  /// Documents that a walk passes.
+  /// The number of documents that a walk passes.
   var walked = 0.0
-  /// Searches in an index, each of which leads to where a range begins.
+  /// The number of searches in an index, each for the beginning of a range.
   var searches = 0.0
-  /// Entries of indexes that are passed.
+  /// The number of index entries that are passed.
   var entries = 0.0
-  /// IDs that are held, and told apart or brought into their order.
+  /// The number of IDs that are held, and deduplicated or sorted.
   var collected = 0.0
-  /// Documents that are found by their IDs and read.
+  /// The number of documents that are found by their IDs and read.
   var lookups = 0.0
-  /// Results that are sorted, by what was read already.
+  /// The number of results that are sorted, after they were read.
   var sorted = 0.0
 
   static let search = 2.0
@@ -46,55 +47,56 @@ struct QueryEffort: Sendable, Hashable {
   }
 }
 
-/// What is guessed where no index knows it.
+/// Estimates that are used if no index provides one.
 enum QueryGuess {
-  /// The share of documents that pass what is asked of them.
+  /// The share of documents that pass a test.
   static let share = 0.1
-  /// The share that passes what begins with "not".
+  /// The share of documents that pass a negated test.
   static let shareOfNot = 0.5
-  /// By how much longer a walk may be until it has found enough, since what passes may stand at its end.
+  /// The factor by which a walk may be longer, because matching documents may be at its end.
   static let caution = 2.0
-  /// Walking over all documents is taken to cost as much as over so many, however few there are, so that a store that has
-  /// just begun is asked as it will be once there is something in it.
+  /// The least number of documents that a full walk is assumed to pass.
+  ///
+  /// A small store is therefore queried like a larger one, which it will soon be.
   static let leastWalk = 1000.0
 }
 
 /// One way to find candidates.
 struct AccessChoice {
   var access: QueryAccess
-  /// About how many candidates there are.
+  /// The estimated number of candidates.
   var found: Double
-  /// What it takes to find all of them, without looking at any.
+  /// The effort of finding all of them, without testing any.
   var effort: QueryEffort
-  /// The parts of the filter that need not be asked again.
+  /// The parts of the filter that need not be tested again.
   var answered = FilterPartSet()
-  /// Whether finding a candidate is reading it.
+  /// Whether finding a candidate includes reading it.
   var isWalk = false
   /// Whether candidates come one by one in the order of their IDs.
   var isByID = false
 }
 
-/// What is known of a query before it is answered.
+/// The facts about a query that are known before it is answered.
 struct QueryOutlook {
-  /// How many documents there are.
+  /// The number of documents.
   let total: Double
-  /// What it takes to walk over all of them.
+  /// The effort of walking over all of them.
   let fullWalk: QueryEffort
-  /// How many results are wanted; nil for all.
+  /// The number of results that are wanted; nil for all.
   let wanted: Double?
   let isSorted: Bool
-  /// For each part of the filter the share of documents that fulfil it, about.
+  /// The estimated selectivity of each part of the filter: the share of documents that meet it.
   let shares: [Double]
 
-  /// The share of candidates that fulfils the rest of the filter.
+  /// Returns the share of candidates that match the rest of the filter.
   func share(without answered: FilterPartSet) -> Double {
     shares.enumerated().reduce(1) { answered.contains($1.offset) ? $0 : $0 * $1.element }
   }
 
-  /// The share of documents that fulfil some parts.
+  /// Returns the share of documents that meet some parts.
   func share(of parts: FilterPartSet) -> Double { parts.reduce(1) { $0 * shares[$1] } }
 
-  /// The share of candidates that must be looked at until enough results are found.
+  /// Returns the share of candidates that must be examined until enough results are found.
   func shareToWalk(_ choice: AccessChoice) -> Double {
     guard let wanted else { return 1 }
     let isAnswered = choice.answered.count == shares.count
@@ -103,7 +105,7 @@ struct QueryOutlook {
     return results <= needed ? 1 : needed / results
   }
 
-  /// What it takes to answer the query with these candidates, where no index gives the order.
+  /// Returns the effort of answering the query with these candidates, in no index's order.
   func effort(_ choice: AccessChoice) -> QueryEffort {
     let isAsked = choice.answered.count < shares.count
     if isSorted {
@@ -118,7 +120,9 @@ struct QueryOutlook {
     return effort
   }
 
-  /// The same where an index gives the order, of whose entries at least so many must be sorted before the first result is known.
+  /// Returns the effort of answering the query if an index provides the order.
+  ///
+  /// At least `unordered` of its entries must be sorted before the first result is known.
   func effortInOrder(
     _ choice: AccessChoice, unordered: Double, isFollowedByNone: Bool
   ) -> QueryEffort {
@@ -132,7 +136,7 @@ struct QueryOutlook {
     return effort
   }
 
-  /// What it takes to ask candidates what is left.
+  /// Returns the effort of testing candidates for the rest of the filter.
   private func asking(_ count: Double, _ choice: AccessChoice) -> QueryEffort {
     var effort = QueryEffort()
     if choice.answered.count < shares.count, !choice.isWalk { effort.lookups = count }

@@ -1,36 +1,35 @@
 internal import DivanLog
 
-/// What was done to answer a query, and what was expected.
+/// An explanation of how a query was answered, with the estimates and the actual numbers.
 public struct QueryExplanation: Sendable, CustomStringConvertible {
-  /// Where candidates came from, in words: every document, indexes, or IDs.
+  /// The source of candidates, as text: every document, indexes, or IDs.
   public let access: String
-  /// The names of the indexes that were looked into.
+  /// The names of the indexes that were searched.
   public let indexes: [String]
-  /// What was asked of each candidate's document, in words; nil if nothing was left to ask.
+  /// The residual predicate that was tested on each candidate, as text; nil if there was none.
   public let rest: String?
-  /// How results came into their order, in words.
+  /// How results were ordered, as text.
   public let order: String
-  /// About how many candidates would have to be looked at, as it was known before.
+  /// The number of candidates to examine, as estimated before.
   public let estimatedRows: Int
-  /// How many candidates were looked at.
+  /// The number of candidates that were examined.
   public let rows: Int
-  /// Of how many of these it was remembered what is asked of them, so that they were not read for it.
+  /// The number of these that the predicate cache decided, without reading them for the filter.
   public let rowsRemembered: Int
-  /// About how many results there would be.
+  /// The estimated number of results.
   public let estimatedResults: Int
-  /// How many results there are.
+  /// The number of results.
   public let results: Int
-  /// What the way that was chosen was taken to cost: the one with the least is chosen.
+  /// The estimated cost of the chosen plan: the one with the least cost is chosen.
   ///
-  /// The unit is what it costs to read the next
-  /// document of a walk over all of them, and to ask it something.
+  /// The unit is the cost of reading the next document in a walk over all of them and testing it.
   public let estimatedCost: Double
-  /// How many entries of indexes were read.
+  /// The number of index entries that were read.
   public let entriesRead: Int
-  /// How many documents were read.
+  /// The number of documents that were read.
   public let documentsRead: Int
 
-  /// All of it in some lines.
+  /// The whole explanation in several lines.
   public var description: String {
     var lines = ["From \(access)"]
     if let rest { lines.append("Each document is asked: \(rest)") }
@@ -45,7 +44,7 @@ public struct QueryExplanation: Sendable, CustomStringConvertible {
 }
 
 extension QueryRun {
-  /// What was done so far, and why.
+  /// Returns an explanation of what was done so far.
   func explanation() throws(DatabaseError) -> QueryExplanation {
     let rest: String? = if case .all = plan.rest { nil } else { plan.rest.description }
     var known = plan.estimate
@@ -72,7 +71,7 @@ extension QueryRun {
 }
 
 extension Int {
-  /// A number that was estimated, rounded up.
+  /// Creates an integer from an estimate, rounded up.
   fileprivate init(rounding estimate: Double) {
     self = estimate >= 1e18 ? .max : Int(estimate.rounded(.up))
   }

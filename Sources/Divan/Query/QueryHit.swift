@@ -1,10 +1,11 @@
 import DivanLog
 
-/// A document that a query may mean, and then does.
+/// A document that is a candidate of a query, and possibly a result.
 ///
-/// One is lent to all who look at it, and changed for the next: copying it for each would cost more than most filters.
+/// One value is lent to all its users, and changed for the next document: copying it for each would
+/// cost more than most filters.
 struct QueryHit: ~Copyable {
-  /// The document as filters see it; without its properties until it was read.
+  /// The document as filters see it; without its properties until it is read.
   private(set) var row: QueryRow
   private(set) var place = DocumentPlace.unknown
   /// Whether the document was read.
@@ -14,7 +15,7 @@ struct QueryHit: ~Copyable {
 
   var id: SharedBytes { row.id }
 
-  /// Stands for another document from now on.
+  /// Makes this represent another document.
   @inline(__always)
   mutating func become(_ id: consuming SharedBytes, _ place: DocumentPlace) {
     row.id = id
@@ -22,7 +23,7 @@ struct QueryHit: ~Copyable {
     isRead = false
   }
 
-  /// Keeps what was read.
+  /// Keeps the record that was read.
   mutating func take(_ record: consuming StoredDocument) {
     row.bodyStart = Int(record.layout.bodyStart)
     row.payload = record.takePayload()

@@ -1,11 +1,11 @@
 import DivanLog
 
-/// Judges documents one by one: whether a query means them, and where they come among its results.
+/// Evaluates single documents: whether they match a query, and their order among its results.
 ///
-/// So whoever knows the results of a query and what has changed since knows the new results, without asking for all of
-/// them again, unless the query follows references.
+/// With the results of a query and the changes since then, it therefore determines the new results
+/// without running the query again, unless the query follows references.
 struct QueryJudge: Sendable {
-  /// Whether other documents than the one that is judged have a say.
+  /// Whether the result depends on documents other than the evaluated one.
   let followsReferences: Bool
   private let filter: CompiledFilter
   private let sorts: SortKeys
@@ -19,14 +19,15 @@ struct QueryJudge: Sendable {
     sorts = SortKeys(query.sorts)
   }
 
-  /// The bytes by which a document is sorted among the results; nil if it is not meant.
+  /// Returns the bytes by which a document is sorted among the results; nil if it does not match.
   ///
   /// - Parameters:
   ///   - id: the document's ID.
   ///   - body: its properties in their stored form.
-  ///   - view: where references lead.
+  ///   - view: the version in which references are followed.
   /// - Returns: bytes whose order is that of the results.
-  /// - Throws: `damaged` if what is looked at is no value; what reading throws that references lead to.
+  /// - Throws: `damaged` if the bytes that are read are not a value; errors in reading referenced
+  ///   documents.
   func key(
     of id: SharedBytes, _ body: SharedBytes, in view: StoreView
   ) throws(DatabaseError) -> [UInt8]? {
@@ -37,7 +38,7 @@ struct QueryJudge: Sendable {
     return try key(ofResult: row)
   }
 
-  /// The bytes by which a document is sorted that is known to be meant.
+  /// Returns the bytes by which a document that is known to match is sorted.
   func key(ofResult row: borrowing QueryRow) throws(DatabaseError) -> [UInt8] {
     try sorts.key(of: row)
   }

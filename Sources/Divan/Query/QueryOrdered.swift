@@ -4,20 +4,20 @@
   public import Foundation
 #endif
 
-/// The types of properties whose stored values are in the order of the values themselves, so that `<` and its like can be
-/// asked for.
+/// A type of property whose stored values have the order of the values themselves.
 ///
-/// Numbers, texts, truth values, dates and optionals of them are; `Decimal`, `URL`, `UUID` and `Data`, which are stored as
-/// texts, are not. An enumeration of yours may be, if what it is stored as is in its order.
+/// You can compare such properties with `<` and the like. Numbers, texts, truth values, dates and
+/// optionals of them conform; `Decimal`, `URL`, `UUID` and `Data`, which are stored as texts, do
+/// not. Your own enumeration may conform if its stored values have its order.
 public protocol QueryOrdered: Encodable, SendableMetatype {
-  /// What the property is compared with: the type itself, or what is in an optional.
+  /// The type that the property is compared with: the type itself, or that which an optional wraps.
   associatedtype QueryConstant: Encodable = Self
-  /// Whether texts are always sorted by their bytes: of a date that is the order of time.
+  /// Whether texts are always sorted by their bytes: for dates, that is the order of time.
   static var sortsByBytes: Bool { get }
 }
 
 extension QueryOrdered {
-  /// False: texts are sorted as people do.
+  /// False: texts are sorted by collation.
   public static var sortsByBytes: Bool { false }
 }
 
@@ -41,13 +41,13 @@ extension Date: QueryOrdered {
   public static var sortsByBytes: Bool { true }
 }
 extension Optional: QueryOrdered where Wrapped: QueryOrdered {
-  /// What is in the optional.
+  /// The constant type of the wrapped type.
   public typealias QueryConstant = Wrapped.QueryConstant
-  /// As what is in the optional.
+  /// The value of the wrapped type.
   public static var sortsByBytes: Bool { Wrapped.sortsByBytes }
 }
 
-/// The types of properties that are stored as texts, so that texts can be looked for in them.
+/// A type of property that is stored as a text, in which you can search for texts.
 public protocol QueryText {}
 extension String: QueryText {}
 extension Substring: QueryText {}
@@ -55,17 +55,17 @@ extension Value: QueryText {}
 extension URL: QueryText {}
 extension Optional: QueryText where Wrapped: QueryText {}
 
-/// The types of properties that are stored as arrays, so that elements can be looked for in them.
+/// A type of property that is stored as an array, in which you can search for elements.
 public protocol QueryElements {
   /// The type of an element.
   associatedtype QueryElement
 }
 extension Array: QueryElements {
-  /// The array's own.
+  /// The array's element type.
   public typealias QueryElement = Element
 }
 extension Set: QueryElements {
-  /// The set's own.
+  /// The set's element type.
   public typealias QueryElement = Element
 }
 extension Value: QueryElements {
@@ -73,6 +73,6 @@ extension Value: QueryElements {
   public typealias QueryElement = Value
 }
 extension Optional: QueryElements where Wrapped: QueryElements {
-  /// That of what is in the optional.
+  /// The element type of the wrapped type.
   public typealias QueryElement = Wrapped.QueryElement
 }

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// The way to what a query looks at in a document.
+/// A path to the value that a query reads in a document.
 struct QueryPath: Sendable, Hashable {
   enum Step: Sendable, Hashable {
     /// To a property of an object.
@@ -11,7 +11,7 @@ struct QueryPath: Sendable, Hashable {
     /// From a text to the document that has it as its ID.
     case reference
 
-    // Names are told apart by their bytes, as in documents.
+    // Names are compared by their bytes, as in documents.
     static func == (a: Step, b: Step) -> Bool {
       switch (a, b) {
       case (.key(let a), .key(let b)): haveSameUTF8(a, b)
@@ -30,33 +30,33 @@ struct QueryPath: Sendable, Hashable {
     }
   }
 
-  /// What is looked at once the way was gone.
+  /// The value that is read at the end of the path.
   enum Measure: Sendable, Hashable {
     case value
-    /// How many elements there are.
+    /// The number of elements.
     case count
   }
 
   var steps: [Step] = []
   var measure = Measure.value
-  /// Whether the document's ID is meant, and not a property; then there are no steps.
+  /// Whether the path is the document's ID, and not a property; then there are no steps.
   var isDocumentID = false
 
-  /// Where the way begins: 0 for the document, or else the element that a condition on elements is made for.
+  /// The beginning of the path: 0 for the document, otherwise the element that a condition tests.
   var origin = 0
 
   static let documentID = QueryPath(isDocumentID: true)
 
   private static let lastElement = Atomic(0)
 
-  /// The way that ends where it begins, at the elements of an array, as a condition on them sees it.
+  /// Returns an empty path that begins at the elements of an array, for a condition on them.
   static func newElement() -> QueryPath {
     QueryPath(origin: lastElement.wrappingAdd(1, ordering: .relaxed).newValue)
   }
 
   func appending(_ step: Step) -> QueryPath {
     require(!isDocumentID, "A document's ID has no properties")
-    // It is refused as it is, and needs not grow.
+    // A path that is too long is refused, so it need not grow.
     guard !isTooLong else { return self }
     var path = self
     path.steps.append(step)
@@ -65,8 +65,10 @@ struct QueryPath: Sendable, Hashable {
 }
 
 extension QueryPath {
-  /// More steps than that lead nowhere in one document, and following references through so many is nothing that a query
-  /// is for.
+  /// The maximum number of steps.
+  ///
+  /// A longer path leads nowhere in one document, and queries are not meant to follow that many
+  /// references.
   static let stepLimit = 256
 
   var isTooLong: Bool { steps.count > QueryPath.stepLimit }
@@ -76,7 +78,7 @@ extension QueryPath {
       .invalidQuery, "a path has more than \(stepLimit) steps",
       hint: "Documents are nested \(DocumentLimits.depth) deep at most"))
 
-  /// The names of the way, if it leads through objects only: what an index can be on.
+  /// The names in the path, if it leads only through objects: an index can be on such a path.
   var keys: [String]? {
     guard measure == .value, !isDocumentID, !steps.isEmpty else { return nil }
     var keys: [String] = []
@@ -87,7 +89,7 @@ extension QueryPath {
     return keys
   }
 
-  /// Whether this is the way to the property that an index is on.
+  /// Whether this is the path of the property that an index is on.
   func leads(to indexPath: [String]) -> Bool {
     guard measure == .value, !isDocumentID, !steps.isEmpty, steps.count == indexPath.count else {
       return false
@@ -98,7 +100,7 @@ extension QueryPath {
     return true
   }
 
-  /// Whether other documents have a say in what is found.
+  /// Whether the value depends on other documents.
   var followsReferences: Bool { steps.contains(.reference) }
 }
 

@@ -1,69 +1,69 @@
-/// How a query is answered in one version of the store.
+/// The plan for answering a query in one version of the store.
 struct QueryPlan: Sendable {
-  /// Where candidates come from.
+  /// The source of candidates.
   var access: QueryAccess
-  /// What is asked of each candidate's document; `.all` if the access has answered the filter.
+  /// The residual predicate on each candidate's document; `.all` if the access answers the filter.
   var rest: FilterExpression
-  /// How results come into their order.
+  /// How results are ordered.
   var order: Order
-  /// What is to be expected; nil where that made no difference, so that it is looked up only for those who ask.
+  /// The estimate; nil if the plan did not need it, so that it is made only on request.
   var estimate: QueryEstimate?
 
   enum Order: Sendable {
-    /// By the bytes of the IDs: nothing is said to sort by.
+    /// By the bytes of the IDs: there is no sort key.
     case byID
     /// The candidates are sorted.
     case sorted
-    /// They come in the order of an index, and those that it has as equal are sorted.
+    /// They come in the order of an index, and those that are equal in the index are sorted.
     case fromIndex(IndexOrder)
   }
 
 }
 
-/// What is known of the answer to a query before it is given.
+/// The estimates for a query before it is answered.
 struct QueryEstimate: Sendable {
-  /// About how many candidates must be looked at.
+  /// The estimated number of candidates to examine.
   var rows = 0.0
-  /// About how many results there are.
+  /// The estimated number of results.
   var results = 0.0
-  /// What all of it takes, about.
+  /// The estimated effort.
   var effort = QueryEffort()
 
-  /// Leaves out what the query's offset and limit leave out.
+  /// Applies the query's offset and limit.
   mutating func limitResults(_ query: QueryCore) {
     let left = max(0, results - Double(query.offset))
     results = query.limit.map { min(Double($0), left) } ?? left
   }
 }
 
-/// Where the candidates of a query come from.
+/// The access path of a query: the source of its candidates.
 enum QueryAccess: Sendable {
   /// Every document, in the order of IDs.
   case everything
   /// The documents whose IDs are in a range.
   case ids(IDRange)
-  /// The documents of some IDs.
+  /// The documents with certain IDs.
   case named([String])
   case index(IndexAccess)
-  /// Those of all of them, the smallest first.
+  /// The documents that all of them find, the smallest first.
   case intersection([IndexAccess])
-  /// Those of any of them.
+  /// The documents that any of them finds.
   case union([QueryAccess])
   case nothing
 }
 
-/// What is looked up in an index.
+/// A look-up in an index.
 ///
-/// An object, since plans and runs hand it on.
+/// It is an object, because plans and runs pass it on.
 final class IndexAccess: Sendable {
   let kept: KeptIndex
-  /// The ranges, of which no two have an entry in common: for the first properties of the index one each.
+  /// The ranges, no two of which share an entry; each has a condition on each first property.
   let ranges: IndexRanges
-  /// Between which keys each of them lies, nil for one that has none; empty if that is not known yet.
+  /// The key range of each of them, nil for an empty one; an empty array if not known yet.
   private let keys: [IndexKeyRange?]
-  /// Whether all that is found has the same values, so that it comes in the order of IDs.
+  /// Whether all entries found have the same values, so that they are in the order of IDs.
   let isOneValue: Bool
-  /// Whether documents that have no entry, or null, belong behind all others.
+  /// Whether documents without an entry, or with null, come after all others.
   let isFollowedByNone: Bool
 
   init(_ match: IndexMatch, keys: [IndexKeyRange?] = [], isFollowedByNone: Bool = false) {
@@ -77,7 +77,7 @@ final class IndexAccess: Sendable {
   /// Whether walking over the ranges meets each document once.
   var hasEachOnce: Bool { !kept.index.eachElement || ranges.count == 1 }
 
-  /// The entries of one range.
+  /// Returns the entries of one range.
   func entries(
     _ number: Int, in view: StoreView, descending: Bool = false
   ) throws(DatabaseError) -> IndexEntryCursor {
@@ -85,7 +85,7 @@ final class IndexAccess: Sendable {
       kept, IndexRange(ranges[number]), try keyRange(number), in: view, descending: descending)
   }
 
-  /// Between which keys one range lies; nil if it has none.
+  /// Returns the key range of one range; nil if it is empty.
   func keyRange(_ number: Int) throws(DatabaseError) -> IndexKeyRange? {
     guard keys.isEmpty else { return keys[number] }
     return try IndexKeyRange(IndexRange(ranges[number]), of: kept)
@@ -93,7 +93,7 @@ final class IndexAccess: Sendable {
 }
 
 extension QueryAccess {
-  /// Whether what is found is there; an ID that somebody names may be nobody's.
+  /// Whether candidates are known to exist; a document that is named by its ID may not.
   var isKnownToExist: Bool {
     switch self {
     case .named: false
@@ -103,15 +103,15 @@ extension QueryAccess {
   }
 }
 
-// MARK: - In words
+// MARK: - Description
 
 extension IndexRange: CustomStringConvertible {
-  /// The range in words; what is asked of further properties behind a comma.
+  /// The range as text; conditions on further properties follow a comma.
   public var description: String { parts.map(\.description).joined(separator: ", ") }
 }
 
 extension IndexRange.Kind: CustomStringConvertible {
-  /// What is asked of one property, in words.
+  /// The condition on one property, as text.
   var description: String {
     switch self {
     case .all: return "everything"
@@ -155,7 +155,7 @@ extension IndexAccess: CustomStringConvertible {
     return text
   }
 
-  /// One range in words; of an index of several properties with their names.
+  /// Returns one range as text, with the names of properties if the index has several.
   private func words(_ range: [IndexRange.Kind]) -> String {
     if range.isEmpty { return "everything" }
     guard kept.index.paths.count > 1 else { return range[0].description }

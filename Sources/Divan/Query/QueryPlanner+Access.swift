@@ -1,19 +1,19 @@
-// The ways to find the candidates of a filter.
+// The access paths to the candidates of a filter.
 
 extension QueryPlanner {
-  /// Of how many parts of a filter the alternatives are planned, so that planning a long filter takes no time.
+  /// The maximum number of parts whose alternatives are planned, which limits the planning time.
   private static let unionLimit = 8
-  /// Sets of more values are not taken apart.
+  /// The maximum number of values of a set that is split into alternatives.
   private static let setLimit = 16
 
-  /// The way to find what fulfils a filter that costs the least.
+  /// Returns the cheapest way to find the documents that match a filter.
   ///
-  /// Of the first `ownCount` parts only alternatives are planned one by one.
+  /// Alternatives are planned one by one only for the first `ownCount` parts.
   func cheapest(
     _ filter: FilterParts, _ matches: [EstimatedMatch], _ outlook: QueryOutlook, ownCount: Int
   ) throws(DatabaseError) -> AccessChoice {
     var best: (choice: AccessChoice, cost: Double)?
-    /// Of two that cost as much the first is taken: with fewer candidates, and an index rather than none.
+    /// Of equal costs the first wins: that with fewer candidates, and an index rather than none.
     func consider(_ choice: AccessChoice) {
       let cost = outlook.effort(choice).cost
       if best.map({ cost < $0.cost }) ?? true { best = (choice, cost) }
@@ -37,10 +37,10 @@ extension QueryPlanner {
     return best?.choice ?? walk
   }
 
-  /// Documents that the filter names by their IDs.
+  /// Returns the documents that the filter names by their IDs.
   private func named(_ parts: [FilterExpression]) -> AccessChoice? {
     func choice(_ ids: [String], _ part: Int) -> AccessChoice {
-      // Whether they are there must be looked up anyhow.
+      // Their existence must be looked up in any case.
       AccessChoice(
         access: .named(ids), found: Double(ids.count),
         effort: QueryEffort(lookups: Double(ids.count)), answered: FilterPartSet(part),
@@ -51,7 +51,7 @@ extension QueryPlanner {
       guard case .test(.documentID, let test) = part else { continue }
       switch test {
       case .equal(.string(let id)): return choice([id], number)
-      // IDs are texts; nothing else is equal to one.
+      // IDs are texts; no other value equals one.
       case .oneOf(let values): return choice(values.compactMap(\.stringValue), number)
       default: break
       }
@@ -59,7 +59,7 @@ extension QueryPlanner {
     return nil
   }
 
-  /// Documents whose IDs begin as the filter says.
+  /// Returns the documents whose IDs begin as the filter requires.
   private func idRange(_ parts: [FilterExpression]) throws(DatabaseError) -> AccessChoice? {
     for (number, part) in parts.enumerated() {
       guard case .test(.documentID, .text(.beginning, let text, [])) = part, !text.isEmpty else {
@@ -74,9 +74,9 @@ extension QueryPlanner {
     return nil
   }
 
-  /// What a part of a filter says as alternatives; nil if it is none, or a set that is looked up as such.
+  /// Returns the alternatives of a part; nil if it has none, or is a set that is looked up whole.
   ///
-  /// A set is taken apart for indexes that have the documents of one of its values: those of one class among several.
+  /// A set is split for partial indexes on one of its values: those of one class among several.
   private func alternatives(_ part: FilterExpression) -> [FilterExpression]? {
     switch part {
     case .or(let alternatives): return alternatives
@@ -90,8 +90,9 @@ extension QueryPlanner {
     }
   }
 
-  /// Alternatives each of which an index can find, together with what else the filter asks; nil if for one of them all
-  /// documents must be read.
+  /// Returns a union of look-ups for alternatives, combined with the other parts of the filter.
+  ///
+  /// Returns nil if all documents must be read for one of them.
   private func union(
     _ alternatives: [FilterExpression], _ number: Int, of filter: FilterParts
   ) throws(DatabaseError) -> AccessChoice? {
@@ -116,21 +117,22 @@ extension QueryPlanner {
       union.found += best.found
       union.effort = union.effort + best.effort
       union.effort.collected += best.found
-      // What each of them answers is answered.
+      // A part is answered if every alternative answers it.
       if !own.indices.allSatisfy(best.answered.contains) { union.answered.remove(number) }
       for (offset, other) in common.enumerated()
       where !best.answered.contains(own.count + offset) {
         union.answered.remove(other.number)
       }
-      // More would not make it any better.
+      // Further alternatives would only add cost.
       if union.effort.cost > fullWalk.cost { return nil }
     }
     if !accesses.isEmpty { union.access = .union(accesses) }
     return union
   }
 
-  /// The candidates of several indexes that all of them have, as long as that leaves out documents that would cost more
-  /// to read.
+  /// Returns the candidates that several indexes have in common.
+  ///
+  /// An index is included only if it excludes documents that would cost more to read.
   private func intersection(_ lookups: [EstimatedMatch], _ outlook: QueryOutlook) -> AccessChoice? {
     guard lookups.count > 1, let first = lookups.first else { return nil }
     var best = first.choice
@@ -138,7 +140,7 @@ extension QueryPlanner {
     var accesses = [first.access]
     for other in lookups.dropFirst() {
       let isNew = !other.match.answered.isSubset(of: best.answered) || other.match.answered.isEmpty
-      // The same index a second time says nothing new, but for elements of arrays.
+      // The same index again adds nothing, except for elements of arrays.
       guard isNew, other.match.kept != first.match.kept || first.match.kept.index.eachElement else {
         continue
       }

@@ -1,21 +1,22 @@
-// Letting an index give the order of the results.
+// Plans that use the order of an index for the results.
 
 extension QueryPlanner {
-  /// A walk over an index in the order of the results; nil if it has none of them in order.
+  /// Returns a plan that reads an index in the order of the results; nil if it has no part of it.
   ///
-  /// Its first properties have one value, as the filter says, and the next ones are what is sorted by. What the index does not
-  /// have of the order is sorted within each group of documents that it has as equal.
+  /// The first properties of the index have a single value, which the filter requires, and the next
+  /// ones are sort keys. The rest of the order is sorted within each group of documents that are
+  /// equal in the index.
   func ordered(
     _ found: EstimatedMatch, by sorts: [QuerySort], _ filter: FilterParts, _ outlook: QueryOutlook
   ) throws(DatabaseError) -> (plan: QueryPlan, estimate: QueryEstimate)? {
     let match = found.match
     let index = match.kept.index
-    // What has one value in all results makes no order.
+    // A sort key with a single value in all results has no effect.
     let sorts = sorts.filter { filter.constant($0.path) == nil }
     guard let first = sorts.first, match.ranges.count == 1 else { return nil }
     let range = match.ranges[0]
     let equalCount = match.equalCount
-    // Of several elements of an array a document would come several times.
+    // With several elements of an array, a document would come several times.
     guard !index.eachElement || equalCount > 0 else { return nil }
     var depth = equalCount
     for sort in sorts {
@@ -33,7 +34,7 @@ extension QueryPlanner {
     if equalCount < range.count {
       guard range[equalCount].hasOrder(byBytes: first.byBytes) else { return nil }
     } else if !first.byBytes {
-      // Texts come in the order of their bytes, so that all of them are one group, which is sorted.
+      // The index sorts texts by their bytes, so all of them form one group, which is sorted.
       let texts = try entries(IndexKeyRange(IndexRange(range + [.prefix("")]), of: match.kept))
       let before = (found.entries - texts) * outlook.share(without: match.answered)
       let isReached = first.descending || outlook.wanted.map { before < $0 } ?? true
@@ -45,10 +46,11 @@ extension QueryPlanner {
       unordered = max(
         unordered, outlook.wanted == nil ? found.entries : try firstGroup(access, order))
     } else if order.descending || !order.isByID {
-      // Where values are equal, all IDs are collected before the first is handed out.
+      // For equal values, all IDs are collected before the first is returned.
       collected = outlook.wanted == nil ? found.entries : try firstGroup(access, order)
     }
-    // Null and what is missing come last here, or not at all; first, they would have to be searched for.
+    // Null and missing values can only come last here; to come first, they would have to be
+    // searched for.
     guard match.isWhole || first.descending else { return nil }
     let choice = found.choice
     let share = outlook.shareToWalk(choice)
@@ -66,7 +68,7 @@ extension QueryPlanner {
     )
   }
 
-  /// About how many entries come first of which the index does not know the order.
+  /// Estimates the number of entries that come first and whose order the index does not know.
   private func firstGroup(
     _ access: IndexAccess, _ order: IndexOrder
   ) throws(DatabaseError) -> Double {
@@ -79,7 +81,7 @@ extension QueryPlanner {
 }
 
 extension IndexRange.Kind {
-  /// How many bytes the value takes in entries, if it is one.
+  /// The number of bytes that the value takes in entries, if it is a single value.
   fileprivate var size: Int {
     if case .equal(let value) = self { IndexedValue.whole(value).count } else { 0 }
   }

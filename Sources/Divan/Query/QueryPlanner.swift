@@ -1,16 +1,15 @@
-/// Chooses how a query is answered, by what the indexes of a version of the store can do, and about how many entries
-/// they have.
+/// Chooses how a query is answered, by the indexes of a version of the store and their sizes.
 ///
-/// Every way to find candidates (QueryPlanner+Access.swift) is a choice, and so is every index that has the order of the
-/// results (QueryPlanner+Order.swift); the least ``QueryEffort`` wins. Where one index has the results as they are, there is
-/// nothing to choose, and nothing is estimated.
+/// Every access path (QueryPlanner+Access.swift) is a choice, and so is every index in the order of
+/// the results (QueryPlanner+Order.swift). The least ``QueryEffort`` wins. If one index has exactly
+/// the results, there is nothing to choose, and nothing is estimated.
 struct QueryPlanner {
   let view: StoreView
-  /// Only those that are ready can be asked.
+  /// All indexes; only those that are ready can be used.
   let indexes: [KeptIndex]
-  /// How many documents there are.
+  /// The number of documents.
   let total: Double
-  /// What it takes to walk over all of them.
+  /// The effort of walking over all of them.
   let fullWalk: QueryEffort
 
   init(_ view: StoreView) {
@@ -43,10 +42,11 @@ struct QueryPlanner {
     return best
   }
 
-  /// The plan for a query of which an index has the results and nothing else, one by one as they are wanted; nil if none has.
+  /// Returns the plan for a query if an index has exactly its results; nil if none has.
   ///
-  /// Whatever else there is must pass as many documents, so it makes no difference how many these are. A walk over
-  /// everything could only be as short where nearly all documents are meant, and the first one is wanted.
+  /// Results are read one by one as they are wanted. Any other plan must pass as many documents, so
+  /// their number makes no difference. A walk over everything could be as short only if nearly all
+  /// documents match and only the first is wanted.
   private func exact(_ filter: FilterParts, _ query: QueryCore) -> QueryPlan? {
     var access: IndexAccess?
     for kept in indexes where kept.isReady && access == nil {
@@ -62,7 +62,7 @@ struct QueryPlanner {
     return QueryPlan(access: .index(access), rest: .all, order: .byID, estimate: nil)
   }
 
-  /// What is to be expected of a plan for which it made no difference.
+  /// Returns the estimate for a plan that did not need one.
   func estimate(of plan: QueryPlan, for query: QueryCore) throws(DatabaseError) -> QueryEstimate {
     guard case .index(let access) = plan.access else { return QueryEstimate() }
     var entries = 0.0
@@ -77,7 +77,7 @@ struct QueryPlanner {
     return estimate
   }
 
-  /// The plan to look at candidates that come in no order but that of their IDs.
+  /// Returns the plan to examine candidates that have no order, or only that of their IDs.
   private func plan(
     _ choice: AccessChoice, _ filter: FilterParts, _ outlook: QueryOutlook
   ) -> (plan: QueryPlan, estimate: QueryEstimate) {
@@ -93,9 +93,9 @@ struct QueryPlanner {
     )
   }
 
-  /// What indexes can look up for a filter.
+  /// Returns the conditions of a filter that indexes can look up.
   ///
-  /// With what some of them have in an order in which documents without entries come last.
+  /// An index that lacks documents without entries is included if those come last in its order.
   func matches(_ filter: FilterParts, sorts: [QuerySort]) -> [IndexMatch] {
     var matches: [IndexMatch] = []
     for kept in indexes where kept.isReady {
@@ -105,26 +105,27 @@ struct QueryPlanner {
     return matches
   }
 
-  /// About how many entries what indexes can look up has; the fewest first.
+  /// Estimates the number of entries of each match; returns those with the fewest first.
   func estimated(_ matches: [IndexMatch]) throws(DatabaseError) -> [EstimatedMatch] {
     var found: [EstimatedMatch] = []
     found.reserveCapacity(matches.count)
     for match in matches { found.append(try estimated(match)) }
     guard found.count > 1 else { return found }
-    // Where there are as many, the one that answers more.
+    // Of equal numbers, the match that answers more parts comes first.
     return found.sorted {
       ($0.entries, -$0.match.answered.count) < ($1.entries, -$1.match.answered.count)
     }
   }
 
-  /// What is known of a query from the matches of the parts of its filter.
+  /// Returns the facts about a query that follow from the matches of its filter's parts.
   func outlook(
     of query: QueryCore, _ filter: FilterParts, _ matches: [EstimatedMatch]
   ) -> QueryOutlook {
     var shares = filter.parts.map { part in
       if case .not = part { QueryGuess.shareOfNot } else { QueryGuess.share }
     }
-    // What an index answers of several parts together is put down to those that no index answers with fewer.
+    // The selectivity of several parts that an index answers together is assigned to those parts
+    // that no index answers with fewer.
     var known = FilterPartSet()
     let byParts =
       matches.count > 1
@@ -135,7 +136,7 @@ struct QueryPlanner {
       for part in unknown { shares[part] = 1 }
       var share = found.entries / total
       for part in found.match.answered where known.contains(part) { share /= shares[part] }
-      // Never nothing: it is divided by.
+      // Never zero, because it is a divisor.
       shares[last] = min(1, max(share, 0.5 / total))
       known.formUnion(unknown)
     }
@@ -147,9 +148,9 @@ struct QueryPlanner {
 
   // MARK: Estimates
 
-  /// About how many entries an index has in the ranges of a match.
+  /// Estimates the number of entries that an index has in the ranges of a match.
   ///
-  /// Of many ranges only some are looked at.
+  /// Of many ranges, it reads only some.
   private func estimated(_ match: IndexMatch) throws(DatabaseError) -> EstimatedMatch {
     let ranges = match.ranges
     let lookedAt = min(ranges.count, QueryPlanner.estimatedRangeLimit)
@@ -171,20 +172,20 @@ struct QueryPlanner {
 
   private static let estimatedRangeLimit = 32
 
-  /// About how many entries lie between some keys.
+  /// Estimates the number of entries between two keys.
   func entries(_ keys: IndexKeyRange?) throws(DatabaseError) -> Double {
     guard let keys else { return 0 }
     return Double(try view.estimatedCount(of: keys))
   }
 
-  /// Whether no two documents can be in a range; that one is, is likely enough not to look.
+  /// Whether a range can have only one document; it is then assumed to have one.
   private func isOne(_ range: [IndexRange.Kind], of kept: KeptIndex) -> Bool {
     kept.index.isUnique && range.count == kept.index.paths.count
       && range.allSatisfy { if case .equal(let value) = $0 { !value.isNull } else { false } }
   }
 }
 
-/// What an index can look up, and about how many entries that has.
+/// The match of an index with a filter, and the estimated number of its entries.
 struct EstimatedMatch {
   let match: IndexMatch
   let entries: Double

@@ -1,11 +1,11 @@
-/// A property that a query asks about: `$0.year` in `query.filter { $0.year > 1920 }`.
+/// A property in the conditions of a query: `$0.year` in `query.filter { $0.year > 1920 }`.
 ///
-/// Comparisons make a ``Filter``. Which there are depends on the property's type, so that what cannot be run does not
-/// compile.
+/// Comparisons return a ``Filter``. Which comparisons exist depends on the property's type, so that
+/// a comparison that cannot be run does not compile.
 @dynamicMemberLookup
 public struct QueryProperty<PropertyValue>: Sendable {
   let path: QueryPath
-  /// Why the property cannot be asked about, if it cannot.
+  /// The reason why the property cannot be queried, or nil.
   let refusal: QueryRefusal?
 
   init(_ path: QueryPath, refusal: QueryRefusal? = nil) {
@@ -13,13 +13,13 @@ public struct QueryProperty<PropertyValue>: Sendable {
     self.refusal = refusal ?? (path.isTooLong ? QueryPath.tooLong : nil)
   }
 
-  /// The filter of a test of the property.
+  /// Returns the filter for a test of the property.
   func test(_ test: FilterTest) -> Filter {
     guard let refusal else { return Filter(.test(path, test)) }
     return Filter(.refused(refusal.error))
   }
 
-  /// The filter of a test with a constant, which may be none that can be stored.
+  /// Returns the filter for a test with a constant; it is refused if the constant cannot be stored.
   func test(_ constant: some Encodable, _ test: (Value) -> FilterTest) -> Filter {
     do throws(DatabaseError) {
       return self.test(test(try Value(queryConstant: constant)))
@@ -29,24 +29,26 @@ public struct QueryProperty<PropertyValue>: Sendable {
   }
 }
 
-/// Why something cannot be asked about: an object, since hardly anything has one, and all that queries are made of is copied.
+/// The reason why something cannot be queried.
+///
+/// It is an object, because hardly any query has one, and all parts of queries are copied.
 final class QueryRefusal: Sendable {
   let error: DatabaseError
 
   init(_ error: DatabaseError) { self.error = error }
 }
 
-// MARK: - Ways on
+// MARK: - Paths
 
 extension QueryProperty {
-  /// A property of the structure that is stored in this one.
+  /// A property of the structure that is stored in this property.
   public subscript<Inner>(
     dynamicMember path: KeyPath<PropertyValue, Inner>
   ) -> QueryProperty<Inner> where PropertyValue: Codable {
     member(of: PropertyValue.self, path)
   }
 
-  /// A property of the structure that is stored in this one, if there is one.
+  /// A property of the structure that is stored in this property, if there is one.
   public subscript<Wrapped: Codable, Inner>(
     dynamicMember path: KeyPath<Wrapped, Inner>
   ) -> QueryProperty<Inner> where PropertyValue == Wrapped? {
@@ -65,13 +67,13 @@ extension QueryProperty {
     }
   }
 
-  /// An element of an array, from 0 on; what is beyond its end is missing.
+  /// An element of an array, from 0 on; elements beyond the end are missing.
   public subscript(index: Int) -> QueryProperty<PropertyValue.QueryElement>
   where PropertyValue: QueryElements {
     QueryProperty<PropertyValue.QueryElement>(path.appending(.element(index)), refusal: refusal)
   }
 
-  /// The value of a key of a dictionary.
+  /// The value for a key of a dictionary.
   public subscript<Element>(key: String) -> QueryProperty<Element?>
   where PropertyValue == [String: Element] {
     QueryProperty<Element?>(path.appending(.key(key)), refusal: refusal)
@@ -84,27 +86,27 @@ extension QueryProperty where PropertyValue == Value {
     QueryProperty(path.appending(.key(name)), refusal: refusal)
   }
 
-  /// What is known of the document of the ID that this property holds.
+  /// The document whose ID this property holds.
   public var reference: QuerySubject<Document> {
     QuerySubject(path: path.appending(.reference), refusal: refusal)
   }
 
-  /// Whether there is no such property at all; null is there.
+  /// Whether the property does not exist; a property that is null exists.
   public var isMissing: Filter { test(.isMissing) }
 }
 
 // MARK: - Comparing
 
 extension QueryProperty where PropertyValue: Encodable {
-  /// Whether the property has this value; nil is what is null or missing.
+  /// Whether the property equals a value; nil equals null and missing properties.
   public static func == (property: Self, value: PropertyValue) -> Filter {
     property.test(value) { .equal($0) }
   }
 
-  /// Whether it does not.
+  /// Whether the property does not equal a value.
   public static func != (property: Self, value: PropertyValue) -> Filter { !(property == value) }
 
-  /// Whether the property has one of these values.
+  /// Whether the property equals one of several values.
   public func isIn(_ values: some Sequence<PropertyValue>) -> Filter {
     do throws(DatabaseError) {
       var stored: [Value] = []
@@ -117,30 +119,30 @@ extension QueryProperty where PropertyValue: Encodable {
 }
 
 extension QueryProperty where PropertyValue: QueryOrdered {
-  /// The values that the property is compared with.
+  /// The type of the values that the property is compared with.
   public typealias Constant = PropertyValue.QueryConstant
 
-  /// Whether the property is less; texts by their bytes.
+  /// Whether the property is less than a value; texts are compared by their bytes.
   public static func < (property: Self, value: Constant) -> Filter {
     property.test(value) { .order(.less, $0) }
   }
 
-  /// Whether the property is less or equal; texts by their bytes.
+  /// Whether the property is at most a value; texts are compared by their bytes.
   public static func <= (property: Self, value: Constant) -> Filter {
     property.test(value) { .order(.lessOrEqual, $0) }
   }
 
-  /// Whether the property is greater; texts by their bytes.
+  /// Whether the property is greater than a value; texts are compared by their bytes.
   public static func > (property: Self, value: Constant) -> Filter {
     property.test(value) { .order(.greater, $0) }
   }
 
-  /// Whether the property is greater or equal; texts by their bytes.
+  /// Whether the property is at least a value; texts are compared by their bytes.
   public static func >= (property: Self, value: Constant) -> Filter {
     property.test(value) { .order(.greaterOrEqual, $0) }
   }
 
-  /// Whether the property is in a range, without its end.
+  /// Whether the property is in a range, which excludes its upper bound.
   public func isIn(_ range: Range<Constant>) -> Filter where Constant: Comparable {
     self >= range.lowerBound && self < range.upperBound
   }
@@ -152,7 +154,7 @@ extension QueryProperty where PropertyValue: QueryOrdered {
 }
 
 extension QueryProperty where PropertyValue == Value {
-  /// Whether the property is in a range, without its end.
+  /// Whether the property is in a range, which excludes its upper bound.
   public func isIn<Bound: QueryOrdered & Comparable>(_ range: Range<Bound>) -> Filter {
     test(range.lowerBound) { .order(.greaterOrEqual, $0) }
       && test(range.upperBound) { .order(.less, $0) }
@@ -166,7 +168,7 @@ extension QueryProperty where PropertyValue == Value {
 }
 
 extension QueryProperty where PropertyValue == Bool {
-  /// Whether it is false; of a property that is not there, true.
+  /// Whether the property is not true: this includes a missing property.
   public static prefix func ! (property: Self) -> Filter { !(property == true) }
 }
 
@@ -183,22 +185,22 @@ extension QueryProperty where PropertyValue: QueryText {
     test(.text(.end, text, differences))
   }
 
-  /// Whether the text has another one in it.
+  /// Whether the text contains another one.
   ///
-  /// Costs time linear in the text's size, whatever is looked for.
+  /// It takes time linear in the text's size, whatever the other text is.
   public func containsText(_ text: String, ignoring differences: TextDifferences = []) -> Filter {
     test(.text(.anywhere, text, differences))
   }
 
-  /// Whether the text is another one, but for some differences.
+  /// Whether the text equals another one, except for some differences.
   public func isLike(_ text: String, ignoring differences: TextDifferences) -> Filter {
     test(.text(.whole, text, differences))
   }
 
-  /// Whether the whole text looks like a pattern, in which `*` stands for any text and `?` for any one Unicode scalar.
+  /// Whether the whole text matches a pattern: `*` is any text, and `?` is any one Unicode scalar.
   ///
-  /// Costs at most time linear in the size of the text times that of the pattern, which is 256 bytes at most. There are
-  /// no regular expressions, since some take longer than anybody waits.
+  /// It takes at most time linear in the size of the text times that of the pattern, which is at
+  /// most 256 bytes. Regular expressions are not supported, because some take too long.
   public func matches(_ pattern: String, ignoring differences: TextDifferences = []) -> Filter {
     guard pattern.utf8.count <= TextMatcher.patternSizeLimit else {
       return Filter(
@@ -212,14 +214,14 @@ extension QueryProperty where PropertyValue: QueryText {
 }
 
 extension QueryProperty where PropertyValue == String {
-  /// Whether the text has another one in it: ``containsText(_:ignoring:)``.
+  /// Whether the text contains another one: ``containsText(_:ignoring:)``.
   public func contains(_ text: String, ignoring differences: TextDifferences = []) -> Filter {
     containsText(text, ignoring: differences)
   }
 }
 
 extension QueryProperty where PropertyValue == String? {
-  /// Whether there is a text, and it has another one in it: ``containsText(_:ignoring:)``.
+  /// Whether there is a text that contains another one: ``containsText(_:ignoring:)``.
   public func contains(_ text: String, ignoring differences: TextDifferences = []) -> Filter {
     containsText(text, ignoring: differences)
   }
@@ -228,24 +230,24 @@ extension QueryProperty where PropertyValue == String? {
 // MARK: - Elements
 
 extension QueryProperty where PropertyValue: QueryElements {
-  /// An element of the array, as conditions on elements see it.
+  /// An element of the array, in conditions on elements.
   public typealias Element = QueryProperty<PropertyValue.QueryElement>
 
-  /// Whether any element fulfils a condition; of a value that is no array, whether that does.
+  /// Whether any element meets a condition; a value that is not an array is its own only element.
   public func contains(where condition: (Element) -> Filter) -> Filter {
     Filter(
       refusal.map { .refused($0.error) }
         ?? .anyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 
-  /// Whether all elements fulfil a condition, which those of an empty or missing array do.
+  /// Whether all elements meet a condition; true for an empty or missing array.
   public func allSatisfy(_ condition: (Element) -> Filter) -> Filter {
     Filter(
       refusal.map { .refused($0.error) }
         ?? .everyElement(path, FilterExpression(ofElementsAt: path) { condition(Element($0)) }))
   }
 
-  /// How many elements there are: none where the property is null or missing, and one of a value that is no array.
+  /// The number of elements: 0 for null or a missing property, 1 for a value that is not an array.
   public var count: QueryProperty<Int> {
     var path = path
     path.measure = .count
@@ -258,7 +260,7 @@ extension QueryProperty where PropertyValue: QueryElements {
 
 extension QueryProperty
 where PropertyValue: QueryElements, PropertyValue.QueryElement: Encodable {
-  /// Whether an element has this value.
+  /// Whether an element equals a value.
   public func contains(_ element: PropertyValue.QueryElement) -> Filter {
     contains { $0 == element }
   }

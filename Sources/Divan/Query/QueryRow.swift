@@ -1,15 +1,15 @@
 import DivanLog
 
-/// A document as a query sees it: its ID, its properties in their stored form, and a way to others.
+/// A document as a query sees it: its ID, its stored properties, and access to other documents.
 ///
-/// Lent to all who look at it: nobody has a copy.
+/// It is lent to all its users, and never copied.
 struct QueryRow: ~Copyable {
   var id = SharedBytes.empty
-  /// What holds the properties, as its last part.
+  /// The bytes that end with the properties.
   var payload = SharedBytes.empty
-  /// Where in it the properties begin.
+  /// The offset of the properties in the payload.
   var bodyStart = 0
-  /// Nil where references lead nowhere.
+  /// Nil if references are not followed.
   let references: QueryReferences?
 
   init(references: QueryReferences?) { self.references = references }
@@ -17,7 +17,7 @@ struct QueryRow: ~Copyable {
   /// The properties in their stored form.
   var body: SharedBytes { payload.suffix(from: bodyStart) }
 
-  /// Lends these.
+  /// Lends the properties to `read`.
   @inline(__always)
   func withBody<R>(
     _ read: (Span<UInt8>) throws(DatabaseError) -> R
@@ -29,13 +29,13 @@ struct QueryRow: ~Copyable {
   }
 }
 
-/// The documents that references of others lead to, each read once.
+/// The documents to which others refer, each read once.
 ///
-/// Belongs to one run of a query.
+/// It belongs to one run of a query.
 final class QueryReferences {
   private let view: StoreView
   private var bodies: [SharedBytesKey: SharedBytes?] = [:]
-  /// So that a run over many documents does not keep all that they refer to.
+  /// The maximum number of cached documents: a run over many must not keep all that they refer to.
   private static let countLimit = 10_000
 
   private struct SharedBytesKey: Hashable {
@@ -44,7 +44,7 @@ final class QueryReferences {
 
   init(_ view: StoreView) { self.view = view }
 
-  /// The properties of the document of an ID; nil if there is none.
+  /// Returns the properties of the document with an ID; nil if there is none.
   func body(of id: Span<UInt8>) throws(DatabaseError) -> SharedBytes? {
     let text = String(validUTF8: id)
     let key = SharedBytesKey(bytes: Array(text.utf8))
@@ -60,7 +60,7 @@ final class QueryReferences {
 }
 
 extension QueryRow {
-  /// The value that a path leads to, decoded; nil if it leads nowhere.
+  /// Returns the decoded value at a path; nil if there is none.
   func value(at path: CompiledPath) throws(DatabaseError) -> Value? {
     if path.isDocumentID { return id.text.map { .string($0) } }
     return try withBody { (bytes) throws(DatabaseError) in
@@ -73,7 +73,7 @@ extension QueryRow {
     }
   }
 
-  /// How many elements a value has; none if there is no value.
+  /// Returns the number of elements of a value; 0 if there is no value.
   static func count(_ bytes: Span<UInt8>, _ range: Range<Int>?) throws(DatabaseError) -> Int {
     guard let range else { return 0 }
     var count = 0
@@ -84,8 +84,10 @@ extension QueryRow {
     return count
   }
 
-  /// Calls `body` with where each element of a value is, until it returns false: those of an array; none of null, and
-  /// anything else itself, as in an index of each element.
+  /// Calls `body` with the range of each element of a value, until it returns false.
+  ///
+  /// As in an index of each element, null has no elements, and a value that is not an array is its
+  /// own only element.
   static func forEachElement(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ body: (Range<Int>) throws(DatabaseError) -> Bool
   ) throws(DatabaseError) {

@@ -1,31 +1,32 @@
 import DivanLog
 
-/// One answer to a query, from one version of the store.
+/// One run of a query on one version of the store.
 ///
-/// Candidates come from where the plan says (QueryCandidates.swift), each is asked what the plan leaves to be asked, and what
-/// is accepted is handed out in the order of the query; along an index as IndexWalk.swift has it.
+/// Candidates come from the plan's access path (QueryCandidates.swift). Each is tested for the
+/// plan's residual predicate, and results are returned in the order of the query; along an index,
+/// IndexWalk.swift does this.
 final class QueryRun {
-  /// The version that is asked.
+  /// The version that is queried.
   let view: StoreView
   let query: QueryCore
   let plan: QueryPlan
   var tally = QueryTally()
-  /// What is left to be asked; nil if the access has answered everything.
+  /// The residual predicate; nil if the access has answered everything.
   let filter: CompiledFilter?
-  /// What that has said of documents before; nil if it is not remembered.
+  /// The predicate cache of the filter; nil if it is not cached.
   var remembered: RememberedFilter?
   private let sorts: SortKeys
-  /// Nil where nothing is asked of other documents.
+  /// Nil if the query does not follow references.
   let references: QueryReferences?
-  /// Whether whoever asks reads the documents of all results.
+  /// Whether the caller reads the documents of all results.
   let readsResults: Bool
-  /// How many results are still wanted, with those that the offset passes.
+  /// The number of results that are still wanted, including those that the offset skips.
   private(set) var left = Int.max
-  /// How many results the offset has passed.
+  /// The number of results that the offset has skipped.
   private var passed = 0
-  /// How many results were counted without becoming candidates of their own.
+  /// The number of results that were counted without becoming candidates.
   private(set) var countedInPassing = 0
-  /// Asked for each candidate, whether it is found or not; the run throws `cancelled` when it says so.
+  /// Called for each candidate, accepted or not; if it returns true, the run throws `cancelled`.
   private let asksToStop: (() -> Bool)?
 
   init(
@@ -48,10 +49,10 @@ final class QueryRun {
   }
 }
 
-/// What a run has done.
+/// The numbers of what a run has done.
 struct QueryTally {
   var candidates = 0
-  /// Of how many candidates it was remembered what the filter says.
+  /// The number of candidates that the predicate cache decided.
   var remembered = 0
   var entriesRead = 0
   var documentsRead = 0
@@ -95,7 +96,7 @@ extension QueryRun {
     }
   }
 
-  /// Counts a result; returns whether the offset leaves it out.
+  /// Counts a result; returns whether the offset skips it.
   private func passes() -> Bool {
     left -= 1
     guard passed >= query.offset else {
@@ -106,9 +107,9 @@ extension QueryRun {
     return false
   }
 
-  /// Calls `body` with all that is meant, in any order; with a limit or an offset as ``forEach(_:)``.
+  /// Calls `body` with all results in any order; with a limit or an offset, like ``forEach(_:)``.
   func forEachInAnyOrder(_ body: (inout QueryHit) throws -> Bool) throws {
-    // Along an index, what has no entry comes only with the order.
+    // Along an index, documents without an entry come only with the order.
     if case .index(let access) = plan.access, access.isFollowedByNone {
       return try forEach(body)
     }
@@ -123,9 +124,9 @@ extension QueryRun {
     }
   }
 
-  /// How many results there are; nothing is read of them that the filter does not need.
+  /// Returns the number of results; reads only documents that the filter needs.
   ///
-  /// Of a query that sorts nothing.
+  /// The query must not have sort keys.
   func count() throws -> Int {
     var all = 0
     left = wanted ?? .max
@@ -157,27 +158,27 @@ extension QueryRun {
     return count
   }
 
-  /// How many of the sorted rows can be wanted; nil for all.
+  /// The number of sorted rows that can be wanted; nil for all.
   private var wanted: Int? {
     query.limit.map { $0.addingReportingOverflow(query.offset) }.flatMap {
       $0.overflow ? nil : $0.partialValue
     }
   }
 
-  // MARK: Asking
+  // MARK: Testing candidates
 
-  /// Whether whoever asks has no use for the answer any more.
+  /// Whether the caller has cancelled the run.
   var isCancelled: Bool { asksToStop?() ?? false }
 
-  /// Throws `cancelled` if whoever asks has no use for the answer any more.
+  /// Throws `cancelled` if the caller has cancelled the run.
   func stopIfCancelled() throws(DatabaseError) {
     if isCancelled { throw Database.cancelledError }
   }
 
-  /// Whether the records of candidates are read, most probably.
+  /// Whether the records of candidates are probably read.
   var readsCandidates: Bool { filter != nil || readsResults || !query.sorts.isEmpty }
 
-  /// Whether a candidate is a document and fulfils what is left to be asked.
+  /// Whether a candidate is a document and meets the residual predicate.
   func accept(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
     guard try isThere(hit) else { return false }
     guard let filter else { return true }
@@ -199,49 +200,50 @@ extension QueryRun {
     return !hit.place.isDeleted
   }
 
-  /// The record of a document.
+  /// Returns the record of a document.
   @inline(__always)
   func record(of hit: borrowing QueryHit) throws(DatabaseError) -> StoredDocument {
-    // What was asked something was read already. Its parts are found once more, as few are asked for them.
+    // A tested document was read already. Its parts are located again, because few records are
+    // needed.
     if hit.isRead { return try view.stored(hit.row.payload, at: hit.place) }
     tally.documentsRead += 1
     return try view.winningRecord(at: hit.place, hit.id)
   }
 
-  /// Reads a document, so that there is all of its row; once, however often that is asked for.
+  /// Reads a document to complete its row, if that was not done before.
   func read(_ hit: inout QueryHit) throws(DatabaseError) {
     if !hit.isRead { hit.take(try record(of: hit)) }
   }
 
-  /// A result with the bytes by which it is sorted.
+  /// Returns a result with the bytes by which it is sorted.
   func sortedRow(_ hit: inout QueryHit) throws(DatabaseError) -> SortedRows.Row {
-    // Whoever wants the document reads it once it is known to be among the results.
+    // The row does not keep the document, which is read again only if it is among the results.
     try read(&hit)
     return SortedRows.Row(key: try sorts.key(of: hit.row), id: hit.id, place: hit.place)
   }
 }
 
-// MARK: - What is remembered
+// MARK: - Predicate cache
 
 extension QueryRun {
-  /// Whether anything is known of what the filter says.
+  /// Whether the predicate cache has any verdict of the filter.
   var remembersAny: Bool { remembered.map { !$0.isEmpty } ?? false }
 
-  /// Whether those that are known to be results are counted without becoming candidates.
+  /// Whether documents that are known to be results are counted without becoming candidates.
   ///
-  /// Where there may be enough, each is counted as it comes.
+  /// With a limit there may be enough before, so each is counted as it comes.
   func counts(_ purpose: CandidateCursor.Purpose) -> Bool {
     purpose == .counting && query.limit == nil
   }
 
-  /// Notes that so many candidates were passed that the filter is known to refuse and to accept; the latter are results.
+  /// Counts candidates that the predicate cache decided; accepted ones are results.
   func notePassed(refused: Int, accepted: Int) {
     tally.candidates += refused + accepted
     tally.remembered += refused + accepted
     countedInPassing += accepted
   }
 
-  /// Notes that a document is deleted that was met in the order of changes.
+  /// Records that a document in the order of changes is deleted.
   func noteDeleted(_ place: DocumentPlace) {
     if place != .unknown { remembered?.note(.deleted, at: place) }
   }

@@ -1,27 +1,30 @@
-/// What queries are asked of: a ``Snapshot``, a ``WriteTransaction``, which answers with what it has changed so far, or a
-/// ``ModelContext``, whose registry knows the subclasses of classes of models.
+/// A source that runs queries: a ``Snapshot``, a ``WriteTransaction`` or a ``ModelContext``.
 ///
-/// Every call costs what the plan costs that ``explain(_:)`` tells, and throws ``DatabaseError`` with the codes
-/// `invalidQuery` if the query cannot be answered, `damaged` if a document that must be read cannot be, and `closed`.
+/// A ``WriteTransaction`` includes its own changes so far. The registry of a ``ModelContext`` knows
+/// the subclasses of model classes.
+///
+/// Every call costs what the plan costs that ``explain(_:)`` returns. It throws ``DatabaseError``
+/// with the codes `invalidQuery` if the query cannot be answered, `damaged` if a document that must
+/// be read cannot be, and `closed`.
 public protocol QuerySource {
-  /// A way to the documents, for Divan's own use.
+  /// Returns access to the documents, for Divan's own use.
   func _queryView() throws -> _QueryView
 }
 
-/// What a query reads; only Divan makes these.
+/// The documents that a query reads; only Divan creates these.
 public struct _QueryView {
   let view: StoreView
-  /// Which documents are of a subject, where that is known better here than in the query; nil where it is not.
+  /// Returns the condition that a document is of a subject; nil if the query's own applies.
   var kind: (Any.Type) -> FilterExpression? = { _ in nil }
 }
 
 extension Snapshot: QuerySource {
-  /// This version.
+  /// Returns this version.
   public func _queryView() throws -> _QueryView { _QueryView(view: view) }
 }
 
 extension WriteTransaction: QuerySource {
-  /// The version that the transaction makes.
+  /// Returns the version that the transaction makes.
   public func _queryView() throws -> _QueryView {
     try check()
     return _QueryView(view: view)
@@ -39,27 +42,28 @@ extension QuerySource {
     return try QueryRun(source.view, core, readsResults: readsResults)
   }
 
-  /// The documents that a query means, in its order.
+  /// Returns the documents that match a query, in its order.
   public func find(_ query: Query<Document>) throws -> [Document] { try documents(of: query) }
 
-  /// The values of a type that the documents of a query are, in its order.
+  /// Returns the values of a type that match a query, in its order.
   ///
-  /// - Throws: also what decoding throws, of a document that says that it is of this type and does not fit it.
+  /// - Throws: also decoding errors of a document that claims to be of this type and does not fit
+  ///   it.
   public func find<T: DocumentCodable>(_ query: Query<T>) throws -> [T] {
     try documents(of: query).map { try $0.decode(T.self) }
   }
 
-  /// The first document that a query means; nil if there is none.
+  /// Returns the first document that matches a query; nil if there is none.
   public func first(_ query: Query<Document>) throws -> Document? {
     try documents(of: query.onlyFirst).first
   }
 
-  /// The first value that a query means; nil if there is none.
+  /// Returns the first value that matches a query; nil if there is none.
   public func first<T: DocumentCodable>(_ query: Query<T>) throws -> T? {
     try find(query.onlyFirst).first
   }
 
-  /// The IDs of the documents that a query means, in its order.
+  /// Returns the IDs of the documents that match a query, in its order.
   public func ids<Subject>(_ query: Query<Subject>) throws -> [String] {
     var ids: [String] = []
     let run = try run(query)
@@ -70,23 +74,23 @@ extension QuerySource {
     return ids
   }
 
-  /// How many documents a query means, without those that its offset and its limit leave out.
+  /// Returns the number of documents that match a query, after its offset and limit.
   ///
-  /// Where indexes answer the whole filter, no document is read.
+  /// If indexes answer the whole filter, no document is read.
   public func count<Subject>(_ query: Query<Subject>) throws -> Int {
     var query = query
     query.core.sorts = []
     return try run(query).count()
   }
 
-  /// Whether a query means any document.
+  /// Whether any document matches a query.
   public func exists<Subject>(_ query: Query<Subject>) throws -> Bool {
     var query = query.onlyFirst
     query.core.sorts = []
     return try run(query).count() > 0
   }
 
-  /// Answers a query and says how.
+  /// Runs a query, and returns how it was answered.
   public func explain<Subject>(_ query: Query<Subject>) throws -> QueryExplanation {
     let run = try run(query)
     try run.forEach { _ in true }
@@ -105,9 +109,9 @@ extension QuerySource {
 }
 
 extension QueryRun {
-  /// Adds the document of a result.
+  /// Appends the document of a result.
   ///
-  /// It is made in its place: a document is large, and would be copied by whoever hands it on.
+  /// It is created in place: a document is large, and passing it on would copy it.
   func add(
     _ hit: borrowing QueryHit, to documents: inout [Document]
   ) throws(DatabaseError) {

@@ -1,4 +1,4 @@
-/// What a query is about, as its conditions see it: `$0` in `query.filter { $0.year > 1920 }`.
+/// The subject of a query, in its conditions: `$0` in `query.filter { $0.year > 1920 }`.
 @dynamicMemberLookup
 public struct QuerySubject<Subject>: Sendable {
   let path: QueryPath
@@ -11,7 +11,7 @@ public struct QuerySubject<Subject>: Sendable {
 }
 
 extension QuerySubject where Subject == Document {
-  /// The document's ID; of one that a reference leads to, what refers to it.
+  /// The document's ID; for a document reached by a reference, the property that refers to it.
   public var id: QueryProperty<String> {
     guard path.steps.last == .reference else { return QueryProperty(.documentID, refusal: refusal) }
     var path = path

@@ -1,15 +1,16 @@
 extension WriteTransaction {
-  /// Changes every document that a query means.
+  /// Changes every document that matches a query.
   ///
-  /// What is meant is found before anything is changed, so that no document is met twice. If `change` throws, nothing of
-  /// this call stays. A transaction knows no subclasses of a class of models, and calls no hooks: contexts such as
-  /// `transaction.models` have an `update` of their own.
+  /// The documents are found before anything is changed, so no document is changed twice. If
+  /// `change` throws, all changes of this call are rolled back. A transaction knows no subclasses
+  /// of a model class, and calls no hooks: contexts such as `transaction.models` have their own
+  /// `update`.
   ///
   /// - Parameters:
-  ///   - query: what is meant.
+  ///   - query: the query.
   ///   - change: changes one document.
-  /// - Returns: how many documents were changed.
-  /// - Throws: what finding, reading and putting documents throws, and what `change` throws.
+  /// - Returns: the number of documents that were changed.
+  /// - Throws: the errors of finding, reading and putting documents, and those of `change`.
   @discardableResult
   public func update<Subject>(
     _ query: Query<Subject>, _ change: (inout Document) throws -> Void
@@ -21,12 +22,12 @@ extension WriteTransaction {
     return ids.count
   }
 
-  /// Deletes every document that a query means; all of them, or none if it throws.
+  /// Deletes every document that matches a query; if it throws, none is deleted.
   ///
-  /// A transaction knows no subclasses of a class of models, and no rules of deletion: contexts such as `transaction.models` have
-  /// a `delete` of their own.
+  /// A transaction knows no subclasses of a model class, and no deletion rules: contexts such as
+  /// `transaction.models` have their own `delete`.
   ///
-  /// - Returns: how many documents were deleted.
+  /// - Returns: the number of documents that were deleted.
   @discardableResult
   public func delete<Subject>(_ query: Query<Subject>) throws -> Int {
     let ids = try ids(query)

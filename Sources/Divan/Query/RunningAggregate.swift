@@ -1,4 +1,4 @@
-/// An aggregate while it is made.
+/// An aggregate that is being computed.
 struct RunningAggregate {
   private let kind: AggregateKind
   private let path: CompiledPath
@@ -7,7 +7,7 @@ struct RunningAggregate {
   private var count = 0
   private var whole: Int128 = 0
   private var fraction = 0.0
-  /// What was lost of the fraction by rounding (Neumaier's sum), so that the order of adding hardly shows.
+  /// The rounding errors of the fraction (Neumaier's sum): the order of adding hardly matters.
   private var lost = 0.0
   private var isWhole = true
   private var extreme: (bytes: [UInt8], value: Value)?
@@ -20,7 +20,7 @@ struct RunningAggregate {
     counting = aggregate.counting
   }
 
-  /// Adds a result whose document nobody reads, since all that is wanted is how many there are.
+  /// Counts a result whose document is not read.
   mutating func addUnread() { count += 1 }
 
   mutating func add(_ row: borrowing QueryRow) throws(DatabaseError) {
@@ -65,11 +65,11 @@ struct RunningAggregate {
     }
   }
 
-  /// The sum of whole numbers, if it can be stored as one.
+  /// The sum of integers, if it can be stored as an integer.
   private var wholeSum: Value? {
     Int64(exactly: whole).map { .int($0) } ?? UInt64(exactly: whole).map { .unsigned($0) }
   }
 
-  // Of what is infinite nothing was lost that is known.
+  // The rounding errors of an infinite sum are not numbers.
   private var sum: Double { Double(whole) + (fraction.isFinite ? fraction + lost : fraction) }
 }

@@ -4,15 +4,15 @@
   import Foundation
 #endif
 
-/// What happened while a sample was decoded.
+/// The record of decoding one sample.
 final class SampleSession {
-  /// The key of which it is noted what is given.
+  /// The key whose given value is recorded.
   private let watched: String?
-  /// Under which keys there is the other value.
+  /// Whether a key has the other value.
   let alters: (String) -> Bool
-  /// The keys that were asked for.
+  /// The keys that were requested.
   private(set) var keys: [String] = []
-  /// What was given for the watched one.
+  /// The value that was given for the watched key.
   private(set) var given: Any?
 
   init(watching key: String? = nil, altering alters: @escaping (String) -> Bool = { _ in false }) {
@@ -24,15 +24,15 @@ final class SampleSession {
   func noteGiven(_ value: Any, for key: String) { if key == watched { given = value } }
 }
 
-/// A value that cannot be made up.
+/// An error that is thrown for a value that cannot be made up.
 struct NoSample: Error {
-  /// Of which type, where that is known.
+  /// The type of the value, if it is known.
   var type: Any.Type?
 }
 
-/// Types of which samples are made without decoding them.
+/// A type whose samples are made without decoding.
 private protocol SampleType {
-  /// How many values this one is in is the `depth`.
+  /// Returns one of two samples; `depth` is the number of values that contain it.
   static func sample(_ isAltered: Bool, depth: Int) throws -> Self
 }
 
@@ -62,7 +62,7 @@ extension Optional: SampleType where Wrapped: Decodable {
 }
 
 extension CaseIterable {
-  /// One of two cases.
+  /// Returns one of two cases.
   fileprivate static func sample(_ isAltered: Bool) throws -> Self {
     var last: Self?
     for each in allCases {
@@ -74,15 +74,17 @@ extension CaseIterable {
   }
 }
 
-/// Makes values of types up, by decoding them from nothing.
+/// A decoder that makes up values of types.
 struct SampleDecoder: Decoder {
   let session: SampleSession
-  /// How many values this one is in: 0 for the sample itself, whose keys are looked at.
+  /// The number of values that contain this one: 0 for the sample itself, whose keys are recorded.
   var depth = 0
-  /// Whether all of it has the other value, if it is in another one.
+  /// Whether all of a contained value is altered.
   var isAltered = false
 
-  /// From here on nothing is altered, and before twice as deep everything ends, so that a type may have values of its own.
+  /// The depth from which nothing is altered, and twice of which is not reached.
+  ///
+  /// This allows types that contain values of themselves.
   private static let alteredDepth = 8
 
   var codingPath: [any CodingKey] { [] }
@@ -106,7 +108,7 @@ struct SampleDecoder: Decoder {
     let found: Any? =
       switch type {
       case is Bool.Type: isAltered
-      // What changes with capitals, accents, or spaces at the ends, or is not below zero, is found out.
+      // Reveals properties that change case, accents or outer spaces, or that are never negative.
       case is String.Type: isAltered ? " Dívan 73 " : ""
       case is Double.Type: isAltered ? -73.25 : 0.0
       case is Float.Type: isAltered ? Float(-73.25) : Float(0)
@@ -132,13 +134,15 @@ struct SampleDecoder: Decoder {
       {
         return found
       }
-      // What it has in it, rather than itself.
+      // Report the contained type, not this one.
       if let failure = error as? NoSample, failure.type != nil { throw failure }
       throw NoSample(type: T.self)
     }
   }
 
-  /// One of two values of an enumeration whose raw values are whole numbers, small ones as a rule; nil of another type.
+  /// Returns one of two values of an enumeration with integer raw values; nil for other types.
+  ///
+  /// It tries small raw values, from -1 to 255.
   private static func numbered<R: RawRepresentable>(_: R.Type, _ isAltered: Bool) -> R? {
     func found<I: FixedWidthInteger>(_: I.Type) -> R? {
       var found: R?

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// What documents are sorted by, as bytes that are in the order of the results.
+/// The sort keys of documents, as bytes in the order of the results.
 struct SortKeys {
   private let sorts: [(path: CompiledPath, descending: Bool, byBytes: Bool)]
 
@@ -8,9 +8,9 @@ struct SortKeys {
     self.sorts = sorts.map { (CompiledPath($0.path), $0.descending, $0.byBytes) }
   }
 
-  /// The bytes of one document, its ID included.
+  /// Returns the bytes of one document, including its ID.
   ///
-  /// No value's bytes begin with all of another's, so that they can follow each other.
+  /// No value's bytes are a prefix of another's, so they can be concatenated.
   func key(of row: borrowing QueryRow) throws(DatabaseError) -> [UInt8] {
     var key: [UInt8] = []
     for sort in sorts {
@@ -24,7 +24,7 @@ struct SortKeys {
     return key + row.id.array
   }
 
-  /// The bytes of what a path leads to, made of its stored form.
+  /// Returns the bytes of the value at a path, made from its stored form.
   private static func bytes(
     of row: borrowing QueryRow, at path: CompiledPath, byBytes: Bool
   ) throws(DatabaseError) -> [UInt8] {
@@ -41,13 +41,13 @@ struct SortKeys {
     }
   }
 
-  /// The bytes of a value: what is missing counts as null.
+  /// Returns the bytes of a value; a missing value counts as null.
   static func bytes(of value: Value, byBytes: Bool) -> [UInt8] {
     CollationKey.bytes(of: value, byBytes ? .bytes : .collated)
   }
 }
 
-/// Rows that are being sorted; of those that cannot be among the first so many, none is kept for long.
+/// Rows to be sorted; those that cannot be among the first `limit` are dropped from time to time.
 struct SortedRows {
   struct Row {
     let key: [UInt8]
@@ -62,7 +62,7 @@ struct SortedRows {
 
   mutating func add(_ row: Row) {
     rows.append(row)
-    // Sorting now and then costs less than keeping order all the time, and is bounded all the same.
+    // Sorting at times costs less than keeping the order, and memory is still bounded.
     if let limit, limit < .max / 4, rows.count >= 2 * limit + 1000 { cut(to: limit) }
   }
 
@@ -75,14 +75,14 @@ struct SortedRows {
     rows.sort { a, b in compare(a.key.span, b.key.span) < 0 }
   }
 
-  /// All of them in their order.
+  /// Returns all rows in their order.
   mutating func sorted() -> [Row] {
     sort()
     return rows
   }
 }
 
-/// The documents of rows, in the order of the rows.
+/// A cursor over the documents of rows, in the order of the rows.
 struct SortedRowCursor: ~Copyable {
   private let rows: [SortedRows.Row]
   private var index = 0
@@ -94,7 +94,7 @@ struct SortedRowCursor: ~Copyable {
     waiting = WaitingCandidates(run, areRead: run.readsResults, areAllWanted: false)
   }
 
-  /// Moves to the next one; returns false at the end.
+  /// Moves to the next row; returns false at the end.
   mutating func advance(_ hit: inout QueryHit) throws(DatabaseError) -> Bool {
     while !waiting.next(&hit) {
       guard index < rows.count else { return false }

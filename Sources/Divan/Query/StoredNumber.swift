@@ -1,13 +1,13 @@
 import DivanLog
 
-/// A number, as exactly as it is stored.
+/// A number with the precision of its stored form.
 enum StoredNumber: Sendable, Hashable {
   case int(Int64)
-  /// Beyond the greatest `Int64`.
+  /// A number greater than any `Int64`.
   case unsigned(UInt64)
   case double(Double)
 
-  /// Nil if the value is no number.
+  /// Creates a number; nil if the value is not one.
   init?(_ value: Value) {
     switch value {
     case .int(let number): self = .int(number)
@@ -17,7 +17,7 @@ enum StoredNumber: Sendable, Hashable {
     }
   }
 
-  /// The number that fills `range` of bytes that are values; nil if something else does.
+  /// Creates the number in `range` of stored bytes; nil if another value is there.
   init?(_ bytes: Span<UInt8>, _ range: Range<Int>) {
     if let number = ValueFormat.int64(bytes, range) {
       self = .int(number)
@@ -34,8 +34,9 @@ enum StoredNumber: Sendable, Hashable {
 
   private var isNaN: Bool { if case .double(let number) = self { number.isNaN } else { false } }
 
-  /// Negative, zero or positive as this is less than the other, equal or greater, without rounding; nil if one of
-  /// them is no number at all.
+  /// Returns a negative number, zero or a positive number as this is less, equal or greater.
+  ///
+  /// The comparison does not round. It returns nil if one of the numbers is NaN.
   func order(to other: StoredNumber) -> Int? {
     switch (self, other) {
     case (.int(let a), .int(let b)): return a < b ? -1 : a == b ? 0 : 1
@@ -59,7 +60,7 @@ enum StoredNumber: Sendable, Hashable {
 
   private static func order(_ whole: Int128, _ number: Double) -> Int? {
     if number.isNaN { return nil }
-    // Whole numbers have less than 65 bits.
+    // Integers have less than 65 bits.
     if abs(number) > 0x1p70 { return number > 0 ? -1 : 1 }
     let truncated = number.rounded(.towardZero)
     let other = Int128(truncated)

@@ -1,20 +1,20 @@
-/// What makes no difference when texts are compared.
+/// The differences that are ignored when texts are compared.
 public struct TextDifferences: OptionSet, Sendable, Hashable {
-  /// The bits.
+  /// The bits of the set.
   public let rawValue: UInt8
-  /// Makes a set of bits.
+  /// Creates a set from its bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// Small and capital letters are the same.
+  /// Ignores case: small and capital letters are equal.
   public static let letterCase = TextDifferences(rawValue: 1)
-  /// Letters are the same with and without accents, and in whatever way accents are written.
+  /// Ignores accents: letters are equal with and without them, however accents are encoded.
   public static let diacritics = TextDifferences(rawValue: 2)
-  /// Both.
+  /// Ignores both.
   public static let caseAndDiacritics: TextDifferences = [.letterCase, .diacritics]
 }
 
 extension TextDifferences: CustomStringConvertible {
-  /// What is ignored, in words.
+  /// A textual description of the set.
   public var description: String {
     switch self {
     case []: ""

@@ -1,13 +1,13 @@
 @_spi(_Unicode) import Swift
 
-/// Makes the UTF-8 of a text without what is ignored, in time linear in its size.
+/// Converts a text to UTF-8 without ignored differences, in time linear in its size.
 ///
-/// Scalars are taken apart one by one: taking apart a whole text puts the marks behind a letter in order as it goes, in time
-/// that grows with the square of their number.
+/// Scalars are decomposed one by one. Decomposing a whole text would sort the marks after a letter,
+/// in time quadratic in their number.
 struct TextFolding {
   private let ignored: TextDifferences
   private var bytes: [UInt8] = []
-  /// What follows a letter and has an order of its own, until the next letter comes.
+  /// The marks after a letter that have a combining class, until the next letter.
   private var marks: [(order: UInt8, scalar: Unicode.Scalar)] = []
 
   init(_ ignored: TextDifferences) { self.ignored = ignored }
@@ -16,7 +16,7 @@ struct TextFolding {
 extension TextFolding {
   mutating func append(_ scalar: Unicode.Scalar) {
     guard ignored.contains(.diacritics) else { return fold(scalar) }
-    // None before it is made of others, or a mark.
+    // No scalar below this is composed, or a mark.
     guard scalar.value >= 0xC0 else { return place(scalar, order: 0) }
     for part in String(scalar)._nfd {
       let properties = part.properties
@@ -48,7 +48,7 @@ extension TextFolding {
       let byte = UInt8(truncatingIfNeeded: scalar.value)
       return bytes.append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
     }
-    // Through capitals, so that letters with two small forms are the same, too.
+    // By way of capitals, so that letters with two small forms are equal, too.
     for capital in scalar.properties.uppercaseMapping.unicodeScalars {
       for small in capital.properties.lowercaseMapping.unicodeScalars { write(small) }
     }

@@ -1,21 +1,21 @@
 import DivanLog
 @_spi(_Unicode) import Swift
 
-/// Looks for a text in others: at their beginning, anywhere, at their end, or for a pattern.
+/// Searches texts for another text: at the beginning, anywhere, at the end, or for a pattern.
 ///
-/// Looking takes time linear in the text's size; for a pattern at most that times the size of the pattern, which is
-/// bounded. So no text makes it slow.
+/// A search takes time linear in the text's size; for a pattern, at most that times the size of the
+/// pattern, which is bounded. No text can therefore make it slow.
 struct TextMatcher: Sendable {
   private let place: FilterTest.TextPlace
   private let ignored: TextDifferences
   private let needle: [UInt8]
-  /// Of each beginning of the needle, how long its longest proper beginning is that it also ends with
+  /// For each prefix of the needle, the length of its longest proper prefix that is also a suffix
   /// (Knuth, Morris and Pratt).
   private let borders: [Int]
-  /// What stands between the asterisks of a pattern.
+  /// The parts of a pattern between its asterisks.
   private let pieces: [[UInt8]]
 
-  /// The greatest size of a pattern in bytes.
+  /// The maximum size of a pattern in bytes.
   static let patternSizeLimit = 256
 
   init(_ place: FilterTest.TextPlace, _ text: String, _ ignored: TextDifferences) {
@@ -29,7 +29,7 @@ struct TextMatcher: Sendable {
       : []
   }
 
-  /// Whether the text with these bytes, which are UTF-8, is one.
+  /// Whether the text with these UTF-8 bytes matches.
   func matches(_ text: Span<UInt8>) -> Bool {
     if ignored.isEmpty { return matchesFolded(text) }
     if let folded = TextMatcher.foldedASCII(text, ignored) { return matchesFolded(folded.span) }
@@ -73,8 +73,10 @@ struct TextMatcher: Sendable {
 
   // MARK: Patterns
 
-  /// The first piece begins the text and the last one ends it; of the others each is taken where it stands first, since
-  /// taking a later one could leave no more room for the rest.
+  /// Whether the whole text matches the pattern.
+  ///
+  /// The first piece must begin the text, and the last must end it. Each of the others is matched
+  /// where it occurs first, because a later occurrence could leave too little room for the rest.
   private func looksAlike(_ text: Span<UInt8>) -> Bool {
     guard let first = pieces.first, let last = pieces.last,
       var position = end(of: first, in: text, at: 0)
@@ -93,13 +95,13 @@ struct TextMatcher: Sendable {
     return start >= position
   }
 
-  /// Where a piece ends that begins at an offset; nil if it does not stand there.
+  /// Returns the end of a piece that begins at an offset; nil if it is not there.
   private func end(of piece: [UInt8], in text: Span<UInt8>, at offset: Int) -> Int? {
     var position = offset
     for byte in piece {
       guard position < text.count else { return nil }
       if byte == UInt8(ascii: "?") {
-        // One scalar, which does not begin in the middle of another.
+        // One scalar, which must not begin in the middle of another.
         guard !isContinuation(text[position]) else { return nil }
         position += 1
         while position < text.count, isContinuation(text[position]) { position += 1 }
@@ -111,7 +113,7 @@ struct TextMatcher: Sendable {
     return position
   }
 
-  /// Where a piece begins that ends the text; nil if it does not.
+  /// Returns the beginning of a piece that ends the text; nil if it does not.
   private func beginning(of piece: [UInt8], in text: Span<UInt8>) -> Int? {
     var position = text.count
     for byte in piece.reversed() {
@@ -130,7 +132,7 @@ struct TextMatcher: Sendable {
 
   // MARK: Folding
 
-  /// A text without what is ignored, in UTF-8.
+  /// Returns a text without ignored differences, in UTF-8.
   static func folded(_ text: String, _ ignored: TextDifferences) -> [UInt8] {
     guard !ignored.isEmpty else { return Array(text.utf8) }
     var folding = TextFolding(ignored)
@@ -138,7 +140,7 @@ struct TextMatcher: Sendable {
     return folding.finish()
   }
 
-  /// The same of a text of ASCII only; nil for others.
+  /// Returns an ASCII text without ignored differences; nil for other texts.
   private static func foldedASCII(_ text: Span<UInt8>, _ ignored: TextDifferences) -> [UInt8]? {
     var folded: [UInt8] = []
     folded.reserveCapacity(text.count)

@@ -1,6 +1,6 @@
 import DivanLog
 
-/// Candidates that are gathered until some of them can be looked up and brought in together, and then are handed out.
+/// Candidates that are collected, then looked up and prefetched together, and then returned.
 ///
 /// ```swift
 /// while !waiting.isFull, let id = … { waiting.add(id) }
@@ -9,16 +9,16 @@ import DivanLog
 /// ```
 struct WaitingCandidates: ~Copyable {
   private var batch = DocumentBatch()
-  /// Which is handed out next.
+  /// The index of the candidate to return next.
   private var index = 0
-  /// Whether they are being handed out.
+  /// Whether candidates are being returned.
   private var isBroughtIn = false
-  /// How many may wait.
+  /// The maximum number of waiting candidates.
   private var limit: Int
   private let run: QueryRun
-  /// Whether their records are read, most probably.
+  /// Whether their records are probably read.
   private let areRead: Bool
-  /// Whether every one is looked at, and not only as many as there are to be results.
+  /// Whether all of them are examined, and not only until there are enough results.
   private let areAllWanted: Bool
 
   init(_ run: QueryRun, areRead: Bool, areAllWanted: Bool) {
@@ -30,23 +30,25 @@ struct WaitingCandidates: ~Copyable {
 
   var isEmpty: Bool { batch.count == 0 }
 
-  /// Whether as many wait as are to be brought in together.
+  /// Whether there are enough candidates to be prefetched together.
   var isFull: Bool { batch.count >= limit }
 
-  /// Adds a candidate that is still to be looked up.
+  /// Adds a candidate that must be looked up.
   mutating func add(_ id: SharedBytes) { batch.append(id) }
 
-  /// Adds one of which it is known where it is.
+  /// Adds a candidate whose place is known.
   mutating func add(_ id: SharedBytes, _ place: DocumentPlace) { batch.append(id, place) }
 
-  /// Looks up those that wait, and brings in what is read of them; from then on they are handed out.
+  /// Looks up the waiting candidates and prefetches their records; then they can be returned.
   mutating func bringIn() throws(DatabaseError) {
     try run.bringIn(&batch, areRead: areRead)
     index = 0
     isBroughtIn = true
   }
 
-  /// Hands out the next of those that were brought in; returns false if there is none, and others may be added.
+  /// Moves to the next prefetched candidate; returns false if none is left.
+  ///
+  /// You may then add others.
   @inline(__always)
   mutating func next(_ hit: inout QueryHit) -> Bool {
     guard isBroughtIn else { return false }
@@ -63,15 +65,15 @@ struct WaitingCandidates: ~Copyable {
     isBroughtIn = false
     batch.removeAll()
     if areAllWanted { return }
-    // A filter may refuse them all. So a few more are looked at together, and not only as many as are wanted.
+    // A filter may refuse all of them. So more are examined together than there are results wanted.
     limit = min(run.filter == nil ? max(run.left, 1) : 2 * limit, DocumentBatch.size)
   }
 }
 
 extension QueryRun {
-  /// Looks some candidates up, and brings in what is read of them.
+  /// Looks up candidates, and prefetches their records if they are read.
   ///
-  /// Asked of the run, which lends its version; whoever else hands it on copies it first.
+  /// It is a method of the run, which lends its version; other callers would copy that first.
   fileprivate func bringIn(_ batch: inout DocumentBatch, areRead: Bool) throws(DatabaseError) {
     try batch.lookUp(in: view)
     if areRead { batch.touchRecords(in: view) }

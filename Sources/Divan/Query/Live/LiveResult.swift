@@ -1,21 +1,22 @@
 import DivanLog
 
-/// What a query means, as of one version of the database, and what has changed since the result before.
+/// The result of a query in one version of the database, and the changes since the previous one.
 ///
-/// It is a collection of what was found, in the order of the query. A copy costs nothing, and an element a search among
-/// the parts that results share with each other.
+/// It is a collection of the rows, in the order of the query. A copy costs nothing. Access to an
+/// element is a search among the parts that results share with each other.
 public struct LiveResult<Row: Sendable>: Sendable {
   private let rows: RankedList<LiveRow>
   private let window: Range<Int>
   private let show: @Sendable (LiveRow) -> Row
-  /// What makes this result of the one before, by the indexes of both: see ``ListDifference``.
+  /// The difference from the previous result, by the indexes of both: see ``ListDifference``.
   ///
-  /// An element is among the updates if its document has another winning revision; of the elements whose place among the
-  /// others has changed, none moves that was not changed itself. In the first result everything has come.
+  /// An element is among the updates if its document has another winning revision. Elements that
+  /// have not changed themselves are never reported as moved. In the first result all elements are
+  /// insertions.
   public let changes: ListDifference
-  /// Whether there was none before.
+  /// Whether there was no previous result.
   public let isFirst: Bool
-  /// The sequence number of the last change that is in this result.
+  /// The sequence number of the last change in this result.
   public let sequence: UInt64
 
   init(_ step: LiveStep, _ show: @escaping @Sendable (LiveRow) -> Row) {
@@ -29,15 +30,15 @@ public struct LiveResult<Row: Sendable>: Sendable {
 }
 
 extension LiveResult: RandomAccessCollection {
-  /// 0.
+  /// The index of the first element: 0.
   public var startIndex: Int { 0 }
-  /// How many elements there are.
+  /// The number of elements.
   public var endIndex: Int { window.count }
 
-  /// The element of an index.
+  /// The element at an index.
   public subscript(index: Int) -> Row { show(row(at: index)) }
 
-  /// The ID of the document that an element was made of.
+  /// Returns the ID of the document that an element was made from.
   public func documentID(at index: Int) -> String { row(at: index).id }
 
   private func row(at index: Int) -> LiveRow {

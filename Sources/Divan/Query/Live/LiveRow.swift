@@ -2,14 +2,14 @@ import DivanLog
 
 /// One result of a live query.
 ///
-/// It never changes: a document that does gets another one.
+/// It never changes: a document that changes gets another row.
 final class LiveRow: Sendable {
-  /// The bytes by which it is sorted, the document's ID included, so that no two rows have the same.
+  /// The bytes by which it is sorted, which include the document's ID and are therefore unique.
   let key: [UInt8]
   let id: String
   /// The document's winning revision.
   let revision: RevisionID
-  /// What is shown of the document, if it is among what is shown and its ID is not enough.
+  /// The content of the document, if the row is shown and its ID is not enough.
   let content: (any AnyObject & Sendable)?
 
   init(_ key: [UInt8], _ id: String, _ revision: RevisionID, _ content: (any AnyObject & Sendable)?)
@@ -20,16 +20,16 @@ final class LiveRow: Sendable {
     self.content = content
   }
 
-  /// The same with other content.
+  /// Returns the row with other content.
   func with(_ content: (any AnyObject & Sendable)?) -> LiveRow {
     LiveRow(key, id, revision, content)
   }
 
-  /// Below, at or above zero, as a key comes before, is, or comes after another.
+  /// Compares two keys: returns less than zero, zero, or more, as the first precedes the second.
   static func order(_ a: [UInt8], _ b: [UInt8]) -> Int { compare(a.span, b.span) }
 }
 
-/// What is shown of a document.
+/// The content that is shown of a document.
 final class LiveContent<Content: Sendable>: Sendable {
   let content: Content
 

@@ -1,15 +1,17 @@
 import DivanLog
 
-/// The results of a query as of one version of the store, and what makes of them those of a later one.
+/// The results of a query as of one version of the store, which can be advanced to a later one.
 ///
-/// What has changed since is judged document by document, so that a step costs what the changes cost and not what the
-/// results would. The query is run anew where that does not tell: for the first time, after an error, always for a query
-/// that follows references, and when the rows run out that are kept besides those that are shown.
+/// Changes are evaluated document by document, so that a step costs what the changes cost, not what
+/// the results would. The query is run again where that is not sufficient: the first time, after an
+/// error, always for a query that follows references, and when the spare rows after the shown ones
+/// are used up.
 ///
-/// Invariants: `list` has the rows of all documents that the query means without its limit and offset, or of the first of
-/// them, through `horizon`; `byID` has the same rows; those that are shown have content, if any is wanted.
+/// Invariants: `list` has the rows of all documents that match the query without its limit and
+/// offset, or of the first of them, up to `horizon`. `byID` has the same rows. Rows that are shown
+/// have content, if any is wanted.
 struct LiveRows: Sendable {
-  /// Makes what is shown of a document; nil if its ID is enough.
+  /// Loads the content that is shown of a document; nil if its ID is enough.
   typealias Load = @Sendable (Document) throws -> any AnyObject & Sendable
 
   private let query: QueryCore
@@ -18,15 +20,15 @@ struct LiveRows: Sendable {
   private var judge: QueryJudge?
   private(set) var list = RankedList<LiveRow> { LiveRow.order($0.key, $1.key) }
   private var byID: [DocumentKey: LiveRow] = [:]
-  /// The key through which `list` has all rows, if there may be more behind it; nil if it has all there are.
+  /// The key up to which `list` is complete, if there may be more after it; nil if it has all rows.
   private var horizon: [UInt8]?
-  /// Of which version these are.
+  /// The version of these rows.
   private var sequence: UInt64 = 0
   private var purgeCount: UInt64 = 0
-  /// Whether the query is to be run anew.
+  /// Whether the query must be run again.
   private var isStale = true
 
-  /// How many rows are kept behind those that are shown, so that some may go before the query is run anew.
+  /// The number of spare rows after the shown ones, so that some can be removed without a new run.
   private let spareCount: Int
 
   init(_ query: QueryCore, spareCount: Int = 128, load: Load?) {
@@ -36,7 +38,7 @@ struct LiveRows: Sendable {
   }
 }
 
-/// What becomes of one document's row: at least one of both is there.
+/// The change of one document's row: at least one of the two is not nil.
 struct LiveEdit {
   let old: LiveRow?
   let new: LiveRow?
@@ -45,16 +47,16 @@ struct LiveEdit {
 }
 
 extension LiveRows {
-  /// Which rows are shown.
+  /// The indexes of the rows that are shown.
   var window: Range<Int> {
     let start = min(query.offset, list.count)
     return start..<(start + min(query.limit ?? .max, list.count - start))
   }
 
-  /// Whether rows may be there that are not shown.
+  /// Whether there may be rows that are not shown.
   private var isWindowed: Bool { query.offset > 0 || query.limit != nil }
 
-  /// How many rows are shown or passed over at most; nil if there is no limit.
+  /// The maximum number of rows that are shown or skipped; nil if there is no limit.
   private var wantedCount: Int? {
     query.limit.flatMap { limit in
       let (sum, isTooLarge) = limit.addingReportingOverflow(query.offset)
@@ -62,21 +64,21 @@ extension LiveRows {
     }
   }
 
-  /// The row of an index among those that are shown.
+  /// Returns the row at an index among those that are shown.
   func row(at index: Int) -> LiveRow { list[window.lowerBound + index] }
 }
 
-// MARK: - Moving on
+// MARK: - Advancing
 
 extension LiveRows {
-  /// Makes these the results as of a later version.
+  /// Advances the results to a later version.
   ///
   /// - Parameters:
   ///   - view: the later version.
-  ///   - isCancelled: asked before each document or row that is looked at, found or not.
-  /// - Returns: what has changed of what is shown.
-  /// - Throws: whatever reading and `load` throw, and `cancelled`. The rows are what they were then, and the next step runs
-  ///   the query anew.
+  ///   - isCancelled: called before each document or row that is examined.
+  /// - Returns: the changes in the rows that are shown.
+  /// - Throws: the errors of reading and of `load`, and `cancelled`. The rows are then unchanged,
+  ///   and the next step runs the query again.
   mutating func advance(
     to view: StoreView, isCancelled: @escaping () -> Bool = { false }
   ) throws -> ListDifference {
@@ -108,13 +110,14 @@ extension LiveRows {
     return made
   }
 
-  /// What the changes since the last step make of the rows; nil if too few rows are left then.
+  /// Returns the edits for the changes since the last step; nil if too few rows would be left.
   private func judged(
     by judge: QueryJudge, in view: StoreView, _ isCancelled: () -> Bool
   ) throws -> [LiveEdit]? {
     var edits: [LiveEdit] = []
     if purgeCount != view.state.purgeCount {
-      // Nothing tells which documents were purged. One that came again has changed, and is met below.
+      // Purged documents are not recorded. One that was stored again has changed, and is found
+      // below.
       try list.forEach { row in
         if isCancelled() { throw Database.cancelledError }
         if try view.entry(row.id) == nil { edits.append(LiveEdit(old: row, new: nil)) }
@@ -135,7 +138,7 @@ extension LiveRows {
     return left >= wantedCount ? edits : nil
   }
 
-  /// The row of a document that has changed: the old one if that is as it was, nil if there is none.
+  /// Returns the row of a changed document: the old one if it is the same, nil if there is none.
   private func row(
     of change: Change, by judge: QueryJudge, in view: StoreView, _ old: LiveRow?
   ) throws -> LiveRow? {
@@ -148,9 +151,9 @@ extension LiveRows {
     return try row(key, change.id, revision, old) { change.document }
   }
 
-  /// The row of a document: the old one if that is as it was.
+  /// Returns the row of a document: the old one if it is the same.
   ///
-  /// What is shown is made here, of the document at hand, if it is known that the row is shown.
+  /// The content is loaded here, from the document at hand, if the row is known to be shown.
   private func row(
     _ key: [UInt8], _ id: String, _ revision: RevisionID, _ old: LiveRow?,
     _ document: () -> Document
@@ -162,7 +165,7 @@ extension LiveRows {
     return LiveRow(key, id, revision, try load(document()))
   }
 
-  /// What running the query makes of the rows, and how far they reach then.
+  /// Runs the query, and returns the edits and the new horizon.
   private func foundAnew(
     by judge: QueryJudge, in view: StoreView, _ isCancelled: @escaping () -> Bool
   ) throws -> (edits: [LiveEdit], horizon: [UInt8]?) {
@@ -194,7 +197,7 @@ extension LiveRows {
     return (edits, found.count == core.limit ? last : nil)
   }
 
-  /// Makes edits, and says what becomes of what is shown; changes nothing if it throws.
+  /// Applies edits, and returns the changes in the shown rows; changes nothing if it throws.
   private mutating func apply(
     _ edits: [LiveEdit], _ view: StoreView, _ isCancelled: () -> Bool
   ) throws -> ListDifference {
@@ -202,7 +205,8 @@ extension LiveRows {
     let removed = edits.compactMap(\.old).sorted(by: LiveRow.isBefore)
     let added = edits.compactMap(\.new).sorted(by: LiveRow.isBefore)
     let places = LivePlaces(of: edits, in: list, window, isWindowed: isWindowed)
-    // In its place: of a list that is kept besides, chunks are copied, and that costs more than all else.
+    // In place: with a second reference to the list, chunks would be copied, which costs more than
+    // all else.
     list.replace(removed, with: added)
     let shift = LiveShift(from: places, to: list, window)
     let exchanged: [LiveRow]
@@ -212,7 +216,7 @@ extension LiveRows {
       list.replace(added, with: removed)
       throw error
     }
-    // From here on nothing throws.
+    // Nothing throws from here on.
     for edit in edits { if let id = edit.id { byID[DocumentKey(id)] = edit.new } }
     for row in exchanged {
       list.exchange(row)
@@ -221,7 +225,7 @@ extension LiveRows {
     return shift.difference
   }
 
-  /// What replaces rows that come to be shown and have no content, and those that have it for nothing.
+  /// Returns replacements for shown rows without content, and for hidden rows with content.
   private func exchangeContent(
     _ shift: LiveShift, _ view: StoreView, _ isCancelled: () -> Bool
   ) throws -> [LiveRow] {
@@ -240,7 +244,7 @@ extension LiveRows {
     return exchanged
   }
 
-  /// Lets go of rows that are far behind those that are shown.
+  /// Drops rows far after those that are shown.
   private mutating func forgetSpareRows() {
     guard let wantedCount else { return }
     let limit = wantedCount + spareCount

@@ -1,15 +1,17 @@
-/// Where rows are shown that are about to be exchanged, and those that may come to be shown or be hidden by that.
+/// The positions of rows before they are replaced, and of rows that this may show or hide.
 ///
-/// Rows that are not touched keep their order, so that one can come to be shown or to be hidden without being touched only
-/// near an end of what is shown: no farther than as many rows as are touched, on either side.
+/// Rows that are not touched keep their order. One of them can be shown or hidden only near an end
+/// of the window: at most as many rows away as are touched, on either side.
 struct LivePlaces {
-  /// What becomes of each row, and the index at which it is shown, if it is; a row that is not touched replaces itself.
+  /// The edit of each row, and the index at which it is shown, if it is.
+  ///
+  /// A row that is not touched replaces itself.
   fileprivate private(set) var all: [(edit: LiveEdit, from: Int?)]
 
   /// - Parameters:
   ///   - edits: at most one for each document; their old rows are in the list.
   ///   - list: the list before the edits.
-  ///   - window: which of its rows are shown.
+  ///   - window: the indexes of its rows that are shown.
   ///   - isWindowed: whether rows may be hidden at all.
   init(
     of edits: [LiveEdit], in list: RankedList<LiveRow>, _ window: Range<Int>, isWindowed: Bool
@@ -26,7 +28,7 @@ struct LivePlaces {
     }
   }
 
-  /// Numbers of a list that are no farther than `reach` from an end of a window, each once.
+  /// Returns the indexes of a list that are at most `reach` from an end of a window, each once.
   private static func ranks(
     nearEndsOf window: Range<Int>, _ reach: Int, of count: Int
   ) -> [Int] {
@@ -37,18 +39,18 @@ struct LivePlaces {
   }
 }
 
-/// What has become of what is shown when rows of a list were exchanged.
+/// The changes in the shown rows after rows of a list were replaced.
 struct LiveShift {
   private(set) var difference = ListDifference()
-  /// Rows that were touched or were not shown before, and are shown.
+  /// Rows that are shown, and were touched or not shown before.
   private(set) var shown: [LiveRow] = []
-  /// Rows that were shown before and are there and not shown any more.
+  /// Rows that exist and were shown before, but are not any more.
   private(set) var hidden: [LiveRow] = []
 
   /// - Parameters:
-  ///   - places: what was noted before the edits.
-  ///   - list: the list after them.
-  ///   - window: which of its rows are shown.
+  ///   - places: the positions before the edits.
+  ///   - list: the list after the edits.
+  ///   - window: the indexes of its rows that are shown.
   init(from places: LivePlaces, to list: RankedList<LiveRow>, _ window: Range<Int>) {
     var deletions: [Int] = []
     var insertions: [Int] = []
@@ -77,7 +79,7 @@ struct LiveShift {
 }
 
 extension RankedList<LiveRow> {
-  /// Where a row is among those that are shown; nil if it is not shown.
+  /// Returns the index of a row among those that are shown; nil if it is not shown.
   fileprivate func index(of row: LiveRow, in window: Range<Int>) -> Int? {
     let rank = rank { LiveRow.order($0.key, row.key) < 0 }
     return window.contains(rank) ? rank - window.lowerBound : nil

@@ -2,7 +2,7 @@ import DivanLog
 import Synchronization
 
 extension Database {
-  /// What a query means: now, and again whenever that has changed.
+  /// Returns the results of a query: the current one, and another whenever it changes.
   ///
   /// ```swift
   /// for try await films in database.updates(of: silentFilms) {
@@ -10,43 +10,50 @@ extension Database {
   /// }
   /// ```
   ///
-  /// The first result comes at once, and each later one when any document of it has come, gone, moved, or got another winning
-  /// revision; a result that is as it was is not given. Several changes may come together: whoever is slow gets one result
-  /// that says what has changed since the one before. Changes show once they can be read, at ``Durability/full`` once they
-  /// are durable; purges and expiries, too. It ends when the task is cancelled, and throws ``DatabaseError/Code/closed``
-  /// when the database is closed. Any number of tasks may follow queries.
+  /// The first result is delivered at once. A later one is delivered when a document of the result
+  /// was inserted, removed, moved or has another winning revision; a result without changes is not
+  /// delivered. Changes may be combined: a slow reader gets one result with all changes since the
+  /// previous one. Changes appear once they can be read: at ``Durability/full``, once they are
+  /// durable. Purges and expiries appear, too. The sequence ends when the task is cancelled, and
+  /// throws ``DatabaseError/Code/closed`` when the database is closed. Any number of tasks may
+  /// follow queries.
   ///
-  /// Each change to the database is judged once, by reading its document, and costs nothing more if it does not concern the
-  /// query; one that does costs some microseconds for each document, however many results there are. A query that follows
-  /// references is run anew instead, whatever has changed; and one with a limit now and then, when more than a hundred
-  /// results have gone that it does not know successors of.
+  /// Each change to the database is evaluated once, by reading its document. It costs nothing more
+  /// if it does not affect the query; otherwise some microseconds for each document, however many
+  /// results there are. A query that follows references is run again instead after any change. A
+  /// query with a limit is run again at times, when more than a hundred results were removed and
+  /// their successors are not known.
   ///
-  /// What was found is kept in memory, for as long as it is followed: IDs and sorted properties of all documents that the
-  /// query means, and the documents themselves; of a query with a limit and an offset those before its end and some hundred
-  /// more, and the documents within. Neither between results nor by them is a snapshot held, so that what is attached to a
-  /// document is read as the newest version has it: content to which nothing refers any more is `notFound`.
+  /// Results are kept in memory while the query is followed: the IDs and sorted properties of all
+  /// documents that match, and the documents themselves. For a query with a limit and an offset,
+  /// these are the IDs and properties of the documents before its end and some hundred more, and
+  /// the documents themselves only between offset and limit. No snapshot is held between results or
+  /// by them, so attachments of a document are read from the newest version: content that is no
+  /// longer referenced is `notFound`.
   ///
-  /// - Throws: while it is read, what finding throws. The next call then waits for another change, and runs the query anew;
-  ///   what it gives says what has changed since the last result that was given.
+  /// - Throws: when an element is read, the errors of finding documents. The next call then waits
+  ///   for another change, and runs the query again; its result has the changes since the last
+  ///   delivered one.
   public func updates(of query: Query<Document>) -> LiveUpdates<Document> {
     LiveUpdates(self, query.core) { [source = NewestSource(store)] document in
       document.withOwnBytes(attachmentsFrom: source)
     }
   }
 
-  /// The values of a type that a query means: now, and again whenever that has changed: see ``updates(of:)-(Query<Document>)``.
+  /// Returns the values of a type that match a query: now, and again whenever they change.
   ///
-  /// A value is decoded when its document comes or changes.
+  /// See ``updates(of:)-(Query<Document>)``. A value is decoded when its document is inserted into
+  /// the result or changes.
   ///
-  /// - Throws: while it is read, also what decoding throws, of a document that says that it is of this type and does not fit
-  ///   it.
+  /// - Throws: when an element is read, also decoding errors of a document that claims to be of
+  ///   this type and does not fit it.
   public func updates<T: DocumentCodable & Sendable>(of query: Query<T>) -> LiveUpdates<T> {
     LiveUpdates(self, query.core) { document in try document.decode(T.self) }
   }
 }
 
 extension Document {
-  /// The same with memory of its own, and attachments that can be read as long as the newest version has them.
+  /// Returns a copy with its own memory, whose attachments are read from the newest version.
   fileprivate func withOwnBytes(attachmentsFrom source: NewestSource) -> Document {
     var copy = withOwnBytes()
     copy.attachments = Attachments(attachments.map { ($0.key, $0.value.stored(in: source)) })
@@ -55,7 +62,7 @@ extension Document {
 }
 
 extension Document.Attachment {
-  /// The same, read from somewhere else if it is stored.
+  /// Returns the attachment with another source, if it is stored.
   fileprivate func stored(in source: any AttachmentSource) -> Document.Attachment {
     guard case .stored(let digest, _) = body else { return self }
     return Document.Attachment(
@@ -64,15 +71,15 @@ extension Document.Attachment {
   }
 }
 
-/// The results of a query, one after the other: `Database.updates(of:)`.
+/// An asynchronous sequence of the results of a query: `Database.updates(of:)`.
 public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
-  /// It stays open for as long as somebody follows the query, unless it is closed.
+  /// It stays open while the query is followed, unless it is closed explicitly.
   fileprivate let database: Database
   fileprivate let query: QueryCore
   fileprivate let load: LiveRows.Load?
   fileprivate let show: @Sendable (LiveRow) -> Row
 
-  /// Follows a query whose rows show something of their documents.
+  /// Follows a query whose rows have content.
   init(_ database: Database, _ query: QueryCore, load: @escaping @Sendable (Document) throws -> Row)
   {
     self.database = database
@@ -86,7 +93,7 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
     }
   }
 
-  /// Follows a query of which IDs are enough.
+  /// Follows a query whose rows need only IDs.
   init(_ database: Database, _ query: QueryCore, show: @escaping @Sendable (_ id: String) -> Row) {
     self.database = database
     self.query = query
@@ -94,10 +101,10 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
     self.show = { row in show(row.id) }
   }
 
-  /// Begins with a first result.
+  /// Returns an iterator, which begins with a first result.
   public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-  /// Reads results.
+  /// An iterator over results.
   public struct Iterator: AsyncIteratorProtocol {
     private let show: @Sendable (LiveRow) -> Row
     private let follower: LiveFollower
@@ -112,7 +119,7 @@ public struct LiveUpdates<Row: Sendable>: AsyncSequence, Sendable {
 }
 
 extension LiveUpdates.Iterator {
-  /// The next result, when there is one; nil if the task was cancelled.
+  /// Waits for the next result, and returns it; nil if the task was cancelled.
   ///
   /// - Throws: see ``Database/updates(of:)-(Query<Document>)``.
   public mutating func next(
@@ -126,7 +133,7 @@ extension LiveUpdates.Iterator {
   }
 }
 
-/// What one look at the database gave that was new.
+/// The new result of one step.
 struct LiveStep: Sendable {
   let rows: RankedList<LiveRow>
   let window: Range<Int>
@@ -135,7 +142,7 @@ struct LiveStep: Sendable {
   let sequence: UInt64
 }
 
-/// The rows of a query, brought from one version to the next on whatever thread.
+/// The rows of a query, which are advanced from one version to the next on any thread.
 private final class LiveFollower: Sendable {
   private struct State {
     var rows: LiveRows

@@ -1,28 +1,29 @@
 import DivanLog
 
-/// A filter that is asked of what columns have, and not of documents.
+/// A filter that is evaluated on cached columns, and not on documents.
 ///
-/// Where a column does not say what a document has, or the filter looks at what no column has, the answer may be that nobody knows:
-/// a part that is known can decide about the whole all the same, in the logic of three values that Kleene described.
+/// If a column does not have a document's value, or the filter reads a value that no column has,
+/// the result may be unknown. A part that is known can still decide the whole, by Kleene's
+/// three-valued logic.
 struct ColumnFilter: Sendable {
-  /// The properties whose columns are asked.
+  /// The properties whose columns are read.
   let paths: [QueryPath]
-  /// What is asked of values.
+  /// The tests of column values.
   let questions: [Question]
   private let root: Part
 
-  /// What is asked of the value of one column.
+  /// A test of the value in one column.
   struct Question: Sendable {
     /// The column's index in ``paths``.
     let column: Int
     fileprivate let filter: CompiledFilter
-    /// What is said where there is no value.
+    /// The result if there is no value.
     fileprivate let truthOfNone: Truth
   }
 
-  /// What can be said of a document.
+  /// The result for a document.
   ///
-  /// The least is what `&&` makes of several, and the greatest what `||` makes of them.
+  /// `&&` returns the least of several, and `||` the greatest.
   enum Truth: UInt8, Sendable {
     case refused = 0
     case unknown = 1
@@ -31,17 +32,17 @@ struct ColumnFilter: Sendable {
 
   private indirect enum Part: Sendable {
     case known(Truth)
-    /// The answer to the question of an index.
+    /// The answer to the question at an index.
     case answer(Int)
     case not(Part)
     case and([Part])
     case or([Part])
   }
 
-  /// How many columns a filter asks at most.
+  /// The maximum number of columns that a filter reads.
   private static let columnLimit = 8
 
-  /// Nil if columns can say nothing of the filter.
+  /// Creates a filter on columns; nil if columns cannot decide any part of it.
   init?(_ filter: FilterExpression) {
     var asked = Asked()
     root = asked.part(filter)
@@ -52,19 +53,19 @@ struct ColumnFilter: Sendable {
 }
 
 extension ColumnFilter.Question {
-  /// What is said of a value in its stored form; no bytes stand for none.
+  /// Returns the result for a value in its stored form; no bytes mean that there is no value.
   func truth(of value: [UInt8]) -> ColumnFilter.Truth {
     if value.isEmpty { return truthOfNone }
     var row = QueryRow(references: nil)
     row.payload = SharedBytes(copying: value)
-    // Whoever reads a document whose value is none says so.
+    // If the bytes are not a value, reading the document reports that.
     guard let isAccepted = try? filter.accepts(row) else { return .unknown }
     return isAccepted ? .accepted : .refused
   }
 }
 
 extension ColumnFilter {
-  /// What the filter says where these are the answers to the questions, in their order.
+  /// Returns the filter's result, given the answers to the questions in their order.
   func truth(_ answers: [Truth]) -> Truth { truth(root, answers) }
 
   private func truth(_ part: Part, _ answers: [Truth]) -> Truth {
@@ -87,7 +88,7 @@ extension ColumnFilter {
 }
 
 extension ColumnFilter {
-  /// What the filter says of each of several documents, where these are the answers to the questions about all of them.
+  /// Returns the filter's result for each of several documents, given all answers to the questions.
   func truths(_ answers: [[Truth]], count: Int) -> [Truth] {
     func join(_ parts: [Part], _ start: Truth, _ choose: (Truth, Truth) -> Truth) -> [Truth] {
       var joined = [Truth](repeating: start, count: count)
@@ -123,10 +124,10 @@ extension ColumnFilter.Truth: Comparable {
   }
 }
 
-// MARK: - Making one
+// MARK: - Building
 
 extension ColumnFilter {
-  /// What was found so far of the questions of a filter.
+  /// The questions of a filter that were found so far.
   private struct Asked {
     var paths: [QueryPath] = []
     var questions: [Question] = []
@@ -145,7 +146,7 @@ extension ColumnFilter {
       }
     }
 
-    /// The question that is asked of the value to which a path leads.
+    /// Returns the question about the value at a path.
     private mutating func part(
       _ path: QueryPath, _ ask: (QueryPath) -> FilterExpression
     ) -> Part {
@@ -168,7 +169,7 @@ extension ColumnFilter {
       return .answer(questions.count - 1)
     }
 
-    /// In which every path leads nowhere.
+    /// An object in which every path leads nowhere.
     private static let emptyObject: SharedBytes = {
       var writer = ByteWriter()
       writer.append(ValueFormat.Tag.object)
@@ -178,7 +179,7 @@ extension ColumnFilter {
 }
 
 extension FilterExpression {
-  /// Whether nothing but what its paths lead to in the document has a say.
+  /// Whether the result depends only on the document's values at its paths.
   fileprivate var looksAtValuesOnly: Bool {
     switch self {
     case .all, .nothing: true

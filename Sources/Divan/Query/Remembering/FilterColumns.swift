@@ -1,23 +1,23 @@
 import DivanLog
 
-/// The columns that one filter asks, and what it says of the values that they have.
+/// The columns that one filter reads, and its results for their values.
 ///
-/// A value is asked once for each page that has it, whether documents of the page are judged one by one as they are read, or all
-/// together by what others have noted of them.
+/// A value is tested once for each page that has it. Documents of the page are evaluated one by one
+/// as they are read, or all together from the values that other queries recorded.
 struct FilterColumns {
   private let filter: ColumnFilter
-  /// The ways to what the columns have of a document that was read.
+  /// The paths to the columns' values in a document that was read.
   private let paths: [CompiledPath]
   private var columns: [PropertyColumn]
   private var pages: [PageAnswers] = []
-  /// The answers to the questions about one document, which are used again for the next.
+  /// The answers to the questions about one document; reused for the next.
   private var answers: [ColumnFilter.Truth]
 
-  /// What is known of one page of all columns.
+  /// The answers for one page of all columns.
   private struct PageAnswers {
-    /// Of each question, the answers by the codes of values; nil where it was not asked yet.
+    /// The answers to each question, by the codes of values; nil if not evaluated yet.
     var answers: [[ColumnFilter.Truth?]]
-    /// Whether the documents of the page were judged together.
+    /// Whether the documents of the page were evaluated together.
     var isJudged = false
 
     init(questionCount: Int) {
@@ -26,7 +26,7 @@ struct FilterColumns {
     }
   }
 
-  /// Nil if columns can say nothing of the filter.
+  /// Creates the columns of a filter; nil if columns cannot decide any part of it.
   init?(_ expression: FilterExpression, in memory: FilterMemory) {
     guard let filter = ColumnFilter(expression) else { return nil }
     self.filter = filter
@@ -37,10 +37,12 @@ struct FilterColumns {
 }
 
 extension FilterColumns {
-  /// Whether they know nothing.
+  /// Whether the columns have no values.
   var isEmpty: Bool { columns.allSatisfy(\.isEmpty) }
 
-  /// What the filter says of the documents of a page; nil if nothing is known of the page, or this was asked already.
+  /// Returns the filter's verdicts on the documents of a page.
+  ///
+  /// Returns nil if nothing is known of the page, or if it was evaluated before.
   mutating func verdicts(ofPage number: Int) -> [FilterVerdict?]? {
     begin(number)
     guard !pages[number].isJudged else { return nil }
@@ -63,20 +65,22 @@ extension FilterColumns {
       if codes.contains(ColumnPage.deleted) {
         verdicts[offset] = .deleted
       } else if codes.allSatisfy({ $0 == ColumnPage.unknown }) {
-        // The filter may accept whatever the values are; but perhaps there is no such document, or not yet.
+        // The filter may accept any values; but there may be no such document, or not yet.
         verdicts[offset] = nil
       }
     }
     return verdicts
   }
 
-  /// Notes what the columns have of a document that was read; returns what the filter says of it, or nil if they cannot tell.
+  /// Records the columns' values of a document that was read.
+  ///
+  /// Returns the filter's verdict on it, or nil if the columns cannot decide.
   mutating func note(_ row: borrowing QueryRow, _ place: RememberedPlace, _ sequence: UInt64)
     -> FilterVerdict?
   {
     begin(place.page)
     for index in answers.indices { answers[index] = .unknown }
-    // What cannot be read is nothing to be remembered; whoever needs it is told.
+    // Values that cannot be read are not recorded; the error is reported when they are needed.
     try? row.withBody { (bytes) throws(DatabaseError) in
       for column in columns.indices {
         let code = try paths[column].follow(bytes, 0..<bytes.count, row) {
@@ -92,12 +96,12 @@ extension FilterColumns {
     return FilterVerdict(filter.truth(answers))
   }
 
-  /// Notes that a document is deleted.
+  /// Records that a document is deleted.
   mutating func noteDeletion(of sequence: UInt64) {
     for index in columns.indices { columns[index].noteDeletion(of: sequence) }
   }
 
-  /// Gives what was noted to those who ask next.
+  /// Publishes the recorded values to later queries.
   mutating func keep(in memory: FilterMemory) {
     for index in columns.indices where columns[index].hasNews {
       memory.keep(columns[index], of: filter.paths[index])
@@ -111,7 +115,7 @@ extension FilterColumns {
     pages += Array(repeating: PageAnswers(questionCount: filter.questions.count), count: missing)
   }
 
-  /// The answer to a question about the value that has a code in a page.
+  /// Returns the answer to a question about the value that has a code in a page.
   private mutating func answer(_ index: Int, _ code: UInt8, ofPage number: Int)
     -> ColumnFilter.Truth
   {

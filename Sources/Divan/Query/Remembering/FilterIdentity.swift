@@ -1,17 +1,19 @@
 import DivanLog
 
-/// Which filter something is: two that have the same one say the same of every document.
+/// The identity of a filter: filters with the same one have the same result for every document.
 ///
-/// It is the filter written down, each part behind a byte that says what it is, and every text behind its size, so that no
-/// two filters are written alike.
+/// It is a serialized form of the filter. Each part follows a byte for its kind, and every text
+/// follows its size, so different filters have different forms.
 struct FilterIdentity: Sendable, Equatable {
   private var bytes: [UInt8] = []
 
-  /// Longer ones, such as those of a thousand values, are not worth keeping.
+  /// The maximum size in bytes; longer forms, as those of a thousand values, are not worth caching.
   private static let sizeLimit = 2048
 
-  /// Nil of a filter that asks code, or other documents, and so may say another thing of the same document some time; and
-  /// of one that takes too many bytes to write down.
+  /// Creates the identity of a filter; nil if it cannot be cached.
+  ///
+  /// A filter that calls code or reads other documents cannot be cached, because its result for a
+  /// document may change. Neither can one whose form is too long.
   init?(_ filter: FilterExpression) {
     var writer = ByteWriter()
     guard filter.write(to: &writer), writer.count <= FilterIdentity.sizeLimit else { return nil }
@@ -20,7 +22,7 @@ struct FilterIdentity: Sendable, Equatable {
 }
 
 extension FilterExpression {
-  /// Writes down what this asks; returns false if that cannot be done.
+  /// Writes the serialized form; returns false if there is none.
   fileprivate func write(to writer: inout ByteWriter) -> Bool {
     switch self {
     case .custom, .refused: return false

@@ -1,53 +1,54 @@
 import DivanLog
 import Synchronization
 
-/// What queries have found out of documents, for as long as the database is open.
+/// The predicate cache: results of queries on documents, kept while the database is open.
 ///
-/// That is what filters said of them, and the values that they have at the paths at which filters look. So a filter that is
-/// asked again reads only the documents that have changed, and so does another one that looks at the same properties if these
-/// have few values.
+/// It has the verdicts of filters on documents, and the documents' values at the paths that filters
+/// read. A filter that is run again therefore reads only documents that have changed. So does
+/// another filter on the same properties, if these have few values.
 ///
-/// It knows what was asked for last, and takes no more memory than ``Configuration/filterMemorySize``. Each query takes copies of
-/// what is known, which share its memory, asks those without any lock, and gives back what it has found out.
+/// It keeps the most recently used entries, and takes no more memory than
+/// ``Configuration/filterMemorySize``. Each query takes copies of entries, which share their
+/// memory, reads them without a lock, and returns what it has found.
 final class FilterMemory: Sendable {
   fileprivate struct Contents {
     var filters: [Entry<FilterIdentity, FilterVerdicts>] = []
     var columns: [Entry<QueryPath, PropertyColumn>] = []
-    /// Rises with every use of an entry.
+    /// Increases with every use of an entry.
     var time = 0
   }
 
   fileprivate struct Entry<Name: Sendable & Equatable, Thing: Remembered> {
     let name: Name
     var thing: Thing
-    /// When it was asked for last.
+    /// The time of the last use.
     var time: Int
   }
 
   private let contents = Guarded(Contents())
-  /// The first page of everything that is remembered.
+  /// The first page of all entries.
   private let firstPage: UInt64
   private let sizeLimit: Int
 
-  /// How many filters and columns are remembered at most, since they are searched one by one.
+  /// The maximum number of filters and columns, which are searched one by one.
   static let countLimit = 64
 
-  /// Knows nothing yet of a store with this last sequence number.
+  /// Creates an empty cache for a store with this last sequence number.
   init(lastSequence: UInt64, sizeLimit: Int) {
     firstPage = RememberedPlace.firstPage(lastSequence: lastSequence)
     self.sizeLimit = sizeLimit
   }
 }
 
-/// What is remembered under a name.
+/// An entry of the predicate cache.
 protocol Remembered: Sendable {
-  /// Knows nothing, and takes at most so many bytes.
+  /// Creates an empty entry, which takes at most `sizeLimit` bytes.
   init(firstPage: UInt64, sizeLimit: Int)
-  /// How many bytes it takes.
+  /// The size in bytes.
   var size: Int { get }
-  /// Takes over what another one of the same name knows.
+  /// Adds the results that another entry of the same name has.
   mutating func add(_ other: Self)
-  /// Says that whoever copies this from now on has not noted anything yet.
+  /// Clears the note of new results, so that later copies begin without any.
   mutating func endNews()
 }
 
@@ -55,26 +56,27 @@ extension FilterVerdicts: Remembered {}
 extension PropertyColumn: Remembered {}
 
 extension FilterMemory {
-  /// Where what is remembered of a document stands, by the sequence number of its newest record; nil if it is not remembered.
+  /// Returns the place of a document by its newest record's sequence number; nil if not cached.
   func place(of sequence: UInt64) -> RememberedPlace? {
     RememberedPlace(sequence, firstPage: firstPage)
   }
 
-  /// What is known of a filter.
+  /// Returns the known verdicts of a filter.
   ///
-  /// Nothing takes more than half of the room, so that what a filter needs does not drive itself out.
+  /// No entry takes more than half of the room, so that a filter's columns do not evict its
+  /// verdicts.
   func verdicts(of filter: FilterIdentity) -> FilterVerdicts {
     contents.withLock { $0.get(\.filters, filter) }
       ?? FilterVerdicts(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
-  /// What is known of the values at a path.
+  /// Returns the known values at a path.
   func column(of path: QueryPath) -> PropertyColumn {
     contents.withLock { $0.get(\.columns, path) }
       ?? PropertyColumn(firstPage: firstPage, sizeLimit: sizeLimit / 2)
   }
 
-  /// Remembers what was found out of a filter, and lets go of what was not asked for longest if there is no room.
+  /// Caches verdicts of a filter, and evicts the least recently used entries if there is no room.
   func keep(_ verdicts: FilterVerdicts, of filter: FilterIdentity) {
     contents.withLock { contents in
       contents.keep(\.filters, verdicts, filter)
@@ -82,7 +84,7 @@ extension FilterMemory {
     }
   }
 
-  /// The same of the values at a path.
+  /// Caches values at a path, and evicts the least recently used entries if there is no room.
   func keep(_ column: PropertyColumn, of path: QueryPath) {
     contents.withLock { contents in
       contents.keep(\.columns, column, path)
@@ -106,7 +108,7 @@ extension FilterMemory.Contents {
   ) {
     var thing = thing
     if let index = self[keyPath: list].firstIndex(where: { $0.name == name }) {
-      // Others may have found out more meanwhile.
+      // Other queries may have found more meanwhile.
       thing.add(self[keyPath: list].remove(at: index).thing)
     }
     thing.endNews()
@@ -114,7 +116,7 @@ extension FilterMemory.Contents {
     self[keyPath: list].append(FilterMemory.Entry(name: name, thing: thing, time: time))
   }
 
-  /// Lets go of what was not asked for longest, until the rest fits.
+  /// Evicts the least recently used entries until the rest fits.
   mutating func makeRoom(_ sizeLimit: Int) {
     var size = filters.reduce(0) { $0 + $1.thing.size } + columns.reduce(0) { $0 + $1.thing.size }
     while size > sizeLimit || filters.count + columns.count > FilterMemory.countLimit {
@@ -132,10 +134,10 @@ extension FilterMemory.Contents {
 }
 
 extension StoreView {
-  /// Where it is remembered what queries find out of the documents of this version; nil if it is not.
+  /// The predicate cache for this version; nil if results are not cached.
   ///
-  /// The numbers of a transaction's own changes may be given to other changes if it fails; and which revision won in a past
-  /// version may change with a purge.
+  /// In a transaction they are not, because other changes may get its sequence numbers if it fails.
+  /// In a past version they are not, because a purge may change which revision won.
   var filterMemory: FilterMemory? {
     let sizeLimit = store.configuration.filterMemorySize
     guard past == nil, !isOfTransaction, sizeLimit > 0 else { return nil }

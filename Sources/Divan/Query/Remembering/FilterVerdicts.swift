@@ -1,29 +1,30 @@
-/// What a filter says of a document.
+/// The verdict of a filter on a document.
 enum FilterVerdict: UInt64 {
-  // The numbers are the two bits that each has in ``FilterVerdicts``, where 0 stands for what is not known.
+  // The numbers are the two bits of each verdict in ``FilterVerdicts``, where 0 means unknown.
   case refused = 1
   case accepted = 2
-  /// The document is deleted, so that nobody is asked.
+  /// The document is deleted, so the filter is not run.
   case deleted = 3
 }
 
-/// What one filter has said of documents: see ``RememberedPlace``.
+/// The verdicts of one filter on documents: see ``RememberedPlace``.
 ///
-/// Two bits for each. Pages share their memory with copies of this for as long as neither says more.
+/// Each takes two bits. Pages share their memory with copies of this until one of the two adds
+/// verdicts.
 struct FilterVerdicts: Sendable {
-  /// The verdicts of each page, thirty-two in a word; nothing where none is known.
+  /// The verdicts of each page, thirty-two in a word; empty if none is known.
   private var pages: [[UInt64]] = []
   private let firstPage: UInt64
-  /// How many bytes this takes.
+  /// The size in bytes.
   private(set) var size = 0
   private let sizeLimit: Int
-  /// Whether anything was noted since ``endNews()``.
+  /// Whether anything was recorded since ``endNews()``.
   private(set) var hasNews = false
 
   private static let verdictsPerWord = 32
   private static let wordsPerPage = RememberedPlace.pageSize / verdictsPerWord
 
-  /// Knows nothing, and takes at most so many bytes: what does not fit is not remembered.
+  /// Creates an empty entry, which takes at most `sizeLimit` bytes; more verdicts are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
     self.firstPage = firstPage
     self.sizeLimit = sizeLimit
@@ -31,10 +32,10 @@ struct FilterVerdicts: Sendable {
 }
 
 extension FilterVerdicts {
-  /// Whether it says nothing of any document.
+  /// Whether there are no verdicts.
   var isEmpty: Bool { size == 0 }
 
-  /// What the filter says of the document whose newest record has a number; nil if that is not known.
+  /// The verdict on the document whose newest record has this number; nil if unknown.
   @inline(__always)
   subscript(sequence: UInt64) -> FilterVerdict? {
     guard let place = RememberedPlace(sequence, firstPage: firstPage), place.page < pages.count,
@@ -44,7 +45,7 @@ extension FilterVerdicts {
     return FilterVerdict(rawValue: word >> FilterVerdicts.shift(place.offset) & 3)
   }
 
-  /// Notes what the filter says of the document whose newest record has a number.
+  /// Records the verdict on the document whose newest record has a sequence number.
   mutating func note(_ verdict: FilterVerdict, of sequence: UInt64) {
     guard let place = RememberedPlace(sequence, firstPage: firstPage), makeRoom(for: place.page)
     else { return }
@@ -53,7 +54,7 @@ extension FilterVerdicts {
     hasNews = true
   }
 
-  /// Notes what the filter says of the documents of a whole page, nil for those of which that is not known.
+  /// Records the verdicts on the documents of a whole page; nil for unknown ones.
   mutating func note(_ verdicts: [FilterVerdict?], ofPage page: Int) {
     precondition(verdicts.count == RememberedPlace.pageSize, "Verdicts of no whole page")
     guard makeRoom(for: page) else { return }
@@ -68,7 +69,7 @@ extension FilterVerdicts {
     hasNews = true
   }
 
-  /// Makes a page, unless it is there; returns false if there is no room for it.
+  /// Adds a page, unless it exists; returns false if there is no room for it.
   private mutating func makeRoom(for page: Int) -> Bool {
     let missing = max(0, page + 1 - pages.count)
     guard missing > 0 || pages[page].isEmpty else { return true }
@@ -82,18 +83,18 @@ extension FilterVerdicts {
     return true
   }
 
-  /// Takes over what others of the same filter know.
+  /// Adds the verdicts that another entry of the same filter has.
   mutating func add(_ other: FilterVerdicts) {
     precondition(other.firstPage == firstPage, "Verdicts whose pages are others")
     for page in other.pages.indices where !other.pages[page].isEmpty {
       guard makeRoom(for: page) else { return }
-      // Mostly they share the page, which is then not gone through.
+      // Mostly the two share the page, which is then not read.
       guard pages[page] != other.pages[page] else { continue }
       for word in 0..<FilterVerdicts.wordsPerPage { pages[page][word] |= other.pages[page][word] }
     }
   }
 
-  /// Says that whoever copies this from now on has not noted anything yet.
+  /// Clears ``hasNews``, so that later copies begin without news.
   mutating func endNews() { hasNews = false }
 
   @inline(__always)

@@ -1,19 +1,20 @@
 import DivanLog
 
-/// The values that documents have at one path, where these are few: see ``RememberedPlace``.
+/// The values of documents at one path, if they are few: see ``RememberedPlace``.
 ///
-/// One byte for each document, which says which of its page's values it has. So a filter is asked of the values of a page, and
-/// not of its documents. A page with more values than a byte can tell apart, or with long ones, is given up.
+/// Each document has one byte, the code of its value among its page's values. A filter is therefore
+/// evaluated on the values of a page, not on its documents. A page with more values than a byte can
+/// distinguish, or with long ones, is given up.
 struct PropertyColumn: Sendable {
   private var pages: [ColumnPage] = []
   private let firstPage: UInt64
-  /// How many bytes this takes.
+  /// The size in bytes.
   private(set) var size = 0
   private let sizeLimit: Int
-  /// Whether anything was noted since ``endNews()``.
+  /// Whether anything was recorded since ``endNews()``.
   private(set) var hasNews = false
 
-  /// Knows nothing, and takes at most so many bytes: what does not fit is not remembered.
+  /// Creates an empty column, which takes at most `sizeLimit` bytes; more values are not recorded.
   init(firstPage: UInt64, sizeLimit: Int) {
     self.firstPage = firstPage
     self.sizeLimit = sizeLimit
@@ -21,18 +22,19 @@ struct PropertyColumn: Sendable {
 }
 
 extension PropertyColumn {
-  /// Whether it says nothing of any document.
+  /// Whether there are no values.
   var isEmpty: Bool { size == 0 }
 
-  /// A page; nil if nothing is known of it.
+  /// The page at an index; nil if nothing is known of it.
   subscript(page: Int) -> ColumnPage? {
     guard page < pages.count, pages[page].isKnown else { return nil }
     return pages[page]
   }
 
-  /// Notes which value the document has, in its stored form, whose newest record has a number; no bytes stand for none.
+  /// Records the stored value of the document whose newest record has a sequence number.
   ///
-  /// Returns the value's code in its page; nil if it is not remembered.
+  /// No bytes mean that there is no value. Returns the value's code in its page; nil if it is not
+  /// recorded.
   mutating func note(_ value: Span<UInt8>, of sequence: UInt64) -> UInt8? {
     guard let place = beginPage(of: sequence) else { return nil }
     let sizeBefore = pages[place.page].size
@@ -41,13 +43,13 @@ extension PropertyColumn {
     return code
   }
 
-  /// Notes that the document is deleted whose newest record has a number.
+  /// Records that the document whose newest record has a sequence number is deleted.
   mutating func noteDeletion(of sequence: UInt64) {
     guard let place = beginPage(of: sequence) else { return }
     pages[place.page].note(ColumnPage.deleted, at: place.offset)
   }
 
-  /// Where something is to be noted, on a page that has begun; nil if nothing can be.
+  /// Returns the place of a document, in a page that exists; nil if nothing can be recorded.
   @inline(__always)
   private mutating func beginPage(of sequence: UInt64) -> RememberedPlace? {
     guard let place = RememberedPlace(sequence, firstPage: firstPage) else { return nil }
@@ -58,7 +60,7 @@ extension PropertyColumn {
     return place
   }
 
-  /// Returns false if the page was given up, or there is no room for it.
+  /// Adds a page; returns false if it was given up, or there is no room for it.
   private mutating func begin(_ page: Int) -> Bool {
     let missing = max(0, page + 1 - pages.count)
     guard missing > 0 || !pages[page].isGivenUp else { return false }
@@ -70,7 +72,7 @@ extension PropertyColumn {
     return true
   }
 
-  /// Takes over the pages of which others of the same path know more.
+  /// Adds the pages for which another column of the same path has more values.
   mutating func add(_ other: PropertyColumn) {
     precondition(other.firstPage == firstPage, "A column whose pages are others")
     for page in other.pages.indices {
@@ -84,58 +86,60 @@ extension PropertyColumn {
     }
   }
 
-  /// Says that whoever copies this from now on has not noted anything yet.
+  /// Clears ``hasNews``, so that later copies begin without news.
   mutating func endNews() { hasNews = false }
 }
 
 /// One page of a ``PropertyColumn``.
 struct ColumnPage: Sendable {
-  /// Of each number, which value its document has: 1 stands for the first; nothing if the page is unused or given up.
+  /// The code of each document's value, 1 for the first; empty if the page is unused or given up.
   private(set) var codes: [UInt8] = []
-  /// The values in their stored form, each once; no bytes for what is missing.
+  /// The values in their stored form, each once; no bytes for a missing value.
   private(set) var values: [[UInt8]] = []
-  /// Of each value its word, by which most values are recognized.
+  /// A word for each value, by which most values are recognized.
   private var words: [UInt64] = []
-  /// The codes of the values: each stands at the place that follows from its word, or at the next free one.
+  /// A hash table of the values' codes: each is at the slot of its word, or at the next free one.
   private var slots: [UInt8] = []
-  /// How many numbers have a code.
+  /// The number of documents that have a code.
   private var knownCount = 0
-  /// Whether there were too many values, or too long ones.
+  /// Whether the page had too many values, or too long ones.
   private(set) var isGivenUp = false
-  /// How many bytes the page takes.
+  /// The size in bytes.
   private(set) var size = 0
 
-  /// The code of what is not known.
+  /// The code of an unknown value.
   static let unknown: UInt8 = 0
-  /// The code of documents that are deleted.
+  /// The code of a deleted document.
   static let deleted: UInt8 = 255
-  /// How many values a page has at most.
+  /// The maximum number of values in a page.
   static let valueLimit = 254
-  /// How many bytes a value has at most.
+  /// The maximum size of a value in bytes.
   static let valueSizeLimit = 64
   private static let slotCount = 512
-  /// How many bytes a page takes without its values.
+  /// The size in bytes of a page without its values.
   static let leastSize = RememberedPlace.pageSize + slotCount
 }
 
 extension ColumnPage {
-  /// Whether something is known.
+  /// Whether the page has any values.
   var isKnown: Bool { !codes.isEmpty }
 
-  /// Whether this is to be kept of two, of which one began as a copy of the other or of what that was.
+  /// Whether to keep this one of two pages that began as copies of the same page.
   func knowsMore(than other: ColumnPage) -> Bool {
     if isGivenUp || other.isGivenUp { return isGivenUp && !other.isGivenUp }
     return knownCount > other.knownCount
   }
 
-  /// Makes room for a page of which nothing was noted yet.
+  /// Makes room for a page without values.
   mutating func begin() {
     codes = Array(repeating: ColumnPage.unknown, count: RememberedPlace.pageSize)
     slots = Array(repeating: ColumnPage.unknown, count: ColumnPage.slotCount)
     size = ColumnPage.leastSize
   }
 
-  /// Notes which value a document has, of which no bytes stand for none; returns its code, or nil if the page is given up.
+  /// Records the value of a document; no bytes mean that there is none.
+  ///
+  /// Returns its code, or nil if the page is given up.
   mutating func note(_ value: Span<UInt8>, at offset: Int) -> UInt8? {
     guard let code = code(of: value) else {
       self = ColumnPage()
@@ -146,16 +150,16 @@ extension ColumnPage {
     return code
   }
 
-  /// Notes the code of what a document has.
+  /// Records the code of a document's value.
   mutating func note(_ code: UInt8, at offset: Int) {
     if codes[offset] == ColumnPage.unknown { knownCount += 1 }
     codes[offset] = code
   }
 
-  /// The code of a value, which is a new one if need be; nil if there can be none.
+  /// Returns the code of a value, which may be a new one; nil if there can be none.
   private mutating func code(of value: Span<UInt8>) -> UInt8? {
     let word = ColumnPage.word(of: value)
-    // The highest bits of the product are those of all bits of the word.
+    // The highest bits of the product depend on all bits of the word.
     var slot = Int(truncatingIfNeeded: (word &* 0x9E37_79B9_7F4A_7C15) >> 55)
     // There are twice as many slots as values.
     while slots[slot] != ColumnPage.unknown {
@@ -178,7 +182,7 @@ extension ColumnPage {
     return areEqual(known.span, value)
   }
 
-  /// Up to seven bytes and how many these are, or else a hash.
+  /// Returns up to seven bytes and their number, or the hash of a longer value.
   private static func word(of value: Span<UInt8>) -> UInt64 {
     guard value.count < 8 else { return 0xFF << 56 | value.quickHash >> 8 }
     var word = UInt64(value.count)

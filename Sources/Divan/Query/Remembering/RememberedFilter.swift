@@ -1,17 +1,18 @@
 import DivanLog
 
-/// What the filter of a run has said of documents in earlier runs and says in this one, or would say by what is known of their
-/// values, and where all that is kept.
+/// The predicate cache for the filter of a run: its verdicts on documents, and cached columns.
+///
+/// Verdicts come from earlier runs, from this one, or from the known values of documents.
 struct RememberedFilter {
   private let memory: FilterMemory
   private let identity: FilterIdentity
   private var verdicts: FilterVerdicts
   private var columns: FilterColumns?
 
-  /// With fewer candidates it takes longer to look for the filter than to read them.
+  /// The number of candidates below which it is faster to read them than to search the cache.
   private static let leastCandidates = 32.0
 
-  /// Nil if what the plan leaves to be asked is not remembered in a version of the store, or that is not worth it.
+  /// Creates the cache for a plan's residual predicate; nil if it is not cached, or not worth it.
   init?(_ plan: QueryPlan, in view: StoreView) {
     guard plan.estimate?.rows ?? 0 >= RememberedFilter.leastCandidates,
       let memory = view.filterMemory, let identity = FilterIdentity(plan.rest)
@@ -27,14 +28,14 @@ extension RememberedFilter {
   /// Whether nothing is known yet.
   var isEmpty: Bool { verdicts.isEmpty && columns?.isEmpty ?? true }
 
-  /// What the filter says of the document whose newest record has a sequence number; nil if that is not known.
+  /// Returns the verdict on the document whose newest record has this number; nil if unknown.
   @inline(__always)
   mutating func verdict(of sequence: UInt64) -> FilterVerdict? {
     if let verdict = verdicts[sequence] { return verdict }
     return askColumns(sequence)
   }
 
-  /// The same once the columns were asked of all documents of its page.
+  /// Returns the verdict after the columns were evaluated for all documents of its page.
   private mutating func askColumns(_ sequence: UInt64) -> FilterVerdict? {
     guard columns != nil, let page = memory.place(of: sequence)?.page,
       let found = columns?.verdicts(ofPage: page)
@@ -43,7 +44,9 @@ extension RememberedFilter {
     return verdicts[sequence]
   }
 
-  /// Notes what columns have of a document that was read, and what the filter says of it, if they can tell; returns that.
+  /// Records the columns' values of a document that was read.
+  ///
+  /// If the columns can decide, it records and returns the filter's verdict.
   mutating func note(_ hit: borrowing QueryHit) -> FilterVerdict? {
     let sequence = hit.place.sequence
     guard columns != nil, let place = memory.place(of: sequence),
@@ -53,13 +56,13 @@ extension RememberedFilter {
     return verdict
   }
 
-  /// Notes what the filter says of a document.
+  /// Records the filter's verdict on a document.
   mutating func note(_ verdict: FilterVerdict, at place: DocumentPlace) {
     verdicts.note(verdict, of: place.sequence)
     if verdict == .deleted { columns?.noteDeletion(of: place.sequence) }
   }
 
-  /// Gives what was noted to those who ask next.
+  /// Publishes the recorded results to later queries.
   mutating func keep() {
     if verdicts.hasNews {
       memory.keep(verdicts, of: identity)

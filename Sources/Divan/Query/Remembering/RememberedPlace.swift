@@ -1,23 +1,24 @@
-/// Where something stands that is remembered of a document, by the sequence number of the document's newest record.
+/// The place of a document in the predicate cache, by the sequence number of its newest record.
 ///
-/// Such a record says all that a query asks of a document, of its winning revision, and never changes; and its number is never
-/// given to another one. So what was found out of it once holds in every version that has it, and nothing ever has to be
-/// forgotten: a document that is changed has another number.
+/// Such a record determines everything that a query reads of a document's winning revision. It
+/// never changes, and its number is never given to another one. A result from it is therefore valid
+/// in every version that has the record, and is never invalidated: a document that changes gets
+/// another number.
 ///
-/// Numbers stand in pages. A page takes memory from when the first of its numbers is met, so those that no document has any more
-/// mostly cost nothing.
+/// Numbers are divided into pages. A page takes memory once any of its numbers is used, so numbers
+/// that no document has any more mostly cost nothing.
 struct RememberedPlace {
-  /// Which page, counted from the first that is remembered.
+  /// The index of the page, counted from the first that is cached.
   let page: Int
-  /// Which number of the page.
+  /// The index of the number in the page.
   let offset: Int
 
-  /// How many numbers a page has.
+  /// The number of sequence numbers in a page.
   static let pageSize = 4096
-  /// How many pages there can be: those of 268 million changes.
+  /// The maximum number of pages: those of 268 million changes.
   static let pageLimit = 1 << 16
 
-  /// Nil if the number is too far back, or too far ahead.
+  /// Creates a place; nil if the number is too far back, or too far ahead.
   @inline(__always)
   init?(_ sequence: UInt64, firstPage: UInt64) {
     let number = sequence / UInt64(RememberedPlace.pageSize)
@@ -26,7 +27,9 @@ struct RememberedPlace {
     offset = Int(truncatingIfNeeded: sequence % UInt64(RememberedPlace.pageSize))
   }
 
-  /// The page that is to be the first where so many changes were made: half of the pages are for those.
+  /// Returns the first page for a store with this last sequence number.
+  ///
+  /// Half of the pages are for earlier changes.
   static func firstPage(lastSequence: UInt64) -> UInt64 {
     let last = lastSequence / UInt64(pageSize)
     return last - min(last, UInt64(pageLimit / 2))
