@@ -1,0 +1,56 @@
+# Every task of the project, by one name. `make help` lists them. `.ci/run` is made of the same steps.
+#
+# NAME, PROOF, ONLY, SEED and SECONDS narrow a task down, for instance:
+#   make test NAME=BackupHistory        make proof PROOF=random ONLY='seed 7 with everything.'
+
+SHELL := /bin/bash
+FLAGS := -Xswiftc -warnings-as-errors
+TESTS := --scratch-path .build/tests $(FLAGS)
+NAME ?= .
+PROOF ?= rules
+ONLY ?=
+SECONDS ?= 60
+
+.PHONY: help format lint build check test tests proof bugs threads fuzz benchmarks docs ci
+
+help: ## lists the tasks
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /|/' | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+format: ## formats all sources
+	swift format --in-place --recursive Package.swift Sources Tests Benchmarks
+
+lint: ## checks the format and changes nothing
+	swift format lint --strict --recursive Package.swift Sources Tests Benchmarks
+
+build: ## builds everything for debugging, tests included
+	swift build --build-tests $(TESTS)
+
+check: lint ## the quick check before a commit: format, layers, build, the tests that take little time
+	.ci/quick
+
+test: ## tests whose names match NAME, a regular expression
+	swift test $(TESTS) --filter '$(NAME)'
+
+tests: ## all tests
+	swift test $(TESTS)
+
+proof: ## one suite of proofs: PROOF=crash; ONLY='seed 7' for one run
+	swift run -c release $(FLAGS) Proofs ci $(PROOF) $(if $(ONLY),--only '$(ONLY)')
+
+bugs: ## each planted bug must be noticed
+	swift run -c release $(FLAGS) PlantedBugs
+
+threads: ## tests of concurrency under the thread sanitizer
+	DIVAN_THREADS=1 swift test --scratch-path .build/thread --sanitize=thread -Xswiftc -DDIVAN_THREAD_SANITIZER
+
+fuzz: ## each fuzzer for SECONDS
+	Tests/fuzz $(SECONDS)
+
+benchmarks: ## what Divan's work costs; see Benchmarks/README.md
+	swift run -c release $(FLAGS) Benchmarks
+
+docs: ## builds the documentation and fails on broken references
+	.ci/docs
+
+ci: ## everything that has to hold before a change lands
+	.ci/run
