@@ -34,6 +34,26 @@ struct DocumentedRulesTests {
     #expect(documented.subtracting(broken).isEmpty, "no planted bug breaks these rules")
   }
 
+  @Test func `the glossary names types that are there, and has each term once`() throws {
+    let rows = try page("GLOSSARY.md").split(separator: "\n").compactMap { line -> [String]? in
+      let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+      return cells.count == 3 && cells[0] != "term" && !cells[0].hasPrefix("-") ? cells : nil
+    }
+    #expect(rows.count > 55)
+    #expect(Set(rows.map { $0[0] }).count == rows.count, "a term is explained twice")
+    var types: Set<String> = []
+    for file in tree.files(in: "Sources") + tree.files(in: "Tests") {
+      for match in file.text.matches(of: /(?:class|struct|enum|actor|protocol) ([A-Z]\w+)/) {
+        types.insert(String(match.output.1))
+      }
+    }
+    for row in rows {
+      for match in row[2].matches(of: /`(\w+)`/) {
+        #expect(types.contains(String(match.output.1)), "\(row[0]): \(match.output.1)")
+      }
+    }
+  }
+
   @Test func `sources and tests refer only to pages that are there`() throws {
     var names = Set(
       try FileManager.default.contentsOfDirectory(atPath: tree.root.path)
