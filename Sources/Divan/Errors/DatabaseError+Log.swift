@@ -69,7 +69,8 @@ extension DatabaseError {
 }
 
 extension DatabaseError {
-  /// Says of a directory that cannot be made what it was for: `purpose` is `the store`, or the like.
+  /// Says of a directory that cannot be made what it was for: `purpose` is `the store`, or the
+  /// like.
   init(_ error: SystemError, making purpose: String, at path: String) {
     let parent = parentDirectory(of: path)
     let cause = DatabaseError(error)

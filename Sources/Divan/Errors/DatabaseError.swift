@@ -8,9 +8,9 @@ internal import DivanLog
 
 /// What went wrong, where, and what can be done.
 ///
-/// Its texts stand safely on one line of a log or a terminal, whatever IDs and names hold: control characters, line
-/// ends and marks of direction are spelled out (`\u{1b}`). ``documentID``, ``propertyPath`` and ``path`` are as
-/// they were given.
+/// Its texts are safe to print on one line of a log or a terminal: control characters, line ends
+/// and marks of direction in IDs and names are escaped (`\u{1b}`). ``documentID``, ``propertyPath``
+/// and ``path`` are as they were given.
 ///
 /// Every error that Divan itself throws is one of these. Catch by code:
 /// `catch let error as DatabaseError where error.code == .conflict`. New codes may come with new
@@ -59,7 +59,7 @@ public struct DatabaseError: Error, Sendable {
 
   /// A kind of failure.
   ///
-  /// This is not an enumeration, so that new kinds break nobody.
+  /// This is not an enumeration, so that new codes do not break programs.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name, as in the source.
     public let description: String
@@ -69,9 +69,9 @@ public struct DatabaseError: Error, Sendable {
 }
 
 extension DatabaseError.Code {
-  // What callers asked for.
+  // Requests of callers.
 
-  /// The document was changed by somebody else since it was read.
+  /// The document was changed elsewhere since it was read.
   public static let conflict = Self("conflict")
   /// There is no such document, store or file.
   public static let notFound = Self("notFound")
@@ -99,7 +99,7 @@ extension DatabaseError.Code {
   public static let transactionTooLarge = Self("transactionTooLarge")
   /// `write` was called inside `write`.
   public static let nestedWrite = Self("nestedWrite")
-  /// The wait for the turn to write took longer than was allowed.
+  /// The writer lock was not free within the time that was allowed.
   public static let timedOut = Self("timedOut")
   /// The caller cancelled the work, and nothing was changed.
   public static let cancelled = Self("cancelled")
@@ -112,14 +112,15 @@ extension DatabaseError.Code {
   public static let notUnique = Self("notUnique")
   /// An index that was to be made has a name, properties or conditions that it cannot have.
   public static let invalidIndex = Self("invalidIndex")
-  /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says how.
+  /// A function of a view failed, or made what cannot be stored; ``DatabaseError/underlying`` says
+  /// how.
   public static let viewFailed = Self("viewFailed")
   /// A query asks for what cannot be answered.
   public static let invalidQuery = Self("invalidQuery")
   /// The position in the changes is one in another store.
   public static let foreignPosition = Self("foreignPosition")
 
-  // What the machine or other programs did.
+  // Failures of the machine, and other programs.
 
   /// The store is open for writing elsewhere.
   public static let storeInUse = Self("storeInUse")
@@ -133,16 +134,17 @@ extension DatabaseError.Code {
   public static let resourceExhausted = Self("resourceExhausted")
   /// The system failed to read or write; nothing was committed.
   public static let inputOutput = Self("inputOutput")
-  /// The system failed to flush: whether the commit is durable is unknown until the store is reopened.
+  /// The system failed to flush: whether the commit is durable is unknown until the store is
+  /// reopened.
   public static let outcomeUnknown = Self("outcomeUnknown")
   /// The writer stopped after an earlier failure; reading goes on.
   ///
   /// Reopen the store to write.
   public static let writerStopped = Self("writerStopped")
 
-  // What is in the files.
+  // Contents of files.
 
-  /// Bytes that were written are not what is there now.
+  /// Bytes of a file changed since they were written.
   public static let damaged = Self("damaged")
   /// The directory or file is not a Divan store.
   public static let notAStore = Self("notAStore")

@@ -1,22 +1,22 @@
-/// What an import has done: when it is over, and when it failed or was cancelled in the midst
+/// The result of an import, also of one that failed or was cancelled
 /// (``DatabaseError/importReport``).
 public struct ImportReport: Sendable {
-  /// How many lines are done with: everything that stands in this line and in those before it is
-  /// committed, or was left out as the options say.
+  /// The number of lines that are done: each of them is committed, or was left out as the options
+  /// say.
   ///
-  /// An import that failed goes on behind it with `firstLine`.
+  /// An import that failed continues after them with `firstLine`.
   public internal(set) var lineCount = 0
-  /// How many bytes these lines have.
+  /// The number of bytes of these lines.
   public internal(set) var byteCount = 0
   /// How many lines were stored: documents, revisions of documents, local documents.
   public internal(set) var storedCount = 0
-  /// How many lines said what stands in the database already.
+  /// The number of lines that the database had already.
   public internal(set) var unchangedCount = 0
   /// How many lines were left out since there is another document of that ID.
   public internal(set) var skippedCount = 0
   /// How many lines were left out since something is wrong with them.
   public internal(set) var refusedCount = 0
-  /// What is wrong with them, each with its ``DatabaseError/line``; of the first thousand.
+  /// The errors of the first thousand such lines, each with its ``DatabaseError/line``.
   public internal(set) var refusals: [DatabaseError] = []
 
   /// A report of nothing.

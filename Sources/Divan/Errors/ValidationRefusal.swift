@@ -8,9 +8,9 @@ internal import DivanLog
 
 /// Why a validation does not let a revision be stored.
 ///
-/// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. Whoever wanted to
-/// store the revision gets a ``DatabaseError`` with the code ``DatabaseError/Code/refused``, whose
-/// ``DatabaseError/refusal`` this is.
+/// A validation throws it, most simply through ``ProposedRevision/refuse(_:keys:)``. The call that
+/// stores the revision throws a ``DatabaseError`` with the code ``DatabaseError/Code/refused``,
+/// whose ``DatabaseError/refusal`` this is.
 public struct ValidationRefusal: Error, Sendable, Equatable {
   /// The reason, in a sentence or less.
   public let reason: String

@@ -1,12 +1,15 @@
-/// Elements in an order, in chunks of some hundred.
+/// A sorted list, in chunks of some hundred elements.
 ///
-/// A copy costs nothing, and shares with the original every chunk that neither has changed since. Finding, inserting
-/// and removing an element costs a search and a move within a chunk, and a move of the list of chunks.
+/// A copy costs nothing, and shares with the original every chunk that neither has changed since.
+/// Finding, inserting and removing an element costs a search and a move within a chunk, and a move
+/// of the list of chunks.
 ///
-/// Invariants: no chunk is empty or longer than ``chunkLimit``; elements rise strictly, by `order`; ``sizes`` are the chunks'.
+/// Invariants: no chunk is empty or longer than ``chunkLimit``; elements rise strictly, by `order`;
+/// ``sizes`` are the chunks'.
 struct ChunkedList<Element: Sendable>: Sendable {
   private(set) var chunks: [[Element]] = []
-  /// How many elements each chunk has, side by side: thousands of chunks, each somewhere else in memory, are slow to ask.
+  /// How many elements each chunk has, side by side: reading it from
+  /// thousands of chunks, each elsewhere in memory, is slow.
   private(set) var sizes: [Int] = []
   private(set) var count = 0
   /// Below, at or above zero, as the first comes before, is at, or comes after the second.
@@ -32,7 +35,8 @@ extension ChunkedList {
   var start: Position { Position(chunk: 0, index: 0) }
   var end: Position { Position(chunk: chunks.count, index: 0) }
 
-  /// The place before the first element that `isBefore` does not hold for; it holds for those up to there only.
+  /// The place before the first element that `isBefore` does not hold for; it holds for those up to
+  /// there only.
   func position(where isBefore: (Element) -> Bool) -> Position {
     var (low, high) = (0, chunks.count)
     while low < high {
@@ -62,7 +66,8 @@ extension ChunkedList {
     return count
   }
 
-  /// Calls `body` with the elements between two places, in their order or the reverse, until it returns false.
+  /// Calls `body` with the elements between two places, in their order or the reverse, until it
+  /// returns false.
   func forEach(
     from start: Position, to end: Position, descending: Bool = false,
     _ body: (Element) throws -> Bool
@@ -127,7 +132,7 @@ extension ChunkedList {
     sizes[place.chunk] += 1
     let size = sizes[place.chunk]
     guard size > Self.chunkLimit else { return }
-    // What is only ever added at the end leaves full chunks behind.
+    // A list that only grows at its end keeps full chunks.
     let half = place.index == size - 1 ? size - 1 : size / 2
     let upper = Array(chunks[place.chunk][half...])
     chunks[place.chunk].removeSubrange(half...)
@@ -154,7 +159,7 @@ extension ChunkedList {
     return place
   }
 
-  /// Makes all chunks anew.
+  /// Rebuilds all chunks.
   private mutating func merge(_ removed: [Element], _ added: [Element]) {
     var merged: [[Element]] = []
     var chunk: [Element] = []

@@ -1,8 +1,9 @@
-/// What makes one list of elements of another one: which elements came, went, moved and changed.
+/// The difference of two lists: the elements that were inserted, deleted, moved and changed.
 ///
-/// It is made for views that show lists, and animate what becomes of them. Indexes of what goes, and of where a move
-/// begins, are those of the old list; indexes of what comes, and of where a move ends, those of the new one: as
-/// `performBatchUpdates` of table and collection views takes them. As few elements move as possible.
+/// It is meant for views that show lists and animate changes. Deletions and the origins of moves
+/// are indexes of the old list; insertions and the destinations of moves are indexes of the new
+/// one, as `performBatchUpdates` of table and collection views takes them. As few elements move as
+/// possible.
 ///
 /// ```swift
 /// let difference = ListDifference(from: old, to: new)
@@ -18,13 +19,14 @@
 /// for update in difference.updates { show(new[update.to], inRow: update.to) }
 /// ```
 ///
-/// An ID that appears several times in a list stands for as many elements, told apart by their order.
+/// Elements with the same ID are distinguished by their order.
 public struct ListDifference: Sendable, Hashable {
   /// Indexes in the old list of elements that are not in the new one, ascending.
   public private(set) var deletions: [Int] = []
   /// Indexes in the new list of elements that were not in the old one, ascending.
   public private(set) var insertions: [Int] = []
-  /// Elements that are in both and have another place among the others, in the order of the new list.
+  /// Elements that are in both and have another place among the others, in the order of the new
+  /// list.
   public private(set) var moves: [Match] = []
   /// Elements that are in both and are not equal, moved or not, in the order of the new list.
   public private(set) var updates: [Match] = []
@@ -59,27 +61,30 @@ extension ListDifference {
   /// - Parameters:
   ///   - old: the list as it was.
   ///   - new: the list as it is.
-  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID are equal.
+  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID
+  ///     are equal.
   public init<Element: Identifiable>(
     from old: [Element], to new: [Element], isEqual: (Element, Element) -> Bool
   ) {
     self.init(from: old, to: new, id: \.id, isEqual: isEqual)
   }
 
-  /// Compares two lists by what tells their elements apart, and by whatever says whether one has changed.
+  /// Compares two lists by what tells their elements apart, and by whatever says whether one has
+  /// changed.
   ///
   /// - Parameters:
   ///   - old: the list as it was.
   ///   - new: the list as it is.
   ///   - id: what tells an element from others.
-  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID are equal.
+  ///   - isEqual: whether an element of the old list and one of the new list that have the same ID
+  ///     are equal.
   public init<Element, ID: Hashable>(
     from old: [Element], to new: [Element], id: (Element) -> ID,
     isEqual: (Element, Element) -> Bool
   ) {
     let oldIDs = old.map(id)
     let newIDs = new.map(id)
-    // What is alike at both ends needs no table, and most changes are small.
+    // Equal elements at both ends need no table, and most changes are small.
     var start = 0
     while start < min(old.count, new.count), oldIDs[start] == newIDs[start] { start += 1 }
     var (oldEnd, newEnd) = (old.count, new.count)
@@ -107,9 +112,11 @@ extension ListDifference {
     updates = pairs.filter { !isEqual(old[$0.from], new[$0.to]) }
   }
 
-  /// Which of some different numbers belong to the longest run of them that rises from left to right.
+  /// Which of some different numbers belong to the longest run of them that rises from left to
+  /// right.
   private static func longestRise(_ numbers: [Int]) -> [Bool] {
-    // The index of the least number with which a run of each length ends, and what comes before each number.
+    // The index of the least number with which a run of each length ends, and what comes before
+    // each number.
     var ends: [Int] = []
     var before: [Int?] = []
     for (index, number) in numbers.enumerated() {
@@ -132,20 +139,21 @@ extension ListDifference {
 }
 
 extension ListDifference {
-  /// Makes a difference of what somebody knows who changes a sorted list.
+  /// Creates a difference from the changes that were made to a sorted list.
   ///
   /// - Parameters:
   ///   - deletions: ascending.
   ///   - insertions: ascending.
-  ///   - shifted: elements that are in both and may have another place among the others, in any order; the remaining ones
-  ///     kept their order. Only of these some are moves.
+  ///   - shifted: elements that are in both and may have another place among the others, in any
+  ///     order; the remaining ones kept their order. Only of these some are moves.
   ///   - updates: in the order of the new list.
   init(deletions: [Int], insertions: [Int], shifted: [Match], updates: [Match]) {
     self.deletions = deletions
     self.insertions = insertions
     self.updates = updates
     guard shifted.count + deletions.count + insertions.count > 1 else {
-      // Mostly there is no more to it: among elements that stay, one has moved if its index is another.
+      // Mostly there is no more to it: among elements that stay, one has moved if its index is
+      // another.
       moves = shifted.filter { $0.from != $0.to }
       return
     }
@@ -153,7 +161,8 @@ extension ListDifference {
     let shifted = shifted.sorted { $0.to < $1.to }
     let unsteadyOld = (deletions + shifted.map(\.from)).sorted()
     let unsteadyNew = (insertions + shifted.map(\.to)).sorted()
-    // Those that have as many steady ones before them as they had have moved among themselves only, if at all.
+    // Those that have as many steady ones before them as they had have moved among themselves only,
+    // if at all.
     let isNear = shifted.map { match in
       match.from - unsteadyOld.place(of: match.from)
         == match.to - unsteadyNew.place(of: match.to)
@@ -179,7 +188,7 @@ extension ListDifference {
     let changed = Set(insertions).union(updates.map(\.to))
     let old = list
     list = new.indices.map { index in
-      // Whoever is not in a list of what came or moved is the next of those that stayed.
+      // An element that was neither inserted nor moved is the next of those that stayed.
       let place = insertions.contains(sorted: index) ? nil : moved[index] ?? stayed.next()
       guard let place, !changed.contains(index) else { return new[index] }
       return old[place]
@@ -190,7 +199,8 @@ extension ListDifference {
 extension ListDifference {
   /// Makes the new list of the old one, with elements for ``insertions``, in their order.
   ///
-  /// Costs a move of the elements behind each that came, went or moved, or, where these are many, a new list.
+  /// Costs a move of the elements behind each that came, went or moved, or, where these are many, a
+  /// new list.
   func apply<Element>(to list: inout [Element], inserting inserted: [Element]) {
     precondition(inserted.count == insertions.count, "Other elements than those that came")
     let moved = moves.map { list[$0.from] }

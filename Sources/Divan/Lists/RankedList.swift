@@ -1,7 +1,7 @@
 /// Elements in an order, each of which knows its number, and is found by it.
 ///
-/// A copy costs nothing, as with ``ChunkedList``. A number, and an element by its number, cost a search; a change costs
-/// what it costs there, and a look at the size of each chunk.
+/// A copy costs nothing, as with ``ChunkedList``. A number, and an element by its number, cost a
+/// search; a change costs what it costs there, and a look at the size of each chunk.
 struct RankedList<Element: Sendable>: Sendable {
   private var list: ChunkedList<Element>
   /// How many elements lie before each chunk.
@@ -9,7 +9,8 @@ struct RankedList<Element: Sendable>: Sendable {
 
   /// Makes an empty list.
   ///
-  /// - Parameter order: below, at or above zero, as the first comes before, is at, or comes after the second.
+  /// - Parameter order: below, at or above zero, as the first comes before, is at, or comes after
+  ///   the second.
   init(order: @escaping @Sendable (Element, Element) -> Int) { list = ChunkedList(order: order) }
 
   var count: Int { list.count }

@@ -44,7 +44,7 @@ extension IndexEntryCursor {
       kept, range, try IndexKeyRange(range, of: kept), in: view, descending: descending)
   }
 
-  /// Returns a cursor over a ready index within a key range; nil stands for an empty range.
+  /// Returns a cursor over a ready index within a key range; nil if the range is empty.
   static func over(
     _ kept: KeptIndex, _ range: IndexRange, _ keys: IndexKeyRange?, in view: StoreView,
     descending: Bool
