@@ -6,17 +6,17 @@ import Testing
 
 @testable import Divan
 
-/// Attachments that are stored while the database is closed, or read while they are removed.
+/// Attachments that are stored while the database closes, or read while they are removed.
 struct AttachmentClosingTests {
   private let disk = SimulatedFileSystem()
   private let database: Database
 
   init() throws { database = try Database(at: "/s", configuration: .small(on: disk)) }
 
-  /// Bytes that are too many to be kept until they are all there.
+  /// Returns content that is too large to be buffered until it is complete.
   private func long(_ seed: UInt8) -> [UInt8] { [UInt8](repeating: seed, count: 300_000) }
 
-  /// The files of attachments, under their names or under temporary ones.
+  /// Returns the files of attachments, under their final or their temporary names.
   private func files() throws -> [String] {
     var paths = try disk.list("/s/tmp").map { "/s/tmp/\($0)" }
     guard try disk.exists("/s/attachments") else { return paths }
@@ -49,7 +49,7 @@ struct AttachmentClosingTests {
     #expect(try files().isEmpty)
   }
 
-  /// The next opening has temporary files of the same names.
+  /// The next opening uses the same names for its temporary files.
   @Test func `whoever goes on storing after the database was closed leaves the next one alone`()
     throws
   {
@@ -74,7 +74,7 @@ struct AttachmentClosingTests {
   @Test func `a file that gets its name just before the database is closed is removed`() throws {
     let database = database
     disk.observeCalls { call in
-      // The file has its name, and nobody was told yet.
+      // The file has its final name, but the caller has no result yet.
       if call.verb == .flushDirectory, call.path.hasPrefix("/s/attachments/") {
         try? database.close()
       }
@@ -83,7 +83,7 @@ struct AttachmentClosingTests {
     disk.observeCalls(nil)
     expectClosed { _ = try database.snapshot() }
     #expect(try files().isEmpty)
-    // Nor does one get its name after that.
+    // Nor does a file get its final name if the database closes before that.
     let next = try Database(at: "/s", configuration: .small(on: disk))
     disk.observeCalls { call in
       if call.verb == .flush, call.path.hasPrefix("/s/tmp/attachment") { try? next.close() }
@@ -132,12 +132,12 @@ struct AttachmentClosingTests {
     let error = #expect(throws: DatabaseError.self) { try old.attachments["gone"]?.content() }
     #expect(error?.code == .notFound)
     #expect(error?.hint?.contains("again") == true)
-    // What the newest version has as well is damaged if it is missing.
+    // It is damage if a file is missing that the newest version refers to as well.
     let kept = try #require(try files().first)
     try disk.remove("/s/attachments/\(kept.prefix(2))/\(kept)")
     let other = #expect(throws: DatabaseError.self) { try old.attachments["kept"]?.content() }
     #expect(other?.code == .damaged)
-    // So it is if nothing can be said of the newest version.
+    // It is also damage if the newest version cannot be read.
     try database.close()
     for name in try disk.list("/s") where name.hasSuffix(".segment") {
       try disk.vanish("/s/\(name)")
@@ -175,7 +175,7 @@ struct AttachmentClosingTests {
   }
 }
 
-/// Bytes that come at once.
+/// Content that arrives in one piece.
 private final class AttachmentPiece {
   private var bytes: [UInt8]?
 

@@ -7,14 +7,14 @@ import Testing
 
 @testable import Divan
 
-/// Attachments as users have them.
+/// Attachments through the public API.
 struct AttachmentTests {
   private let disk = SimulatedDisk()
   private let database: Database
 
   init() throws { database = try Database(at: "/s", configuration: disk.configuration()) }
 
-  /// Bytes that are too many to stand in the log.
+  /// Returns content that is too large for the log.
   private func long(_ seed: UInt8, count: Int = 200_000) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) ^ seed }
   }
@@ -97,7 +97,7 @@ struct AttachmentTests {
     try database.compact()
     #expect(try filesInStore().count == 1)
     try checkIsSound(database)
-    // A snapshot, and a document that was read, keep what they refer to.
+    // A snapshot and a document that was read keep the content that they refer to.
     var document = try database.read { try $0.get("d19") }
     try database.write { _ = try $0.purge("d19") }
     try database.compact()
@@ -203,7 +203,7 @@ struct AttachmentTests {
     #expect(error?.code == .damaged)
     #expect(error?.path?.hasSuffix(file) == true)
     #expect(try again.check().problems.count == 1)
-    // Storing the same content again heals it.
+    // Storing the same content again repairs it.
     try again.write { transaction in
       var healed = read
       healed.attachments["large"] = Document.Attachment(contentType: "x/y", long(6))
@@ -228,12 +228,12 @@ struct AttachmentTests {
     let first = try put("first", note())
     #expect(first?.generation == 1)
     #expect(try put("first", nil)?.generation == 1)
-    // The same once more is no change; another type is one.
+    // The same attachment again is no change; another type is one.
     #expect(try put("first", note())?.generation == 1)
     #expect(try put("first", note("text/markdown"))?.generation == 4)
     for _ in 1...3 { #expect(try put("second", nil) == nil) }
     #expect(try put("second", first)?.generation == 4)
-    // What a revision from elsewhere says is believed as far as it can be.
+    // The generations of a foreign revision are trusted, up to that revision's own generation.
     var foreign = Document(id: "foreign")
     foreign.attachments["note"] = first
     foreign.attachments["note"]?.generation = 9
@@ -302,14 +302,14 @@ struct AttachmentTests {
     staged = nil
     try database.compact()
     #expect(try filesInStore().isEmpty)
-    // Nobody can use it any more when the database is closed.
+    // It cannot be used after the database is closed.
     staged = try database.storeAttachment(contentType: "x/y", pieces: once(long(9)))
     try database.close()
     #expect(try filesInStore().isEmpty)
     #expect(throws: DatabaseError.self) { try staged?.content() }
   }
 
-  /// Gives some bytes, and then nothing.
+  /// Returns a closure that gives `bytes` once, then `nil`.
   private func once(_ bytes: [UInt8]) -> () -> [UInt8]? {
     var rest: [UInt8]? = bytes
     return {
@@ -329,7 +329,7 @@ struct AttachmentTests {
     #expect(try attachment.content() == Data((0..<4).flatMap { long(UInt8($0), count: 60_000) }))
   }
 
-  /// Once, what had come by then was stored as if it were all.
+  /// Regression: the part that had arrived by then was stored as if it were complete.
   @Test func `content whose task is cancelled is not stored by half`() async throws {
     let (pieces, continuation) = AsyncStream.makeStream(of: [UInt8].self)
     let database = database

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// What a backup has of the past.
+/// The history in a backup.
 struct BackupHistoryTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private let clock = ProofClock()
@@ -19,7 +19,7 @@ struct BackupHistoryTests {
     return configuration
   }
 
-  /// The documents of a version, as texts, in the order of their IDs.
+  /// Returns the documents of a version as texts, in the order of their IDs.
   private func contents(of snapshot: Snapshot) throws -> [String] {
     var cursor = snapshot.documents()
     var all: [String] = []
@@ -34,7 +34,7 @@ struct BackupHistoryTests {
     return nil
   }
 
-  /// A store with each version that it had: by its sequence number and time what was in it then.
+  /// Creates a store and returns the sequence number, time and contents of each of its versions.
   private func filled(
     _ history: HistoryRetention
   ) throws -> (database: Database, versions: [(sequence: UInt64, time: UInt64, all: [String])]) {
@@ -137,7 +137,7 @@ struct BackupHistoryTests {
     #expect(try copy.check().isSound)
   }
 
-  // Found by a trial from outside: the past was left out without a word.
+  // Found by an external trial: the history was left out without an error.
   @Test func `a backup that keeps no history has the newest version only`() throws {
     let (database, versions) = try filled(.everything)
     try database.backup(to: "/copy.divan")
@@ -147,7 +147,7 @@ struct BackupHistoryTests {
     #expect(code { _ = try copy.snapshot(at: versions[40].sequence) } == .historyNotHeld)
   }
 
-  // Found by a review: the index was checked while the past was copied, and the backup refused.
+  // Found by a review: the index was checked while the history was copied, and the backup failed.
   @Test func `a unique index that is newer than the history does not keep it from being copied`()
     throws
   {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// A document of many branches takes space that grows with the square of their number, and so their number is bounded.
+/// A document takes space that grows with the square of its branches, so they are limited.
 @Suite struct `Branches of a document` {
   private func revision(_ generation: UInt64, _ number: Int) -> RevisionID {
     let digest = String(repeating: "0", count: 26) + String(100_000 + number)
@@ -34,7 +34,7 @@ import Testing
     }
     #expect(error?.code == .documentTooLarge && error?.documentID == "a")
     try database.write { (transaction: WriteTransaction) throws in
-      // One that is known, and one that goes on from a leaf.
+      // A known revision, and one that continues a leaf.
       #expect(try !transaction.insert(Document(id: "a"), history: [revision(2, 1), root]))
       #expect(
         try transaction.insert(

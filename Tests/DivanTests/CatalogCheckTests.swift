@@ -7,7 +7,7 @@ import Testing
 @testable import Divan
 
 extension Database {
-  /// Appends a record of a kind, whatever it says, and tells where it stands.
+  /// Appends a record of a kind with any payload, and returns its location.
   fileprivate func plant(_ kind: Record.Kind, _ payload: [UInt8]) throws -> RecordLocator {
     try write { try $0.append(kind, id: nil) { writer in writer.append(payload) } }
   }
@@ -26,8 +26,9 @@ extension StoreState {
   }
 }
 
-/// An index that says of attachments, local documents, expiries and versions what the log does not: `check()`
-/// finds it, and who reads is told.
+/// An index that contradicts the log: `check()` finds it, and reads report it.
+///
+/// The entries concern attachments, local documents, expiries and versions.
 struct CatalogCheckTests {
   private let database: Database
   private let poster = [UInt8](repeating: 1, count: 100_000)
@@ -131,7 +132,7 @@ struct CatalogCheckTests {
       #expect(try problems { $0.catalog.set(key.span, value.span) } == [wrong, count], "\(key)")
       #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
     }
-    // Nobody is purged for what only the index says.
+    // No document is purged because of an entry that only the index has.
     let past = CatalogKey.expiry(1, SharedBytes(utf8: "b"))
     database.tamper { $0.catalog.set(past.span, value.span) }
     #expect(try database.purgeExpiredDocuments() == 0)
@@ -151,7 +152,7 @@ struct CatalogCheckTests {
       NamedRecord(name: SharedBytes(utf8: "first"), superseded: nil, moment: nil).encode(to: &$0)
     }
     #expect(try problems { $0.lead(name("first"), to: removed) } == [wrong])
-    // Who asks for it is told that there is none.
+    // Reading it reports that there is none.
     let error = #expect(throws: DatabaseError.self) { try database.snapshot(named: "first") }
     #expect(error?.code == .notFound)
     #expect(try database.namedSnapshots().map(\.name) == ["second"])
@@ -192,17 +193,17 @@ struct CatalogCheckTests {
     #expect(
       try problems { $0.catalog.remove(key.span) }.first?.contains("\"note\" is missing") == true)
     expectDamage { try read() }
-    // What was read before is there still.
+    // Content that was read before is still there.
     #expect(try attachment.content() == Data([1, 2, 3]))
     #expect(try problems { $0.lead(key, to: place) }.isEmpty)
     let short: [UInt8] = [CatalogKey.Kind.attachment.rawValue, 1]
     #expect(
       try problems { $0.lead(short, to: place) } == ["an attachment's digest in the index is none"])
-    // Nobody can say what it is, so it stays.
+    // An entry that cannot be interpreted is kept.
     try database.compact()
     #expect(try problems { _ in } == ["an attachment's digest in the index is none"])
     #expect(try problems { $0.catalog.remove(short.span) }.isEmpty)
-    // What a document says of the length must be so.
+    // The length in a document must match the content.
     let wrong = Document.Attachment(
       contentType: "x/y", length: 4, generation: 1, body: attachment.body)
     expectDamage { _ = try wrong.content() }
@@ -231,7 +232,8 @@ struct CatalogCheckTests {
     let garbage = try database.plant(.index, [0xFF])
     #expect(try problems { $0.lead(n, to: garbage) }.first?.contains("flags") == true)
     #expect(try problems { $0.lead(n, to: sound) }.isEmpty)
-    // Who asks for one of which nothing can be known is told so, not that there is none.
+    // A query of an index with an unreadable record reports damage, not that there is no such
+    // index.
     let lost = CatalogKey.index(SharedBytes(utf8: "lost"))
     database.tamper { $0.lead(lost, to: garbage) }
     expectDamage { _ = try database.snapshot().ids(by: "lost") }
@@ -249,7 +251,7 @@ struct CatalogCheckTests {
         try #require(database.store.newest.indexes.first { $0.index.name == name }).number)
     }
     let one: [UInt8] = [1]
-    // Two sizes, a size of more than there is, and no value at all.
+    // Two sizes, a size that exceeds the key, and no value at all.
     for (rest, value) in [([1, 2], [1, 1]), ([1, 2], [3]), ([1, 2], [2])] as [([UInt8], [UInt8])] {
       let key = try prefix("n") + rest
       #expect(
@@ -258,24 +260,24 @@ struct CatalogCheckTests {
       expectDamage { _ = try database.snapshot().count(by: "n") }
       #expect(try problems { $0.catalog.remove(key.span) }.isEmpty)
     }
-    // Too short for the number of an index, it is an entry of none.
+    // An entry that is too short for an index number belongs to no index.
     let short = [CatalogKey.Kind.indexEntry.rawValue, 0]
     #expect(try problems { $0.catalog.set(short.span, one.span) }.isEmpty)
     #expect(try database.snapshot().count(by: "n") == count)
     database.tamper { $0.catalog.remove(short.span) }
-    // An ID is a text.
+    // An ID must be valid UTF-8.
     let noText = try prefix("n") + IndexedValue(.null).bytes + [0xFF]
     database.tamper { $0.catalog.set(noText.span, one.span) }
     expectDamage { _ = try database.snapshot().ids(by: "n").collected() }
     database.tamper { $0.catalog.remove(noText.span) }
-    // Where the value is cut the document is asked, and there is none; the other one is found.
+    // Where the value is cut, the document is read. One does not exist; the other one is found.
     let nobody = try prefix("text") + IndexedValue(.string(long)).bytes + Array("nobody".utf8)
     let size: [UInt8] = [6]
     database.tamper { $0.catalog.set(nobody.span, size.span) }
     let found = try database.snapshot().ids(by: "text", .from(.string(long))).collected()
     #expect(found == ["long"])
     database.tamper { $0.catalog.remove(nobody.span) }
-    // Nor does such an entry keep a value from being the only one.
+    // Nor does such an entry make a value count as a duplicate.
     let doubled = try prefix("text") + IndexedValue("a").bytes + Array("zz".utf8)
     let huge: [UInt8] = [200]
     database.tamper { $0.catalog.set(doubled.span, huge.span) }
@@ -310,7 +312,7 @@ struct CatalogCheckTests {
     let sound = try database.entry(of: "c")
     #expect(sound.revision == revisions[1])
     #expect(try problems { _ in }.isEmpty)
-    // A third one wins, as the index has it.
+    // According to the index, a third revision wins.
     var wrong = sound
     wrong.revision = RevisionID(generation: 9, digest: .own(9, 9))
     database.tamper { $0.set(wrong, for: Array("c".utf8)) }

@@ -7,15 +7,17 @@ import Testing
 
 @testable import Divan
 
-/// Leaves of the catalog that prove bad, where checkpoints rest on each other: what is rebuilt, what other layers
-/// say, and what cannot be read meanwhile.
+/// Damaged leaves of the catalog, in checkpoints that build on each other.
 ///
-/// Openings read the first and the last leaf of each layer, where it says what indexes there are, and what is left
-/// of those that are gone; if one of these is damaged, they go without the checkpoint.
+/// The tests cover which leaves are rebuilt, what other layers contribute, and what cannot be read
+/// until then.
+///
+/// Opening reads the first and the last leaf of each layer, which hold the list of indexes and the
+/// remains of removed ones. If one of these leaves is damaged, opening does not use the checkpoint.
 struct CatalogRepairTests {
   private let store = IndexBench()
 
-  /// Where the leaves of the catalog stand, each layer of it by itself, the newest first.
+  /// Returns the pages of the catalog's leaves for each layer, newest first.
   private func leaves(of database: Database) throws -> [(path: String, pages: [UInt32])] {
     let checkpoint = try #require(
       database.store.maintenance.state.withLock { $0.checkpoint })
@@ -31,7 +33,7 @@ struct CatalogRepairTests {
     }
   }
 
-  /// The store as it is after pages were damaged.
+  /// Reopens the store after damaging pages.
   private func reopened(
     damaging pages: [(path: String, page: UInt32)]
   ) throws -> (database: Database, disk: SimulatedFileSystem) {
@@ -57,7 +59,7 @@ struct CatalogRepairTests {
     }
   }
 
-  /// A store of 600 local documents, of which a second checkpoint has every fifth anew and lacks one.
+  /// Creates 600 local documents and a checkpoint that replaces every fifth and lacks one.
   private func storeOfLocalDocuments() throws -> Database {
     let database = try store.open()
     try put(database, 0..<600, 0)
@@ -78,7 +80,7 @@ struct CatalogRepairTests {
     #expect(try snapshot.localDocumentIDs().count == 599, place)
   }
 
-  /// It would not fit a page with what the layer below says as well.
+  /// Together with the contents of the layer below, it would not fit a page.
   @Test func `a leaf that rests on another checkpoint is rebuilt without what that one says`()
     throws
   {
@@ -109,7 +111,7 @@ struct CatalogRepairTests {
     let (again, disk) = try reopened(damaging: [(newest.path, newest.pages[1])])
     try disk.corrupt(log, atOffset: Int(place.offset) + 12, mask: 1)
     #expect(again.openingReport.damage.isEmpty)
-    // It is another record that is damaged, and stands in another leaf.
+    // The damaged record is another one, whose entry is in another leaf.
     let error = #expect(throws: DatabaseError.self) {
       try again.snapshot().localDocument(id(300))
     }
@@ -120,7 +122,7 @@ struct CatalogRepairTests {
 
   // MARK: Indexes
 
-  /// An index in three layers, since whose first one some documents were changed, and merged.
+  /// Creates an index in three layers; after the first, some documents were changed and merged.
   private func storeOfIndex() throws -> Database {
     let database = try store.open()
     try database.addIndex(store.byYear)

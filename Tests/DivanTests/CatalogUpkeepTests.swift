@@ -11,13 +11,14 @@ import Testing
   import Foundation
 #endif
 
-/// Local documents and expiries, through merges, checkpoints, backups, and openings with and without a
-/// checkpoint.
+/// Local documents and expiries across merges, checkpoints, backups and openings.
+///
+/// Openings happen with and without a checkpoint.
 struct CatalogUpkeepTests {
-  /// What should be there, in the plainest way.
+  /// The expected contents.
   private struct Plain {
     var local: [String: Value.Object] = [:]
-    /// Documents with the number of their last change, and when they expire.
+    /// The documents, each with the number of its last change and its expiry.
     var documents: [String: (number: Int64, expiry: UInt64?)] = [:]
 
     mutating func purge(through time: UInt64) -> Int {
@@ -45,7 +46,7 @@ struct CatalogUpkeepTests {
     }
   }
 
-  /// A first revision that nobody has.
+  /// Returns a first revision that no document has.
   private func newRevision(_ random: inout SeededGenerator) throws -> RevisionID {
     let digest = String(UInt64.random(in: 0..<1 << 40, using: &random), radix: 16)
     return try #require(
@@ -79,7 +80,7 @@ struct CatalogUpkeepTests {
         plain.documents[id] = (n, plain.documents[id]?.expiry)
         try database.write { _ = try $0.overwrite(id, with: ["n": .int(n)]) }
       case 6:
-        // A branch that loses: of the first generation, while the other is of the second at least.
+        // A losing branch: its generation is 1, and that of the other branch is at least 2.
         guard plain.documents[id] != nil else { continue }
         plain.documents[id]?.number = n
         let loser = try newRevision(&random)

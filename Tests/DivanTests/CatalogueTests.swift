@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// What the documentation catalogue shows, run.
+/// The code examples of the documentation catalogue, run as tests.
 struct CatalogueTests {
   private let disk = SimulatedDisk()
 
@@ -117,7 +117,7 @@ struct CatalogueTests {
     #expect(try database.snapshot().revisions(of: "note").isEmpty)
   }
 
-  /// Gives a few pieces, and then nothing.
+  /// Returns a few pieces, then `nil`.
   private final class Camera {
     private var pieces = 3
 
@@ -806,7 +806,7 @@ struct CatalogueTests {
     #expect(texts == ["tea", "sugar"])
   }
 
-  // MARK: That they are the same
+  // MARK: Agreement with the pages
 
   private func lines(_ text: some StringProtocol) -> [String] {
     text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Following the changes of a database.
+/// The change feed of a database.
 @Suite(.timeLimit(.minutes(20)))
 struct ChangeFeedTests {
   private let database: Database
@@ -44,7 +44,7 @@ struct ChangeFeedTests {
     try put("d")
     try put("a")
     #expect(try await ids(2, of: &feed) == ["d", "a"])
-    // What is known already is not read again.
+    // Changes up to the given position are not read again.
     var later = database.changes(since: 5).makeAsyncIterator()
     #expect(try await ids(1, of: &later) == ["a"])
   }
@@ -85,7 +85,7 @@ struct ChangeFeedTests {
     #expect(changes.map(\.isDeleted) == [false, true, false])
     #expect(changes.map(\.hasConflicts) == [false, false, false])
     #expect(changes.map(\.origin) == [nil, nil, "peer"])
-    // A branch that loses is a change, with the revision that wins.
+    // A losing branch is a change as well, reported with the winning revision.
     try await database.write { transaction in
       try transaction.insert(Document(id: "x", ["n": 1]), history: [loser])
     }
@@ -125,7 +125,8 @@ struct ChangeFeedTests {
     var last = try database.changes(since: end).makeAsyncIterator()
     #expect(try await ids(1, of: &last) == ["c"])
 
-    // One in another store; and one in this one before an older copy of its files took its place.
+    // A position of another store, and one from before an older copy of the files replaced this
+    // store.
     let other = try Database.inMemory()
     let beyond = try #require(FeedPosition("99-\(database.storeID)"))
     for (database, position) in [(other, position), (database, beyond)] {

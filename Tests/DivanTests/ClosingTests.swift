@@ -10,8 +10,8 @@ import Testing
 
 /// Maintenance and closing at the same moment.
 ///
-/// Closing waits for maintenance, and then does its own last work without it. What began in between met the
-/// same index: two checkpoints of it at once trapped.
+/// Closing waits for maintenance, and then does its own final work. Maintenance that began in
+/// between worked on the same index: two simultaneous checkpoints of it trapped.
 struct ClosingTests {
   enum Call: String, CaseIterable, Sendable {
     case compact, backup, checkpoint, merge
@@ -26,7 +26,7 @@ struct ClosingTests {
     }
   }
 
-  /// Runs something on a thread of its own; the error code is recorded, or nil.
+  /// Runs `body` on its own thread; records the error code, or `nil`.
   private func begin(_ body: @escaping @Sendable () throws -> Void) -> Recorder<DatabaseError.Code?>
   {
     let outcome = Recorder<DatabaseError.Code?>()
@@ -63,7 +63,7 @@ struct ClosingTests {
     }
     hasTurn.wait()
     let closing = begin { try database.close() }
-    // Now it waits for its turn to write, which is the next thing it does.
+    // The thread waits for the writer lock, which is its next step.
     try wait { database.store.turn.waiterCount == 1 }
     let refused = begin { try call.make(of: database) }
     try wait { !refused.all.isEmpty || database.store.turn.waiterCount == 2 }
@@ -96,7 +96,7 @@ struct ClosingTests {
     }
     let working = begin { try call.make(of: database) }
     isWriting.wait()
-    // So much that closing finds a checkpoint worth it.
+    // Enough data that closing writes a checkpoint.
     try bench.commit(
       database, (0..<70).map { .put("large-\($0)", size: 16 << 10) }, durability: .none)
     #expect(database.store.maintenance.isWorthACheckpoint)

@@ -2,7 +2,7 @@ import Divan
 import Foundation
 import Testing
 
-/// What hand-written `encode(to:)` and `init(from:)` may do with their containers.
+/// How hand-written `encode(to:)` and `init(from:)` may use their containers.
 struct CodableContainerTests {
   private class Person: Codable {
     var name: String

@@ -218,7 +218,7 @@ struct CodableErrorTests {
       _ = encoder.container(keyedBy: AnyKey.self)
     }
     refuse(at: "x.a") { encoder in
-      // A container is written to while a value in it is being written.
+      // Writes to a container while a value in it is being encoded.
       var outer = encoder.container(keyedBy: AnyKey.self)
       let held = Held(outer)
       try outer.encode(

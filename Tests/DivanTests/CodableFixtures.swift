@@ -90,7 +90,7 @@ struct AllKinds: Codable, Equatable {
   }
 }
 
-/// A value of random shape, for comparison with JSON's coders.
+/// A value of random shape, for comparison with the JSON coders.
 struct RandomShape: Codable, Equatable {
   var flag: Bool
   var number: Int64
@@ -144,7 +144,7 @@ struct RandomShape: Codable, Equatable {
   }
 }
 
-/// A value that encodes itself as a closure says.
+/// A value that a closure encodes.
 struct Encoding: Encodable, Sendable {
   var body: @Sendable (any Encoder) throws -> Void
 
@@ -153,7 +153,7 @@ struct Encoding: Encodable, Sendable {
   func encode(to encoder: any Encoder) throws { try body(encoder) }
 }
 
-/// A key that may be anything.
+/// A coding key with any value.
 struct AnyKey: CodingKey, ExpressibleByStringLiteral {
   var stringValue: String
   var intValue: Int? { nil }
@@ -162,7 +162,7 @@ struct AnyKey: CodingKey, ExpressibleByStringLiteral {
   init?(intValue: Int) { nil }
 }
 
-/// Something that closures of one thread share.
+/// A mutable value that closures of one thread share.
 final class Held<Content>: @unchecked Sendable {
   var value: Content
   init(_ value: Content) { self.value = value }

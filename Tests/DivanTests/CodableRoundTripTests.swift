@@ -61,7 +61,7 @@ struct CodableRoundTripTests {
       let document = try Document(encoding: shape)
       let stored = try document.encoded()
       try stored.validate()
-      // The tree of values gives the same bytes: there is one stored form.
+      // The tree of values gives the same bytes: the stored form is unique.
       #expect(try stored.decode().stored == stored.bytes)
       #expect(try document.decode(RandomShape.self) == shape)
       #expect(try decoder.decode(RandomShape.self, from: Data(document.json.utf8)) == shape)
@@ -87,7 +87,7 @@ struct CodableRoundTripTests {
       #expect(object == properties)
       #expect(try Document(encoding: object).encoded().bytes == document.encoded().bytes)
       #expect(try Document(encoding: ["x": object])["x"] == .object(properties))
-      // Through another coder numbers lose only what JSON does not tell.
+      // Through another coder, numbers lose only the distinctions that JSON does not make.
       let text = try JSONEncoder().encode(Value.object(["t": "a", "n": [1, -1, .null, true]]))
       #expect(
         try JSONDecoder().decode(Value.self, from: text) == ["t": "a", "n": [1, -1, .null, true]])

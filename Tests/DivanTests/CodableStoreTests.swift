@@ -47,7 +47,7 @@ struct CodableStoreTests {
     try database.write { try $0.put(&film) }
     #expect(film.id != nil)
     #expect(film.revision?.generation == 1)
-    // A copy made before is another value, and becomes another document.
+    // A copy that was made before is a separate value, and becomes a separate document.
     #expect(copy.id == nil)
     let other = try database.write { try $0.put(copy) }
     #expect(other.id != film.id)
@@ -58,7 +58,7 @@ struct CodableStoreTests {
     #expect(try database.snapshot().count == 2)
   }
 
-  /// Once, putting a value took them away without a word.
+  /// Regression: putting a value removed the attachments without an error.
   @Test func `attachments stay when a value is put, as other properties do`() throws {
     let database = try Database.inMemory()
     var document = Document(id: "m", ["title": "M", "year": 1931, "rating": 9])
@@ -147,7 +147,7 @@ struct CodableStoreTests {
       }
     }
     #expect(kept.revision == revision && dropped.id == nil)
-    // So both can be put as if nothing had been.
+    // Both can therefore be put again.
     try database.write { try $0.put(contentsOf: [kept, dropped]) }
     #expect(kept.revision?.generation == 2 && dropped.revision?.generation == 1)
   }
@@ -174,7 +174,7 @@ struct CodableStoreTests {
     #expect(document.properties == expected)
     #expect(document.revision?.generation == 2)
     #expect(try database.snapshot().get("m")?.properties == expected)
-    // There is one stored form, whichever way it came about.
+    // The stored form is the same, however the document was made.
     #expect(try Document(expected).encoded().bytes == document.encoded().bytes)
   }
 
@@ -225,13 +225,13 @@ struct CodableStoreTests {
     }
     try database.write { try $0.put(Film(id: "c", title: "fourth")) }
     #expect(try database.snapshot().get("c")?["title"] == "fourth")
-    // A document that is deleted since then is a conflict too, and is not made again.
+    // A document that was deleted in the meantime is a conflict too, and is not recreated.
     let fresh = try #require(try database.snapshot().get(Checked.self, "c"))
     try database.write { _ = try $0.delete(id: "c") }
     #expect { try database.write { try $0.put(fresh) } } throws: {
       ($0 as? DatabaseError)?.code == .conflict
     }
-    // Without a revision it begins anew, with nothing of what was.
+    // Without a revision, putting creates the document again and keeps none of its old properties.
     let again = try database.write { try $0.put(Film(id: "c", title: "fifth")) }
     #expect(again.properties == ["title": "fifth", "tags": []])
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Values have one order, which their keys have, too.
+/// Values and their keys have the same order.
 struct CollationTests {
   @Test func `every value has its place`() {
     let ascending: [Value] = [
@@ -150,9 +150,9 @@ struct CollationTests {
     var count = 0
     for list in vectors.lists {
       let name = list.name
-      // Its objects have the order in which they were written.
+      // CouchDB compares objects in the order in which their properties were written.
       let groups = list.groups.filter { $0[0].objectValue?.count ?? 0 <= 1 }
-      // Where texts are what it is about, CouchDB has the order of ICU; and of one list not every value came back.
+      // CouchDB orders texts as ICU does, and it did not return every value of one list.
       let isOurs = [
         "couchdb-specification", "numbers", "nesting", "deep-nesting",
       ].contains(name)
@@ -160,7 +160,7 @@ struct CollationTests {
       for (a, b) in zip(groups, groups.dropFirst()) {
         let (a, b) = (a[0], b[0])
         count += 1
-        // CouchDB has whole numbers of any size.
+        // CouchDB has integers of any size.
         #expect(Collation.compare(a, b) <= (name == "numbers" ? 0 : -1), "\(name): \(a) and \(b)")
       }
     }
@@ -168,7 +168,7 @@ struct CollationTests {
   }
 }
 
-/// Values in the order in which CouchDB has them, recorded from it; equal ones in groups.
+/// Values in CouchDB's order, recorded from it; equal values are grouped.
 private struct CollationVectors: Decodable {
   struct List: Decodable {
     let name: String
@@ -179,7 +179,7 @@ private struct CollationVectors: Decodable {
 }
 
 extension Value {
-  /// A random value in which there is much that differs a little.
+  /// Returns a random value that is likely to be similar to others.
   fileprivate static func collated(_ random: inout SeededRandom, depth: Int = 3) -> Value {
     switch Int.random(in: 0..<(depth > 0 ? 9 : 6), using: &random) {
     case 0: return [.null, false, true].randomElement(using: &random) ?? .null
@@ -202,7 +202,7 @@ extension Value {
 }
 
 extension String {
-  /// Two random texts that have much in common.
+  /// Returns two random texts that have much in common.
   fileprivate static func collated(_ random: inout SeededRandom) -> (String, String) {
     let letters = Array(
       "aAàÀbeéEzss ßæÆaeåØoıiſςσΣάαиИйЙіїüǖṻ0-\u{301}\u{306}\u{308}\u{304}\u{323}\u{345}\u{0}日😀½"
@@ -226,5 +226,5 @@ extension String {
   }
 }
 
-/// How two runs of bytes are ordered.
+/// Returns the order of two byte sequences.
 private func order(_ a: [UInt8], _ b: [UInt8]) -> Int { compare(a.span, b.span) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Indexes of several properties: what they are asked, and what they answer.
+/// Indexes of several properties: queries and their results.
 struct CompoundIndexTests {
   private let byListAndDue = DocumentIndex("by list and due", on: ["list"], ["due"])
   private let long = String(repeating: "x", count: 300)
@@ -172,7 +172,7 @@ struct CompoundIndexTests {
     }
     #expect(try database.snapshot().count(by: "only") == 10)
     #expect(try database.check().isSound)
-    // So it is when it is made over documents.
+    // The same holds when the index is built over existing documents.
     try database.removeIndex(named: "only")
     try database.addIndex(DocumentIndex("only", on: ["list"], ["due"], isUnique: true))
     try database.removeIndex(named: "only")

@@ -7,8 +7,10 @@ import Testing
 
 @testable import Divan
 
-/// Power lost at every call that changes something, with every kind of loss: what was acknowledged is
-/// there afterwards, nothing is there by half, and the store goes on as if nothing had happened.
+/// Power loss at every call that changes something, with every kind of loss.
+///
+/// Acknowledged commits are there afterwards, no commit is there in part, and the store keeps
+/// working.
 struct CrashTests {
   @Test func `whenever the power goes, a prefix of the commits is left with all that was promised`()
     throws
@@ -32,7 +34,7 @@ struct CrashTests {
       try CrashProof().gather(run)
       return (run, begun.withLock { $0 })
     }
-    // Its time is over before anything is begun.
+    // The time limit is reached before any run begins.
     let ended = try run(until: .now)
     #expect(ended.begun == 0 && ended.run.figure("distinct states") == 0)
     let whole = try run()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// What a damaged store says of what may be missing.
+/// The reports of a damaged store about data that may be missing.
 struct DamagePolicyTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var path: String { path(1) }
@@ -25,7 +25,7 @@ struct DamagePolicyTests {
     }
   }
 
-  /// Where a text stands in the log for the first time, or the last.
+  /// Returns the offset of a text's first or last occurrence in the log.
   private func place(of text: String, in segment: Int = 1, isLast: Bool = false) throws -> Int {
     let bytes = try bench.fileSystem.contents(of: path(segment), limit: 1 << 20).array
     let text = Array(text.utf8)
@@ -56,7 +56,7 @@ struct DamagePolicyTests {
     try database.close()
   }
 
-  // Found by an audit: a damaged size used up what the search for records was allowed to read.
+  // Found by an audit: a damaged size exhausted the read limit of the search for records.
   @Test(arguments: [0, 1, 4])
   func `a flipped bit in the framing of a large attachment costs no document`(byte: Int) throws {
     let database = try bench.open {
@@ -74,7 +74,7 @@ struct DamagePolicyTests {
     try database.close()
     let bytes = try bench.fileSystem.contents(of: path, limit: 1 << 20).array
     let start = try #require(bytes.indices.first { bytes[$0...].starts(with: content.prefix(64)) })
-    // Before the content are its length, its digest, two bytes, the checksum and the record's size.
+    // The content follows its length, its digest, two bytes, the checksum and the record's size.
     try bench.fileSystem.corrupt(path, atOffset: start - (3 + 32 + 2 + 4 + 3) + byte, mask: 2)
     let opened = try open(.readWhatIsThere)
     #expect(!opened.openingReport.damage.isEmpty)
@@ -84,7 +84,7 @@ struct DamagePolicyTests {
     }
   }
 
-  // Found by a trial from outside: 300 documents were gone, and nothing but the report of opening said so.
+  // Found by an external trial: 300 documents were missing, and only the opening report said so.
   @Test func `one flipped byte of 300 documents in one transaction costs one document`() throws {
     try fill(300)
     try bench.fileSystem.corrupt(path, atOffset: try place(of: "150 of 300"), mask: 1)
@@ -172,7 +172,7 @@ struct DamagePolicyTests {
     #expect(try snapshot.get("third") == nil)
     #expect(try snapshot.tombstone("third") != nil)
     #expect(try snapshot.localDocument("local") == ["n": 1])
-    // What is lost made the number of documents one greater, so it was of none that was there.
+    // The lost record increased the document count, so it belonged to no existing document.
     #expect(try snapshot.get("second")?["text"] == "second text")
     expectDamaged("none") { try snapshot.get("none") }
     expectDamaged("count") { try snapshot.count }
@@ -209,7 +209,7 @@ struct DamagePolicyTests {
     var ids = left.ids()
     let all = try ids.rest()
     #expect(try left.count == all.count)
-    // The bench has one document of its own.
+    // The bench adds one document of its own.
     #expect(all.count == 1 + 40 - 1 + 9 + 1)
     var changes = left.changes()
     let changed = try changes.rest().map(\.id)
@@ -217,13 +217,13 @@ struct DamagePolicyTests {
     let database = try open(.refuse)
     let snapshot = try database.snapshot()
     #expect(try snapshot.get("last") != nil)
-    // One document is lost that is new, by the numbers of documents.
+    // The document count shows that one new document is lost.
     for id in ["doc-1", id(3), id(5)] { #expect(try snapshot.get(id) != nil, "\(id)") }
     #expect(try snapshot.get("doc-7") == nil)
     for id in [id(4), "none"] { expectDamaged(id) { try snapshot.get(id) } }
   }
 
-  /// A transaction of ten documents, one that changes three of them, and one of another document.
+  /// Commits ten documents, then changes to three of them, then another document.
   private func change() throws {
     let database = try bench.open { $0.maintenance = .manual }
     try database.write { transaction in
@@ -282,7 +282,8 @@ struct DamagePolicyTests {
     expectDamaged("deleted") { try database.snapshot().get("deleted") }
   }
 
-  // Of the frame's header, of records and their sizes and checksums, of the trailer; the suite `bytes` flips every bit.
+  // The bytes are of the frame's header, of records with their sizes and checksums, and of the
+  // trailer. The suite `bytes` flips every bit.
   @Test func `whatever byte of a transaction is damaged, no older document is given`() throws {
     try change()
     let start = try place(of: "old", isLast: true)
@@ -305,7 +306,7 @@ struct DamagePolicyTests {
         }
       }
       #expect(throws: DatabaseError.self) { try snapshot.count }
-      // And it is as it was.
+      // Restores the byte.
       try bench.fileSystem.corrupt(path, atOffset: offset, mask: mask)
     }
     #expect(right > 200 && refused > 1000, "\(right) right, \(refused) refused")
@@ -377,7 +378,7 @@ struct DamagePolicyTests {
     #expect(try open(.readWhatIsThere).snapshot().count >= 3)
   }
 
-  // Found by a trial from outside: the copy had 99 of 100 documents, and looked sound.
+  // Found by an external trial: the copy had 99 of 100 documents, and looked sound.
   @Test(arguments: [DamagePolicy.refuse, .readWhatIsThere])
   func `a damaged store is not backed up`(policy: DamagePolicy) throws {
     try fill(100)
@@ -397,7 +398,7 @@ struct DamagePolicyTests {
     }
     try bench.fileSystem.corrupt(path, atOffset: try place(of: "doc-3") + 30, mask: 1)
     let database = try open(.refuse, isReadOnly: false)
-    // The bench has one document of its own.
+    // The bench adds one document of its own.
     #expect(try database.snapshot().count == 1 + 20)
     expectDamaged("doc-3") { try database.snapshot().get("doc-3") }
     #expect(try database.snapshot().get("doc-4") != nil)

@@ -7,10 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Files that are not what was written.
+/// Files that differ from what was written.
 ///
-/// What is read is what was stored, or an error says that it is
-/// not; nothing changes silently, and nothing traps or hangs.
+/// A read returns what was stored, or throws an error. Nothing changes silently, traps or hangs.
 struct DamageTests {
   @Test(arguments: DamagedStore.all)
   func `a flipped bit anywhere is harmless or reported`(store: DamagedStore) throws {
@@ -51,7 +50,7 @@ struct DamageTests {
     for (path, size, bytes) in contents {
       let gone = original.disk.restarted(.processEnd)
       try gone.vanish(path)
-      // Without HEAD and the newest segment, or the whole store, nothing can be noticed.
+      // Without HEAD and the newest segment, or the whole store, nothing can be detected.
       try original.examine(gone, "\(path) gone", isMapped: true)
       let others = contents.filter { $0.0 != path }.map(\.2)
       let noise = (0..<size).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -64,7 +63,7 @@ struct DamageTests {
         try disk.overwrite(path, atOffset: 0, with: other)
         try original.examine(disk, "\(path) holds other bytes \(index)", isMapped: index % 2 == 0)
       }
-      // Parts of it: zeros, and what belongs elsewhere in it.
+      // Parts of the file: overwritten with zeros, and with data from elsewhere in it.
       for offset in stride(from: 0, to: size, by: step(size, 40)) {
         let disk = original.disk.restarted(.processEnd)
         let count = min(512, size - offset)
@@ -115,7 +114,7 @@ struct DamageTests {
     let original = try DamagedStore.checkpointed.make()
     let segment = try #require(original.files.first { $0.path.hasSuffix("01.segment") })
     let disk = original.disk.restarted(.processEnd)
-    // Within the text of the first document.
+    // Inside the text of the first document.
     try disk.corrupt(segment.path, atOffset: 4096 + 300, mask: 1)
     let database = try CrashBench(disk, CrashWriter(seed: 0), life: 70).open {
       $0.maintenance = .manual
@@ -131,14 +130,14 @@ struct DamageTests {
     #expect(damaged.first?.documentID == "doc-0")
     #expect(damaged.first?.path == segment.path)
     #expect(damaged.first?.offset != nil)
-    // Writing goes on, and compaction leaves the evidence as it is.
+    // Writing continues, and compaction preserves the evidence.
     try database.write { try $0.overwrite("new", with: [:]) }
     #expect(throws: DatabaseError.self) { try database.compact() }
     #expect(throws: DatabaseError.self) { try snapshot.get("doc-0") }
     #expect(try database.snapshot().get("doc-1") != nil)
   }
 
-  // Found by the fuzzers of checkpoints and stores: the check ended with the error.
+  // Found by the fuzzers of checkpoints and stores: the check failed with the error.
   @Test func `a check reports an index that cannot be rebuilt, and goes on`() throws {
     let original = try DamagedStore.checkpointed.make()
     let checkpoint = try #require(original.files.first { $0.path.hasSuffix(".checkpoint") })
@@ -193,7 +192,7 @@ struct DamageTests {
       try disk.corrupt(path, atOffset: place + 40, mask: 1)
       try disk.vanish("\(CrashBench.path)/FLUSHED")
       let opened = try CrashBench(disk, bench.writer, life: 9).open { $0.maintenance = .manual }
-      // Without FLUSHED the last commit cannot be told from one that was torn.
+      // Without FLUSHED, the last commit cannot be distinguished from a torn one.
       #expect(opened.openingReport.damage.isEmpty == (number == 3), "\(number)")
       #expect(opened.openingReport.damage.allSatisfy { $0.path == path && $0.offset != nil })
     }
@@ -212,7 +211,7 @@ struct DamageTests {
     #expect(database.openingReport.securedCommits == 4)
     let left = disk.restarted(.strict)
     let path = "\(CrashBench.path)/0000000002.segment"
-    // Nothing but the segment's own header says so.
+    // Only the segment's own header shows it.
     try left.vanish("\(CrashBench.path)/HEAD")
     try left.truncate(path, toSize: try left.status(path).size - 8)
     let opened = try CrashBench(left, bench.writer, life: 19).open { $0.maintenance = .manual }
@@ -229,7 +228,8 @@ struct DamageTests {
     try disk.truncate(path, toSize: try disk.status(path).size - 100)
     let opened = try CrashBench(disk, bench.writer, life: 19).open { $0.maintenance = .manual }
     #expect(opened.openingReport.damage.first?.path == path)
-    // Written to, it would be found damaged the next time, with what was written behind the damage.
+    // If it were written to, the next opening would find it damaged, with the commits after the
+    // damage.
     #expect(throws: DatabaseError.self) { try opened.write { _ in } }
     #expect(try opened.snapshot().get("doc-0") != nil)
   }
@@ -247,7 +247,7 @@ struct DamageTests {
     let size = 768 << 10
     let start = try disk.contents(of: path, limit: 1 << 20).count + 8
     var writer = ByteWriter(capacity: size)
-    // Every frame claims all the bytes up to the end for its own.
+    // Every frame claims all bytes up to the end.
     for offset in stride(from: 0, to: size - 64, by: 32) {
       let frame = FrameHeader(
         kind: .transaction, flags: [.last], payloadSize: max(0, size - offset - 256),
@@ -274,7 +274,7 @@ struct DamageTests {
 }
 
 extension DamagedStore.Original {
-  /// Records as an issue what was neither harmless nor reported.
+  /// Records an issue for damage that is neither harmless nor reported.
   func examine(_ disk: SimulatedFileSystem, _ what: String, isMapped: Bool) throws {
     let clock = ContinuousClock()
     let start = clock.now

@@ -3,7 +3,7 @@ import DivanTesting
 import ProofKit
 import Testing
 
-/// Changing a document that others change, too.
+/// Updates of a document that others change, too.
 struct DatabaseUpdateTests {
   private let database: Database
 

@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Deep values` {
   private static let depth = 200_000
 
-  /// A value that is taken apart from the outside in, since Swift releases nested arrays by recursion.
+  /// A value that is dismantled iteratively, since Swift releases nested arrays by recursion.
   private final class Deep: @unchecked Sendable {
     private(set) var value: Value
 
@@ -89,7 +89,7 @@ import Testing
       }
     }
     #expect(code == .documentTooLarge)
-    // Encoders go down to the depth that is stored by recursion, with much of the stack for each level in debug builds.
+    // Encoders recurse down to the stored depth limit, and debug builds use much stack per level.
     let encoding = onSmallStack(4 << 20) { () -> String in
       do {
         _ = try DocumentEncoder().encode(["a": deep.value])

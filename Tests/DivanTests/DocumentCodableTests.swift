@@ -3,7 +3,7 @@ import Foundation
 import ProofKit
 import Testing
 
-/// Codable types whose documents say what they are.
+/// Codable types whose documents record their type.
 struct DocumentCodableTests {
   struct Recipe: DocumentCodable, Equatable {
     @DocumentID var id: String?
@@ -45,7 +45,7 @@ struct DocumentCodableTests {
     #expect(try snapshot.first(Query<Film>().sort(\.name, descending: true))?.name == "M")
     #expect(try database.write { try $0.delete(Query<Film>()) } == 1)
     #expect(try database.snapshot().ids(Query<Document>()) == ["d", "e", "p", "r"])
-    // One that says that it is of the type, and is not, is an error that names it.
+    // A document of that type that cannot be decoded as it is an error that names the document.
     try database.write { _ = try $0.put(Document(id: "x", ["type": "Recipe", "name": 7])) }
     let error = #expect(throws: DatabaseError.self) {
       try database.snapshot().find(Query<Recipe>())
@@ -68,14 +68,14 @@ struct DocumentCodableTests {
     var document = Document(id: "d", ["left": true])
     try document.encode(Film(name: "M"))
     #expect(document["type"] == "film" && document["left"] == true)
-    // Again, with what other programs put beside.
+    // Again, with a property that another program added.
     try database.write { _ = try $0.update("a") { $0["stars"] = 5 } }
     soup = try #require(try database.snapshot().get(Recipe.self, "a"))
     soup.minutes = 5
     try database.write { try $0.put(&soup) }
     let stored = try #require(try database.snapshot().get("a"))
     #expect(stored.properties == ["type": "Recipe", "name": "Soup", "minutes": 5, "stars": 5])
-    // A type that is only Codable says nothing, and takes nothing away.
+    // A type that is only Codable neither adds nor removes the property `type`.
     try database.write { transaction in
       try transaction.put(Plain(name: "P"), id: "p")
       try transaction.put(Plain(name: "P"), id: "b")
@@ -104,7 +104,7 @@ struct DocumentCodableTests {
     #expect(found.indexes == ["recipes"] && found.documentsRead == 0 && found.results == 1)
   }
 
-  // MARK: Types that have a property `type` themselves
+  // MARK: Types with their own property `type`
 
   struct Own: DocumentCodable {
     var type: String?
@@ -127,7 +127,7 @@ struct DocumentCodableTests {
       #expect(error?.message.contains("\"type\"") == true && error?.hint != nil)
     }
     try refused { try $0.put(Own(type: "other"), id: "a") }
-    // Written as nothing, it would be read as the type.
+    // Without a value, the document would be read as the type.
     try refused { try $0.put(Own(), id: "a") }
     try refused { try $0.put(Numbered(type: 1), id: "a") }
     try refused { try $0.put(contentsOf: [Own(type: "own"), Own(type: "other")]) }
@@ -158,7 +158,7 @@ struct DocumentCodableTests {
   }
 }
 
-/// Making a model with an ID that may be taken.
+/// Creating a model with an ID that may be in use.
 struct ModelInsertionTests {
   final class Note: Model {
     @Persisted var text = "new"
@@ -180,7 +180,7 @@ struct ModelInsertionTests {
       #expect(error?.code == .alreadyExists && error?.documentID == id)
       #expect(context.unsavedModels == unsaved)
     }
-    // Unsaved, saved, of another context, and of no class.
+    // The ID of an unsaved model, a saved one, one of another context, and a document of no class.
     refused("a", context)
     try note.save()
     refused("a", context)
@@ -211,7 +211,7 @@ struct ModelInsertionTests {
   @Test func `what is stored between making and saving is a conflict, and stays as it is`() throws {
     let context = database.makeContext()
     let inserted = try context.insert(Note.self, id: "a")
-    // The initializer does not look.
+    // The initializer does not check the ID.
     let made = Note(in: context, id: "b")
     try database.write { transaction in
       for id in ["a", "b"] {

@@ -1,7 +1,7 @@
 import Divan
 import DivanLog
 
-/// Numbers that look random and are the same for the same seed (SplitMix64).
+/// A seeded pseudorandom number generator (SplitMix64).
 struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
   init(seed: UInt64) { state = seed }
@@ -16,7 +16,7 @@ struct SeededRandom: RandomNumberGenerator {
 }
 
 extension Value {
-  /// A value of any kind, nested at most `depth` deep.
+  /// Returns a random value of any kind, nested at most `depth` deep.
   static func random(_ random: inout SeededRandom, depth: Int = 4) -> Value {
     switch Int.random(in: 0..<(depth > 0 ? 12 : 9), using: &random) {
     case 0: return .null
@@ -34,7 +34,7 @@ extension Value {
     }
   }
 
-  /// An object of random properties.
+  /// Returns an object of random properties.
   static func randomObject(_ random: inout SeededRandom, depth: Int = 4) -> Value {
     .object(
       Value.Object(

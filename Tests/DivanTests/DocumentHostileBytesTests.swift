@@ -2,7 +2,7 @@ import Divan
 import DivanLog
 import Testing
 
-/// Looks into `bytes` in every way there is; nothing of it may trap.
+/// Reads `bytes` in every way; none of them may trap.
 private func probe(_ bytes: [UInt8]) {
   let encoded = EncodedValue(SharedBytes(copying: bytes))
   _ = encoded.kind
@@ -10,7 +10,7 @@ private func probe(_ bytes: [UInt8]) {
   for key in ["", "a", "key3", "key20", "zzz"] { _ = try? encoded.property(key)?.decode() }
   for index in [0, 1, 16, 17, 40, Int.max] { _ = try? encoded.element(index)?.decode() }
   if let value = try? encoded.decode() {
-    // What can be read can be written.
+    // Everything that can be read can be written.
     #expect(throws: Never.self) { try value.stored }
     if (try? encoded.validate()) != nil {
       #expect((try? value.stored) == encoded.bytes)
@@ -80,7 +80,7 @@ struct DocumentHostileBytesTests {
       [0xA8, 0x01, 0x61],  // a short text with a long header
       [0xB1, 0x01, 0x00],  // an outermost array with a size
       [0xB5, 0xB5, 0x00],  // an inner array without a size
-      [0xB5],  // an array of none, not written as empty
+      [0xB5],  // an array without elements, not written as empty
       [0xC5, 0x01, 0x62, 0x00, 0x01, 0x61, 0x00],  // keys not sorted
       [0xC5, 0x01, 0x61, 0x00, 0x01, 0x61, 0x00],  // a key twice
       [0xC5, 0x81, 0x00, 0x61, 0x00],  // a size with a needless byte
@@ -116,7 +116,7 @@ struct DocumentHostileBytesTests {
         ["k": .array(Array(repeating: "abc", count: size))],
       ] as [Value] {
         let stored = try document.stored
-        // See ValueFormat: arrays of texts above 64 KiB may take a few bytes more.
+        // See ValueFormat: arrays of texts larger than 64 KiB may take a few more bytes.
         #expect(stored.count <= document.json.utf8.count + (size > 65_535 ? 2 : 0), "\(size)")
         try EncodedValue(stored).validate()
         #expect(try EncodedValue(stored).decode() == document)

@@ -46,7 +46,7 @@ struct DocumentIDTests {
     #expect(DocumentIDGenerator.timeOrdered.next() != DocumentIDGenerator.timeOrdered.next())
   }
 
-  /// Each began with a hyphen, which the command lines of tools take for an option.
+  /// Regression: IDs began with a hyphen, which command-line tools take for an option.
   @Test func `new IDs begin with no hyphen and no underscore, whatever the clock says, and ascend`()
     throws
   {

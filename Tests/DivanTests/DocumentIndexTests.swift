@@ -8,11 +8,11 @@ import Testing
 
 @testable import Divan
 
-/// Documents found by the values of a property, compared with a plain search through all of them.
+/// Queries by the values of a property, compared with a plain search through all documents.
 struct DocumentIndexTests {
   private let store = IndexBench()
 
-  // MARK: What there is
+  // MARK: Contents
 
   @Test func `documents come in the order of their values, and where these are equal of their IDs`()
     throws
@@ -56,7 +56,7 @@ struct DocumentIndexTests {
       throw CancellationError()
     }
     try store.expectAll(database.snapshot(), "changed")
-    // In a conflict the winner counts, and another one when that is gone.
+    // In a conflict the winner is indexed, and the next winner when that one is gone.
     func revision(_ generation: UInt64, _ digest: String) throws -> RevisionID {
       try #require(RevisionID(generation: generation, digest: digest))
     }
@@ -106,7 +106,7 @@ struct DocumentIndexTests {
     #expect(try ids(.equal(to: .null)) == ["null"])
     #expect(try ids(.equal(to: 0)) == ["zero"])
     #expect(try snapshot.ids(by: "by city").collected() == ["null", "zero"])
-    // Comparisons with null, with another type and with what is no number are false.
+    // Comparisons with null, with another type and with NaN are false.
     for range in [
       .from(.null), .less(than: .null), .equal(to: .double(.nan)), .less(than: .double(.nan)),
       .greater(than: .double(-.nan)), .from(0, upTo: "z"), .from(0, through: .double(.nan)),
@@ -157,7 +157,7 @@ struct DocumentIndexTests {
         _ = try $0.overwrite("b", with: ["name": 1.0])
       } == .notUnique)
     #expect(try database.snapshot().count == 0)
-    // Taken back before the end, or purged.
+    // The duplicate is undone before the transaction ends, or purged.
     #expect(
       code { transaction in
         _ = try transaction.overwrite("a", with: ["name": 1, "tags": ["x", "y", "x"]])
@@ -173,14 +173,14 @@ struct DocumentIndexTests {
     #expect(
       code { _ = try $0.overwrite("b", with: ["tags": ["z", .null], "name": .null]) } == nil)
     #expect(code { _ = try $0.overwrite("c", with: ["tags": .null, "name": .null]) } == nil)
-    // What comes from elsewhere, and wins, is no exception; and what loses is in no index.
+    // A foreign revision that wins is no exception; a losing revision is in no index.
     let high = try #require(RevisionID(generation: 9, digest: "f"))
     #expect(
       code { _ = try $0.insert(Document(id: "c", ["name": 1]), history: [high]) } == .notUnique)
     let low = try #require(RevisionID(generation: 1, digest: "0"))
     #expect(code { _ = try $0.insert(Document(id: "a", ["name": 2]), history: [low]) } == nil)
     #expect(code { _ = try $0.overwrite("c", with: ["name": 2]) } == nil)
-    // Now the one that lost would win.
+    // Now the losing revision would win.
     let first = try #require(try database.snapshot().get("a")?.revision)
     #expect(code { _ = try $0.purge("a", revision: first) } == .notUnique)
     #expect(try database.check().isSound)
@@ -204,7 +204,7 @@ struct DocumentIndexTests {
     }
     #expect(codes == [.notUnique])
     #expect(try database.snapshot().count(by: "name") == 2500)
-    // What was not reached yet is found when it is.
+    // A duplicate that the build has not reached yet is found when the build reaches it.
     try database.removeIndex(named: "name")
     var isPut = false
     let error = #expect(throws: DatabaseError.self) {
@@ -252,7 +252,7 @@ struct DocumentIndexTests {
     #expect(try database.check().isSound)
   }
 
-  // MARK: Who else makes it
+  // MARK: Concurrent creation
 
   @Test func `an index that is being made cannot be made once more`() throws {
     let database = try store.open()
@@ -274,7 +274,7 @@ struct DocumentIndexTests {
     try store.expectAll(database.snapshot(), "made once")
   }
 
-  /// Readers do not see it yet, so it can be asked for once more.
+  /// Readers do not see the index yet, so it can be requested again.
   @Test func `an index that somebody else has just finished is made once`() throws {
     let database = try store.open()
     try store.fill(database, 0..<30)
@@ -283,7 +283,8 @@ struct DocumentIndexTests {
     let outcome = Recorder<DatabaseError.Code?>()
     let done = DispatchSemaphore(value: 0)
     try database.addIndex(index) { _ in
-      // The record that says that it is ready is written while the other one waits for the turn.
+      // The record that marks the index as ready is written while the other thread waits for the
+      // writer lock.
       disk.observeCalls { call in
         guard call.verb == .write, call.path.hasSuffix(".segment"),
           isFirst.exchange(false, ordering: .relaxed)
@@ -306,7 +307,7 @@ struct DocumentIndexTests {
     try store.expectSound(database, "made once")
   }
 
-  /// Others write between reading documents and adding their entries.
+  /// Other threads write between reading documents and adding their entries.
   @Test func `what is changed while it is read for an index is in it as it is then`() throws {
     let database = try store.open { $0.reads = .buffered }
     try store.fill(database, 0..<60)
@@ -324,7 +325,7 @@ struct DocumentIndexTests {
               _ = try transaction.overwrite(id, with: ["year": .int(Int64(year * number))])
             }
             for id in ["doc-2", "doc-40"] {
-              // The index has of them what it would have had anyway.
+              // These updates change nothing in the index.
               _ = try transaction.update(id) { $0["seen"] = .int(Int64(number)) }
             }
             _ = try transaction.delete(id: "doc-5")
@@ -342,7 +343,7 @@ struct DocumentIndexTests {
     }
   }
 
-  // MARK: Some documents at a time
+  // MARK: Batches
 
   @Test(arguments: [1, 7, 60])
   func `an index is the same however many documents are read at once`(batchSize: Int) throws {
@@ -379,7 +380,7 @@ struct DocumentIndexTests {
       var (batches, documents, oversized) = (0, 0, 0)
       repeat {
         try batch.read(view, expectedCount: 201, takeShare: { share.take() }) { _ in }
-        // The last document may have taken it over the limit, by less than 2,000 bytes; one has 500 entries.
+        // The last document may exceed the limit by less than 2,000 bytes; one has 500 entries.
         if sizeLimit < .max, batch.size > sizeLimit + 2000 { oversized += 1 }
         batches += 1
         documents += batch.documentCount
@@ -461,13 +462,13 @@ struct DocumentIndexTests {
     }
   }
 
-  // MARK: What is refused, and damage
+  // MARK: Refused values and damage
 
   @Test func `a document whose property cannot be read is in no index of it`() throws {
     let database = try store.open()
     try store.fill(database, 0..<20)
     try database.addIndex(store.byYear)
-    // An object whose one property, "year", is a text of one byte that is none.
+    // An object whose one property, "year", is a text of one byte that is not UTF-8.
     let body: [UInt8] = [0xC5, 4] + Array("year".utf8) + [0x41, 0xFF]
     var record = try DocumentRecord.forged("odd", sequence: 90, RevisionID(parsing: "3-x"))
     record.body = SharedBytes(copying: body)
@@ -475,16 +476,16 @@ struct DocumentIndexTests {
     try database.adopt(record)
     try store.expectAll(database.snapshot(), "beside it", nil, [.all, .equal(to: 1927)])
     #expect(try !database.snapshot().ids(by: "by year").collected().contains("odd"))
-    // Nor can it be in one of which that is the second property.
+    // Nor is it in an index with that as its second property.
     let titled = Array(try (["title": "x", "year": "y"] as Value).stored.array.dropLast()) + [0xFF]
     let byTitleAndYear = DocumentIndex("two", on: ["title"], ["year"])
     let found = IndexEntries.values(byTitleAndYear, of: EncodedValue(SharedBytes(copying: titled)))
     #expect(found.isEmpty)
-    // Nor is anything found in an object of which there is only the beginning.
+    // Nor is anything found in a truncated object.
     let beginning = EncodedValue(SharedBytes(copying: [0xC5, 4]))
     #expect(throws: DatabaseError.self) { try beginning.property("year") }
     #expect(IndexEntries.values(store.byYear, of: beginning).isEmpty)
-    // Whatever made it so: another index can be made, too.
+    // Whatever the cause, another index can be built, too.
     try database.addIndex(DocumentIndex("again", path: store.byYear.path))
     #expect(try database.snapshot().count(by: "again") == database.snapshot().count(by: "by year"))
   }
@@ -554,7 +555,7 @@ struct DocumentIndexTests {
     }
   }
 
-  /// Once, it began a second checkpoint beside one that the database was writing, which trapped.
+  /// Regression: it began a second checkpoint while the database was writing one, which trapped.
   @Test
   func `an index that was made waits with its checkpoint for what the database does by itself`()
     throws

@@ -93,7 +93,7 @@ struct DocumentJSONTests {
         check($0)
       }
     }
-    // Also behind what is sound, in a key, and outside of texts.
+    // Also after valid bytes, in a key, and outside of texts.
     for (bytes, offset) in [
       (Array("{\"a\":[1,\"é".utf8) + [0x80, 0x22, 0x5D, 0x7D], 11),
       ([0x7B, 0x22, 0xFE, 0x22, 0x3A, 0x31, 0x7D], 2), ([0x31, 0x20, 0xC2], 2),
@@ -104,7 +104,7 @@ struct DocumentJSONTests {
   }
 
   @Test func `what is not UTF-8 cannot get into a store through texts either`() throws {
-    // A Swift text made of such bytes has replacement characters in their place, and is stored so.
+    // Swift replaces such bytes with replacement characters, and the text is stored with them.
     let text = String(decoding: [0x61, 0xFF, 0xED, 0xA0, 0x80] as [UInt8], as: UTF8.self)
     #expect(text.unicodeScalars.contains("\u{FFFD}"))
     let fileSystem = MemoryFileSystem()
@@ -133,7 +133,7 @@ struct DocumentJSONTests {
     value = [value]
     #expect { try value.stored } throws: { ($0 as? DatabaseError)?.code == .documentTooLarge }
     #expect(value.json == refused)
-    // What the encoder does not write, the decoder does not read: 101 containers by hand.
+    // The decoder does not read what the encoder does not write: 101 containers, built by hand.
     var bytes: [UInt8] = [0xB0]
     for _ in 0..<100 {
       bytes =

@@ -2,20 +2,20 @@ import Testing
 
 @testable import Divan
 
-/// Machines that edit one document and tell each other of revisions.
+/// Machines that edit one document and exchange revisions.
 struct DocumentRevisionAlgebraTests {
-  /// A revision with its whole history, the newest first, and whether it deletes.
+  /// A revision with its whole history, newest first, and whether it is a deletion.
   private struct Edit: Hashable {
     var history: [RevisionID]
     var isDeleted: Bool
 
-    /// The newest revision and some of those before it: at least as many as are asked for.
+    /// Returns the newest revision and those before it, at most `count` in all.
     func path(of count: Int = .max) throws -> RevisionTree.Path {
       try RevisionTree.Path(Array(history.prefix(count)))
     }
   }
 
-  /// A machine: its tree, and what it was told, as a plain list.
+  /// A machine: its tree, and the revisions that it received, as a plain set.
   private struct Machine {
     var tree = RevisionTree()
     var known: Set<Edit> = []
@@ -47,7 +47,7 @@ struct DocumentRevisionAlgebraTests {
     var random: SeededRandom
     var machines: [Machine]
 
-    /// A new edit of `parent`, or a first revision.
+    /// Returns a new edit of `parent`, or a first revision.
     mutating func edit(_ parent: Edit?, isDeleted: Bool = false) -> Edit {
       let digest: RevisionID.Digest =
         Bool.random(using: &random)
@@ -65,22 +65,22 @@ struct DocumentRevisionAlgebraTests {
       case 1...4: try machines[index].learn(edit(leaves.randomElement(using: &random)))
       case 5: try machines[index].learn(edit(leaves.first, isDeleted: true))
       case 6:
-        // A conflict: an edit of something that has edits.
+        // A conflict: an edit of a revision that has edits.
         let parent = machines[index].known.sorted { $0.history[0] < $1.history[0] }
           .randomElement(using: &random)
         try machines[index].learn(edit(parent, isDeleted: .random(using: &random)))
       case 7:
-        // A resolution: one leaf goes on, and the others end.
+        // A resolution: one leaf continues, and the others are deleted.
         for (place, leaf) in leaves.enumerated() where !leaf.isDeleted || place == 0 {
           try machines[index].learn(edit(leaf, isDeleted: place > 0))
         }
       default:
-        // Another machine hears of some revisions, with whole histories, in any order.
+        // Another machine receives some revisions, with whole histories, in any order.
         let other = Int.random(in: machines.indices, using: &random)
         let told = machines[index].known.sorted { $0.history[0] < $1.history[0] }
           .shuffled(using: &random)
         for edit in told.prefix(Int.random(in: 0...4, using: &random)) {
-          // A revision comes with all before it.
+          // A revision comes with all its ancestors.
           let before = machines[index].known.filter { edit.history.contains($0.history[0]) }
           try machines[other].learn(edit)
           machines[other].known.formUnion(before)
@@ -111,8 +111,8 @@ struct DocumentRevisionAlgebraTests {
         world.machines[index].check()
         trees.append(world.machines[index].tree)
       }
-      // A newcomer may hear of everything in any order, of some revisions twice, and of some
-      // without all of their histories.
+      // A new machine may receive everything in any order, some revisions twice, and some without
+      // their whole histories.
       for _ in 0..<3 {
         var tree = RevisionTree()
         for edit in everything.shuffled(using: &random) {
@@ -153,7 +153,7 @@ struct DocumentRevisionAlgebraTests {
       var plain = PlainRevisions()
       var story = "depth \(depth):"
       for sequence in 1...12 as ClosedRange<UInt64> {
-        // Few digests, so that the same ones stand in many places.
+        // Few digests, so that the same ones occur in many places.
         let start = UInt64.random(in: 1...7, using: &random)
         let count = Int.random(in: 1...Int(start), using: &random)
         let form = RevisionPathForm(
@@ -176,9 +176,10 @@ struct DocumentRevisionAlgebraTests {
     }
   }
 
-  /// The last history ends in a revision with successors, and all that is new of it is cut off again.
+  /// The last history ends in a revision with successors, and everything new in it is cut off.
   ///
-  /// It was called a change, because its body was still there when that was decided.
+  /// Regression: it was reported as a change, because its body was still there when that was
+  /// decided.
   @Test func `a history of which a cut leaves nothing is no change`() throws {
     var tree = RevisionTree()
     let histories: [(start: UInt64, ids: [String])] = [
@@ -194,7 +195,7 @@ struct DocumentRevisionAlgebraTests {
     }
   }
 
-  /// Removes leaf after leaf, and compares with leaving out its history.
+  /// Removes leaf after leaf, and compares with a tree that lacks the leaf's history.
   private func checkRemovals(
     of tree: RevisionTree, _ random: inout SeededRandom, _ story: String
   ) throws {

@@ -11,7 +11,7 @@ extension RevisionTree {
     return writer.sharedCopy
   }
 
-  /// Reads what must be a stored form and nothing after it.
+  /// Reads a stored form and requires that nothing follows it.
   init(stored bytes: SharedBytes) throws {
     var reader = ByteReader(bytes)
     try self.init(from: &reader)
@@ -37,11 +37,11 @@ extension RevisionTree {
   }
 }
 
-/// Reads bytes that may be anything: they are refused, or are the one stored form of a sound tree.
+/// Reads arbitrary bytes: they are refused, or are the one stored form of a sound tree.
 private func probe(_ bytes: [UInt8]) {
   var reader = ByteReader(SharedBytes(copying: bytes))
   guard let tree = try? RevisionTree(from: &reader) else { return }
-  // Nothing that is asked of such a tree may trap.
+  // No query of such a tree may trap.
   for leaf in tree.leaves { _ = tree.history(of: leaf) }
   var pruned = tree
   _ = pruned.prune(toDepth: 2)
@@ -102,7 +102,7 @@ struct DocumentRevisionTreeCodingTests {
       [2, 24, 1, 1, 0x61, 40, 0, 1, 0x62],  // a sibling of a root
       [3, 24, 1, 1, 0x61, 8, 1, 0x62, 40, 1, 1, 0x63],
       [3, 24, 1, 1, 0x61, 8, 1, 0x62, 40, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 1, 0x63],
-      [3, 24, 1, 1, 0x61, 8, 1, 0x62, 24, 2, 1, 0x62],  // a root that stands elsewhere, too
+      [3, 24, 1, 1, 0x61, 8, 1, 0x62, 24, 2, 1, 0x62],  // a root that also occurs elsewhere
     ] as [[UInt8]])
   func `other forms are refused`(bytes: [UInt8]) {
     #expect(throws: ByteError.self) {
@@ -149,7 +149,7 @@ struct DocumentRevisionTreeCodingTests {
   }
 
   @Test func `digests that are alike do not make reading slow`() throws {
-    // All with the same first half, as somebody may choose them.
+    // All with the same first half, as an attacker may choose them.
     var writer = ByteWriter()
     writer.appendVarint(20_000)
     for index in 0..<UInt64(20_000) {

@@ -5,7 +5,7 @@ import Testing
 @testable import Divan
 
 extension RevisionPathForm {
-  /// Reads `3-c,b,a!`: a generation, the digests from the newest on, and whether that deletes.
+  /// Parses `3-c,b,a!`: a generation, the digests newest first, and `!` for a deletion.
   init(_ text: String) throws {
     let isDeleted = text.hasSuffix("!")
     let parts = text.dropLast(isDeleted ? 1 : 0).split(separator: "-" as Character)
@@ -17,7 +17,7 @@ extension RevisionPathForm {
 }
 
 extension RevisionTree {
-  /// A tree of histories, whose revisions have the sequence numbers 1, 2, … .
+  /// Creates a tree of histories, whose revisions have the sequence numbers 1, 2, … .
   init(_ texts: String...) throws { try self.init(texts) }
 
   init(_ texts: [String], depth: Int = .max) throws {
@@ -36,7 +36,7 @@ extension RevisionTree {
     }
   }
 
-  /// The position of a revision that is there.
+  /// Returns the index of a revision that must exist.
   func place(_ text: String) throws -> Int { try #require(index(of: RevisionID(parsing: text))) }
 }
 
@@ -71,7 +71,7 @@ struct DocumentRevisionTreeTests {
       let kinds = try each.insert.map {
         "\(try tree.insert(RevisionPathForm($0), depth: depth).kind)"
       }
-      // What was joined is cut by the next insertion.
+      // The next insertion cuts what this one joined.
       if let winner = tree.winner {
         try tree.insert(.init([tree.nodes[winner].revision]), depth: depth)
       }
@@ -156,7 +156,7 @@ struct DocumentRevisionTreeTests {
       #expect(tree.texts == ["3-c,b,a!"])
       #expect(tree.heldSequences == [1, 2])
     }
-    // Here the trees are cut and made anew.
+    // Here the trees are cut and rebuilt.
     var tree = try RevisionTree("1-a", "5-e", "7-g,f!")
     let insertion = try tree.insert(
       RevisionPathForm("7-g,f,e,d,c,b,a"), sequence: 9, depth: 5)

@@ -9,7 +9,7 @@ struct RevisionPathForm: Decodable, Hashable {
   var ids: [String]
   var deleted: Bool?
 
-  /// Digests of 32 hexadecimal digits have one case, and a live leaf has no flag.
+  /// The path with 32-digit hexadecimal digests in one case, and no flag on a live leaf.
   var folded: RevisionPathForm {
     get throws {
       let ids = try zip(ids, 0...).map { digest, steps in
@@ -52,14 +52,14 @@ extension RevisionTree {
 
   /// The leaves as text, the winner first.
   var leafTexts: [String] { leaves.map { nodes[$0].revision.description } }
-  /// The live leaves besides the winner.
+  /// The live leaves other than the winner.
   var conflictTexts: [String] {
     leafRevisions.dropFirst().filter { !$0.isDeleted }.map(\.id.description)
   }
 }
 
 extension RevisionTree.Insertion.Kind {
-  /// CouchDB's word for it.
+  /// CouchDB's word for the kind of insertion.
   var word: String {
     switch self {
     case .newLeaf: "new_leaf"
@@ -69,7 +69,7 @@ extension RevisionTree.Insertion.Kind {
   }
 }
 
-/// Inserting some paths into a tree.
+/// A test case that inserts paths into a tree.
 struct MergeCase: Decodable {
   var name: String
   var revs_limit: Int
@@ -96,8 +96,10 @@ struct MergeCase: Decodable {
 }
 
 extension RevisionTree {
-  /// Checks that leaves come in an order that was recorded from CouchDB, which differs from ours in
-  /// how it compares digests of 32 hexadecimal digits with others.
+  /// Checks that leaves come in an order that was recorded from CouchDB.
+  ///
+  /// CouchDB's order differs from ours in how it compares digests of 32 hexadecimal digits with
+  /// others.
   func checkOrder(_ texts: [String], _ name: String) throws {
     let expected = try texts.map { try #require(RevisionID($0)) }
     let found = leaves.map { nodes[$0].revision }
@@ -110,7 +112,7 @@ extension RevisionTree {
   }
 }
 
-/// Cases recorded from CouchDB, for those who have them.
+/// Cases recorded from CouchDB, which run only where the recordings are present.
 struct DocumentRevisionVectorTests {
   private static func read<T: Decodable>(_ name: String) throws -> T? {
     guard let directory = ProcessInfo.processInfo.environment["DIVAN_VECTORS"] else {
@@ -150,7 +152,7 @@ struct DocumentRevisionVectorTests {
         var tree = RevisionTree()
         for path in paths { try tree.insert(path) }
         try tree.checkOrder(each.all_leaves_in_order, each.name)
-        // Digests of several sizes are compared as text here, and as other bytes there.
+        // Digests of several sizes are compared as text here, and as other bytes in CouchDB.
         guard Set(each.leaves.map { $0.ids[0].utf8.count }).count == 1 else { continue }
         let winner = try #require(tree.winner)
         #expect(tree.nodes[winner].revision.description == each.winner, "\(each.name)")
@@ -181,7 +183,7 @@ struct DocumentRevisionVectorTests {
     var text_order: Order
   }
 
-  /// Where a revision and its history disagree, CouchDB believes the history.
+  /// Where a revision and its history disagree, CouchDB trusts the history.
   ///
   /// So does `insert`. An import refuses such a line, for the reason that docs/JSON_LINES.md gives.
   private func checkHistories(of forms: [Forms.Accepted]) throws {
@@ -222,7 +224,7 @@ struct DocumentRevisionVectorTests {
     try checkHistories(of: forms.accepted_rev_forms)
     var compared = 0
     for pair in forms.text_order.cases {
-      // Some are texts that are no revision IDs.
+      // Some of the texts are not revision IDs.
       guard let a = RevisionID(pair.a), let b = RevisionID(pair.b) else { continue }
       #expect((a < b ? -1 : a > b ? 1 : 0) == pair.order, "\(pair.a) \(pair.b)")
       compared += 1

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Documents as values: those that are made, those that are read, and what becomes of them when they are changed.
+/// Documents as values: new ones, ones that were read, and changes to both.
 struct DocumentTests {
   private let database: Database
 
@@ -76,7 +76,7 @@ struct DocumentTests {
     #expect(read.revision == revisions[0] && read.parentRevision == revisions[1])
   }
 
-  /// What was mapped may be read from the medium again, after it was checked.
+  /// Mapped data may be read from the medium again after it was checked.
   @Test func `a foreign revision that cannot be read any more is nobody's`() {
     var layout = DocumentLayout()
     layout.generation = 3

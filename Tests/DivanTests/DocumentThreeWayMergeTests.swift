@@ -4,7 +4,7 @@ import Testing
 private typealias Overlap = ThreeWayMerge.Overlap
 
 extension ThreeWayMerge {
-  /// What overlaps, as `a.b`.
+  /// The paths of the overlaps, as `a.b`.
   fileprivate var overlapTexts: [String] { overlaps.map { $0.path.joined(separator: ".") } }
 }
 
@@ -151,13 +151,13 @@ struct DocumentThreeWayMergeTests {
       #expect(ThreeWayMerge(base: base, mine: mine, theirs: base).properties == mine)
       #expect(ThreeWayMerge(base: base, mine: base, theirs: theirs).properties == theirs)
       #expect(ThreeWayMerge(base: base, mine: mine, theirs: mine).properties == mine)
-      // What is stored again can be read again.
+      // The result can be stored.
       _ = try Value.object(merge.properties).stored
     }
     #expect(overlaps > 50)
   }
 
-  /// Objects of one shape: the paths `a`, `a.b` and `a.b.c`, whose last properties are no objects.
+  /// The objects have one shape: the paths `a`, `a.b` and `a.b.c`; only the last is no object.
   @Test func `edits of single properties merge as if they had been made one after the other`() {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)
@@ -202,12 +202,12 @@ struct DocumentThreeWayMergeTests {
 }
 
 extension Value.Object {
-  /// The value that keys lead to.
+  /// Returns the value at a path of keys.
   fileprivate func value(at path: [String]) -> Value? {
     path.dropFirst().reduce(self[path[0]]) { $0?[$1] }
   }
 
-  /// Sets the value that keys lead to; the objects on the way must be there.
+  /// Sets the value at a path of keys; the objects on the path must exist.
   fileprivate mutating func set(_ value: Value?, at path: [String]) {
     guard path.count > 1 else { return self[path[0]] = value }
     guard var inner = self[path[0]]?.objectValue else { return }
@@ -215,7 +215,7 @@ extension Value.Object {
     self[path[0]] = .object(inner)
   }
 
-  /// A copy with some properties changed, added or removed, also in inner objects.
+  /// Returns a copy with some properties changed, added or removed, also in inner objects.
   fileprivate func edited(_ random: inout SeededRandom) -> Value.Object {
     var edited = self
     for (key, value) in self {

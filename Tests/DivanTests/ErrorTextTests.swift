@@ -3,7 +3,7 @@ import DivanLog
 import Foundation
 import Testing
 
-/// What errors say to people.
+/// The texts of errors.
 struct ErrorTextTests {
   static let hostile = "a\u{1B}[2J\nb\u{202E}c\u{2028}d\u{85}\u{2066}\u{7F}"
   static let safe =
@@ -28,7 +28,7 @@ struct ErrorTextTests {
       underlying: InvalidNameError(name: Self.hostile))
     error.hint = Self.hostile
     #expect(error.message == "there is no index \(Self.safe)")
-    // What it is about stays what it is.
+    // The properties keep the original text.
     #expect(error.documentID == Self.hostile)
     let texts = [
       error.description, error.message, error.localizedDescription, error.recoverySuggestion,
@@ -73,7 +73,7 @@ struct ErrorTextTests {
     }
   }
 
-  /// It said that the operation could not be completed.
+  /// Regression: it said that the operation could not be completed.
   @Test func `the localized description is what happened, and where`() throws {
     let error: any Error = DatabaseError(
       .conflict, "the document was changed meanwhile", hint: "Read it again", documentID: "film")

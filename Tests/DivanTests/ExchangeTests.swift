@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// What a replicator asks of a store, and gives it.
+/// The operations that a replicator needs.
 struct ExchangeTests {
   private let disk = SimulatedDisk(seed: 24)
 
@@ -11,7 +11,7 @@ struct ExchangeTests {
     try Database(at: "/exchange.divan", configuration: disk.configuration())
   }
 
-  /// Revisions from texts such as `3-c`.
+  /// Returns the revisions of texts such as `3-c`.
   private func revisions(_ texts: String...) throws -> [RevisionID] {
     try texts.map { try #require(RevisionID($0)) }
   }
@@ -22,7 +22,7 @@ struct ExchangeTests {
 
   // MARK: Leaves
 
-  /// Gives a document three leaves, one of which is deleted.
+  /// Gives a document three leaves, one of them deleted.
   private func branch(_ database: Database) throws {
     try database.write { transaction in
       try transaction.insert(Document(id: "d", ["n": 1]), history: revisions("2-b", "1-a"))
@@ -53,7 +53,7 @@ struct ExchangeTests {
     #expect(told["d"]?.leaves == expected && told["d"]?.hasConflicts == true)
     #expect(told["plain"]?.leaves.map(\.id) == [plain] && told["plain"]?.hasConflicts == false)
 
-    // A leaf that is deleted is no conflict.
+    // A deleted leaf is no conflict.
     try await database.write { transaction in
       for leaf in try transaction.conflicts(of: "d").dropFirst() { try transaction.delete(leaf) }
     }
@@ -196,7 +196,7 @@ struct ExchangeTests {
     #expect(try database.snapshot().changeCount() == 0)
   }
 
-  // MARK: Histories that contradict
+  // MARK: Contradictory histories
 
   @Test func `a history that contradicts what is known is refused, or what is known counts`()
     throws
@@ -214,7 +214,7 @@ struct ExchangeTests {
     let error = #expect(throws: DatabaseError.self) { try insert(other, .refused) }
     #expect(error?.code == .invalidRevisionID)
     #expect(try insert(other, .keepingKnown))
-    // Twice wrong; the newest that is known counts.
+    // Two contradictions; the newest known revision counts.
     #expect(try insert(revisions("5-e", "4-d", "3-y", "2-b", "1-z"), .keepingKnown))
     #expect(try !insert(revisions("4-d", "3-y"), .keepingKnown))
     func compare(_ database: Database) throws {
@@ -229,7 +229,7 @@ struct ExchangeTests {
   }
 
   @Test func `a parent that a digest disproves is not taken over`() throws {
-    // A revision that was made here, whose parent is forgotten.
+    // A revision that was made here, whose parent was pruned.
     var configuration = disk.configuration()
     configuration.revisionDepth = 1
     let forgetful = try Database(at: "/exchange.divan", configuration: configuration)
@@ -302,7 +302,7 @@ struct ExchangeTests {
     }
     try expect(try database.snapshot().get("film"), plain)
 
-    // Another store that is given the same, and one that reads it from lines of text.
+    // The same revision in another store, and in one that imports it as JSON Lines.
     let copy = try Database.inMemory()
     let film = try #require(try database.snapshot().get("film"))
     try copy.write { try $0.insert(film, history: revisions("3-c", "2-b", "1-a")) }
@@ -314,7 +314,7 @@ struct ExchangeTests {
     try imported.importJSONLines { lines.isEmpty ? nil : lines.removeFirst() }
     try expect(try imported.snapshot().get("film"), plain)
 
-    // A change of something else keeps them; other content has none.
+    // Changing something else keeps the foreign digests; new content has none.
     try database.write { transaction in
       try transaction.update("film") { film in
         film["n"] = 2

@@ -11,7 +11,7 @@ import Testing
   import Foundation
 #endif
 
-/// Documents that are purged when their time has come.
+/// Documents that are purged when they expire.
 struct ExpiryTests {
   private let disk = MemoryFileSystem()
   private let clock = SimulatedClock(stepMilliseconds: 0)
@@ -26,7 +26,7 @@ struct ExpiryTests {
     return try Database(at: "/s", configuration: configuration)
   }
 
-  /// The moment so many milliseconds from now.
+  /// Returns the time that is `milliseconds` from now.
   private func date(in milliseconds: Int) -> Date {
     Date(timeIntervalSince1970: Double(Int(clock.nextReading) + milliseconds) / 1000)
   }
@@ -73,7 +73,7 @@ struct ExpiryTests {
         try transaction.put(Document(id: "\(number)", ["n": .int(Int64(number))]))
         if number % 2 == 0 { try transaction.setExpiry(date(in: number), of: "\(number)") }
       }
-      // One that is deleted expires as well.
+      // A deleted document expires as well.
       try transaction.delete(id: "8")
     }
     #expect(try database.purgeExpiredDocuments() == 1)
@@ -108,7 +108,7 @@ struct ExpiryTests {
     #expect(try database.purgeExpiredDocuments() == 0)
     clock.advance(by: .milliseconds(1))
     #expect(try database.purgeExpiredDocuments() == 1)
-    // Nothing of it is left, and one that comes again does not expire.
+    // Nothing of it is left, and a new document with its ID does not expire.
     try database.write { _ = try $0.put(Document(id: "a", ["n": 5])) }
     clock.advance(by: .seconds(1000))
     #expect(try database.purgeExpiredDocuments() == 0)
@@ -210,7 +210,7 @@ struct ExpiryTests {
     }
     let name = try #require(try disk.list("/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
-    // Its last record.
+    // The document's last record.
     let offset = try #require(
       bytes.indices.dropLast(50).last { bytes[$0..<$0 + 50].elementsEqual(text.utf8) })
     try disk.corrupt("/s.divan/\(name)", atOffset: offset, mask: 1)
@@ -222,7 +222,7 @@ struct ExpiryTests {
     }
     var ids = try database.snapshot().ids()
     #expect(try ids.rest() == ["b"])
-    // In the background it is noted, and tried again later.
+    // In the background the error is recorded, and purging is tried again later.
     #expect(try database.statistics.maintenanceProblem == nil)
     database.store.purgeExpiredInBackground()
     #expect(try database.statistics.maintenanceProblem?.code == .damaged)

@@ -8,7 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// What callers, other programs and the machine do wrong: a clear error each time, and nothing lost.
+/// Mistakes of callers, other programs and the machine.
+///
+/// Each gives a clear error, and nothing is lost.
 struct FailureTests {
   private func code(_ body: () throws -> Void) -> DatabaseError.Code? {
     do {
@@ -23,7 +25,7 @@ struct FailureTests {
     }
   }
 
-  /// A store with one document, which each failure leaves as it is.
+  /// Runs `body` with a store of one document, which each failure must leave unchanged.
   private func withStore(_ body: (Database, SimulatedFileSystem) throws -> Void) throws {
     let fileSystem = SimulatedFileSystem()
     let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
@@ -48,7 +50,7 @@ struct FailureTests {
       try first.close()
       bench.fileSystem.fail(.lock, with: failure, isLasting: true)
       #expect(code { _ = try bench.open() } == expected)
-      // A medium that can only be read can be read.
+      // A read-only medium can be read.
       let reader = try bench.open { $0.isReadOnly = true }
       #expect(try reader.snapshot().get("a") != nil)
       bench.fileSystem.stopFailing()

@@ -7,10 +7,11 @@ import Testing
 
 @testable import Divan
 
-/// Calls that fail, each kind of error at each call: never a trap, an honest error, and a store that
-/// is what the oracle knows it can be.
+/// Calls that fail, with each kind of error at each call.
+///
+/// None traps, each error is accurate, and the store is in a state that the oracle allows.
 struct FaultTests {
-  /// A slice of what `Proofs ci faults` tries.
+  /// Runs a part of what `Proofs ci faults` tries.
   @Test func `whichever call fails, nothing that was acknowledged is lost`() throws {
     let run = ProofRun(FaultProof.name, budget: .test)
     try FaultProof().gather(run)
@@ -42,7 +43,7 @@ struct FaultTests {
         #expect(later?.code == .writerStopped)
         let oracle = bench.writer.oracle.withLock { $0 }
         if durability == .full {
-          // Readers see what was durable before, and not what may be lost.
+          // Readers see the state that was durable before, not the one that may be lost.
           #expect(try oracle.identify(database) == oracle.versions.count - 2)
         }
         let last = #expect(throws: DatabaseError.self) { try database.close() }
@@ -52,14 +53,14 @@ struct FaultTests {
         #expect(reopened.openingReport.damage.isEmpty)
         var served = oracle
         served.secured = try oracle.identify(reopened)
-        // What was served is durable now, though the flush had failed.
+        // The state that was served is durable now, though the flush failed.
         let after = CrashBench(same.fileSystem.restarted(.strict), bench.writer, life: 200)
         _ = try served.identify(after.open())
       }
     }
   }
 
-  /// It returned as if all were well, though a commit that was to become durable later never did.
+  /// Regression: closing succeeded, though a commit that was to become durable later never did.
   @Test func `closing says so when a flush in the background had failed`() throws {
     let fileSystem = SimulatedFileSystem()
     let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
@@ -68,8 +69,8 @@ struct FaultTests {
       $0.checkpointInterval = 512
     }
     try bench.commit(database, [.put("a", size: 5)])
-    // What is due after the commit flushes a checkpoint's file and the log; its errors are not the
-    // transaction's.
+    // Maintenance that is due after the commit flushes a checkpoint's file and the log. Its errors
+    // are not the transaction's.
     fileSystem.failFlush(atCall: 2, .keepsNewBytes)
     try bench.commit(database, [.put("b", size: 5000)], durability: .none)
     let error = #expect(throws: DatabaseError.self) { try database.close() }
@@ -77,10 +78,10 @@ struct FaultTests {
     try database.close()
   }
 
-  /// Once, its versions were given up though their flush was on its way.
+  /// Regression: the versions were dropped while their flush was in progress.
   ///
-  /// So a commit was acknowledged that its own process could not read. Found by recorded histories under the
-  /// thread sanitizer.
+  /// So a commit was acknowledged that its own process could not read. Found by recorded histories
+  /// under the thread sanitizer.
   @Test func `what becomes durable while writing is being stopped can be read`() throws {
     let fileSystem = SimulatedFileSystem()
     let bench = CrashBench(fileSystem, CrashWriter(seed: 1))
@@ -123,7 +124,7 @@ struct FaultTests {
     try bench.commit(database, [.put("a", size: 5)])
     fileSystem.failFlush(.keepsNewBytes)
     #expect(throws: DatabaseError.self) { try bench.commit(database, [.put("a", size: 6)]) }
-    // As the end of a checkpoint or a merge does, which began before.
+    // A checkpoint or a merge that began before does this at its end.
     database.store.commits.replaceNewest(with: database.store.newest)
     #expect(try database.snapshot().get("a")?["text"]?.stringValue?.count == 5)
   }
@@ -146,7 +147,7 @@ struct FaultTests {
     }
     #expect(error?.code == .diskFull)
     #expect(!fileSystem.names(in: CrashBench.path).contains("RESERVE"))
-    // Nothing happened.
+    // Nothing changed.
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
     oracle.cut(after: oracle.versions.count - 1)
     let writer = CrashWriter(oracle, seed: 2)
@@ -182,7 +183,7 @@ struct FaultTests {
     #expect(try !fileSystem.exists(reserve))
     oracle.cut(after: oracle.versions.count - 1)
     let writer = CrashWriter(oracle, seed: 2)
-    // Room for a checkpoint, but not for the reserve: nothing of it is left in the way.
+    // There is room for a checkpoint, but not for the reserve: no part of it is left behind.
     fileSystem.capacityBytes = fileSystem.usedBytes + (32 << 10)
     try database.writeCheckpoint()
     #expect(try !fileSystem.exists(reserve))
@@ -191,7 +192,7 @@ struct FaultTests {
     fileSystem.capacityBytes = nil
     try database.writeCheckpoint()
     #expect(try fileSystem.status(reserve).size == 32 << 10)
-    // It serves its purpose again.
+    // The reserve works again.
     fileSystem.capacityBytes = fileSystem.usedBytes + 1000
     #expect(throws: DatabaseError.self) {
       try database.write {
@@ -238,7 +239,7 @@ struct FaultTests {
   }
 }
 
-/// Bugs that failing calls have shown, each with its story.
+/// Bugs that failing calls revealed, each with its history.
 extension FaultTests {
   private func filled(_ sessions: Int = 4, isMapped: Bool = true) throws -> CrashBench {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: isMapped)
@@ -253,7 +254,7 @@ extension FaultTests {
 
   /// A write may arrive whole although the system reports an error.
   ///
-  /// The commit was said not to have happened, and was there when the store was opened again.
+  /// Regression: the commit was reported as not done, and was there when the store was reopened.
   @Test func `a commit that may stand whole in the file is not said not to have happened`() throws {
     let bench = try filled()
     let database = try bench.open { $0.maintenance = .manual }
@@ -267,7 +268,7 @@ extension FaultTests {
       try bench.commit(database, [.put("a", size: 30)])
     }
     #expect(later?.code == .writerStopped)
-    // A part of it is nothing at all, and writing goes on.
+    // A partial write counts as nothing, and writing continues.
     let other = try filled()
     let second = try other.open { $0.maintenance = .manual }
     try other.commit(second, [.put("a", size: 10)])
@@ -284,8 +285,9 @@ extension FaultTests {
     }
   }
 
-  /// A segment was removed, then something else failed: from then on every checkpoint failed, since
-  /// the segment could not be removed again.
+  /// Regression: after a segment was removed and another call failed, every checkpoint failed.
+  ///
+  /// The segment could not be removed again.
   @Test func `what was removed already does not keep maintenance from going on`() throws {
     for call in 1...8 {
       let bench = try filled()
@@ -301,7 +303,7 @@ extension FaultTests {
     }
   }
 
-  /// While merging, a page of the index that the system failed to read was said to be damaged.
+  /// Regression: a page that the system failed to read during a merge was reported as damaged.
   @Test func `what could not be read while merging is not said to be damaged`() throws {
     for call in 1...60 {
       let bench = try filled(isMapped: false)
@@ -317,7 +319,9 @@ extension FaultTests {
     }
   }
 
-  /// Of two processes that made the same store at the same time, one was told to choose another path.
+  /// Regression: of two processes that created one store at the same time, one failed.
+  ///
+  /// Its error suggested to choose another path.
   @Test func `a directory that somebody else makes first is taken as it is`() throws {
     for call in 1...3 {
       let bench = try filled()
@@ -327,10 +331,10 @@ extension FaultTests {
     }
   }
 
-  /// A new segment stood in its place, but HEAD could not be replaced.
+  /// Regression: a new segment was in place, but HEAD could not be replaced.
   ///
-  /// Nothing of the transaction counted, and neither did the segment: a checkpoint did not list it,
-  /// and it was missing then.
+  /// Neither the transaction nor the segment counted. A checkpoint did not list the segment, which
+  /// was then missing.
   @Test func `a segment that was begun by a transaction that failed is not forgotten`() throws {
     for call in 1...14 {
       let bench = try filled()
@@ -351,8 +355,9 @@ extension FaultTests {
     }
   }
 
-  /// What a failed write left behind the end of the log made a store that was closed after it look
-  /// as if it had not been closed, for ever.
+  /// Regression: a store that was closed after a failed write never looked closed again.
+  ///
+  /// The failed write had left bytes after the end of the log.
   @Test func `a store that is closed after a failed write is found closed`() throws {
     let bench = try filled()
     let database = try bench.open { $0.maintenance = .manual }
@@ -365,8 +370,9 @@ extension FaultTests {
     #expect(reopened.openingReport.discardedBytes == 0)
   }
 
-  /// The log of a backup had lost its end, which opening it noticed and restoring it did not: what was
-  /// left was taken for the whole.
+  /// Regression: restoring did not notice that the log of a backup had lost its end.
+  ///
+  /// Opening the backup noticed it. Restoring took the rest for the whole.
   @Test func `a backup that has lost its end is not restored`() throws {
     let bench = try filled()
     let database = try bench.open { $0.maintenance = .manual }
@@ -385,8 +391,10 @@ extension FaultTests {
 
 /// Disks that lie.
 extension FaultTests {
-  /// Works with a store, of which the flush of the commit `doc-1` fails and is reported at the next flush
-  /// of the same file; then does `rest`, loses power, and opens what is left.
+  /// Works with a store whose disk reports a failed flush late, loses power, and reopens it.
+  ///
+  /// The flush of the commit `doc-1` fails, and the next flush of the same file reports it. `rest`
+  /// runs before the power loss.
   private func afterBelatedError(
     _ rest: (CrashBench, Database) throws -> Void
   ) throws -> (found: Database, oracle: CrashOracle) {
@@ -401,7 +409,7 @@ extension FaultTests {
     return (try left.open { $0.maintenance = .manual }, oracle)
   }
 
-  /// Nobody is told that `doc-1` is not durable before the next flush, which then stops the writer.
+  /// The loss of `doc-1` is not reported before the next flush, which then stops the writer.
   @Test func `what a flush lost that said so one flush late is found to be damaged`() throws {
     let (afterError, _) = try afterBelatedError { bench, database in
       let error = #expect(throws: DatabaseError.self) {
@@ -416,14 +424,14 @@ extension FaultTests {
     #expect(!afterError.openingReport.damage.isEmpty)
     let (afterClosing, _) = try afterBelatedError { try $0.close($1) }
     #expect(!afterClosing.openingReport.damage.isEmpty)
-    // If nothing came after it that could show it, it is taken for a torn write.
+    // If nothing after the lost commit shows the loss, it is taken for a torn write.
     var (atOnce, oracle) = try afterBelatedError { _, _ in }
     #expect(atOnce.openingReport.damage.isEmpty)
     oracle.secured = 0
     #expect(try oracle.identify(atOnce) == oracle.versions.count - 2)
   }
 
-  /// A slice of what `Proofs ci lies` tries.
+  /// Runs a part of what `Proofs ci lies` tries.
   @Test func `what a lying disk lost is reported, within limits`() throws {
     let run = ProofRun(LyingProof.name, budget: .test)
     try LyingProof().gather(run)

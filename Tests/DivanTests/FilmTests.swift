@@ -2,9 +2,9 @@ import Divan
 import Foundation
 import Testing
 
-/// All films of a collection of real ones: how they come back, and how they are found.
+/// A collection of real films: how they are stored, and how they are found.
 ///
-/// They are stored once for all tests, which therefore come one after the other.
+/// The films are stored once for all tests, which therefore run one after the other.
 @Suite(.serialized) struct FilmTests {
   @Test func `every film comes back as it was`() throws {
     guard let collection = try FilmCollection.shared() else { return }
@@ -59,7 +59,7 @@ import Testing
     #expect(first.results == decades[1900] && first.documentsRead == 0, "\(first)")
   }
 
-  /// A film as the collection has it.
+  /// A film of the collection.
   struct Film: DocumentCodable, Hashable, Sendable {
     @DocumentID var id: String?
     var title: String
@@ -78,7 +78,7 @@ import Testing
       case thumbnailHeight = "thumbnail_height"
     }
 
-    /// By the titles as people sort them, and by the IDs where these are equal.
+    /// Whether this film sorts before `other` by title, and by ID if the titles are equal.
     func isBefore(_ other: Film) -> Bool {
       if Collation.precedes(title, other.title) { return true }
       return !Collation.precedes(other.title, title) && (id ?? "") < (other.id ?? "")
@@ -86,12 +86,12 @@ import Testing
   }
 }
 
-/// A store of all films, and the films themselves with the IDs that they have there.
+/// A store of all films, and the films themselves with their IDs in it.
 struct FilmCollection: Sendable {
   let database: Database
   let films: [FilmTests.Film]
 
-  /// The one store of all tests; nil, and said so, if there are no films.
+  /// The store that all tests share; nil, with a message, if there are no films.
   static func shared() throws -> FilmCollection? {
     guard let loaded = try loading.get() else {
       print("DIVAN_DATA is not set: no films were read")

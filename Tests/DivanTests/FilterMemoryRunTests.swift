@@ -5,11 +5,11 @@ import Testing
 
 @testable import Divan
 
-/// Filters that are asked again and again while everything that happens to documents happens, compared with a plain search.
+/// Repeated filters during changes of every kind, compared with a plain search.
 struct FilterMemoryRunTests {
   private struct Refusal: Error {}
 
-  /// A database, what should be in it, and filters that are asked of it all the time.
+  /// A database, its expected contents, and filters that are evaluated all the time.
   private struct Run {
     let seed: UInt64
     let fileSystem = MemoryFileSystem()
@@ -17,7 +17,7 @@ struct FilterMemoryRunTests {
     var plain = PlainQuery(documents: [:])
     let queries: [QueryCore]
     var database: Database
-    /// Older versions, and what was in them.
+    /// Older versions and their expected contents.
     var held: [(Snapshot, PlainQuery)] = []
 
     init(seed: UInt64) throws {
@@ -38,7 +38,7 @@ struct FilterMemoryRunTests {
 
     private mutating func id() -> String { "doc-\(made.random.below(90))" }
 
-    /// One change of one document.
+    /// Makes one change to one document.
     private mutating func change(_ transaction: WriteTransaction) throws {
       let id = id()
       switch made.random.below(10) {

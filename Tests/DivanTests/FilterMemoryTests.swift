@@ -4,12 +4,11 @@ import Testing
 
 @testable import Divan
 
-/// What is remembered of filters: a filter that is asked again answers as if it had never been asked, and reads only what has
-/// changed.
+/// The predicate cache: repeated filters give the same results and read only changed documents.
 struct FilterMemoryTests {
   private let todos = Query<Document>()
 
-  /// A database of numbered documents, of which every third is open.
+  /// Creates a database of numbered documents, of which every third is open.
   private func database(
     _ count: Int = 100, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
@@ -29,7 +28,7 @@ struct FilterMemoryTests {
 
   private var open: Query<Document> { todos.filter { $0["open"] == true } }
 
-  // MARK: Asked again
+  // MARK: Repeated filters
 
   @Test
   func
@@ -80,8 +79,8 @@ struct FilterMemoryTests {
   }
 
   @Test func `what stands in a run where a document was before it changed is not counted`() throws {
-    // The run of the later documents is merged with that of their changes, and not with the large one below: so it keeps
-    // what says that numbers are gone.
+    // The run of the later documents is merged with that of their changes, but not with the large
+    // one below. So it keeps the entries that mark sequence numbers as removed.
     let database = try database(1000) {
       $0.fileSystem = MemoryFileSystem()
       $0.maintenance = .manual
@@ -133,14 +132,14 @@ struct FilterMemoryTests {
     }
   }
 
-  // MARK: What must not be remembered
+  // MARK: Results that must not be cached
 
   @Test func `what a transaction has found of its own changes is nothing that others know`() throws
   {
     struct Refusal: Error {}
     let database = try database()
     let many = todos.filter { $0["n"] >= 0 }
-    // Both give their changes the same numbers.
+    // Both give their changes the same sequence numbers.
     for isRefused in [true, false] {
       try? database.write { transaction in
         for number in 0..<100 {
@@ -203,9 +202,9 @@ struct FilterMemoryTests {
     #expect(explanation.results == 3334)
   }
 
-  // MARK: Which filter it is
+  // MARK: Filter identity
 
-  /// Filters of which no two say the same.
+  /// Filters that all differ.
   private static let filters: [FilterExpression] = {
     func test(_ keys: [String], _ test: FilterTest) -> FilterExpression {
       .test(QueryPath(steps: keys.map { .key($0) }), test)
@@ -273,14 +272,14 @@ struct FilterMemoryTests {
       #expect(verdicts.isEmpty)
       verdicts.note(.accepted, of: 5)
       memory.keep(verdicts, of: identity)
-      // The first is asked for all the time.
+      // The first filter is used all the time.
       #expect(memory.verdicts(of: identities[0])[5] == .accepted)
     }
     let known = identities.filter { !memory.verdicts(of: $0).isEmpty }
     #expect(known.count > 20 && known.count < 40_000 / 1024, "\(known.count)")
     #expect(known.first == identities[0] && known.last == identities[99])
     #expect(memory.column(of: n).isEmpty)
-    // However little they take.
+    // The number of filters is limited, however little space they take.
     let large = FilterMemory(lastSequence: 10, sizeLimit: 1 << 30)
     for identity in identities {
       var verdicts = large.verdicts(of: identity)
@@ -299,7 +298,7 @@ struct FilterMemoryTests {
       FilterVerdicts(firstPage: 0, sizeLimit: 1 << 20), [UInt64: FilterVerdict]()
     )
     for _ in 0..<10 {
-      // Two begin with what is known, and find out more.
+      // Two copies begin with the known verdicts, and find more.
       var copies = [whole, whole]
       for _ in 0..<200 {
         let sequence = UInt64(random.below([50, 5000, 200_000][random.below(3)]))
@@ -346,7 +345,7 @@ struct FilterMemoryTests {
     let explanation = try database.snapshot().explain(closed)
     #expect(explanation.documentsRead == 0 && explanation.rowsRemembered == 100, "\(explanation)")
     #expect(explanation.results == 66)
-    // A part that is known decides where the other is not.
+    // The part with known values decides where the other part is unknown.
     let both = try database.snapshot().explain(
       todos.filter { $0["open"] == true && $0["x"].isMissing })
     #expect(both.documentsRead == 34 && both.results == 34, "\(both)")
@@ -395,7 +394,7 @@ struct FilterMemoryTests {
       }
       #expect((column[0] == nil) == (count > 254))
       #expect(column.note([1, 0].span, of: 1000) == (count > 254 ? nil : 1))
-      // The next page is another matter.
+      // The next page has its own limit.
       #expect(column.note([7].span, of: 5000) == 1)
       #expect(column.size < 16_384 && column.size > 4096)
     }
@@ -414,7 +413,7 @@ struct FilterMemoryTests {
       var copies = [column, column]
       for _ in 0..<100 {
         let sequence = UInt64(random.below(20_000))
-        // Of every other page there are too many values.
+        // Every other page has too many values.
         let limit = sequence / 4096 % 2 == 0 ? 200 : 4096
         let value = [UInt8(sequence % 4096 % UInt64(limit) / 16), UInt8(sequence % 16)]
         _ = copies[random.below(2)].note(value.span, of: sequence)

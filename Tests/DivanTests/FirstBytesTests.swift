@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// The first bytes of a file, by which it is known for what it is, when they are not what was written.
+/// Damage to the first bytes of a file, which identify its type.
 struct FirstBytesTests {
   private func open(_ disk: SimulatedFileSystem) throws -> Database {
     try CrashBench(disk, CrashWriter(seed: 0), life: 70).open { $0.maintenance = .manual }

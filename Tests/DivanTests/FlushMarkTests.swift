@@ -4,14 +4,15 @@ import Testing
 
 @testable import Divan
 
-/// The end of a log that was not closed: what was acknowledged and is gone is reported.
+/// The end of a log that was not closed: acknowledged commits that are gone are reported.
 ///
-/// The situations one by one are in `RuleCase+Evidence.swift`.
+/// The individual situations are in `RuleCase+Evidence.swift`.
 struct FlushMarkTests {
   @Test func `a thousand commits do not vanish without a word when the log is cut or zeroed`()
     throws
   {
-    // Once, a log of 1,000 commits that ended with its process, and was cut to its header, was an empty store.
+    // Regression: a log of 1,000 commits that ended with its process, and was cut to its header,
+    // was an empty store.
     let disk = SimulatedDisk()
     let database = try Database(
       at: "/films.divan", configuration: disk.configuration(hasSmallFiles: false))

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Checkpoints whose checksums are all right and that say what is not so: either they are not used, or
-/// tools find out, or what is read says that it is damaged.
+/// Checkpoints with valid checksums and false contents.
+///
+/// They are not used, tools find the fault, or reads report damage.
 struct ForgedCheckpointTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { bench.fileSystem }
@@ -63,8 +64,8 @@ struct ForgedCheckpointTests {
     #expect(refusal(encoded { $0.time = counterLimit + 1 }) != nil)
     #expect(refusal(encoded { $0.members[0].usage.dead = counterLimit }) != nil)
     #expect(refusal(encoded { $0.members = [] }) != nil)
-    // A writer gave the next number to the segment in which it logged again what was in doubt, and a
-    // position there hid all of it, which a reader found.
+    // A writer gave the next number to the segment in which it logged the commits in doubt again. A
+    // position there hid all of that segment, which a reader found.
     #expect(refusal(encoded { $0.position.fileID += 1 }) != nil)
     let run = checkpoint.trees[0][0]
     for count in [Int.max, 4096 * (Int(run.summary.root) + 2)] {
@@ -73,7 +74,7 @@ struct ForgedCheckpointTests {
         filter: run.summary.filter)
       #expect(refusal(encoded { $0.trees[0][0].summary = summary }) != nil, "\(count) entries")
     }
-    // The first member is that of one segment; its numbers are one byte each.
+    // The first member is that of one segment; each of its numbers takes one byte.
     let members = encoded { $0.members[0].segment.numbers = 77...78 }
     let place = try #require(members.indices.first { members[$0...].starts(with: [77, 78]) })
     var swapped = members
@@ -96,7 +97,7 @@ struct ForgedCheckpointTests {
       let disk = disk.restarted(.processEnd)
       try disk.vanish(path(1))
       if !isGone {
-        // The same pages, under another salt.
+        // The same pages under another salt.
         let file = try disk.open(path(1), .creating)
         var forged = Array(
           resealed(SharedBytes(copying: Array(older[..<4096]))) {
@@ -117,7 +118,7 @@ struct ForgedCheckpointTests {
 
   // MARK: Pages
 
-  /// Gives a page of a checkpoint other contents, with right checksums.
+  /// Replaces a page of a checkpoint, with valid checksums.
   private func replacePage(
     _ number: UInt32, of checkpoint: UInt64, with page: [UInt8], claimedSize: Int? = nil
   ) throws {
@@ -164,7 +165,7 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest().count == 300)
   }
 
-  /// A page that ended before its frame did was sound in a mapped file, and damaged in another.
+  /// Regression: a page that ended before its frame was sound in a mapped file, damaged in others.
   ///
   /// Found by the fuzzer `store`.
   @Test func `a page of another size than pages have is damaged, however it is read`() throws {
@@ -183,8 +184,9 @@ struct ForgedCheckpointTests {
     }
   }
 
-  /// A store whose newest checkpoint holds one change and rests on another, with the change's leaf
-  /// damaged.
+  /// Creates a store whose newest checkpoint rests on another and has a damaged leaf.
+  ///
+  /// The leaf holds the only change of that checkpoint.
   private func storeWithDamagedDelta() throws {
     let database = try store()
     try database.writeCheckpoint()
@@ -221,7 +223,7 @@ struct ForgedCheckpointTests {
       if call.verb == .read, call.path == older { disk.fail(.read, with: .inputOutput) }
     }
     let error = #expect(throws: DatabaseError.self) { try opened.snapshot().get("doc-1000") }
-    // Once, this was called damage.
+    // Regression: this was reported as damage.
     #expect(error?.code == .inputOutput)
     disk.observeCalls(nil)
     disk.stopFailing()
@@ -237,7 +239,8 @@ struct ForgedCheckpointTests {
       CheckpointFile.open(1, in: directory, isMapped: false).directory(), number: 1)
     let summary = checkpoint.trees[0][0].summary
     #expect(summary.height == 1)
-    // Each separator is the second key of its leaf, so that the first is looked for left of it.
+    // Each separator is the second key of its leaf, so the search for the first key goes left of
+    // it.
     let root = try Page(SharedBytes(copying: page(summary.root)), number: summary.root)
     let buffer = PageBuffer(size: CheckpointHeader.pageSize)
     buffer.clear(level: 1)
@@ -281,11 +284,11 @@ struct ForgedCheckpointTests {
     #expect(try inspected.differences(limit: 2)?.count ?? 0 < differences.count)
     var ids: [String] = []
     try inspected.forEachDocument { id, _, _ in ids.append(id) }
-    // What is no text, or no entry, is left out.
+    // Invalid texts and invalid entries are left out.
     #expect(ids.count == 40)
   }
 
-  /// Replaying a damaged log counted below zero, and trapped.
+  /// Regression: replaying a damaged log counted below zero, which trapped.
   ///
   /// Found by the fuzzer `checkpoint`.
   @Test func `more documents may be deleted than a checkpoint counts, with a damaged log`()
@@ -312,9 +315,9 @@ struct ForgedCheckpointTests {
     #expect(try ids.rest() == ["doc-1002"])
   }
 
-  /// Merging copied the records that it found by itself, and not what the index led to.
+  /// Regression: merging copied the records that it found by scanning.
   ///
-  /// Found by a trial from outside.
+  /// It did not copy the ones that the index led to. Found by an external trial.
   @Test func `a compaction refuses to drop what looks like a record within another`() throws {
     let database = try store(3)
     _ = try database.write { try $0.overwrite("b", with: ["n": 1]) }

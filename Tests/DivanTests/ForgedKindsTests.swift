@@ -6,8 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Records whose checksums are right and that are not what their kind says: each is damage with a place,
-/// and what stands beside it is read.
+/// Records with valid checksums and payloads that do not fit their kind.
+///
+/// Each is damage with a location, and the records next to it can be read.
 struct ForgedKindsTests {
   struct Forged: CustomTestStringConvertible, Sendable {
     let kind: UInt8
@@ -103,7 +104,7 @@ struct ForgedKindsTests {
     condition("more than there should be", [1, 1, 98, 1, 9]),
   ]
 
-  /// The record of an index with one condition.
+  /// Returns the record of an index with one condition.
   private static func condition(_ what: String, _ bytes: [UInt8]) -> Forged {
     Forged(8, "a condition: \(what)", [64, 1, 97, 1, 1, 1, 97, 1] + bytes)
   }
@@ -114,7 +115,7 @@ struct ForgedKindsTests {
     Forged(3, "another length than it says", [1] + body + [2, 1]),
   ]
 
-  /// A document's record with details.
+  /// Returns a document's record with details.
   private static func details(_ what: String, _ bytes: [UInt8]) -> Forged {
     Forged(1, "details: \(what)", [32, 1, 97, 5, 1] + digest + bytes)
   }

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Logs whose checksums are all right and that say what no writer says: what can be read is read, and
-/// the rest is damage with a place.
+/// Logs with valid checksums and contents that no writer produces.
+///
+/// The readable records are read, and the rest is damage with a location.
 struct ForgedLogTests {
   private let directory = StoreDirectory(CrashBench.path, on: SimulatedFileSystem())
   private var bench: CrashBench {
@@ -25,7 +26,7 @@ struct ForgedLogTests {
     return ForgedSegment.record(1, writer.array)
   }
 
-  /// Opens a log of one transaction with these records between two documents.
+  /// Opens a log of one transaction, with these records between two documents.
   private func open(_ records: [UInt8]) throws -> Database {
     var forged = ForgedSegment()
     forged.appendTransaction(
@@ -36,14 +37,14 @@ struct ForgedLogTests {
     return try bench.open { $0.maintenance = .manual }
   }
 
-  /// Merging such records again and again was once without end.
+  /// Regression: merging such records again and again never ended.
   @Test(.timeLimit(.minutes(20)))
   func `a kind of record that may be skipped is skipped, and outlives a merge`()
     throws
   {
     let database = try open(ForgedSegment.record(128, [1, 2, 3]) + ForgedSegment.record(255, []))
     #expect(database.openingReport.damage.isEmpty)
-    // Whoever is led there by an index does not take it for a document.
+    // A reader that an index leads there does not take the record for a document.
     let first = try database.entry(of: "first")
     var astray = first
     astray.locator.offset += UInt64(first.locator.size)
@@ -60,7 +61,7 @@ struct ForgedLogTests {
     try database.close()
     let reopened = try bench.open()
     #expect(try reopened.snapshot().get("last") != nil)
-    // Dropped, it would be lost for the later version that wrote it.
+    // If it were dropped, the later version that wrote it would lose it.
     var kinds: [UInt8] = []
     for segment in reopened.store.newest.segments.segments {
       var scan = RecordScan(segment)
@@ -73,10 +74,10 @@ struct ForgedLogTests {
     #expect(kinds.filter { $0 >= 128 } == [128, 255])
   }
 
-  /// Taken up, the older record became the newest one.
+  /// Regression: the older record became the newest one.
   ///
-  /// What was held besides could not be let go of then: the index led to segments that were merged. Found by
-  /// the fuzzers `store` and `segment`.
+  /// Other retained records could then not be released: the index led to segments that were merged.
+  /// Found by the fuzzers `store` and `segment`.
   @Test func `a document whose sequence numbers go back is damage, and its newest record counts`()
     throws
   {
@@ -105,16 +106,16 @@ struct ForgedLogTests {
     var holding = keeping
     holding.mayHoldOlder = true
     for record in [
-      // It follows a later one.
+      // It supersedes a later record.
       try forged { $0.superseded = .init(sequence: 6, locator: place) },
-      // It holds itself besides itself.
+      // It retains itself as an older record.
       try forged {
         $0.superseded = .init(sequence: 5, locator: place)
         $0.details = holding
       },
-      // It holds another, and nothing besides.
+      // It retains the superseded record, but says that the document has no retained records.
       try forged { $0.details = keeping },
-      // A purge of a document after which history begins with commit 0.
+      // A purge after which a document's history begins with commit 0.
       ForgedSegment.record(4, [16, 1, 0x61, 0]),
     ] {
       let database = try ForgedLogTests().open(record)
@@ -127,7 +128,8 @@ struct ForgedLogTests {
   @Test func `where a record has used up the numbers, though its commit says less, none are given`()
     throws
   {
-    // Only reading the records tells: the trailer and HEAD, by which a writer goes on, do not.
+    // Only reading the records shows it. The trailer and HEAD, from which a writer continues, do
+    // not.
     let database = try open(try document("far", sequence: LogWriter.startLimit + 1))
     #expect(database.openingReport.damage.isEmpty)
     #expect(try database.snapshot().count == 3)
@@ -149,9 +151,10 @@ struct ForgedLogTests {
     #expect(error?.code == .readOnly)
   }
 
-  /// Whatever is served must be durable, and so must what is said of damage.
+  /// Everything that is served must be durable, and so must every damage report.
   ///
-  /// So what a crash left in doubt is logged again by its frames, before anybody asks what its records mean.
+  /// Commits that a crash left in doubt are therefore logged again by frames, before their records
+  /// are decoded.
   @Test func `a log in doubt is logged again before its records are decoded`() throws {
     let senseless = ForgedSegment.record(1, [32, 1, 97, 5, 1] + ForgedLogTests.digest)
     var forged = ForgedSegment()
@@ -160,7 +163,7 @@ struct ForgedLogTests {
     forged.appendTransaction(
       commit: 2, senseless + (try document("last", sequence: 90)), lastSequence: 90,
       documentCount: 2)
-    // Of which nothing is known to have been flushed but the header.
+    // Only the header is known to have been flushed.
     let header = resealed(SharedBytes(copying: Array(forged.bytes.prefix(SegmentHeader.size)))) {
       put(UInt64(SegmentHeader.size), in: &$0, at: 136)
     }
@@ -177,7 +180,7 @@ struct ForgedLogTests {
     #expect(database.openingReport.damage.map(\.path) == [again])
     #expect(try database.snapshot().get("last") != nil)
     #expect(throws: DatabaseError.self) { try database.write { _ in } }
-    // After a loss of power it is said again, and nothing is left in doubt.
+    // After a power loss the damage is reported again, and nothing is left in doubt.
     let after = CrashBench(disk.restarted(.strict), bench.writer, life: 9)
     let reopened = try after.open { $0.maintenance = .manual }
     #expect(reopened.openingReport.securedCommits == 0)
@@ -185,10 +188,10 @@ struct ForgedLogTests {
     #expect(try reopened.snapshot().get("last") != nil)
   }
 
-  /// What follows a segment says how it ends, and what stands behind that is ignored for ever.
+  /// A segment's successor says where it ends, and bytes after that are ignored permanently.
   ///
-  /// Records there could be read as long as a checkpoint led to them; `check` found nothing wrong, and a merge
-  /// left them out. Found by the fuzzer `store`.
+  /// Regression: records there could be read as long as a checkpoint led to them. `check` found
+  /// nothing wrong, and a merge left them out. Found by the fuzzer `store`.
   @Test(arguments: [0, UInt64(SegmentHeader.size)])
   func `a segment that does not end where its successor says is damage`(claim: UInt64) throws {
     let bench = try bench
@@ -220,7 +223,7 @@ struct ForgedLogTests {
     #expect(throws: DatabaseError.self) { try reopened.compact() }
     #expect(try reopened.snapshot().get("doc-0")?["n"] == 0)
     try reopened.close()
-    // Without the checkpoint nothing leads there, and opening says so.
+    // Without the checkpoint nothing leads there, and opening reports it.
     for name in disk.names(in: CrashBench.path) where name.hasSuffix(".checkpoint") {
       try disk.vanish("\(CrashBench.path)/\(name)")
     }
@@ -229,7 +232,7 @@ struct ForgedLogTests {
 
   private static let digest = [UInt8](repeating: 7, count: 16)
 
-  /// What a record can hold that no document has.
+  /// Record contents that no document has.
   static let refused: [(what: String, bytes: [UInt8])] = [
     ("nothing", []),
     ("unknown flags", [32, 1, 97, 5, 1] + digest),
@@ -305,7 +308,7 @@ struct ForgedLogTests {
     let inspected = try InspectedDocument(writer.sharedCopy)
     #expect(inspected.ancestors.map(\.description) == ["1-cc"])
     #expect(inspected.problem?.contains("more revisions") == true)
-    // Ancestors without a single byte are none.
+    // Ancestors without a single byte count as none.
     let nobody = try DocumentRecord.decode(
       SharedBytes(copying: [8, 1, 97, 5, 2] + ForgedLogTests.digest + [0]))
     #expect(nobody.parent == nil)

@@ -3,7 +3,7 @@ import Foundation
 import FuzzTargets
 import Testing
 
-/// What `Tests/fuzz` does for hours is done here for a moment, with everything that it ever found.
+/// Runs the targets of `Tests/fuzz` for a moment, with all inputs that they ever found.
 struct FuzzTests {
   private static let regressions = URL(filePath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appending(path: "Fuzzers/Regressions")

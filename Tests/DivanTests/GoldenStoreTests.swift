@@ -4,12 +4,12 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// Stores that were written once and are opened for ever.
+/// Stores that were written once and must always open.
 ///
 /// `Tests/Fixtures/v1` is only ever added to, with `swift run Proofs golden Tests/Fixtures/v1`.
 struct GoldenStoreTests {
   private static let all: [String] = (try? GoldenFolder.version1.names) ?? []
-  /// Those of which there is a dump.
+  /// The stores that have a dump.
   private static let richNames = all.filter {
     (try? GoldenFolder.version1.dump(of: $0)).flatMap { $0 } != nil
   }
@@ -42,7 +42,7 @@ struct GoldenStoreTests {
       #expect(dump.lines == expected)
       #expect(dump.errors.map(\.description) == [])
       #expect(try database.check().problems.map(\.description) == [])
-      // What is written anew is the same.
+      // The rewritten store is the same.
       if !isReadOnly {
         try database.compact()
         #expect(try GoldenDump(database).lines == expected)
@@ -73,7 +73,7 @@ struct GoldenStoreTests {
     #expect(added.sequence > last)
     try writer.close()
 
-    // What is written after it does not change it, nor does it if everything is written anew.
+    // Neither later writes nor a complete rewrite changes it.
     for isMerging in [false, true] {
       let again = try Database(at: path, configuration: configuration)
       if isMerging {
@@ -94,7 +94,7 @@ struct GoldenStoreTests {
     let golden = try #require((GoldenStores.all + GoldenStores.rich).first { $0.name == name })
     let store = try golden.make()
     let files = try GoldenFolder.version1.files(of: name)
-    // Those that are checked in were written before there was `FLUSHED`.
+    // The stores that are checked in were written before `FLUSHED` existed.
     #expect(Set(store.files.keys).subtracting(["FLUSHED"]) == Set(files.keys))
     for (file, bytes) in files { #expect(store.files[file] == bytes, "\(file)") }
     if let dump = store.dumps.last {
@@ -148,7 +148,7 @@ struct GoldenStoreTests {
 }
 
 extension IDCursor {
-  /// All that are left.
+  /// Returns the remaining IDs.
   fileprivate func collected() throws -> [String] {
     var copy = self
     return try copy.rest()

@@ -1,8 +1,7 @@
 import ProofKit
 import Testing
 
-/// The judge of recorded histories finds what is wrong with each of these, and nothing with the good
-/// ones.
+/// The checker of recorded histories: it finds the fault in bad ones and none in good ones.
 struct HistoryTests {
   private typealias Transaction = History.Transaction
   private typealias View = History.View
@@ -30,7 +29,7 @@ struct HistoryTests {
     let all = problems(
       [
         Transaction("a", 1...4, [.read("x", "0"), .write("x", "1", sequence: 3), .read("x", "1")]),
-        // It overlaps with the first, and was rolled back in part.
+        // It overlaps with the first, and was partly rolled back.
         Transaction(
           "b", 2...6,
           [
@@ -106,7 +105,7 @@ struct HistoryTests {
     expectOne(problems([a], [View("v", 3...4, sequence: 2, [])]), "v is without a")
     let late = Transaction("late", 5...6, [.write("x", "1", sequence: 3)])
     expectOne(problems([late], [View("v", 3...4, sequence: 3, [])]), "v is with late")
-    // Neither is wrong by itself here, but time went back between them.
+    // Neither view is wrong by itself here, but time went back between them.
     let slow = Transaction("slow", 1...9, [.write("x", "1", sequence: 3)])
     expectOne(
       problems([slow], [View("v", 2...3, sequence: 3, []), View("w", 4...5, sequence: 2, [])]),

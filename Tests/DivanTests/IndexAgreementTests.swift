@@ -5,12 +5,16 @@ import Testing
 
 @testable import Divan
 
-/// Compound, partial, unique and multi-valued indexes over random documents, compared with plain ones.
+/// Indexes of every kind over random documents, compared with plain ones.
+///
+/// They are compound, partial, unique and multi-valued.
 struct IndexAgreementTests {
   private let store = IndexBench()
 
   private static let long = String(repeating: "x", count: 170)
-  /// What properties are, and what is asked of them: some are cut in the keys, most of them in a second property.
+  /// The values of properties and of queries.
+  ///
+  /// Some are cut in the keys, most of them as a second property.
   private static let values: [Value] = [
     .null, false, true, -1, 1, 1.0, 2.5, "", "p", "pq", .string(String(repeating: "x", count: 100)),
     .string(long), .string(long + "1"), .string(long + "2"),
@@ -53,7 +57,7 @@ struct IndexAgreementTests {
     return object
   }
 
-  /// Asks every index for some ranges, of one property and of several.
+  /// Queries every index for some ranges, of one property and of several.
   private func expectAgreement(
     _ snapshot: Snapshot, _ documents: [String: Value.Object], _ names: Set<String>,
     _ random: inout SeededGenerator, _ place: Comment
@@ -64,7 +68,7 @@ struct IndexAgreementTests {
       }
       var ranges = [PlainIndexRange.random(Self.values, using: &random)]
       if plain.index.paths.count > 1 {
-        // Values that some document has, so that there is something to find.
+        // Values that some document has, so that the query has results.
         let known = rows.flatMap(\.entries).randomElement(using: &random)
         var range = PlainIndexRange.equal(to: known?[0] ?? .null)
         ranges.append(range.then(.random(Self.values, using: &random)))
@@ -95,7 +99,7 @@ struct IndexAgreementTests {
     var bench = store.bench
     var database = try store.open()
     var names: Set<String> = []
-    /// Of each document its leaves, the winner last.
+    /// The leaves of each document, the winner last.
     var leaves: [String: [Value.Object]] = [:]
     var generation: UInt64 = 0
     var life = 10
@@ -155,7 +159,7 @@ struct IndexAgreementTests {
     #expect(problems.isEmpty, "seed \(seed): \(problems.prefix(3)), \(refusals) refused")
   }
 
-  /// Makes one change in a transaction and in the leaves of the documents.
+  /// Makes one change in a transaction and in the expected leaves of the documents.
   private static func change(
     _ leaves: inout [String: [Value.Object]], in transaction: WriteTransaction, generation: UInt64,
     _ random: inout SeededGenerator
@@ -169,13 +173,13 @@ struct IndexAgreementTests {
       try transaction.purge(id)
       leaves[id] = nil
     case 2:
-      // One branch ends, and the next one wins.
+      // One branch is deleted, and the next one wins.
       guard let document = try transaction.get(id) else { return }
       _ = try transaction.delete(document)
       _ = leaves[id]?.popLast()
       if leaves[id]?.isEmpty == true { leaves[id] = nil }
     case 3:
-      // A revision from elsewhere wins over all that there is.
+      // A foreign revision wins over all existing ones.
       let properties = properties(&random)
       let revision = try #require(RevisionID(generation: generation, digest: "e"))
       _ = try transaction.insert(Document(id: id, properties), history: [revision])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// A sorted array that does what an index should, in the plainest way.
+/// A sorted array that serves as the model of an index.
 struct ModelMap: Equatable {
   private(set) var entries: [(key: [UInt8], value: [UInt8])] = []
 
@@ -61,9 +61,9 @@ struct ModelMap: Equatable {
   }
 }
 
-/// The shapes of keys that tests draw from.
+/// The shapes of keys that tests use.
 enum KeyShape: CaseIterable {
-  /// Few bytes of few letters: many prefixes of one another, zeros among them.
+  /// A few bytes of few letters: many are prefixes of one another, and some contain zeros.
   case tiny
   /// A long common beginning, then digits.
   case prefixed
@@ -192,7 +192,7 @@ extension BTree {
       for _ in 0..<Int.random(in: 0...limit, using: &generator) {
         let key = shape.key(using: &generator)
         keys.insert(key)
-        // Some come twice.
+        // Some keys come twice.
         for _ in 0...key.count % 2 {
           batch.append(value: UInt8(round)) {
             $0.append(key)
@@ -216,7 +216,7 @@ extension BTree {
       tree.checkInvariants()
       #expect(tree.count == model.entries.count)
       #expect(tree.model == model)
-      // Single keys find their places among them.
+      // Single keys are set or removed among them.
       for _ in 0..<20 {
         let key = shape.key(using: &generator)
         if Bool.random(using: &generator) {
@@ -291,7 +291,7 @@ extension BTree {
       for round in 1...40 {
         let copy = tree
         group.addTask {
-          // Every value of a copy is of the round before it was taken.
+          // Every value in a copy is from the round before the copy was taken.
           let expected = bigEndian(round - 1)
           var scan = copy.scan()
           var count = 0
@@ -309,7 +309,7 @@ extension BTree {
   }
 }
 
-/// A number as a key that sorts as the number does.
+/// Returns a number as a key that sorts as the number does.
 func bigEndian(_ number: Int) -> [UInt8] {
   (0..<8).map { UInt8(truncatingIfNeeded: UInt64(number) >> (56 - 8 * UInt64($0))) }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// A store with indexes on a simulated disk, and a plain search through all documents to compare them with.
+/// A store with indexes on a simulated disk, and a plain search to compare them with.
 struct IndexBench {
   let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   let byYear = DocumentIndex("by year", on: "year")
@@ -26,12 +26,12 @@ struct IndexBench {
     }
   }
 
-  /// The store as it is found after the process has ended.
+  /// Returns the store as it is after the process has ended.
   func reopened(_ life: Int, _ loss: SimulatedDisk.Loss = .processEnd) -> CrashBench {
     CrashBench(bench.fileSystem.restarted(loss), CrashWriter(seed: UInt64(life)), life: life)
   }
 
-  /// Throws away all checkpoints.
+  /// Deletes all checkpoints.
   func forgetCheckpoints(_ bench: CrashBench) throws {
     for name in checkpoints(bench) { try bench.fileSystem.vanish(name) }
   }
@@ -41,7 +41,7 @@ struct IndexBench {
       .map { "\(CrashBench.path)/\($0)" }
   }
 
-  // MARK: What is stored
+  // MARK: Stored values
 
   static let values: [Value] = [
     .null, false, true, -1, 0, 1926, 1927, 1927.5, 1931, .int(.max), "", "a", "ab", "b",
@@ -66,7 +66,7 @@ struct IndexBench {
     }
   }
 
-  // MARK: What is found
+  // MARK: Queries
 
   static let ranges: [IndexRange] =
     [.all, .prefix(""), .prefix("a"), .prefix(String(repeating: "x", count: 300))]
@@ -77,7 +77,7 @@ struct IndexBench {
       ]
     }
 
-  /// Of indexes of two properties, and of some documents only.
+  /// Ranges for indexes of two properties and for partial indexes.
   static let cityRanges: [IndexRange] = {
     let city = IndexRange.equal(to: "city 1")
     return [.all, city, .prefix("city"), .from("city 1", upTo: "city 3"), .equal(to: .null)]
@@ -93,7 +93,7 @@ struct IndexBench {
     return index.conditions.isEmpty ? ranges : cityRanges
   }
 
-  /// Compares every way of asking with a search through all documents.
+  /// Compares every kind of query with a search through all documents.
   func expectAll(
     _ snapshot: Snapshot, _ place: Comment, _ names: [String]? = nil,
     _ ranges: [IndexRange]? = nil
@@ -109,7 +109,7 @@ struct IndexBench {
         var found: [(key: [UInt8], id: String)] = []
         for (id, values) in values {
           let meant = values.filter { range.contains($0) }.map { IndexedValue(joining: $0).bytes }
-          // The document comes where its first entry stands.
+          // The document comes at the position of its first entry.
           if let first = meant.min(by: { $0.lexicographicallyPrecedes($1) }) {
             found.append((first + Array(id.utf8), id))
           }
@@ -125,7 +125,7 @@ struct IndexBench {
     }
   }
 
-  /// The same, and what a check finds.
+  /// Does the same, and requires that a check finds no problems.
   func expectSound(_ database: Database, _ place: Comment) throws {
     try expectAll(database.snapshot(), place)
     let problems = try database.check().problems
@@ -134,7 +134,7 @@ struct IndexBench {
 }
 
 extension IndexedIDCursor {
-  /// All that are left.
+  /// Returns the remaining IDs.
   consuming func collected() throws -> [String] {
     var cursor = self
     return try cursor.rest()

@@ -5,7 +5,7 @@ import Testing
 @testable import Divan
 
 extension LayeredScan {
-  /// What a walk over what is left finds, entry by entry.
+  /// Counts the remaining entries by visiting each of them.
   fileprivate func walked(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
     var scan = self
     var found = EntryCount()
@@ -19,7 +19,7 @@ extension LayeredScan {
     return found
   }
 
-  /// What counting finds of the same; nothing is left then.
+  /// Counts the remaining entries in the leaves; none are left afterwards.
   fileprivate func counted(_ isSound: (Int, Int) -> Bool) throws -> EntryCount {
     var scan = self
     var found = EntryCount()
@@ -29,9 +29,11 @@ extension LayeredScan {
   }
 }
 
-/// Entries that are counted in the leaves: as many as a walk meets, and none that is none.
+/// Counting entries in the leaves: the result is the same as from visiting each entry.
+///
+/// Invalid entries are not counted.
 @Suite struct `Index: counting` {
-  /// Some entries of every leaf are not what they should be.
+  /// Whether an entry is valid; some entries of every leaf are not.
   private func isSound(_ keySize: Int, _ valueSize: Int) -> Bool {
     (keySize + valueSize) % 4 != 0
   }
@@ -58,7 +60,7 @@ extension LayeredScan {
       case 1...4 where tree.frozen != nil:
         let merged = Int.random(in: 0...tree.runs.count, using: &generator)
         let entries = tree.entriesToWrite(mergingNewestRuns: merged)
-        // Tombstones among them are kept, and counted.
+        // Tombstones among them are kept and counted.
         #expect(try entries.counted(isSound) == entries.walked(isSound), "step \(step)")
         let packed = try PackedRun(entries, pageSize: pageSize)
         tree.replaceFrozen(with: [try packed.open()] + tree.runs.dropFirst(merged))
@@ -81,7 +83,7 @@ extension LayeredScan {
     #expect(try LayeredTree().scan().counted(isSound) == EntryCount())
   }
 
-  /// Whatever was counted before the error is neither lost nor counted again.
+  /// Entries that were counted before the error are neither lost nor counted again.
   @Test(arguments: [false, true])
   func `counting goes on where a leaf proved damaged, once it is rebuilt`(descending: Bool) throws {
     let entries = (0..<200).map { number in
@@ -93,10 +95,10 @@ extension LayeredScan {
       var damaged = sound
       damaged.bytes[Int(number) * 256] ^= 1
       let run = try damaged.open()
-      // What an inner page covers cannot be found where it is itself on the way.
+      // The range of an inner page cannot be found where that page is itself on the search path.
       guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
       var tree = LayeredTree(runs: [run], pageSize: 256)
-      // One is changed, one is gone, one is new.
+      // One entry is changed, one is removed, one is new.
       let (changed, gone) = (entries[50].key, entries[120].key)
       let (new, value) = (entries[77].key + [1], [UInt8(1)])
       tree.set(changed.span, value.span)
@@ -125,7 +127,7 @@ extension LayeredScan {
     #expect(repairedCount > 20)
   }
 
-  /// An ID of two sizes, and one that is longer than the key that it stands in.
+  /// An ID with two sizes, and one that is longer than its key.
   @Test(arguments: [[1, 2], [200]] as [[UInt8]], [false, true])
   func `an entry of an index that is none is no number, but damage`(
     value: [UInt8], isWritten: Bool

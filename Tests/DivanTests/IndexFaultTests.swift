@@ -8,8 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// Pages of the index that cannot be read just now, one after the other: what is asked for is not done, not
-/// even by half, and can be done a moment later.
+/// Pages of the index that temporarily cannot be read, one after the other.
+///
+/// The operation is not done, not even in part, and succeeds a moment later.
 struct IndexFaultTests {
   struct Work: CustomTestStringConvertible, Sendable {
     let testDescription: String
@@ -21,7 +22,7 @@ struct IndexFaultTests {
     }
   }
 
-  /// So long that few entries fill a page.
+  /// Returns an ID so long that few entries fill a page.
   private static func id(_ number: Int) -> String {
     "document-\(number)-\(String(repeating: "x", count: 40))"
   }
@@ -66,8 +67,9 @@ struct IndexFaultTests {
     try Database(at: "/s.divan", configuration: configuration(disk))
   }
 
-  /// A store whose trees have several leaves each, all of them in a checkpoint; one document has so many more
-  /// attachments.
+  /// Creates a store whose trees have several leaves each, all of them in a checkpoint.
+  ///
+  /// One document has `attachmentCount` more attachments.
   private static func makeStore(attachmentCount: Int = 0) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     let database = try open(disk)
@@ -105,8 +107,9 @@ struct IndexFaultTests {
     return disk
   }
 
-  /// Runs `body` with the n-th page of a checkpoint unreadable that it asks for, from the first on until it
-  /// asks for no more; returns how many there were.
+  /// Runs `body` once for each page of a checkpoint that it reads, with that page unreadable.
+  ///
+  /// It ends when `body` reads no further page. Returns the number of pages.
   private func forEachUnreadablePage(
     attachmentCount: Int = 0,
     _ body: (Database, _ fails: () -> Void, _ stop: () -> Void) throws -> Void
@@ -144,7 +147,9 @@ struct IndexFaultTests {
     try expectGoingOn(without: work, attachmentCount: 0)
   }
 
-  /// There are so many that openings, which read what indexes of documents there are, do not read all of them.
+  /// There are so many attachments that opening does not read all of their pages.
+  ///
+  /// Opening reads the list of the document indexes, which is in the same tree.
   @Test func `a transaction goes on without content that it could not look for`() throws {
     try expectGoingOn(without: Self.work[0], attachmentCount: 60)
   }
@@ -201,8 +206,9 @@ struct IndexFaultTests {
     #expect(count > 0)
   }
 
-  /// A store that was not closed, with two checkpoints, one of which rests on the other, and a log behind
-  /// them that takes away what stands in them.
+  /// Creates a store that was not closed, with two checkpoints, one resting on the other.
+  ///
+  /// The log after them removes some of their contents.
   private static func makeLayeredStore() throws -> SimulatedFileSystem {
     let disk = try makeStore()
     let database = try open(disk)
@@ -251,7 +257,7 @@ struct IndexFaultTests {
         #expect(try snapshot.count == 57, comment)
         #expect(try snapshot.localDocumentIDs().count == 9, comment)
         #expect(try database.snapshot(named: "then").get(Self.id(103))?["n"] == 1, comment)
-        // Of a changed expiry, there was a record of the same sequence number below.
+        // Below the changed expiry, there was a record of the same sequence number.
         #expect(try snapshot.expiry(of: Self.id(120)) == nil, comment)
         let expiry = try snapshot.expiry(of: Self.id(150))?.timeIntervalSince1970
         #expect(expiry == 4_000_000_002, comment)
@@ -261,7 +267,7 @@ struct IndexFaultTests {
     #expect(count > 8)
   }
 
-  /// While a merged segment is brought in, the log has its records twice.
+  /// While a merged segment is swapped in, the log contains its records twice.
   @Test func `whichever page of the index is damaged, a merge goes on`() throws {
     let base = try Self.makeStore()
     do {

@@ -14,7 +14,7 @@ extension LayeredTree {
     return keys
   }
 
-  /// The values of several keys that are looked up together.
+  /// Returns the values of several keys that are looked up together.
   func values(of keys: [[UInt8]]) throws -> [[UInt8]?] {
     var values: [[UInt8]?] = []
     try forEachValue(of: keys.map { SharedBytes(copying: $0) }) { value in
@@ -59,7 +59,7 @@ extension LayeredTree {
       #expect(try tree.find(probe.span)?.array == model[probe])
       #expect(try tree.contains(probe.span) == (model[probe] != nil))
       if step % 20 == 0 {
-        // With some that are there, among them one twice, and some that are not.
+        // Some keys exist, one of them comes twice, and some do not exist.
         var keys = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
           shape.key(using: &generator)
         }
@@ -91,7 +91,7 @@ extension LayeredTree {
     #expect(try tree.model() == model)
     for copy in copies { #expect(try copy.tree.model() == copy.model) }
 
-    // Everything removed and written leaves nothing.
+    // After everything is removed and written, nothing is left.
     tree.thaw()
     for entry in model.entries { tree.remove(entry.key.span) }
     tree.freeze()
@@ -170,7 +170,7 @@ extension LayeredTree {
 }
 
 extension LayeredTree {
-  /// Whether no layer below the overlay knows the key.
+  /// Whether no layer below the overlay has the key.
   fileprivate static func isUnknownBelow(_ key: [UInt8], in tree: LayeredTree) throws -> Bool {
     if let frozen = tree.frozen, frozen.contains(key.span) { return false }
     return try tree.runs.allSatisfy { try $0.find(key.span) == nil }

@@ -6,7 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Several threads read the documents for one index: it is the same one, and who makes it is told the same.
+/// Several threads that read the documents for one index.
+///
+/// The index, its progress and its errors are the same as with one thread.
 struct IndexReadersTests {
   private let store = IndexBench()
 
@@ -21,7 +23,7 @@ struct IndexReadersTests {
 
   private func id(_ number: Int) -> String { "doc-\(number)" }
 
-  /// Stores as many documents, several thousand to a transaction.
+  /// Stores `count` documents, several thousand per transaction.
   private func fill(_ database: Database, _ count: Int) throws {
     for start in stride(from: 0, to: count, by: 4000) {
       try store.fill(database, start..<min(start + 4000, count))
@@ -36,7 +38,7 @@ struct IndexReadersTests {
     try store.bench.fileSystem.corrupt(path, atOffset: Int(locator.offset) + 20, mask: 1)
   }
 
-  /// The entries of all indexes, without their numbers.
+  /// Returns the entries of all indexes, without the index numbers.
   private func entries(_ database: Database) throws -> [[[UInt8]]] {
     let state = try database.store.view().state
     return try state.indexes.map { kept in
@@ -52,7 +54,9 @@ struct IndexReadersTests {
 
   // MARK: The same index
 
-  /// Where most of the order of changes is gone, and some has several records of one document.
+  /// Makes random changes, so that the order of changes has gaps.
+  ///
+  /// Some documents have several records in it afterwards.
   private func changeAtRandom(_ database: Database, _ random: inout SeededGenerator) throws {
     let count = 1500
     try fill(database, count)
@@ -126,7 +130,8 @@ struct IndexReadersTests {
           count += slice.count
           slice.add(to: &tree)
         }
-        // A place, a prefix and an ID are the least of each. A reader may exceed its part by one document, of four entries.
+        // Each entry has at least a place, a prefix and an ID. A reader may exceed its share by one
+        // document of four entries.
         #expect(count * 45 <= sizeLimit + 4 * 4 * 400)
       } while !readers.isAtEnd
       var scan = tree.scan()
@@ -138,7 +143,7 @@ struct IndexReadersTests {
     }
   }
 
-  // MARK: What is told
+  // MARK: Progress
 
   @Test func `progress is told by the thread that makes the index, and rises`() throws {
     let database = try open(3) { $0.indexBatchSize = 7000 }
@@ -174,16 +179,16 @@ struct IndexReadersTests {
     #expect(try database.check().isSound)
   }
 
-  // MARK: What fails
+  // MARK: Failures
 
-  /// Whoever meets a later one first must wait for what comes before.
+  /// A reader that meets a later one first must wait for the documents before it.
   @Test(arguments: [1, 2, 4], [1 << 20, 300])
   func `of several damaged documents the first to have changed is named`(
     readerCount: Int, batchSize: Int
   ) throws {
     let database = try open(readerCount) { $0.indexBatchSize = batchSize }
     try fill(database, 1600)
-    // Now the last of all.
+    // It is now the last change.
     try store.fill(database, 100..<101)
     let damaged = [750, 800, 1599, 100]
     for number in damaged { try damage(id(number), in: database) }

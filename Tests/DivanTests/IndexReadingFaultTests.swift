@@ -6,12 +6,13 @@ import Testing
 
 @testable import Divan
 
-/// Documents that indexes must ask for what they are, and that cannot be read just now: nothing is done by half, it
-/// is no damage, and a moment later it is done.
+/// Documents that indexes must read, and that temporarily cannot be read.
+///
+/// Nothing is done in part, the error is not damage, and the operation succeeds a moment later.
 struct IndexReadingFaultTests {
   private let store = IndexBench()
 
-  /// Has the n-th read of a segment fail; returns what tells of each read.
+  /// Makes the n-th read of a segment fail; returns a recorder of the reads.
   @discardableResult
   private func fail(_ number: Int, on disk: SimulatedFileSystem) -> Recorder<String> {
     let reads = Recorder<String>()
@@ -28,7 +29,9 @@ struct IndexReadingFaultTests {
     disk.stopFailing()
   }
 
-  /// A store with indexes that was not closed: its log goes on behind the newest checkpoint.
+  /// Creates a store with indexes that was not closed.
+  ///
+  /// Its log continues after the newest checkpoint.
   private func interrupted() throws -> SimulatedFileSystem {
     let database = try store.open()
     for index in store.all { try database.addIndex(index) }
@@ -42,7 +45,7 @@ struct IndexReadingFaultTests {
     CrashBench(disk, CrashWriter(seed: 1), isMapped: false, life: life)
   }
 
-  /// Where a page of the checkpoint is damaged as well, the whole log is read, and all documents.
+  /// If a page of the checkpoint is damaged as well, opening reads the whole log and all documents.
   @Test(arguments: [false, true])
   func `an opening that cannot read what an index follows from says so, and can be tried again`(
     isPageDamaged: Bool
@@ -165,7 +168,7 @@ struct IndexReadingFaultTests {
     database.tamper { state in
       state.catalog.remove(key(number, .null).span)
       state.catalog.set(key(number, "more").span, size.span)
-      // Nobody asks for what is left of an index that is gone.
+      // The remains of a removed index are not read.
       state.catalog.set(key(number + 1000, "more").span, size.span)
     }
     try database.writeCheckpoint()

@@ -4,12 +4,11 @@ import Testing
 
 @testable import Divan
 
-/// Pages of an index that hold together and are not what they should be, and the edges of what an
-/// index can hold.
+/// Well-formed index pages with invalid contents, and the limits of an index.
 @Suite struct `Index: refused pages` {
   private let pageSize = 256
 
-  /// A page whose entries stand in any order that is asked for.
+  /// Returns a page whose entries are in the given order.
   private func page(
     level: Int = 0, _ entries: [(key: [UInt8], value: [UInt8])], size: Int = 256
   ) -> [UInt8] {
@@ -38,7 +37,7 @@ import Testing
     (0..<4).map { UInt8(truncatingIfNeeded: page >> UInt32(8 * $0)) }
   }
 
-  /// An inner page with a first child and separators.
+  /// Returns an inner page with a first child and separators.
   private func inner(
     _ level: Int, _ first: UInt32, _ rest: [(key: [UInt8], child: UInt32)]
   ) -> [UInt8] {
@@ -163,7 +162,7 @@ import Testing
         .sorted { $0.key.lexicographicallyPrecedes($1.key) }, pageSize: 4064)
     let run = try packed.open()
     for (key, value) in model { #expect(try run.find(key.span)?.array == value) }
-    // Keys whose first bytes are the greatest there are.
+    // Keys that begin with the greatest possible bytes.
     for last in 1...3 as ClosedRange<UInt8> {
       let key: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, last]
       tree.set(key.span, [last].span)
@@ -191,7 +190,7 @@ import Testing
     tree.remove([2 as UInt8].span)
     tree.set([3 as UInt8].span, [1 as UInt8].span)
     #expect(tree.overlay.count == 2)
-    // A checkpoint that found nothing to write.
+    // The checkpoint found nothing to write.
     tree.replaceFrozen(with: [])
     #expect(tree.overlay.count == 1)
     #expect(try tree.find([2 as UInt8].span) == nil)
@@ -199,7 +198,7 @@ import Testing
   }
 
   @Test func `a node whose last child is emptied goes as a whole`() {
-    // Large entries beside small ones leave inner nodes with one child, whose neighbours are full.
+    // Large entries next to small ones leave inner nodes with one child, whose neighbours are full.
     for seed in 0..<UInt64(120) {
       var random = SeededGenerator(seed: seed)
       var tree = BTree(pageSize: 128)
@@ -211,7 +210,7 @@ import Testing
         tree.set(key.span, [1 as UInt8].span)
         keys.append(key)
       }
-      // By runs, so that leaves are emptied one by one while others stay full.
+      // Keys are removed in runs, so that leaves are emptied one by one while others stay full.
       keys.sort { $0.lexicographicallyPrecedes($1) }
       while !keys.isEmpty {
         let start = Int.random(in: 0..<keys.count, using: &random)

@@ -5,12 +5,14 @@ import ProofKit
 import Synchronization
 import Testing
 
-/// Leaves of the index that prove bad when they are touched: they are rebuilt from the log, and nobody
-/// sees a difference, whichever layer they belong to and whoever touches them first.
+/// Damaged leaves of the index, which are rebuilt from the log when they are first read.
+///
+/// Readers see no difference, whichever layer the leaves belong to and whichever operation reads
+/// them first.
 struct IndexRepairTests {
   private typealias Page = (path: String, number: Int)
 
-  /// All pages of all checkpoints, the headers excepted.
+  /// Returns all pages of all checkpoints, except the headers.
   private static func pages(of disk: SimulatedFileSystem) throws -> [Page] {
     try disk.names(in: CrashBench.path).filter { $0.hasSuffix(".checkpoint") }.flatMap { name in
       let path = "\(CrashBench.path)/\(name)"
@@ -18,8 +20,9 @@ struct IndexRepairTests {
     }
   }
 
-  /// A rebuilt leaf of a delta has to hide again what the base says of numbers that were superseded:
-  /// otherwise the feed would give a document twice.
+  /// A rebuilt leaf of a delta must again hide the base's entries for superseded numbers.
+  ///
+  /// Otherwise the feed would give a document twice.
   @Test(arguments: [true, false])
   func `a leaf of a delta is rebuilt with what it took away from the base`(isMapped: Bool) throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
@@ -47,7 +50,7 @@ struct IndexRepairTests {
     #expect(repaired >= 5)
   }
 
-  /// Candidates of a query are looked up several at a time, in leaves that are brought in together.
+  /// A query looks up several candidates at a time, in leaves that are read together.
   @Test(arguments: [true, false])
   func `documents that are looked up together are found though a leaf must be rebuilt`(
     isMapped: Bool
@@ -73,8 +76,9 @@ struct IndexRepairTests {
     }
   }
 
-  /// A leaf that the newest version had rebuilt was used by older snapshots too, which then missed
-  /// the documents that were changed since and merged.
+  /// Regression: older snapshots used a leaf that was rebuilt for the newest version.
+  ///
+  /// They missed the documents that had been changed and merged since.
   @Test func `a snapshot stays what it was though a later version has a leaf rebuilt first`() throws
   {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))

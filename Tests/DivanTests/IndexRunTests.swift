@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// A run's pages one behind the other, as in a file.
+/// The pages of a run, one after the other as in a file.
 struct PackedRun {
   var bytes: [UInt8] = []
   var summary: RunSummary
@@ -153,7 +153,7 @@ extension Run {
       let run = try damaged.open()
       if (try? run.keys(from: .unbounded, to: .unbounded, descending: false)) != nil {
         accepted += 1
-        // A page that was read once is not refused later.
+        // A page that was read before is not refused later.
         _ = try run.find(probe.span)
       }
     }
@@ -174,7 +174,7 @@ extension Run {
       var damaged = sound
       damaged.bytes[Int(number) * 256] ^= 1
       let run = try damaged.open()
-      // What an inner page covers cannot be found where it is itself on the way.
+      // The range of an inner page cannot be found where that page is itself on the search path.
       guard let coverage = try? run.coverage(ofPage: number), coverage.level == 0 else { continue }
       var scan = run.scan()
       var keys: [[UInt8]] = []
@@ -206,7 +206,7 @@ extension ModelMap {
     for entry in entries { self[entry.key] = entry.value }
   }
 
-  /// Those entries that an index with this limit can hold.
+  /// Returns the entries that an index with this limit can hold.
   func limited(to limit: Int) -> ModelMap {
     ModelMap(entries.filter { $0.key.count + $0.value.count <= limit })
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Indexes through openings, checkpoints, merges and damage: what is found is what a plain search finds.
+/// Indexes across openings, checkpoints, merges and damage, compared with a plain search.
 struct IndexUpkeepTests {
   private let store = IndexBench()
 
@@ -21,7 +21,7 @@ struct IndexUpkeepTests {
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 10..<30)
     try database.writeCheckpoint()
-    // What follows stands behind the checkpoint.
+    // These changes are in the log after the checkpoint.
     try store.fill(database, 25..<50)
     try database.remove("doc-2")
     try database.write { try $0.purge("doc-3") }
@@ -49,7 +49,7 @@ struct IndexUpkeepTests {
     try database.addIndex(store.byYear) { share in
       if share < 1, !isCopied {
         isCopied = true
-        // The process ends here, with and without a checkpoint of what there is by then.
+        // The process ends here, with and without a checkpoint of the current state.
         for isCheckpointed in [false, true] {
           if isCheckpointed { try? database.writeCheckpoint() }
           do {
@@ -84,7 +84,7 @@ struct IndexUpkeepTests {
     #expect(
       try again.indexes() == [store.byCity, store.byCityAndYear, store.byTag, store.lateByCity])
     #expect(try again.check().isSound)
-    // Another one may have its name.
+    // Another index may have its name.
     let other = DocumentIndex("by year", on: "made", "year")
     try again.addIndex(other)
     try store.expectAll(again.snapshot(), "another one")
@@ -109,7 +109,7 @@ struct IndexUpkeepTests {
     #expect(try database.check().problems.contains { $0.message.contains("entries of") })
   }
 
-  /// What must be unique is not known then.
+  /// Unique values cannot be checked then.
   @Test
   func
     `an index whose record is damaged keeps the store from being written, and no document from being read`()
@@ -128,7 +128,7 @@ struct IndexUpkeepTests {
     for isPageWrong in [false, true] {
       let bench = store.reopened(50)
       if isPageWrong {
-        // The page is sound, and leads nowhere.
+        // The page is sound, but an entry of it leads nowhere.
         let before = try store.open(bench)
         before.tamper { $0.catalog.set(key.span, garbage.span) }
         try store.fill(before, 0..<1)
@@ -172,7 +172,7 @@ struct IndexUpkeepTests {
     #expect(numbers == [again.store.newest.indexes.first?.number])
   }
 
-  /// Of such a document it is not known which entries it had, so all of the index is looked through.
+  /// The index entries of such a document are unknown, so the whole index is searched.
   @Test func `an index follows the log though the checkpoint cannot say what a document was`()
     throws
   {
@@ -206,7 +206,7 @@ struct IndexUpkeepTests {
     #expect(try again.snapshot().ids(by: "by year", .equal(to: 5000)).collected() == ids)
   }
 
-  /// Damages each page of each checkpoint, and expects that all is found; returns how many were there.
+  /// Damages each page of each checkpoint, and expects complete results; returns the page count.
   private func damageEachPage(_ names: [String]) throws -> Int {
     var pages = 0
     for path in store.checkpoints(store.bench) {
@@ -238,7 +238,7 @@ struct IndexUpkeepTests {
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<300)
     try database.writeCheckpoint()
-    // The same values in new revisions: of these entries nothing newer is said.
+    // The new revisions have the same values, so the index entries have no newer version.
     try database.write { transaction in
       for index in 0..<300 {
         _ = try transaction.update("doc-\(index)") { $0["seen"] = true }
@@ -266,7 +266,7 @@ struct IndexUpkeepTests {
     for index in store.all { try database.addIndex(index) }
     try store.fill(database, 0..<30)
     for id in ["doc-3", "doc-8", "doc-10"] { try damage(id, in: database) }
-    // A check tells of the documents, and of nothing that follows from that.
+    // A check reports the documents, but none of the consequences.
     let problems = try database.check().problems
     #expect(problems.contains { $0.documentID == "doc-3" })
     #expect(!problems.contains { $0.message.contains("indexes have") })
@@ -309,7 +309,7 @@ struct IndexUpkeepTests {
     try store.expectSound(database, "after a conflict")
     #expect(try database.snapshot().ids(by: "by year", .equal(to: 2)).collected() == ["doc-7"])
     try database.removeIndex(named: "by year")
-    // The newest records of both, which nothing of an index is in.
+    // The newest records of both documents, none of which has entries in an index.
     for id in ["doc-3", "doc-7"] { try damage(id, in: database) }
     try database.addIndex(store.byYear)
     try store.expectAll(database.snapshot(), "beside what is damaged")
@@ -352,7 +352,7 @@ struct IndexUpkeepTests {
     #expect(error?.code == .readOnly)
   }
 
-  // MARK: By chance
+  // MARK: Random changes
 
   @Test(arguments: 0..<4)
   func `random changes, indexes, checkpoints, merges and crashes leave what a search finds`(

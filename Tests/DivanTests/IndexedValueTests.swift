@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// The bytes under which values are indexed are in the order of the values.
+/// Index keys are in the order of the values that they encode.
 struct IndexedValueTests {
-  /// One after the other, each greater than those before it.
+  /// Values in ascending order.
   private let ascending: [Value] = [
     .null, false, true,
     .double(-.greatestFiniteMagnitude), .double(-9.3e18), .int(.min), .int(.min + 1),
@@ -63,14 +63,14 @@ struct IndexedValueTests {
     #expect(values.allSatisfy { $0.isCut && $0.bytes.count == IndexedValue.sizeLimit })
     #expect(Set(values).count == 3)
     #expect(!IndexedValue(.string(String(repeating: "x", count: 160))).isCut)
-    // Nothing nests without end.
+    // The depth of a key is limited.
     var deep: Value = 1
     for _ in 0..<1000 { deep = [deep] }
     #expect(IndexedValue.whole(deep).count <= 2 * (DocumentLimits.depth + 1))
   }
 
   @Test func `no value begins with all of another one`() {
-    // What stands behind a value in a key can then make no difference.
+    // The bytes after a value in a key can then make no difference.
     let long = (150...175).map { String(repeating: "x", count: $0) }
     let values =
       ascending

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// What is twice as large takes about twice as long, and never four times; or it is refused for its size.
+/// Inputs of twice the size take about twice as long, never four times, or are refused.
 @Suite(.serialized) struct `Time that grows with the input` {
-  /// The least processor time of some runs: what else the machine does counts little.
+  /// Returns the least processor time of some runs, which other load affects little.
   private func time(_ body: () throws -> Void) rethrows -> Duration {
     var least = Duration.seconds(3600)
     for _ in 0..<3 {
@@ -24,7 +24,9 @@ import Testing
     return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
   }
 
-  /// Compares the time of an input with that of one eight times as large: sixty-four times as long if it grows with the square.
+  /// Compares the time of an input with that of one eight times as large.
+  ///
+  /// If the time grows with the square, it is 64 times as long.
   private func expectLinear(
     _ size: Int, _ body: (Int) throws -> Void, at location: SourceLocation = #_sourceLocation
   ) rethrows {
@@ -44,7 +46,7 @@ import Testing
       #expect(!isFound)
     }
     expectLinear(2_000) { count in
-      // One letter with marks that are not in order.
+      // One letter with combining marks that are not in canonical order.
       let text = Array(("a" + String(repeating: "\u{301}\u{323}", count: count)).utf8)
       let isFound = matcher.matches(text.span)
       #expect(!isFound)
@@ -171,7 +173,7 @@ import Testing
     }
   }
 
-  /// About how many bytes an error holds.
+  /// Returns about how many bytes an error holds.
   private func dumpSize(_ error: DatabaseError) -> Int {
     var text = ""
     dump(error, to: &text)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// What exports hold, and where they go.
+/// The contents and the destinations of exports.
 struct JSONLinesExportTests {
   private let disk = SimulatedDisk()
   private let database: Database
@@ -17,7 +17,10 @@ struct JSONLinesExportTests {
     try #require(RevisionID(generation: generation, digest: digest))
   }
 
-  /// A live document, a deleted one, a conflict, an attachment, an expiry, a local document.
+  /// Stores documents of every kind.
+  ///
+  /// These are a live document, a deleted one, a conflict, an attachment, an expiry, and a local
+  /// document.
   private func fill() throws {
     try database.write { transaction in
       try transaction.insert(Document(id: "z", ["n": 1]), history: [try revision(1, "a")])
@@ -78,7 +81,7 @@ struct JSONLinesExportTests {
   func `a past version is exported as it was`(order: JSONLines.ExportOptions.Order) throws {
     try fill()
     try database.nameSnapshot("then")
-    // Local documents are none of a past version.
+    // Past versions have no local documents.
     let then = try database.snapshot().jsonLinesText([.attachments, .revisions], by: order)
     try database.write { transaction in
       try transaction.overwrite("z", with: ["n": 2])
@@ -87,7 +90,7 @@ struct JSONLinesExportTests {
     }
     let past = try database.snapshot(named: "then")
     let text = try past.jsonLinesText([.attachments, .revisions, .localDocuments], by: order)
-    // But for the leaf that was purged, which nothing can bring back.
+    // The exception is the purged leaf, which nothing can restore.
     #expect(
       Set(text.split(separator: "\n"))
         == Set(
@@ -131,7 +134,7 @@ struct JSONLinesExportTests {
         #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
         return
       }
-      // What a crash left is no obstacle.
+      // The remains of a crash are no obstacle.
       try export(disk)
       #expect(try String(decoding: disk.contents(of: "/out.jsonl"), as: UTF8.self) == whole)
       let others = try disk.fileSystem.list("/").filter { !["s", "out.jsonl"].contains($0) }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Divan
 
-/// What tests of exports and imports say in a word.
+/// Shortcuts for tests of exports and imports.
 extension Snapshot {
-  /// All of an export as text.
+  /// Returns a whole export as text.
   func jsonLinesText(
     _ content: JSONLines.ExportOptions.Content = .everything,
     by order: JSONLines.ExportOptions.Order = .byID, inlineSizeLimit: Int = 1 << 20
@@ -21,7 +21,7 @@ extension Snapshot {
 }
 
 extension Database {
-  /// Imports a text, in pieces of some size.
+  /// Imports a text in pieces of a given size.
   @discardableResult
   func importLines(
     _ text: String, _ options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
@@ -34,7 +34,7 @@ extension Database {
     }
   }
 
-  /// The error of an import that must fail.
+  /// Returns the error of an import that must fail.
   func importError(
     _ text: String, _ options: JSONLines.ImportOptions = JSONLines.ImportOptions(),
     sourceLocation: SourceLocation = #_sourceLocation
@@ -46,7 +46,7 @@ extension Database {
   }
 }
 
-/// A database with everything in it that can be exported, made at random.
+/// A database with random contents of every kind that can be exported.
 struct RandomContents {
   private var random: SeededGenerator
   let database: Database
@@ -58,7 +58,7 @@ struct RandomContents {
     ids = (0..<25).map { "document \($0)é" } + ["\"quoted\\", "line\nbreak", "a_local/b"]
   }
 
-  /// Makes some hundred changes.
+  /// Makes 150 changes.
   mutating func fill() throws {
     for _ in 0..<150 { try change() }
     try database.write { transaction in
@@ -95,7 +95,7 @@ struct RandomContents {
     }
   }
 
-  /// A revision that was made elsewhere, with digests of two kinds.
+  /// Returns the history of a foreign revision, with digests of two kinds.
   private mutating func foreignHistory(after document: Document?) -> [RevisionID] {
     let start = (document?.revision?.generation ?? UInt64(random.below(3))) + 1
     let digest =
@@ -126,7 +126,7 @@ struct RandomContents {
   }
 }
 
-/// Everything of a database that an export with revisions keeps, to be compared.
+/// The contents of a database that an export with revisions keeps, for comparison.
 struct KeptContents: Equatable, CustomStringConvertible {
   private var documents: [String: [Leaf]] = [:]
   private var expiries: [String: Date] = [:]
@@ -161,7 +161,7 @@ struct KeptContents: Equatable, CustomStringConvertible {
     }
   }
 
-  /// How many documents have more than one leaf.
+  /// The number of documents that have more than one leaf.
   var conflictCount: Int { documents.values.count { $0.count > 1 } }
 
   var description: String {

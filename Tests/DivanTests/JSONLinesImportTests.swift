@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// What imports take, and what they leave.
+/// Imports: the lines that are accepted, and the ones that are left out.
 struct JSONLinesImportTests {
   private let disk = SimulatedDisk()
   private let database: Database
@@ -69,11 +69,11 @@ struct JSONLinesImportTests {
     #expect(try other.importError("{\"n\":1}", options).code == .invalidDocumentID)
   }
 
-  // MARK: Documents that are there
+  // MARK: Existing documents
 
   @Test func `of documents that are there the options say what becomes`() throws {
     try database.importLines("{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"_local/l\",\"n\":1}")
-    // What says nothing new is no conflict.
+    // A line with nothing new is no conflict.
     #expect(
       try database.importLines("{\"_id\":\"a\",\"n\":1}\n{\"_id\":\"_local/l\",\"n\":1}")
         .unchangedCount == 2)
@@ -129,13 +129,13 @@ struct JSONLinesImportTests {
     #expect(document.attachments["one"]?.generation == 1)
     #expect(document.attachments["two"]?.generation == 2)
     #expect(document.attachments["two"]?.contentType == "application/octet-stream")
-    // Content that is in the database need not come again.
+    // Content that is in the database need not be in the line.
     let digest = try #require(document.attachments["one"]?.digest)
     try database.importLines(
       line("\"two\":{\"stub\":true,\"digest\":\"\(digest)\",\"length\":5}"),
       .init(existing: .replace))
     #expect(try database.snapshot().get("a")?.attachments.keys.sorted() == ["two"])
-    // Nor if it came with another document of the same transaction.
+    // The same holds if it came with another document of the same transaction.
     try database.importLines(
       "{\"_id\":\"x\",\"_attachments\":{\"n\":{\"data\":\"eA==\"}}}\n"
         + "{\"_id\":\"y\",\"_attachments\":{\"n\":{\"stub\":true,\"digest\":\""
@@ -304,7 +304,7 @@ struct JSONLinesImportTests {
     #expect("\(error)".contains("line 2"))
     #expect(error.importReport?.storedCount == 0)
     #expect(try database.snapshot().count == 0)
-    // Or it is left out, and told of.
+    // Or the bad line is left out and reported.
     let report = try database.importLines(text, .init(badLines: .skip))
     #expect(report.storedCount == 2 && report.refusedCount == 1 && report.lineCount == 3)
     #expect(report.refusals.map(\.line) == [2] && report.refusals.map(\.code) == [bad.code])
@@ -338,7 +338,7 @@ struct JSONLinesImportTests {
       #expect(error.code == .invalidAttachment, "\(error)")
       #expect(try database.snapshot().count == 0)
     }
-    // Begun anew, it is complete.
+    // If it is restarted from the beginning, it is complete.
     try database.importLines(piece(0, [9]) + piece(0, [1, 2]) + piece(2, [3, 4]) + document)
     #expect(try database.snapshot().get("a")?.attachments["n"]?.content() == Data([1, 2, 3, 4]))
   }
@@ -434,7 +434,7 @@ struct JSONLinesImportTests {
     #expect(seen.last?.totalDocumentCount == nil)
     #expect(try database.importJSONLines(from: path, options: options).unchangedCount == 500)
     #expect(try database.snapshot().count == 1000)
-    // An error says in which file.
+    // The error names the file.
     try disk.addFile("/bad.jsonl", contents: Array("?".utf8))
     let bad = #expect(throws: DatabaseError.self) {
       try database.importJSONLines(from: "/bad.jsonl")
@@ -460,7 +460,7 @@ struct JSONLinesImportTests {
     let stream = Task {
       let pieces = AsyncStream { continuation in
         continuation.yield(Array(lines.utf8.prefix(10_000)))
-        // Nothing else comes, until the task is cancelled.
+        // Nothing else arrives until the task is cancelled.
       }
       return try await other.importJSONLines(from: pieces)
     }

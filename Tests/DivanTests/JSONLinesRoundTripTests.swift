@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// What was exported and imported again is what it was.
+/// An export that is imported again has the same contents.
 struct JSONLinesRoundTripTests {
   @Test(arguments: 0..<3)
   func `everything comes back with its revisions, and importing it twice changes nothing`(
@@ -15,7 +15,7 @@ struct JSONLinesRoundTripTests {
     var contents = RandomContents(seed: seed, in: try Database.inMemory())
     try contents.fill()
     let original = try KeptContents(contents.database)
-    // Attachments in their documents' lines, or before them; in either order.
+    // The attachments are in their documents' lines, or before them, in either order.
     for (limit, order) in [
       (1 << 20, JSONLines.ExportOptions.Order.byID), (0, .bySequence), (100_000, .bySequence),
     ] {
@@ -100,7 +100,7 @@ struct JSONLinesRoundTripTests {
     #expect(lines.count { $0.hasPrefix(#"{"_body":{"digest":"sha256-"#) } == 3)
     #expect(lines.count == 6 && lines[3].hasPrefix(#"{"_id":"a","#))
     let copy = try Database.inMemory()
-    // Each in a transaction of its own: the later ones find the content in the store.
+    // Each document is in its own transaction: the later ones find the content in the store.
     var options = JSONLines.ImportOptions()
     options.transactionCountLimit = 1
     try copy.importLines(lines.joined(separator: "\n"), options, pieceSize: 100_000)
@@ -110,7 +110,7 @@ struct JSONLinesRoundTripTests {
       #expect(document.attachments["film"]?.contentType == "video/mp4")
     }
     #expect(try copy.check().isSound)
-    // What was written before is named again only as long as that is remembered.
+    // Content that was written before is referenced only as long as the export remembers it.
     let export = JSONLinesExport(
       try database.snapshot(),
       {
@@ -141,7 +141,7 @@ struct JSONLinesRoundTripTests {
     let files = try FileManager.default.contentsOfDirectory(
       at: folder, includingPropertiesForKeys: nil)
     var text = ""
-    // Those of the first two decades; all of them take a minute where nothing is optimised.
+    // The films of the first two decades; all of them take a minute without optimisation.
     for file in files.sorted(by: { $0.path < $1.path }).prefix(2) {
       var films = JSONElements(try Data(contentsOf: file))
       while let film = try films.next() { text += film.json + "\r\n" }
@@ -149,7 +149,7 @@ struct JSONLinesRoundTripTests {
     let database = try Database.inMemory()
     let report = try database.importLines(text, pieceSize: 65_537)
     #expect(report.storedCount == report.lineCount && report.storedCount > 1000)
-    // New IDs are time-ordered, so that the films are in the order in which they came.
+    // New IDs are time-ordered, so the films keep the order of the import.
     let exported = try database.snapshot().jsonLinesText([])
     let properties = exported.split(separator: "\n").map { line in
       "{" + line.drop { $0 != "," }.dropFirst().drop { $0 != "," }.dropFirst()

@@ -3,7 +3,7 @@ import DivanTesting
 import ProofKit
 import Testing
 
-/// Histories that come later than the revisions that they lead to, and join what was known before.
+/// Histories that arrive after the revisions to which they lead, and join known histories.
 struct JoinedHistoryTests {
   private let disk = SimulatedDisk(seed: 22)
 
@@ -11,7 +11,7 @@ struct JoinedHistoryTests {
     try #require(RevisionID(generation: generation, digest: digest))
   }
 
-  /// The revisions from one generation down to another.
+  /// Returns the revisions from one generation down to another.
   private func history(_ from: UInt64, to: UInt64) throws -> [RevisionID] {
     try (to...from).reversed().map { try revision($0) }
   }
@@ -26,7 +26,7 @@ struct JoinedHistoryTests {
     }
   }
 
-  /// Compares the document with what it should be, also after compaction and reopening.
+  /// Compares the document with its expected state, also after compaction and reopening.
   private func expect(
     leaves: [RevisionID], winningHistory: [RevisionID], _ database: Database
   ) throws {
@@ -51,9 +51,9 @@ struct JoinedHistoryTests {
     try Database(at: "/joined.divan", configuration: disk.configuration())
   }
 
-  /// Where the insertion also cut the tree, it returned success and stored nothing.
+  /// Regression: if the insertion also cut the tree, it returned success and stored nothing.
   ///
-  /// Found by an audit: no model made a change again that was undone.
+  /// Found by an audit: no model repeated a change that was undone.
   @Test func `a change that was undone and is made again is refused, also when the tree is cut`()
     throws
   {
@@ -100,7 +100,7 @@ struct JoinedHistoryTests {
   @Test func `a deletion that came from elsewhere first is one with that made here`() throws {
     let database = try open()
     let first = try database.write { try $0.put(Document(id: "d", ["n": 1])) }
-    // What another store makes of the same deletion.
+    // The tombstone that another store makes for the same deletion.
     let other = try Database.inMemory()
     let tombstone = try other.write { transaction in
       _ = try transaction.put(Document(id: "d", ["n": 1]))
@@ -122,7 +122,7 @@ struct JoinedHistoryTests {
   }
 
   @Test func `an inner revision that comes late is no base of a merge`() throws {
-    // Two stores with the same leaves: one of them got the inner revision 21 with its content.
+    // Two stores have the same leaves, but one received the inner revision 21 with its content.
     var results: [RevisionID?] = []
     for isLate in [false, true] {
       let database = try Database.inMemory()
@@ -163,7 +163,7 @@ struct JoinedHistoryTests {
     var change = first
     change["n"] = 2
     let second = try database.write { try $0.put(change) }
-    // As long as nothing came of it, the same change again is the same revision.
+    // As long as the revision has no successor, the same change again is the same revision.
     let again = try database.write { try $0.put(change, allowingConflict: true) }
     #expect(again.revision == second.revision)
     _ = try database.write { try $0.delete(second) }
@@ -177,7 +177,7 @@ struct JoinedHistoryTests {
 
   @Test func `a made-up parent of a revision that was made here is refused`() throws {
     var configuration = disk.configuration()
-    // At this depth the store forgets from what a revision was made.
+    // At this depth the store forgets the parents of revisions.
     configuration.revisionDepth = 1
     let database = try Database(at: "/joined.divan", configuration: configuration)
     let second = try database.write { transaction in

@@ -1,7 +1,7 @@
 import ProofKit
 import Testing
 
-/// A slice of what `Proofs` does with processes that are killed, and that share a store.
+/// Runs a part of what `Proofs` does with processes that are killed and that share a store.
 @Suite(.serialized)
 struct KillTests {
   @Test func `what a killed writer had acknowledged is there, and nothing is there by half`() throws
