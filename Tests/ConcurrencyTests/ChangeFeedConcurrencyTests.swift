@@ -4,12 +4,12 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// Several tasks follow the changes that several others make.
+/// Tests of several tasks that follow the changes of several writers.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct ChangeFeedConcurrencyTests {
-  /// What a follower was told.
+  /// The changes that a follower received.
   private struct Told: Sendable {
     var latest: [String: UInt64] = [:]
     var deleted: Set<String> = []
@@ -26,9 +26,9 @@ struct ChangeFeedConcurrencyTests {
     }
   }
 
-  /// Follows until the document `end` is there.
+  /// Follows the changes until the document `end` exists.
   ///
-  /// After so many changes as `patience` says the feed is given up, and another one begun.
+  /// After `patience` changes, the feed is released and a new one begins.
   private static func follow(
     _ database: Database, patience: Int = .max, pause: Duration? = nil,
     where isIncluded: (@Sendable (Change) -> Bool)? = nil

@@ -7,17 +7,17 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Many threads on one store.
+/// Tests of many threads on one store.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
 struct ConcurrencyTests {
-  /// How long the long test runs: `DIVAN_TEST_SECONDS`, or some seconds.
+  /// The duration of the long test: `DIVAN_TEST_SECONDS`, or a few seconds.
   private static var seconds: Double {
     ProcessInfo.processInfo.environment["DIVAN_TEST_SECONDS"].flatMap(Double.init) ?? 5
   }
 
-  /// Money moves between accounts, in transactions; its sum never changes, in any snapshot.
+  /// Moves money between accounts in transactions; its sum is the same in each snapshot.
   @Test(arguments: [ReadMode.mapped, .buffered])
   func `every snapshot is consistent while eight threads read and two write`(
     reads: ReadMode
@@ -96,7 +96,7 @@ struct ConcurrencyTests {
     try database.close()
   }
 
-  /// A slice of what `Proofs` does; under the thread sanitizer, too.
+  /// Runs a part of `Proofs`, also under the thread sanitizer.
   @Test func `threads at once leave histories as of one after the other`() throws {
     let run = ProofRun(HistoryProof.name, budget: .test)
     try HistoryProof().gather(run)

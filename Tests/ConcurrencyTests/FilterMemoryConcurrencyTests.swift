@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What is remembered of filters while many threads ask them and others write.
+/// Tests of the predicate cache while many threads query and others write.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
@@ -18,7 +18,7 @@ struct FilterMemoryConcurrencyTests {
       }
     }
     let problems = Mutex<[String]>([])
-    // Rounds and not seconds: on a busy machine two seconds are a few rounds.
+    // Counts rounds instead of seconds: on a busy machine, two seconds are only a few rounds.
     let asked = Atomic(0)
     let written = Atomic(0)
     let stopped = Atomic(false)

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Indexes that several threads read the documents for, while others write, clean up and close.
+/// Tests of building indexes with several threads while others write, clean up and close.
 ///
 /// Run under the thread sanitizer by `.ci/run`.
 @Suite(.serialized)
@@ -40,7 +40,7 @@ struct IndexMakingConcurrencyTests {
     }
   }
 
-  /// Overwrites, deletes and purges now and then until there is no more need.
+  /// Overwrites documents, and sometimes deletes or purges one, until `isDone` is set.
   private static func write(
     _ database: Database, _ seed: UInt64, until isDone: borrowing Atomic<Bool>
   ) throws {
@@ -56,7 +56,7 @@ struct IndexMakingConcurrencyTests {
           }
         }
       }
-      // Or the log grows by more than the checks between can keep up with.
+      // Without this pause, the log grows faster than the checks can keep up with.
       Thread.sleep(forTimeInterval: 0.001)
     }
   }
@@ -97,7 +97,7 @@ struct IndexMakingConcurrencyTests {
     try database.close()
   }
 
-  /// At any moment of the making: an error, and no crash.
+  /// Closing at any moment of the build causes an error, not a crash.
   @Test func `a store is closed while several read for an index`() throws {
     let seed = UInt64.random(in: 0...UInt64.max)
     print("seed", seed)

@@ -2,15 +2,16 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// A store's directory for attachments alone, with chunks and limits so small that a few hundred bytes
-/// make everything happen.
+/// A store's directory for attachments alone.
+///
+/// Chunks and limits are so small that a few hundred bytes reach all code paths.
 struct AttachmentBench {
   let fileSystem: any FileSystem
   let root: String
   var settings: AttachmentFiles.Settings
   let files: AttachmentFiles
 
-  /// Chunks have 64 bytes, and 160 bytes are written at a time.
+  /// Creates a bench with chunks of 64 bytes and writes of 160 bytes at a time.
   init(
     on fileSystem: any FileSystem = AttachmentBench.memory(), root: String = "/store",
     isMapped: Bool = false, inlineSizeLimit: Int = 32, chunkCountLimit: Int = 16,
@@ -26,7 +27,7 @@ struct AttachmentBench {
     files = AttachmentFiles(StoreDirectory(root, on: fileSystem), settings)
   }
 
-  /// As the opening of a store leaves it.
+  /// Creates the directories that opening a store leaves.
   static func prepare(_ fileSystem: any FileSystem, _ root: String) throws {
     try fileSystem.makeDirectory(root + "/tmp")
     try fileSystem.flushDirectory(root)
@@ -43,7 +44,7 @@ struct AttachmentBench {
     return files
   }
 
-  /// A disk with the directory on it, durable.
+  /// Returns a disk on which the directory is durable.
   static func disk(seed: UInt64 = 0) throws -> SimulatedDisk {
     let disk = SimulatedDisk(seed: seed)
     try disk.fileSystem.makeDirectory("/store")
@@ -52,13 +53,13 @@ struct AttachmentBench {
     return disk
   }
 
-  /// Bytes of which no two parts are alike; another `salt` gives others.
+  /// Returns random bytes, so that no two parts are alike; another `salt` gives others.
   static func body(_ length: Int, salt: UInt64 = 0) -> SharedBytes {
     var random = SeededGenerator(seed: salt &* 1_000_003 &+ UInt64(length))
     return SharedBytes(copying: (0..<length).map { _ in .random(in: 0...255, using: &random) })
   }
 
-  /// Another opening of the same directory.
+  /// Returns another opening of the same directory.
   func reopened() -> AttachmentBench {
     var bench = AttachmentBench(on: fileSystem, root: root)
     bench.settings = settings
@@ -75,7 +76,7 @@ struct AttachmentBench {
   /// The names below `tmp/`.
   var temporaries: [String] { (try? fileSystem.list(root + "/tmp")) ?? [] }
 
-  /// All files by digest, and what else there is.
+  /// Returns all files by digest, and all other entries.
   func listing() throws -> (files: [AttachmentFileEntry], foreign: [String]) {
     var files: [AttachmentFileEntry] = []
     let foreign = try self.files.forEachFile { files.append($0) }
@@ -83,7 +84,7 @@ struct AttachmentBench {
   }
 }
 
-/// The damage that `body` throws, if it is that.
+/// Returns the damage that `body` throws, or nil if it throws none.
 func attachmentDamage(_ body: () throws -> Void) -> Damage? {
   do {
     try body()
@@ -95,7 +96,7 @@ func attachmentDamage(_ body: () throws -> Void) -> Damage? {
   }
 }
 
-/// The code of the system's error that `body` throws as one of the log's.
+/// Returns the code of the system's error that `body` throws as an error of the log.
 func systemCode(_ body: () throws -> Void) -> SystemError.Code? {
   do {
     try body()

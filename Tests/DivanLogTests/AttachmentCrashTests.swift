@@ -2,9 +2,11 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// What is found after a crash, a failing call or a full disk while attachments are stored and removed.
+/// Tests of crashes, failing calls and full disks while attachments are stored and removed.
 @Suite struct AttachmentCrashTests {
-  /// What was reported as stored and not removed since: it is on no disk, so it survives.
+  /// The bodies that were reported as stored and not removed since.
+  ///
+  /// The ledger is not on the simulated disk, so it survives a crash.
   private final class Ledger {
     var stored: [AttachmentRecord] = []
   }
@@ -16,7 +18,7 @@ import Testing
     for length in [100, 500, 20, 100] {
       ledger.stored.append(try files.store(AttachmentBench.body(length)).record)
     }
-    // A second opening, for which nothing is known to be durable.
+    // A second opening, which does not know what is durable.
     let second = AttachmentBench(on: disk.fileSystem).files
     ledger.stored.append(try second.store(AttachmentBench.body(500)).record)
     let removed = SHA256.digest(of: AttachmentBench.body(100))
@@ -30,14 +32,14 @@ import Testing
     }
   }
 
-  /// Expects every file to be whole, and everything that was reported as stored to be there.
+  /// Expects each file to be intact, and each body in the ledger to be stored.
   private func check(_ disk: SimulatedDisk, _ ledger: Ledger) throws {
     let bench = AttachmentBench(on: disk.fileSystem)
     let (files, foreign) = try bench.listing()
     if !foreign.isEmpty { throw Finding("something strange: \(foreign)") }
     for file in files { _ = try bench.files.record(of: file.digest) }
     for record in ledger.stored { try bench.files.open(record).verify() }
-    // And it goes on from there.
+    // Work continues after that.
     for length in [100, 500, 700] {
       let record = try bench.files.store(AttachmentBench.body(length)).record
       try bench.files.open(record).verify()
@@ -90,7 +92,7 @@ import Testing
   @Test func `an opening goes on after a failing call, and leaves no temporary file`() throws {
     let disk = try AttachmentBench.disk()
     let names = SimulatedDisk.Verb.allCases
-    // Once the work was done without a fault, to know its calls.
+    // Fails each call of each verb, until the work succeeds without a fault.
     for verb in names {
       for call in 1... {
         let fork = disk.restarted(.everything)
@@ -104,12 +106,12 @@ import Testing
         }
         #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
         let second = systemCode { _ = try bench.files.store(body) }
-        // What a directory holds is not known after a flush of it failed.
+        // After a failed flush of a directory, its contents are unknown.
         #expect((second != nil) == (verb == .flushDirectory), "\(verb) \(call)")
         #expect(bench.temporaries.isEmpty, "\(verb) \(call)")
-        // Small bodies have no need of it.
+        // Small bodies do not need the directory.
         _ = try bench.files.store(AttachmentBench.body(10))
-        // Nobody holds what was not stored.
+        // A body that was not stored is not held.
         if second != nil { #expect(try bench.files.remove(SHA256.digest(of: body))) }
         for file in try bench.listing().files { _ = try bench.files.record(of: file.digest) }
       }
@@ -124,7 +126,7 @@ import Testing
     let body = AttachmentBench.body(500)
     let digest = SHA256.digest(of: body)
     let path = bench.files.path(of: digest)
-    // Somebody copied it here, and flushed nothing.
+    // Another program copied the file here without flushing it.
     try bench.fileSystem.makeDirectory("/store/attachments")
     try bench.fileSystem.makeDirectory("/store/attachments/\(AttachmentName(digest).folder)")
     try bench.fileSystem.open(path, .creating).write(body, at: 0)

@@ -2,9 +2,9 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// Files of attachments that are not what was written: every byte, every length.
+/// Tests of damaged attachment files, with each byte changed and each shorter length.
 @Suite struct AttachmentDamageTests {
-  /// A body of five chunks, the last of them short, on a disk that can be spoilt.
+  /// A body of five chunks, the last of them short, on a disk that can be damaged.
   private struct Subject {
     let disk: SimulatedDisk
     let bench: AttachmentBench
@@ -97,7 +97,7 @@ import Testing
     let subject = try Subject(isMapped: true)
     var writer = ByteWriter()
     subject.record.encode(to: &writer)
-    // Another digest, and under its name the same bytes.
+    // The record has another digest, and the file of that name has the same bytes.
     let digest = SHA256.digest(of: .empty)
     var bytes = writer.array
     bytes.replaceSubrange(1..<33, with: digest.bytes)
@@ -113,10 +113,10 @@ import Testing
       #expect(damage?.path == subject.bench.files.path(of: digest))
       #expect(damage?.reason.contains("digest") == true)
     }
-    // The last piece of a stream is withheld, and asking again does not help.
+    // The stream never returns its last piece, not even at the second call.
     var stream = reader.stream()
     for _ in 0..<2 { #expect(attachmentDamage { _ = try stream.next() } != nil) }
-    // The same of a body in its record.
+    // The same applies to a body within its record.
     for length in [0, 20] {
       let inline = AttachmentRecord(
         inline: AttachmentBench.body(length), digest: subject.record.digest)
@@ -140,7 +140,7 @@ import Testing
     subject.disk.fail(.read, with: .inputOutput)
     #expect(systemCode { _ = try stream.next() } == .inputOutput)
     #expect(try stream.rest() == subject.body.array)
-    // Without the memory for a map, it is read.
+    // If there is no memory for a map, the file is read.
     let mapping = AttachmentBench(on: subject.disk.fileSystem, isMapped: true)
     subject.disk.fail(.map, with: .outOfMemory)
     #expect(try mapping.files.open(subject.record).readAll() == subject.body)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Bodies that stand in files of their own: stored, read, held, listed and removed.
+/// Tests of attachment bodies in files of their own: stored, read, held, listed and removed.
 @Suite struct AttachmentFileTests {
   private static let lengths = [
     0, 1, 31, 32, 33, 63, 64, 65, 128, 159, 160, 161, 320, 321, 1024, 1025, 3000,
@@ -107,7 +107,7 @@ import Testing
   @Test func `a stream of a large body takes no more memory than a piece, in and out`() throws {
     let memory = try #require(AttachmentBench.memory() as? MemoryFileSystem)
     let measure = MeasuringFileSystem(memory)
-    // The limits are those of every day.
+    // The default limits.
     let files = AttachmentFiles(
       StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: true))
     let length = 2 << 20 + 12345
@@ -128,14 +128,14 @@ import Testing
     }
     #expect(count == length)
     #expect(measure.largestRead == 256 << 10)
-    // A part takes the chunks that it touches.
+    // Reading a range reads the chunks that it overlaps.
     let buffered = AttachmentFiles(
       StoreDirectory("/store", on: measure), AttachmentFiles.Settings(isMapped: false))
     measure.reset()
     #expect(try buffered.open(record).read(1_000_000..<1_000_100).count == 100)
     #expect(measure.largestRead == 64 << 10)
     #expect(measure.mapCount == 0)
-    // As a source, a file is read in pieces, too.
+    // A source file is read in pieces, too.
     _ = try buffered.store(
       contentsOf: buffered.path(of: record.digest), on: measure)
     #expect(measure.largestRead <= 256 << 10)
@@ -192,7 +192,7 @@ import Testing
         #expect(reason.contains("\(first)") && reason.contains("\(later)"))
       }
     }
-    // Or it has its old length again, and was shorter in between.
+    // The file is truncated in between, but has its old length at the end.
     let source = SimulatedFileSystem()
     try source.write(String(repeating: "x", count: 1000), to: path)
     source.observeCalls { [unowned source] call in
@@ -202,7 +202,7 @@ import Testing
     #expect(throws: LogError.self) {
       try bench.files.store(contentsOf: path, on: source)
     }
-    // Or it grows when all that it had was read.
+    // The file grows after all of it was read.
     let growing = SimulatedFileSystem()
     try growing.write(String(repeating: "x", count: 1000), to: path)
     let reads = Recorder<String>()
@@ -213,7 +213,7 @@ import Testing
     #expect(throws: LogError.self) {
       try bench.files.store(contentsOf: path, on: growing)
     }
-    // It vanishes, as files on other machines do.
+    // The file disappears, as files on other machines can.
     let disk = SimulatedFileSystem()
     try disk.write(String(repeating: "x", count: 1000), to: path)
     for call in 1...8 {
@@ -266,7 +266,7 @@ import Testing
     #expect(
       systemCode { _ = try bench.files.store(contentsOf: path, on: bench.fileSystem) }
         == .fileTooLarge)
-    // Nor is such a file taken up.
+    // Such a file is not adopted either.
     let digest = try AttachmentBench().files.store(AttachmentBench.body(257)).record.digest
     let folder = "/store/attachments/\(AttachmentName(digest).folder)"
     try bench.fileSystem.makeDirectory(folder)
@@ -285,7 +285,7 @@ import Testing
     let body = AttachmentBench.body(500)
     let first = try bench.files.store(body)
     let calls = disk.changingCallCount
-    // The pieces of a body that is smaller than the buffer are never written.
+    // A body smaller than the buffer stays in memory, so storing it again writes nothing.
     let small = AttachmentBench.body(150)
     _ = try bench.files.store(small)
     let smallCalls = disk.changingCallCount
@@ -296,7 +296,7 @@ import Testing
     #expect(second.record == first.record)
     #expect(try bench.listing().files.count == 2)
     #expect(bench.temporaries.isEmpty)
-    // Made, written four times, and removed: what follows needs no flush.
+    // A temporary file is created, written four times and removed; no flush is needed.
     #expect(disk.changingCallCount <= smallCalls + 6)
   }
 
@@ -305,7 +305,7 @@ import Testing
     let body = AttachmentBench.body(500)
     let record = try bench.files.store(body).record
     let path = bench.files.path(of: record.digest)
-    // Something else stands under the name.
+    // Another file has the attachment's name.
     try bench.fileSystem.remove(path)
     try bench.fileSystem.write("something else", to: path)
     let again = bench.reopened()
@@ -344,7 +344,7 @@ import Testing
     #expect(try bench.files.remove(digest))
     #expect(try bench.files.remove(digest))
     #expect(try bench.listing().files.isEmpty)
-    // It is not taken for stored any more.
+    // The body no longer counts as stored.
     let again = try bench.files.store(body)
     #expect(try bench.files.open(again.record).readAll() == body)
   }
@@ -370,7 +370,7 @@ import Testing
       #expect(try bench.files.open(record).readAll() == body)
       #expect(try bench.files.remove(digest))
       try bench.files.removeEmptyFolders()
-      // What was removed has nothing to flush.
+      // There is no removal to flush.
       try bench.files.flushRemovals()
       _ = try bench.files.store(body)
     }
@@ -437,7 +437,7 @@ import Testing
     let first = try bench.files.store(AttachmentBench.body(500)).record.digest
     let second = try bench.files.store(AttachmentBench.body(600)).record.digest
     let path = bench.files.path(of: first)
-    // Another one removes it just before it is looked at.
+    // Another thread removes the file just before its status is read.
     files.observeCalls { [unowned files] call in
       if call.verb == .status, call.path == path { try? files.remove(path) }
     }
@@ -528,7 +528,7 @@ import Testing
           for _ in 0..<60 {
             let body = bodies[Int.random(in: 0..<bodies.count, using: &random)]
             let stored = try bench.files.store(body)
-            // Nobody takes it away while it is held.
+            // The file cannot be removed while it is held.
             #expect(try bench.files.open(stored.record).readAll() == body)
           }
         }
@@ -549,7 +549,7 @@ import Testing
 }
 
 extension AttachmentStream {
-  /// All bytes that are left.
+  /// Returns all remaining bytes.
   mutating func rest() throws -> [UInt8] {
     var bytes: [UInt8] = []
     while let piece = try next() { bytes += piece.array }

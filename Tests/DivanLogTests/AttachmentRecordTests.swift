@@ -2,7 +2,7 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// What the log holds of an attachment, and the checksums of its chunks.
+/// Tests of attachment records in the log, and of the checksums of chunks.
 @Suite struct AttachmentRecordTests {
   private func encoded(_ record: AttachmentRecord) -> [UInt8] {
     var writer = ByteWriter()
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  /// Form, digest and length of a record, and what follows.
+  /// Returns a record's form, digest and length, followed by the given bytes.
   private func record(
     form: UInt8, length: UInt64, _ rest: [UInt8]
   ) -> [UInt8] {
@@ -64,7 +64,7 @@ import Testing
           var changed = bytes
           changed[offset] ^= mask
           if offset == 0, changed[0] == 1 || changed[0] == 2 { continue }
-          // A few other lengths make as many chunks; the file's length tells.
+          // A few other lengths have as many chunks; the length of the file reveals the error.
           if let record = try? decode(changed) {
             #expect(bytes == filed && (record.length + 63) / 64 == 5 && record.length != 300)
           }
@@ -87,7 +87,7 @@ import Testing
     #expect(refusal(record(form: 2, length: 1, [6]))?.offset == 34)
     #expect(refusal(record(form: 2, length: 1, [6] + checksum)) == nil)
     #expect(refusal(record(form: 2, length: 65, [6] + checksum))?.offset == 34)
-    // As many chunks as there may be, and one more.
+    // The largest allowed number of chunks, and one more.
     let most = [UInt8](repeating: 7, count: 4 << 16)
     #expect(refusal(record(form: 2, length: 1 << 40, [24] + most)) == nil)
     #expect(refusal(record(form: 2, length: 1 << 22, [6] + most)) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DivanLog
 
-/// The smallest pieces: bytes that are compared, summed, edited, and read as digits.
+/// Tests of basic operations on bytes: comparison, checksums, editing, and parsing of digits.
 @Suite struct BytesTests {
   @Test func `bytes that are nowhere change no checksum`() {
     var check = CRC32C()
@@ -16,10 +16,10 @@ import Testing
   }
 
   @Test func `a checksum is what its definition says, wherever it begins, goes on and ends`() {
-    // Long enough for each way through: blocks of four words, words, half a word, single bytes.
+    // Long enough for each path: blocks of four words, words, half a word, and single bytes.
     var random = SeededGenerator(seed: 3720)
     let bytes = (0..<200).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    // The checksums of the first 0, 1, 2… bytes, bit by bit.
+    // The checksums of the first 0, 1, 2… bytes, calculated bit by bit.
     var sums: [UInt32] = [0]
     for byte in bytes {
       var crc = ~sums[sums.count - 1] ^ UInt32(byte)
@@ -54,8 +54,8 @@ import Testing
   }
 
   @Test func `a flush that ends late takes nothing back of what was flushed since`() throws {
-    // Once, the next segment counted as not flushed at all when a flush of the one before it, begun
-    // earlier, ended after it had been made.
+    // Regression: a flush of one segment ended after the next segment was created. The next segment
+    // then counted as not flushed at all.
     let disk = SimulatedFileSystem()
     let (old, new) = (try disk.open("/1", .creating), try disk.open("/2", .creating))
     let begin = LogEnd(offset: 4096, commit: 0, chain: 1)
@@ -98,7 +98,7 @@ import Testing
       return bytes.span.quickHash
     }
     #expect(hashes == again)
-    // Of so many random numbers of 32 bits two are the same in one run of some hundreds.
+    // With this many random 32-bit numbers, two are equal in one of some hundreds of runs.
     #expect(Set(hashes.map { UInt32(truncatingIfNeeded: $0) }).count >= texts.count - 2)
   }
 

@@ -4,7 +4,7 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// What goes wrong on a simulated disk when it is asked to.
+/// Tests of the faults that a simulated disk injects.
 @Suite struct FileFaultTests {
   func disk() throws -> SimulatedFileSystem {
     let files = SimulatedFileSystem(seed: 5)
@@ -15,7 +15,7 @@ import Testing
 
   func bytes(_ text: String) -> SharedBytes { SharedBytes(copying: Array(text.utf8)) }
 
-  /// Some work that makes calls of many kinds.
+  /// Makes calls of many kinds.
   func work(_ files: any FileSystem) throws {
     try files.makeDirectory("/w")
     try files.makeDirectory("/w/tmp")
@@ -197,7 +197,7 @@ import Testing
     }
     _ = try files.list("/s")
     #expect(try file.read(9, at: 0).text == "old!\0\0\0\0k")
-    // The page cache outlives the process, and forgets all the same.
+    // The page cache survives the process, but still loses the bytes of the failed flush.
     for _ in 0..<3 { _ = try next.list("/s") }
     #expect(try next.text(of: "/s/a") == "old!\0\0\0\0\0")
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// `docs/FILE_FORMAT.md` is run: its examples are what the code writes, and the code reads them.
+/// Tests of the examples in `docs/FILE_FORMAT.md`: the code writes them and reads them.
 struct FileFormatTests {
   @Test func `the files in the page are what the writer makes`() throws {
     let page = try FormatPage()
@@ -136,7 +136,7 @@ struct FileFormatTests {
   }
 }
 
-/// The page's examples.
+/// The examples of the page.
 private struct FormatPage {
   let text: String
   private(set) var files: [(name: String, bytes: [UInt8])] = []
@@ -173,7 +173,7 @@ private struct FormatPage {
     }
   }
 
-  /// The cells of the table with this head, without the code marks around them.
+  /// Returns the cells of the table with this head, without the code marks around them.
   func rows(after head: String) throws -> [[String]] {
     let start = try #require(text.range(of: head + "\n"))
     var rows: [[String]] = []
@@ -197,7 +197,7 @@ private struct FormatPage {
     bytes.map { String(format: "%02X", $0) }.joined(separator: " ")
   }
 
-  /// Bytes as the page writes them.
+  /// Returns bytes in the page's notation.
   static func hexadecimal(_ bytes: [UInt8]) -> String {
     var lines: [String] = []
     var previous: ArraySlice<UInt8> = []
@@ -263,7 +263,7 @@ private final class ExampleStore: Sendable {
     (name, try fileSystem.contents(of: "/page.divan/\(name)", limit: 1 << 20).array)
   }
 
-  /// Merges both segments, without the records that are superseded.
+  /// Merges both segments and drops the superseded records.
   private func merge() throws {
     let directory = StoreDirectory("/page.divan", on: fileSystem)
     let chain = try #require(

@@ -3,7 +3,7 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Losses that leave a part of a write, and what stands in the place of the rest.
+/// Tests of power losses that leave part of a write, and of the bytes in the place of the rest.
 extension FileLossTests {
   @Test(arguments: SimulatedDisk.Tearing.Remainder.allCases, [false, true])
   func `torn: a write is cut exactly there, and what came later stays or not`(
@@ -30,7 +30,7 @@ extension FileLossTests {
       case .zeros: #expect(middle.count == 10 - kept && middle.allSatisfy { $0 == 0 })
       case .noise: #expect(middle.count == 10 - kept)
       case .stale:
-        // The file next to it has these bytes at the same place.
+        // The adjacent file has these bytes at the same offset.
         #expect(middle.count == 10 - kept && middle.allSatisfy { $0 == UInt8(ascii: "s") })
       }
       let hasLater = found.suffix(5).elementsEqual("later".utf8)

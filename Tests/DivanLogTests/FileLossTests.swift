@@ -3,9 +3,9 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// What is left after a loss of power, by every personality of it.
+/// Tests of what each personality of a simulated disk keeps after a loss of power.
 @Suite struct FileLossTests {
-  /// A disk with a flushed file `/s/a` of `old`, and a directory `/s/tmp`.
+  /// Returns a disk with a flushed file `/s/a` containing `old`, and a directory `/s/tmp`.
   func disk(old: String = "old") throws -> SimulatedFileSystem {
     let files = SimulatedFileSystem(seed: 3)
     try files.makeDirectory("/s")
@@ -36,11 +36,11 @@ import Testing
     #expect(try left.text(of: "/s/b") == "flushed")
     #expect(try left.text(of: "/s/c") == "")
     #expect(left.unflushedChangeCount == 0)
-    // The disk itself is as it was.
+    // The disk itself is unchanged.
     #expect(try files.list("/s") == ["b", "c", "d", "tmp"])
   }
 
-  /// The next directory got the number of the one that was lost, and with it what was in that.
+  /// Regression test: a new directory got the number of the lost one, and with it its contents.
   @Test func `a directory whose name was not flushed does not come back in another one`() throws {
     let files = try disk()
     try files.makeDirectory("/s/tmp/lost")
@@ -292,7 +292,7 @@ import Testing
     }
   }
 
-  /// The names in `/s`, each with its text.
+  /// Returns the names in `/s`, each with its text.
   func describe(_ files: SimulatedFileSystem) throws -> String {
     var text = ""
     for name in try files.list("/s") {

@@ -2,11 +2,11 @@ import DivanLog
 import DivanTesting
 import Testing
 
-/// What a simulated disk does to files when it is told that they rot.
+/// Tests of bit rot in files of a simulated disk.
 struct FileRotTests {
   private typealias Sector = SimulatedDisk.Sector
 
-  /// Two files, whose sectors of eight bytes all hold something else.
+  /// Returns two files whose sectors of eight bytes all have different contents.
   private func disk() throws -> SimulatedDisk {
     let disk = SimulatedDisk(seed: 1)
     try disk.addFile("/a", contents: Array(0..<20))

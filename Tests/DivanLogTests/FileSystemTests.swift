@@ -3,7 +3,7 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// The file systems that must behave alike, each with a directory of its own.
+/// The file systems that must behave the same, each with a directory of its own.
 enum FileSystemKind: CaseIterable, CustomTestStringConvertible {
   case posix, memory, simulated
 
@@ -26,7 +26,7 @@ enum FileSystemKind: CaseIterable, CustomTestStringConvertible {
   }
 }
 
-/// The code of the error that `body` throws.
+/// Returns the code of the error that `body` throws.
 func code(of body: () throws -> Void) -> SystemError.Code? {
   do {
     try body()
@@ -255,7 +255,7 @@ extension FileSystem {
         Issue.record("a released lock was refused")
         return
       }
-      // Releasing twice must not take away what the next one holds.
+      // A second release must not release the lock of the next holder.
       first.release()
       guard case .held(let shorter) = try files.lock(path, note: "4") else {
         Issue.record("a lock was given twice")
@@ -290,7 +290,7 @@ extension FileSystem {
         group.addTask {
           var size = 0
           while size < 60_000 {
-            // Not to keep the writer from its turn where there are few threads.
+            // With few threads, this lets the writer run.
             await Task.yield()
             size = try reader.size()
             let bytes = size % 2_000 == 0 ? try reader.map(size) : try reader.read(size, at: 0)

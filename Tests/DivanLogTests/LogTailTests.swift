@@ -5,7 +5,7 @@ import Testing
 
 @testable import DivanLog
 
-/// Flushes of the log by several threads, and the marks that say how far they got.
+/// Tests of flushes of the log by several threads, and of the durable watermark.
 struct LogTailTests {
   private let preamble = FilePreamble(
     kind: .segment, storeID: StoreID(high: 1, low: 2), salt: 3, createdAt: 4)
@@ -14,7 +14,8 @@ struct LogTailTests {
     LogEnd(offset: offset, commit: commit, chain: 0)
   }
 
-  // Found by a review: each of two threads asked the system, which reports a failure of writing once.
+  // Found by a review: both threads flushed the file, but the system reports a write failure only
+  // once.
   @Test
   func `of two threads that flush at the same time none misses that the other's flush failed`()
     async throws
@@ -33,7 +34,7 @@ struct LogTailTests {
     #expect(tail.isPoisoned)
   }
 
-  // Found by a review: the distance to what HEAD says was computed without a sign.
+  // Found by a review: the distance to the position in HEAD was calculated as an unsigned number.
   @Test func `a mark that comes after a HEAD further on is written like any other`() throws {
     let disk = SimulatedFileSystem()
     try disk.makeDirectory("/s")
@@ -57,7 +58,9 @@ struct LogTailTests {
   }
 }
 
-/// A file whose first flush fails, once another one has begun or some time is over; all others succeed.
+/// A file whose first flush fails after a second one has begun, or after a timeout.
+///
+/// All other flushes succeed.
 private final class FileThatFailsOnce: OpenFile {
   let path = "/file"
   private let flushCount = Atomic(0)

@@ -1,7 +1,7 @@
 import DivanLog
 import Synchronization
 
-/// A file system that notes how much is asked of its files at a time.
+/// A file system that records the largest reads and writes of its files.
 final class MeasuringFileSystem: FileSystem {
   private struct Measures {
     var largestRead = 0
@@ -14,9 +14,9 @@ final class MeasuringFileSystem: FileSystem {
 
   init(_ base: any FileSystem) { self.base = base }
 
-  /// In bytes.
+  /// The size of the largest read, in bytes.
   var largestRead: Int { measures.withLock { $0.largestRead } }
-  /// In bytes.
+  /// The size of the largest write, in bytes.
   var largestWrite: Int { measures.withLock { $0.largestWrite } }
   var mapCount: Int { measures.withLock { $0.mapCount } }
 

@@ -34,11 +34,13 @@ struct RecordSearchTests {
     #expect(search.next(from: bytes.count) == nil)
   }
 
-  /// Each byte claims a record of the rest: by checksums of that these would be read 500,000 times.
+  /// Each byte begins a possible record of the rest.
+  ///
+  /// Checking all checksums would read the rest 500,000 times.
   @Test func `a search takes time in proportion to the bytes`() {
     let count = 1 << 20
     var bytes = [UInt8](repeating: 0x7F, count: count)
-    // Varints of three bytes that claim between half a megabyte and one.
+    // Varints of three bytes with sizes between half a megabyte and one.
     for index in stride(from: 0, to: count / 2, by: 3) {
       bytes[index] = 0xFF
       bytes[index + 1] = 0xFF

@@ -3,8 +3,9 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Bytes whose checksums are right and that no writer wrote: each decoder says what is wrong, and
-/// where.
+/// Tests of bytes with correct checksums that no writer wrote.
+///
+/// Each decoder reports what is wrong, and where.
 @Suite struct RefusedBytesTests {
   private func reader(_ bytes: [UInt8]) -> ByteReader { ByteReader(SharedBytes(copying: bytes)) }
 
@@ -45,7 +46,7 @@ import Testing
           var reader = ByteReader(SharedBytes(copying: bytes + rest))
           #expect(try reader.readVarint() == number && reader.offset == bytes.count)
         }
-        // Cut short, and longer by a group that says nothing.
+        // A shortened encoding, and one with a redundant additional group.
         var short = ByteReader(SharedBytes(copying: Array(bytes.dropLast())))
         #expect(error { _ = try short.readVarint() } != nil && short.offset == 0)
         guard bytes.count < 9 else { continue }

@@ -3,7 +3,7 @@ import DivanTesting
 import TestSupport
 import Testing
 
-/// Segments and checkpoints whose frames are whole, and do not belong together.
+/// Tests of segments and checkpoints whose frames are intact but do not belong together.
 @Suite struct RefusedFramesTests {
   private let directory = StoreDirectory("/store", on: SimulatedFileSystem())
 
@@ -14,7 +14,7 @@ import Testing
       end: end ?? forged.end(commit: 99))
   }
 
-  /// What a reader of transactions says of a segment, one after the other.
+  /// Returns the results of reading the transactions of a segment, in order.
   private func transactions(_ forged: ForgedSegment) throws -> [String] {
     var reader = TransactionReader(try segment(forged), limit: forged.size)
     var said: [String] = []
@@ -49,16 +49,16 @@ import Testing
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record)
     forged.appendFrame(.transaction, .first, commit: 2, payload: record)
-    // A first frame where one in the middle should be.
+    // A first frame in the place of a middle one.
     forged.appendTransaction(commit: 3, record)
-    // One in the middle, and a last one, without a first.
+    // A middle frame and a last one, without a first.
     forged.appendFrame(.transaction, [], commit: 4, payload: record)
     forged.appendFrame(.transaction, .last, commit: 4, payload: record + ForgedSegment.trailer())
     forged.appendTransaction(commit: 5, record)
-    // A frame of a merge.
+    // A frame of a merged segment.
     forged.appendFrame(.merged, [], commit: 6, payload: record)
     forged.appendTransaction(commit: 6, record)
-    // A commit number that comes again.
+    // A repeated commit number.
     forged.appendTransaction(commit: 6, record)
     forged.appendTransaction(commit: 7, record)
     let order = "a frame out of its order"
@@ -86,7 +86,7 @@ import Testing
     var forged = ForgedSegment()
     forged.appendTransaction(commit: 1, record)
     let size = forged.size
-    // A header that stands alone at the end, after eight bytes of nothing.
+    // A header without a payload at the end, after eight zero bytes.
     var writer = ByteWriter()
     writer.appendZeros(FrameHeader.size)
     _ = FrameHeader(
@@ -109,7 +109,7 @@ import Testing
 
   // MARK: Records
 
-  /// What a scan of a segment's records says.
+  /// Returns the results of scanning a segment's records.
   private func records(_ forged: ForgedSegment, end: LogEnd? = nil) throws -> [String] {
     var scan = RecordScan(try segment(forged, end: end))
     var said: [String] = []
@@ -176,7 +176,7 @@ import Testing
     broken.appendFrame(.footer, [], commit: 7, payload: [2, 0, 0, 0, 0, 0, 0, 0])
     #expect(
       try records(broken) == ["record of 7", "a frame that does not follow the one before it"])
-    // Cut off within a frame, there is nothing more to find.
+    // After a frame that is cut off, nothing more can be found.
     var cut = ForgedSegment(numbers: 4...4, fileID: 4, merge: merge)
     cut.appendFrame(.merged, [], commit: 7, payload: mark + record)
     #expect(

@@ -5,8 +5,9 @@ import Testing
 
 @testable import DivanLog
 
-/// The edges of what is asked of the system: nothing to read, no room, descriptors that are gone, and
-/// standard streams that nobody reads.
+/// Tests of edge cases of system calls.
+///
+/// They cover empty reads, full disks, closed descriptors, and standard streams without a reader.
 @Suite struct SystemEdgeTests {
   @Test(arguments: FileSystemKind.allCases)
   func `reading into nothing and writing nothing does nothing`(kind: FileSystemKind) throws {
@@ -44,12 +45,12 @@ import Testing
     let directory = try TemporaryDirectory()
     let files = POSIXFileSystem()
     let file = try files.open(directory.path + "/sparse", .creating)
-    // Eight tebibytes, of which one byte is stored; no process has room for twenty such maps.
+    // Eight tebibytes with one stored byte; no process has address space for twenty such maps.
     let size = 1 << 43
     do {
       try file.write(SharedBytes(copying: [1]), at: size - 1)
     } catch {
-      // This file system has no files of that size.
+      // This file system does not support files of that size.
       #expect(error.code == .fileTooLarge || error.code == .invalidArgument)
       return
     }
@@ -62,7 +63,7 @@ import Testing
   @Test func `a descriptor that is gone is an error when it is closed, and for a lock no matter`() {
     let file = POSIXFile(path: "/gone", descriptor: -1)
     #expect(code { try file.close() } == .badDescriptor)
-    // The second time there is nothing left to close.
+    // At the second call, there is nothing left to close.
     #expect(code { try file.close() } == nil)
     let lock = POSIXFileLock(POSIXFile(path: "/gone", descriptor: -1))
     lock.leaveNote("process 1")
@@ -83,7 +84,8 @@ import Testing
     let outcome = try files.lock(path, note: "second") { descriptor in
       attempts += 1
       if attempts == 1 {
-        // Whoever deletes the store takes its lock away; another may make it anew at once.
+        // A process that deletes the store removes the lock file; another one may create it again
+        // at once.
         _ = code { try files.rename(path, to: path + " gone") }
         if isReplaced { _ = code { try files.write("", to: path) } }
       }
@@ -102,7 +104,7 @@ import Testing
 
   // MARK: Standard streams
 
-  /// Runs the tool on a store that it makes, by a shell that arranges its streams.
+  /// Runs the tool on a new store, in a shell that redirects its streams.
   private func shell(_ command: String, _ arguments: [String]) throws -> (Int32, String, String) {
     let beside = [Bundle.main.bundleURL, URL(filePath: CommandLine.arguments[0])]
       .map { $0.deletingLastPathComponent().appending(path: "logdump") }

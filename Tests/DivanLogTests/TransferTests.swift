@@ -4,15 +4,17 @@ import Testing
 
 @testable import DivanLog
 
-/// Reading and writing by as many calls as it takes, with answers given in the system's place: a system
-/// may move less than it was asked to, be interrupted, or move nothing.
+/// Tests of loops that read and write with as many system calls as needed.
+///
+/// The system is simulated: a call may move fewer bytes than requested, be interrupted, or move
+/// nothing.
 @Suite struct TransferTests {
   private enum Answer: Equatable {
     case moves(Int)
     case fails(Int32)
   }
 
-  /// A system that answers as it is told, and notes for what it was asked.
+  /// A simulated system with predefined answers that records the requests.
   private final class System {
     private var answers: ArraySlice<Answer>
     private(set) var asked: [Range<Int>] = []
@@ -106,7 +108,7 @@ import Testing
       let source = (0..<Int.random(in: 0...300, using: &random)).map {
         UInt8(truncatingIfNeeded: $0)
       }
-      // A read ends where the file does, if that is earlier.
+      // A read ends at the end of the file, if that is earlier.
       let end = Int.random(in: 0...400, using: &random)
       var target: [UInt8] = []
       let moved = try transfer(source.count, chunkSize: 64).run { (done, count) in

@@ -2,7 +2,7 @@ import Divan
 import DivanTesting
 import Testing
 
-/// Time and IDs that a test decides.
+/// Tests of clocks and IDs that a test controls.
 struct ClockAndIDTests {
   @Test func `a clock goes on by its step when it is read, and by what it is told`() {
     let clock = SimulatedClock(millisecondsSince1970: 1000, stepMilliseconds: 5)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What docs/TESTING.md shows is what is compiled and run here.
+/// Tests that the code in docs/TESTING.md is the code that is compiled and run here.
 struct TestingPageTests {
   private let here = URL(filePath: #filePath).deletingLastPathComponent()
 
@@ -26,7 +26,7 @@ struct TestingPageTests {
     for block in blocks where block != application {
       #expect(tests.contains(block), "\(block.first ?? "")")
     }
-    // Every test of the application is shown.
+    // The page shows each test of the application.
     for line in tests where line.hasPrefix("@Test") {
       #expect(blocks.contains { $0.contains(line) }, "\(line)")
     }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Accidents at every place: that they happen, and that what they break is noticed.
+/// Tests that injected faults occur at every place, and that the bugs they reveal are reported.
 struct TrialsTests {
   private struct Broken: Error {}
 
@@ -12,7 +12,7 @@ struct TrialsTests {
     try Database(at: "/a.divan", configuration: disk.configuration())
   }
 
-  /// Two commits where one is needed, which is a bug of the program's.
+  /// Moves money in two commits instead of one, which is a bug.
   private func moveInTwoSteps(_ disk: SimulatedDisk) throws {
     let database = try open(disk)
     try database.write { try $0.put(Document(id: "left", ["n": 1])) }
@@ -51,7 +51,7 @@ struct TrialsTests {
       }
     }
     #expect("\(try #require(again))" == text)
-    // One call earlier all is well.
+    // One call earlier, the trial succeeds.
     let trials = try disk.forEachCrash(atCalls: number - 1...number - 1) {
       try moveInTwoSteps($0)
     } check: {
@@ -84,7 +84,7 @@ struct TrialsTests {
     let database = try open(disk)
     try database.write { try $0.put(Document(id: "old", [:])) }
     let content = disk.contentHash
-    // Even while the store is open on the disk itself.
+    // This also works while the store is open on the original disk.
     try disk.forEachCrash { disk in
       let database = try open(disk)
       try database.write { _ = try $0.delete(id: "old") }

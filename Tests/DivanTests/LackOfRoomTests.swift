@@ -7,7 +7,7 @@ import Testing
 
 @testable import Divan
 
-/// Machines that have no room for another file, or for another descriptor.
+/// Tests of stores on machines that are out of files, inodes or descriptors.
 struct LackOfRoomTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { bench.fileSystem }
@@ -17,8 +17,9 @@ struct LackOfRoomTests {
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
-  /// A file system without free inodes refused the lock's file, or the folder of temporaries, and what was
-  /// there could not even be read.
+  /// Regression test: without free inodes, a store could not even be read.
+  ///
+  /// Creating the lock file or the folder of temporaries failed.
   @Test(
     arguments: [SimulatedDisk.Verb.lock, .makeDirectory],
     [SystemError.Code.noSpace, .quotaExceeded])
@@ -54,8 +55,10 @@ struct LackOfRoomTests {
     #expect(error?.code == .diskFull)
   }
 
-  /// A directory that could not be opened for its flush stopped the writer for good, and said that the outcome of
-  /// a commit was unknown of which nothing was written.
+  /// Regression test: a lack of descriptors stopped the writer permanently.
+  ///
+  /// The directory could not be opened for its flush. The commit was reported with an unknown
+  /// outcome although nothing had been written.
   @Test(
     arguments: [SystemError.Code.tooManyOpenFiles, .tooManyOpenFilesInSystem],
     [SimulatedDisk.Completion.nothing, .everything])
@@ -70,7 +73,7 @@ struct LackOfRoomTests {
           $0.maintenance = .manual
           $0.attachmentInlineLimit = 100
         }
-        // Nothing that is not made can be left behind.
+        // A file that was not created cannot be left behind.
         bench.fileSystem.fail(
           verb, atCall: call, with: code, completion: verb == .create ? .nothing : completion)
         var acknowledged: [String] = []

@@ -6,9 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Leaves of the index that prove bad when they are touched: what is read is what was stored.
+/// Tests that reads return what was stored when a leaf of the index turns out to be damaged.
 struct LeafRepairTests {
-  /// A store whose index has several leaves in each of two checkpoints, closed.
+  /// A closed store whose index has several leaves in each of two checkpoints.
   private struct Stored {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     var model = PlainStore()
@@ -35,12 +35,12 @@ struct LeafRepairTests {
       }
     }
 
-    /// How many pages a checkpoint has.
+    /// Returns the number of pages of a checkpoint.
     func pageCount(_ name: String) throws -> Int {
       try bench.fileSystem.status("\(CrashBench.path)/\(name)").size / 4096 - 1
     }
 
-    /// The store with a byte of a page changed.
+    /// Returns the store with one byte of a page changed.
     func damaged(_ name: String, page: Int, isMapped: Bool) throws -> CrashBench {
       let disk = bench.fileSystem.restarted(.processEnd)
       try disk.corrupt("\(CrashBench.path)/\(name)", atOffset: 4096 * (page + 1) + 1000, mask: 4)
@@ -52,8 +52,8 @@ struct LeafRepairTests {
   func `whichever page of whichever checkpoint is damaged, everything is read as it was stored`(
     isMapped: Bool
   ) throws {
-    // Once, a leaf of the order of changes that was rebuilt had forgotten which numbers are gone, so
-    // that older changes came back from the checkpoint below.
+    // Regression: a rebuilt leaf of the sequence tree did not know which numbers were removed, so
+    // older changes came back from the checkpoint below.
     let stored = try Stored()
     #expect(try stored.checkpoints.count == 2)
     var pages = 0
@@ -98,7 +98,7 @@ struct LeafRepairTests {
       let database = try bench.open { $0.maintenance = .manual }
       #expect(try database.snapshot().get("document-1002")?["round"] == 0)
       #expect(try database.snapshot().get("document-1299")?["round"] == 0)
-      // So much is changed that the runs are merged.
+      // Enough changes that the sorted runs are merged.
       try database.write(durability: .none) { transaction in
         for number in 0..<200 {
           try transaction.overwrite("document-\(1000 + number)", with: ["round": 2])
@@ -115,7 +115,8 @@ struct LeafRepairTests {
   }
 
   @Test func `a snapshot that is older than the repair reads what it always read`() throws {
-    // Once, a leaf was rebuilt from what the newest version of the store knows, for all.
+    // Regression: a leaf was rebuilt from the newest version of the store, and then used for all
+    // versions.
     let stored = try Stored()
     for name in try stored.checkpoints {
       for page in 0..<(try stored.pageCount(name)) {
@@ -136,12 +137,13 @@ struct LeafRepairTests {
     }
   }
 
-  /// A merge of one segment has its input's name.
+  /// The merged segment keeps its input's name if the input is a single segment.
   @Test(arguments: [1, 2])
   func `a leaf is rebuilt while a merge is brought in, whose inputs are there still`(
     sessionCount: Int
   ) throws {
-    // Once, reading them all one after the other looked as if numbers went back, which is damage.
+    // Regression: the segments were read one after the other. The sequence numbers seemed to go
+    // back, which was reported as damage.
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     for session in 0..<sessionCount {
       let database = try bench.open { $0.maintenance = .manual }
@@ -218,7 +220,7 @@ struct LeafRepairTests {
     }
     #expect(error?.code == .damaged)
     #expect(error?.path == log)
-    // And where the log cannot be read just now, nothing is damaged.
+    // If the log cannot be read at the moment, nothing is reported as damaged.
     try bench.fileSystem.corrupt(log, atOffset: 4096 + 100, mask: 1)
     bench.fileSystem.fail(.read, atCall: 3, with: .inputOutput)
     let other = #expect(throws: DatabaseError.self) {
@@ -234,7 +236,8 @@ struct LeafRepairTests {
     try database.write { try $0.putLocal("state", ["n": 1]) }
     try database.write { transaction in
       _ = try transaction.overwrite("a", with: [:])
-      // So many that the first leaf, which every opening reads to know what indexes there are, is another one.
+      // Enough local documents that "state" is not in the first leaf, which every opening reads to
+      // find the indexes.
       for number in 100..<500 { try transaction.putLocal("local-\(number)", ["n": 2]) }
     }
     try database.writeCheckpoint()
@@ -243,7 +246,7 @@ struct LeafRepairTests {
     let disk = bench.fileSystem.restarted(.processEnd)
     let checkpoint = "\(CrashBench.path)/0000000001.checkpoint"
     let pages = 1..<(try disk.status(checkpoint).size / 4096)
-    /// What is read with a page damaged; nil if the opening says that something is.
+    /// Returns the local document read with a page damaged, or nil if the opening reports damage.
     func read(page: Int, _ life: Int) throws -> Value.Object? {
       let disk = disk.restarted(.processEnd)
       try disk.corrupt(checkpoint, atOffset: 4096 * page + 1000, mask: 4)
@@ -259,14 +262,15 @@ struct LeafRepairTests {
     var refusedCount = 0
     for page in pages {
       do {
-        // Unless all of the log is read instead of the checkpoint, only who asks for it is told.
+        // Only this read fails, unless the opening replays the whole log instead of using the
+        // checkpoint.
         _ = try read(page: page, 80)
       } catch let error as DatabaseError {
         #expect(error.code == .damaged && error.path == log, "page \(page)")
         refusedCount += 1
       }
     }
-    // Whichever page it is: the record itself is asked for.
+    // The damaged record is read for at least one of the pages.
     #expect(refusedCount > 0)
   }
 
@@ -279,7 +283,8 @@ struct LeafRepairTests {
     try database.write { transaction in
       for number in 0..<3000 { try transaction.overwrite("document-\(number)", with: [:]) }
     }
-    // A checkpoint of the wrong documents: what belongs in its only leaf fits in none.
+    // A checkpoint of the wrong documents: the records that belong in its only leaf do not fit into
+    // one.
     let entry = try database.entry(of: "document-5")
     database.tamper { state in
       state.documents = LayeredTree()

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Numbers in files that no writer wrote, under checksums that are right: whoever adds to what was
-/// read would trap.
+/// Tests of numbers in files that no writer produced but whose checksums are right.
+///
+/// Arithmetic on such numbers would trap.
 struct LimitTests {
   private static let preamble = FilePreamble(
     kind: .head, storeID: StoreID(high: 1, low: 2), salt: 3, createdAt: 4)
@@ -19,7 +20,9 @@ struct LimitTests {
     for number in [counterLimit + 1, .max] { #expect(!isRead(number), "number \(index)") }
   }
 
-  /// Once, it was acknowledged and could not be read; more still was too large for any frame, and trapped.
+  /// Regression test: a document too large for its record was acknowledged, but could not be read.
+  ///
+  /// An even larger one was too large for any frame and trapped.
   @Test func `what no record can hold is refused, and nothing is lost`() throws {
     let database = try Database.inMemory()
     try database.put("m", #"{"title": "M"}"#)
@@ -132,7 +135,7 @@ struct LimitTests {
         return isRead(checkpoint)
       }
     }
-    // What is dead is a part of all, and the position is within some segment.
+    // The dead bytes are at most all bytes, and the position is within a segment.
     var other = checkpoint
     other.members[0].usage.dead = 10
     #expect(!isRead(other))
@@ -159,7 +162,7 @@ struct LimitTests {
       let database = try bench.open { $0.maintenance = .manual }
       try bench.fill(database, 0..<30, size: 20)
       try database.writeCheckpoint()
-      // Nothing is committed after the checkpoint, which would say the right count again.
+      // No commit follows the checkpoint, since it would correct the count.
       try database.close()
     }
     let disk = bench.fileSystem
@@ -178,7 +181,7 @@ struct LimitTests {
     #expect(try database.snapshot().get("doc-20") != nil)
   }
 
-  /// Writes checkpoint 1 anew, with the same pages and another directory, and removes `HEAD`.
+  /// Rewrites checkpoint 1 with the same pages and another directory, and removes `HEAD`.
   private func forgeCheckpoint(
     on disk: SimulatedFileSystem, _ change: (inout Checkpoint) -> Void
   ) throws {
@@ -201,8 +204,8 @@ struct LimitTests {
     try disk.vanish(directory.path(of: .head))
   }
 
-  // Found by the fuzzer of stores: what a writer numbered beyond the limit was committed without an
-  // error, and was not there any more when the store was opened again.
+  // Found by the store fuzzer: numbers beyond the limit were committed without an error, and the
+  // commits were missing after the store was reopened.
   @Test func `a store whose numbers are used up is opened for reading only`() throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
@@ -234,8 +237,8 @@ struct LimitTests {
     }
   }
 
-  // Found when the fuzzer's find was followed up: the trailer would have been above the limit, and so
-  // the commit would not have counted.
+  // Found while following up a fuzzer result: the trailer would have been above the limit, so the
+  // commit would not have counted.
   @Test func `counts and times at their limit do not make a commit unreadable`() throws {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
     do {
@@ -259,7 +262,7 @@ struct LimitTests {
     }
   }
 
-  // Found when the fuzzer's find was followed up: one more than the highest number was a trap.
+  // Found while following up a fuzzer result: adding one to the highest number trapped.
   @Test func `a merged segment of the highest generation can be merged`() throws {
     let original = try DamagedStore.merged.make()
     let directory = StoreDirectory(CrashBench.path, on: original.disk)

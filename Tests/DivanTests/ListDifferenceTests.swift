@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// From two lists to what comes, goes, moves and changes between them.
+/// Tests of the insertions, removals, moves and updates between two lists.
 struct ListDifferenceTests {
   private struct Item: Identifiable, Equatable {
     var id: Int
@@ -55,7 +55,7 @@ struct ListDifferenceTests {
     print("seed", seed)
     var random = SeededRandom(seed: seed)
     for _ in 0..<800 {
-      // Elements sorted by a number that some of them change.
+      // Elements sorted by a number, which changes for some of them.
       var numbers: [Int: Int] = [:]
       for id in 0..<Int.random(in: 0...40, using: &random) {
         numbers[id] = Int.random(in: 0..<100, using: &random)
@@ -97,7 +97,7 @@ struct ListDifferenceTests {
       let old = Array(0..<Int.random(in: 1...8, using: &random))
       let new = old.shuffled(using: &random)
       let difference = ListDifference(from: old, to: new, id: \.self, isEqual: ==)
-      // The most elements that can stay where they are among each other.
+      // The largest number of elements that can keep their relative order.
       let most = (0..<1 << old.count).filter { set in
         let kept = new.filter { set >> $0 & 1 == 1 }
         return kept == kept.sorted()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Queries that follow a context, with their models.
+/// Tests of live queries that follow a context and return its models.
 @MainActor
 struct LiveQueryTests {
   private class Note: Model, Observable {
@@ -37,7 +37,7 @@ struct LiveQueryTests {
     try database.put(id, #"{"type": "\#(type)", "count": \#(count), "isOpen": true}"#)
   }
 
-  /// Lets other tasks run until something holds, for ten seconds at most.
+  /// Yields to other tasks until a condition holds, for ten seconds at most.
   private func wait(until condition: () throws -> Bool) async throws {
     for _ in 0..<2000 {
       if try condition() { return }
@@ -46,7 +46,7 @@ struct LiveQueryTests {
     Issue.record("it did not happen within ten seconds")
   }
 
-  /// How often someone who reads something is told while something is done.
+  /// Returns how often an observer of `reading` is notified during `work`.
   private func told(reading: @escaping () -> Void, by work: () throws -> Void) rethrows -> Int {
     let told = Recorder<Int>()
     withObservationTracking(reading) { told.append(1) }
@@ -65,14 +65,14 @@ struct LiveQueryTests {
     #expect(live.results.map(\.id) == ["a"] && live.results[0] === first && live.error == nil)
     let second = try note(context, "b", 0)
     #expect(live.results.map(\.id) == ["b", "a"] && live.results[0] === second)
-    // What is not saved makes no difference.
+    // Unsaved changes make no difference.
     second.count = 5
     first.isOpen = false
     #expect(live.results.map(\.id) == ["b", "a"] && changes.count == 1)
     try context.saveAllModels()
     #expect(live.results.map(\.id) == ["b"] && changes.count == 2)
     #expect(changes[1].deletions == [1] && changes[1].updates.map(\.from) == [0])
-    // What others change shows when the context looks.
+    // Changes of others appear when the context is refreshed.
     try put("c", 1)
     #expect(live.results.count == 1)
     try context.refresh()
@@ -130,7 +130,7 @@ struct LiveQueryTests {
     let live = context.live(open)
     let read = { _ = live.results }
     #expect(try told(reading: read, by: { try note(context, "c", 3) }) == 1)
-    // None of these changes which models there are, or their order.
+    // None of these changes affects which models are in the result, or their order.
     #expect(
       try told(reading: read) {
         a.text = "x"
@@ -271,7 +271,7 @@ struct LiveQueryTests {
     try context.refresh()
     #expect(live.error == nil && live.results.map(\.id) == ["b", "a", "c"])
     #expect(changes.map(\.insertions) == [[0]] && changes.first?.updates.map(\.to) == [1, 2])
-    // What was told of is not told of again.
+    // Changes that were already reported are not reported again.
     try write("a", 1, text: #""w""#)
     try context.refresh()
     #expect(changes.count == 2 && changes.last?.updates.map(\.to) == [1])

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Divan
 
-/// A store that is opened for reading while somebody writes to it.
+/// Tests of a store that is opened for reading while another opening writes to it.
 struct LiveReadingTests {
   @Test(arguments: [true, false])
   func `a reader sees a whole commit, no older than the last acknowledged one`(isMapped: Bool)
@@ -24,7 +24,7 @@ struct LiveReadingTests {
     DispatchQueue(label: "writer").async {
       for round in 1...400 {
         try? database.write { transaction in
-          // Three documents that always say the same, and some weight.
+          // Three documents that always have the same round, with some text for size.
           for id in ["a", "b", "c"] {
             try transaction.overwrite(
               id,
@@ -62,7 +62,7 @@ struct LiveReadingTests {
     print("\(count) openings during \(acknowledged.load(ordering: .relaxed)) commits")
   }
 
-  /// The same, at each call that changes something, so that no moment is missed.
+  /// Runs the same test at each changing call, so that no moment is missed.
   @Test(arguments: [CrashWorkload.rotating, .overwriting, .compacting, .reopened])
   func `a reader that comes between any two calls sees all that was acknowledged`(
     workload: CrashWorkload
@@ -95,7 +95,7 @@ struct LiveReadingTests {
     let database = try bench.open { $0.maintenance = .manual }
     try bench.fill(database, 0..<4, size: 1500)
     let racing = RacingFileSystem(bench.fileSystem) {
-      // The writer rotates just after the reader has listed the directory.
+      // The writer rotates the segment just after the reader has listed the directory.
       try? bench.fill(database, 4..<12, size: 3000)
     }
     var configuration = Configuration.crashing(on: racing, life: 7)
@@ -106,7 +106,7 @@ struct LiveReadingTests {
   }
 }
 
-/// Does something once, just after a directory was listed for the second time.
+/// A file system that runs a closure once, just after a directory was listed for the second time.
 private final class RacingFileSystem: FileSystem {
   private let base: SimulatedFileSystem
   private let race: @Sendable () -> Void

@@ -5,14 +5,14 @@ import Testing
 
 @testable import Divan
 
-/// What live queries make of changes, compared with what a plain search finds each time.
+/// Tests that compare the rows of live queries with a plain search after each change.
 struct LiveRowsTests {
   private struct Shown: Equatable {
     var id: String
     var revision: RevisionID
   }
 
-  /// A query that is followed, and what was shown last.
+  /// A query that is followed, and the rows shown last.
   private struct Followed {
     let query: QueryCore
     var rows: LiveRows
@@ -68,7 +68,7 @@ struct LiveRowsTests {
         case 0: _ = try transaction.purge(id)
         case 1, 2: _ = try transaction.delete(id: id)
         case 3:
-          // The same again, and only the revision is another.
+          // Stores the same properties again, so that only the revision changes.
           guard let document = try transaction.get(id) else { continue }
           _ = try transaction.overwrite(id, with: document.properties)
         case 4:
@@ -105,7 +105,7 @@ struct LiveRowsTests {
     for step in 0..<14 {
       let snapshot = try database.snapshot()
       let plain = try everything(snapshot)
-      // Whoever does not look each time is told of several changes at once.
+      // A query that is not advanced at each step gets several changes at once.
       for index in followed.indices where made.random.below(4) > 0 || step == 13 {
         try followed[index].follow(
           to: snapshot, plain, "seed \(seed), step \(step): \(followed[index].query)")
@@ -143,7 +143,7 @@ struct LiveRowsTests {
     }
     _ = try rows.advance(to: database.snapshot().view)
     #expect(ids() == ["a1", "a2", "a3", "a4", "a5"] && rows.list.count == 16)
-    // What was let go of comes back.
+    // The documents whose rows were dropped come back.
     try database.write { transaction in
       for number in 0..<60 { _ = try transaction.delete(id: "a\(number)") }
     }
@@ -197,11 +197,11 @@ struct LiveRowsTests {
       asked += 1
       return asked > 10
     }
-    // While nothing is found.
+    // Cancel while no row is found.
     var nothing = LiveRows(Query<Document>().filter { $0["n"] > 1000 }.core, load: nil)
     try cancel(&nothing, when: afterTen)
     #expect(asked == 11)
-    // While documents are loaded.
+    // Cancel while documents are loaded.
     let loaded = Recorder<String>()
     var rows = LiveRows(Query<Document>().sort("n").core) { document in
       loaded.append(document.id)
@@ -210,7 +210,7 @@ struct LiveRowsTests {
     try cancel(&rows) { loaded.all.count == 5 }
     #expect(loaded.all.count == 5 && rows.window.isEmpty)
     #expect(try rows.advance(to: database.snapshot().view).insertions.count == 100)
-    // While rows are looked up after a purge.
+    // Cancel while rows are looked up after a purge.
     try database.write { _ = try $0.purge("150") }
     asked = 0
     try cancel(&rows, when: afterTen)
@@ -239,7 +239,7 @@ struct LiveRowsTests {
       #expect(difference.moves.map(\.to) == difference.updates.map(\.to))
       #expect(difference.moves.count == 1 && difference.deletions.isEmpty)
     }
-    // Rows that did not change are the same ones.
+    // Rows that did not change keep their identity.
     var kept: Set<ObjectIdentifier> = []
     first.forEach { kept.insert(ObjectIdentifier($0)) }
     rows.list.forEach { kept.remove(ObjectIdentifier($0)) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Following queries as sequences of results.
+/// Tests of live queries as asynchronous sequences of results.
 @Suite(.timeLimit(.minutes(20)))
 struct LiveUpdateTests {
   private let database: Database
@@ -34,7 +34,7 @@ struct LiveUpdateTests {
     var results = database.updates(of: open).makeAsyncIterator()
     let first = try #require(try await results.next())
     #expect(first.isFirst && first.changes.insertions == [0, 1] && first.map(\.id) == ["a", "b"])
-    // None of these concerns the query.
+    // None of these changes concerns the query.
     try put("x", 0, done: true)
     try await database.write { try $0.putLocal("local", [:]) }
     try await database.write { _ = try $0.delete(id: "x") }
@@ -43,11 +43,11 @@ struct LiveUpdateTests {
     #expect(!second.isFirst && ids(second) == ["c", "a", "b"] && second[0]["n"] == 0)
     #expect(second.changes.insertions == [0] && second.changes.updates.isEmpty)
     #expect(second.sequence == (try database.snapshot().sequence) && first.sequence == 2)
-    // Another revision is a change, even of the same properties.
+    // A new revision is a change, even with the same properties.
     try put("a", 1)
     let third = try #require(try await results.next())
     #expect(third.changes.updates.map(\.to) == [1] && third.changes.moves.isEmpty)
-    // A result that is held stays what it was.
+    // A retained result does not change.
     #expect(first.map(\.id) == ["a", "b"] && first.count == 2 && first.last?["n"] == 2)
   }
 
@@ -77,7 +77,7 @@ struct LiveUpdateTests {
     let database = database
     let task = Task { try await Self.last(database.updates(of: Query<Document>().limit(0))) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
-    // There was nothing more, or this would not wait.
+    // If there were another result, the task would not be waiting.
     task.cancel()
     #expect(try await task.value == 1)
   }
@@ -89,7 +89,7 @@ struct LiveUpdateTests {
     try await database.write { _ = try $0.purge("b") }
     let second = try await results.next()
     #expect(ids(second) == ["a", "c", "d"] && second?.changes.deletions == [1])
-    // One that is purged and comes again is another.
+    // A document that is purged and stored again counts as another one.
     try await database.write { transaction in
       try transaction.purge("a")
       try transaction.purge("c")
@@ -113,7 +113,7 @@ struct LiveUpdateTests {
     }
     let conflict = try #require(try await results.next())
     #expect(conflict.map(\.revision) == [try database.snapshot().get("a")?.revision])
-    // A branch that loses changes nothing that is shown.
+    // A losing branch does not change the result.
     let loser = try #require(try database.snapshot().conflicts(of: "a").last?.revision)
     try await database.write { _ = try $0.purge("a", revision: loser) }
     try put("b", 2)
@@ -134,7 +134,7 @@ struct LiveUpdateTests {
       }
     }
     try await put("a", 1)
-    // No chore, and no trouble.
+    // This document is not a chore, so it causes no error.
     try self.put("other", 5)
     let query = Query<Chore>().filter { $0.done == false }
     var results = database.updates(of: query).makeAsyncIterator()

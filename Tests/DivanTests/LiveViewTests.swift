@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Following views as sequences of answers.
+/// Tests of live views as asynchronous sequences of results.
 @Suite(.timeLimit(.minutes(20)))
 struct LiveViewTests {
   private let database: Database
@@ -41,24 +41,24 @@ struct LiveViewTests {
     var answers = database.updates(of: byYear, twenties).makeAsyncIterator()
     let first = try #require(try await answers.next())
     #expect(show(first) == [#"a 1927 "x""#])
-    // None of these concerns the query.
+    // None of these changes concerns the query.
     try put("b", 1932)
     try put("c", nil)
     try await database.write { try $0.putLocal("local", [:]) }
-    // Nor does another revision with the same row.
+    // A new revision with the same row does not either.
     try put("a", 1927)
     try put("d", 1922, "y")
     let second = try #require(try await answers.next())
     #expect(show(second) == [#"d 1922 "y""#, #"a 1927 "x""#])
     #expect(second.snapshot.sequence == (try database.snapshot().sequence))
-    // Another value, another key, and a row that goes.
+    // A changed value, a changed key, and a row that is removed.
     try put("a", 1927, "z")
     #expect(show(try await answers.next()) == [#"d 1922 "y""#, #"a 1927 "z""#])
     try put("a", 1921, "z")
     #expect(show(try await answers.next()) == [#"a 1921 "z""#, #"d 1922 "y""#])
     try await database.write { _ = try $0.delete(id: "d") }
     #expect(show(try await answers.next()) == [#"a 1921 "z""#])
-    // An answer that is held stays what it was.
+    // A retained result does not change.
     #expect(show(first) == [#"a 1927 "x""#])
     #expect(try first.documents().first??["title"] == "x")
   }
@@ -103,7 +103,7 @@ struct LiveViewTests {
     try put("b", 1927)
     #expect(try await count.next()?.value == 2)
     #expect(show(try await perYear.next()) == ["- 1927 2"])
-    // Another title, the same count; then another year.
+    // Another title with the same count, then another year.
     try put("b", 1927, "y")
     try put("b", 1931)
     #expect(show(try await perYear.next()) == ["- 1927 1", "- 1931 1"])
@@ -137,7 +137,7 @@ struct LiveViewTests {
     let (database, view) = (database, byYear)
     let task = Task { try await Self.last(database.updates(of: view)) }
     while database.store.commits.changesAndPurges.waiterCount == 0 { await Task.yield() }
-    // There was nothing more, or this would not wait.
+    // If there were another result, the task would not be waiting.
     task.cancel()
     #expect(try await task.value == 1)
   }

@@ -3,7 +3,7 @@ import DivanLog
 import TestSupport
 import Testing
 
-/// Documents without revisions, which only their store knows.
+/// Tests of local documents, which have no revisions and belong to their store alone.
 struct LocalDocumentTests {
   private let database: Database
 
@@ -60,7 +60,7 @@ struct LocalDocumentTests {
     let ids = ["a", "a\u{0}", "ab", "b", "é", "z"]
     try database.write { transaction in
       for id in ids.shuffled() { try transaction.putLocal(id, [:]) }
-      // Its key begins like theirs.
+      // A document whose key begins like those of the local documents.
       try transaction.put(Document(id: "l"))
     }
     let snapshot = try database.snapshot()

@@ -4,7 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Texts that Swift takes for equal, and whose bytes differ: `é` as one scalar, and as `e` and an accent.
+/// Tests of texts that Swift compares as equal although their bytes differ.
+///
+/// For example, `é` can be one scalar, or `e` and a combining accent.
 @Suite struct `Names that look alike` {
   private let one = "\u{E9}"
   private let two = "e\u{301}"
@@ -31,7 +33,7 @@ import Testing
     let stored = try database.write { try $0.put(document()) }
     #expect(stored.attachments.count == 2)
     let read = try database.snapshot().get("a")
-    // The two scalars begin with a smaller byte.
+    // The text of two scalars begins with the smaller byte.
     #expect(try texts(read) == ["two", "one"])
     #expect(read?.properties[one] == 1 && read?.properties[two] == 2)
     #expect(read?.attachments == document().attachments)

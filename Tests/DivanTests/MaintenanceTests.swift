@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 struct MaintenanceTests {
-  /// A store with so much history that everything has happened to it.
+  /// Returns a store with a long history of changes, merges and openings.
   private static func agedStore(
     _ fileSystem: any FileSystem, seed: UInt64 = 11
   ) throws -> (Database, PlainStore) {
@@ -80,7 +80,8 @@ struct MaintenanceTests {
       }
       try database.close()
     }
-    // Each session writes everything anew: what is live, what was just replaced, and what waits to be merged.
+    // Each session rewrites everything: the store holds the live records, those just replaced, and
+    // those that wait to be merged.
     #expect(try #require(sizes.max()) < 5 * sizes[1], "\(sizes)")
   }
 
@@ -99,7 +100,7 @@ struct MaintenanceTests {
           contentType: "x/y", [UInt8](repeating: round, count: 200_000))
         return try transaction.put(document)
       }
-      // Waits for what runs in the background.
+      // Waits for background maintenance.
       try database.mergeWhatPays()
       largest = max(largest, try database.statistics.attachmentFileCount)
     }
@@ -118,7 +119,7 @@ struct MaintenanceTests {
     #expect(try copy.check().isSound)
     #expect(copy.openingReport.ending == .closed)
     #expect(copy.storeID != database.storeID)
-    // Changes go on where the original was.
+    // Changes continue from the original's sequence number.
     let sequence = try copy.snapshot().sequence
     let stored = try copy.write { try $0.put(Document(id: "new", [:])) }
     #expect(stored.sequence == sequence + 1)
@@ -136,8 +137,10 @@ struct MaintenanceTests {
     #expect(try fileSystem.list("/") == ["store.divan"])
   }
 
-  /// The crash suite found that the next copy went on in what an interrupted one had left: it counted
-  /// documents twice, and would have kept those that were deleted in between.
+  /// Regression test: a backup continued from the files that an interrupted one had left.
+  ///
+  /// It counted documents twice, and would have kept those that were deleted in between. Found by
+  /// the crash suite.
   @Test func `a backup that was interrupted anywhere can be made again`() throws {
     let original = SimulatedFileSystem()
     let (old, model) = try MaintenanceTests.agedStore(original)
@@ -204,7 +207,8 @@ struct MaintenanceTests {
   }
 
   @Test func `a segment in which nothing is left is not merged for its own sake`() throws {
-    // Once, an emptied segment counted as all dead, and was merged into another such for ever.
+    // Regression: an emptied segment counted as completely dead, and was merged into another such
+    // segment without end.
     let fileSystem = MemoryFileSystem()
     let database = try Database(at: "/store.divan", configuration: .small(on: fileSystem))
     let text = Value.string(String(repeating: "x", count: 500))

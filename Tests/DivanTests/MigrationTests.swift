@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// What is stored changes with the program: once for all, or one by one.
+/// Tests of migrations, which change all documents at once, and of upgrades of single models.
 struct MigrationTests {
   private let database: Database
 
@@ -83,7 +83,7 @@ struct MigrationTests {
     let context = database.makeContext()
     let film = try #require(try context.model(Film.self, "f"))
     _ = try database.write { try $0.update("f") { $0["note"] = "x" } }
-    // The change arrives when another model is saved.
+    // The change reaches the context when another model is saved.
     try Film(in: context, id: "g").save()
     try context.saveAllModels()
     #expect(film.title == "Metropolis")
@@ -179,7 +179,7 @@ struct MigrationTests {
     #expect(try database.json("a") == #"{"title":"new"}"#)
   }
 
-  /// Models that refer to each other, and look at that when they are upgraded.
+  /// A model that reads its reference to another model while it is upgraded.
   private final class Part: Model {
     @Persisted var other: Part?
     @Persisted var note: String
@@ -187,7 +187,7 @@ struct MigrationTests {
     override func upgrade(from version: Int) { note = "beside \(other?.id ?? "none")" }
   }
 
-  /// Each was made anew for the other, without end.
+  /// Regression test: each of the two models was recreated for the other, without end.
   @Test func `models that refer to each other are upgraded once each`() throws {
     try database.put("a", #"{"other": "b"}"#)
     try database.put("b", #"{"other": "a"}"#)

@@ -4,7 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Attachments of models: what is added and removed shows at once, and is stored when the model is saved.
+/// Tests of attachments of models.
+///
+/// Additions and removals show at once, and are stored when the model is saved.
 struct ModelAttachmentTests {
   private let database: Database
   private let context: ModelContext
@@ -51,7 +53,7 @@ struct ModelAttachmentTests {
     #expect(try database.json(todo.id)?.contains("changed") == true)
   }
 
-  /// Once, saving a model took away what its document had attached.
+  /// Regression test: saving a model removed the attachments of its document.
   @Test func `saving other changes leaves the attachments of the document alone`() throws {
     let todo = Todo(in: context)
     try todo.save()
@@ -80,7 +82,7 @@ struct ModelAttachmentTests {
     #expect(try stored(todo.id) == ["a": "mine again", "b": "theirs"])
   }
 
-  /// Once, the later one took the place of the other without a word.
+  /// Regression test: the later attachment replaced the other one without an error.
   @Test func `an attachment that two add under one name is a conflict`() throws {
     let todo = Todo(in: context)
     try todo.save()

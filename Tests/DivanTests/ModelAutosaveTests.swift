@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// Contexts that save by themselves, and say what they could not.
+/// Tests of contexts that save automatically and report the errors.
 @MainActor
 struct ModelAutosaveTests {
   private final class Strict: Model {
@@ -20,7 +20,7 @@ struct ModelAutosaveTests {
     context = database.makeContext()
   }
 
-  /// Lets other tasks run until something holds, for ten seconds at most.
+  /// Yields to other tasks until a condition holds, for ten seconds at most.
   private func wait(until condition: () throws -> Bool) async throws {
     for _ in 0..<2000 {
       if try condition() { return }
@@ -100,7 +100,7 @@ struct ModelAutosaveTests {
   }
 }
 
-/// Properties that were changed here and elsewhere.
+/// Tests of properties that were changed both here and elsewhere.
 struct ModelConflictTests {
   private let database: Database
   private let context: ModelContext

@@ -2,8 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler promises of models: programs that must compile, and programs that must not, with what is
-/// said then.
+/// Tests of programs that must compile, and of those that must not, with the compiler's message.
 @Suite(.serialized)
 struct ModelBoundaryTests {
   /// The declarations that all programs share.
@@ -14,7 +13,7 @@ struct ModelBoundaryTests {
 
     """
 
-  /// Where the package's modules were built.
+  /// The directory of the package's built modules.
   private let products = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
 
   private let root = URL(filePath: #filePath).deletingLastPathComponent()
@@ -55,7 +54,7 @@ struct ModelBoundaryTests {
       status: process.terminationStatus, output: String(decoding: output, as: UTF8.self))
   }
 
-  /// Expects that a program does not compile, nor where code is the main actor's by default.
+  /// Expects that a program does not compile, with or without the main actor as default isolation.
   private func expectRefusal(of program: String, saying message: String) throws {
     for isolation in [[], ["-default-isolation", "MainActor"]] {
       let compilation = try compile(program, options: ["-emit-sil"] + isolation)
@@ -239,7 +238,7 @@ struct ModelBoundaryTests {
       let folder = products.appending(path: "\(module).build").path
       let sources = root.appending(path: "Sources/\(module)").path
       let names = FileManager.default.enumerator(atPath: sources)?.allObjects ?? []
-      // An earlier build may have left the objects of sources that are gone.
+      // An earlier build may have left object files of removed sources.
       return names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted()
         .map { "\(folder)/\(URL(filePath: $0).lastPathComponent).o" }
     }

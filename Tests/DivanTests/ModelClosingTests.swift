@@ -3,9 +3,10 @@ import Testing
 
 @testable import Divan
 
-/// Closing a database whose contexts save by themselves.
+/// Tests of closing a database whose contexts save automatically.
 ///
-/// It dropped what they had not saved yet: only a context's error handler heard of it, after the database was closed.
+/// Regression: unsaved changes were dropped. Only the context's error handler was notified, after
+/// the database was closed.
 @MainActor
 struct ModelClosingTests {
   private final class Named: Model {

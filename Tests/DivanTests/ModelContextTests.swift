@@ -18,7 +18,7 @@ struct ModelContextTests {
     var old = try context.model(Todo.self, "t")
     old?.text = "mine"
     try database.remove("t")
-    // Saving another one moves the context on, which finds that `old` is outdated.
+    // Saving another model advances the context, which then knows that `old` is outdated.
     try Todo(in: context).save()
     if isDeleted { try old?.delete() } else { old?.revert() }
     weak let first = old
@@ -73,7 +73,7 @@ struct ModelContextTests {
     #expect(code { try context.saveModels([good, bad]) } == .invalidValue)
     #expect(good.isNew && bad.isNew && context.unsavedModels.count == 2)
     #expect(try database.read { try $0.count } == 0)
-    // One whose ID is taken, after one that was changed.
+    // A model whose ID is taken, saved after one that was changed.
     try good.save()
     good.text = "x"
     try database.put("taken", "{}")
@@ -81,7 +81,7 @@ struct ModelContextTests {
     #expect(code { try context.saveModels([good, taken]) } == .conflict)
     #expect(good.changedProperties == ["text"] && good.needsSave && taken.isNew)
     #expect(try database.json("good")?.contains(#""text":"""#) == true)
-    // IDs that cannot be.
+    // Invalid IDs.
     #expect(code { try Todo(in: context, id: "_no").save() } == .invalidDocumentID)
     #expect(code { try context.saveModels([good, Todo()]) } == .notInContext)
     #expect(good.needsSave)
@@ -131,7 +131,7 @@ struct ModelContextTests {
     // Saving another model does not hide the conflict.
     try other.save()
     #expect(code { try todo.save() } == .conflict)
-    // The same change on both sides is none.
+    // The same change on both sides is not a conflict.
     todo.text = "theirs"
     try todo.save()
     #expect(!todo.needsSave)
@@ -197,7 +197,7 @@ struct ModelContextTests {
     todo.text = "b"
     #expect(todo.text == "b" && !todo.needsSave)
     #expect(code { try todo.save() } == .notFound)
-    // Elsewhere it is noticed at the next refresh, or when it is saved.
+    // Other contexts notice it at the next refresh, or when the model is saved.
     #expect(!loaded.isDeleted)
     loaded.done = true
     #expect(code { try loaded.save() } == .conflict)
@@ -334,8 +334,9 @@ struct ModelContextTests {
     #expect(try cursor.next()?["n"] == 4)
   }
 
-  /// That this compiles is the test: a context and its models are kept by an actor, and new models are
-  /// handed over.
+  /// A context and its models that belong to an actor, with new models handed over to it.
+  ///
+  /// The test is that this compiles.
   private actor Keeper {
     let context: ModelContext
     private var todo: Todo?

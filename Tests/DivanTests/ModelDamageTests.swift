@@ -6,8 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// Models of which something cannot be read: it reads as declared, is told, is thrown when that is asked for, and never
-/// saved back.
+/// Tests of models with unreadable parts.
+///
+/// An unreadable property reads as its declared value and is reported to the handler. Loading the
+/// model throws the error, and saving never overwrites the stored value.
 struct ModelDamageTests {
   private let database: Database
   private let context: ModelContext
@@ -25,7 +27,7 @@ struct ModelDamageTests {
     @Persisted var note = ""
   }
 
-  /// Lets the index lead to bytes that are not the document.
+  /// Makes the document's index entry point to bytes that are not the document.
   private func damage(_ id: String) throws {
     var entry = try database.entry(of: id)
     entry.locator.offset += 8
@@ -64,7 +66,7 @@ struct ModelDamageTests {
     let todo = try #require(try context.model(Todo.self, "t"))
     let whole = try #require(todo.body?.bytes.array)
     todo.attach(EncodedValue(SharedBytes(copying: Array(whole.dropLast(2)))), state: .stored)
-    // What stands before the damage is whole.
+    // The properties before the damage are intact.
     #expect(todo.text == "" && todo.priority == 1 && !todo.needsSave)
     #expect(told.all == [.damaged])
     #expect(code { try todo.load() } == .damaged)

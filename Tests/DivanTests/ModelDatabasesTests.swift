@@ -4,7 +4,7 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// Models that refer to models of another database.
+/// Tests of models that refer to models of another database.
 struct ModelDatabasesTests {
   private let peopleDatabase: Database
   private let filmDatabase: Database
@@ -53,7 +53,7 @@ struct ModelDatabasesTests {
   @Test func `a reference to a model of another database is its ID, and gives that object`() throws
   {
     let lang = try human("lang")
-    // Of the same ID as a film, which is something else.
+    // A film and a person with the same ID are different models.
     let m = Picture(in: films, id: "m")
     let other = try human("m")
     (m.director, m.cast, m.sequel) = (other, [lang, other], m)
@@ -119,7 +119,7 @@ struct ModelDatabasesTests {
     let human = try human("m")
     var picture: Picture? = Picture(in: films, id: "m")
     let other = Picture(in: films, id: "n")
-    /// Whether who observes the first is told when something is changed, if somebody observes the second after it.
+    /// Returns whether the observer of `first` is notified if `second` is observed after it.
     func isTold(
       observing first: () -> Void, then second: () -> Void, of change: () -> Void
     ) -> Bool {
@@ -135,7 +135,7 @@ struct ModelDatabasesTests {
     #expect(isTold(observing: readPicture, then: readHuman) { other.sequel = picture })
     other.sequel = nil
     try films.saveAllModels()
-    // When one goes the other is told still.
+    // The human's observer is still notified when the picture is gone.
     let isToldStill = isTold(observing: readHuman, then: readPicture) {
       picture = nil
       other.cast = []
@@ -155,7 +155,7 @@ struct ModelDatabasesTests {
       #expect(error?.code == .notInContext && !model.isDeleted)
     }
     #expect(try filmDatabase.snapshot().exists("k") && peopleDatabase.snapshot().exists("lang"))
-    // Where no rule is declared, each database minds its own.
+    // If no rule is declared, a deletion in one database does not affect the other.
     let human = try human("h")
     let m = Picture(in: films)
     m.director = human

@@ -45,7 +45,7 @@ private final class Painting: Model {
   override class var documentType: String? { "painting" }
 }
 
-/// What goes with a model that is deleted, and what stays.
+/// Tests of which models are deleted with a model, and which stay.
 struct ModelDeletionTests {
   let database: Database
   let context: ModelContext
@@ -77,7 +77,7 @@ struct ModelDeletionTests {
       $0.editor = ada
     }
     let y = try book("y") { $0.authors = [bob] }
-    // What is unsaved stays so, and loses the reference, too.
+    // Unsaved changes stay unsaved; the reference is removed in any case.
     x.title = "X"
     y.editor = ada
     try ada.delete()
@@ -178,7 +178,7 @@ struct ModelDeletionTests {
     try review.save()
     try book.delete()
     #expect(try ids() == ["ada"])
-    // This one was never saved.
+    // The answer was never saved.
     #expect(answer.isDeleted && review.isDeleted && !answer.needsSave)
     #expect(context.unsavedModels.isEmpty)
   }
@@ -199,7 +199,7 @@ struct ModelDeletionTests {
     let other = try self.book("y") { $0.chapters = [chapter] }
     #expect(throws: DatabaseError.self) { try other.delete() }
     #expect(try ids() == ["one", "shared", "y"])
-    // What goes too is not in the way.
+    // A reference from a model that is also deleted does not prevent the deletion.
     other.cover = chapter.pictures.first
     try other.delete()
     #expect(try ids().isEmpty)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Divan
 
-/// Models while others change, delete and purge the same documents.
+/// Tests of models while others change, delete and purge the same documents.
 struct ModelElsewhereTests {
   private let database: Database
   private let context: ModelContext
@@ -24,7 +24,7 @@ struct ModelElsewhereTests {
     return todo
   }
 
-  /// Once, a cursor made models of what its older snapshot had, and no refresh ever mended them.
+  /// Regression test: a cursor made models from its older snapshot that no refresh updated.
   @Test func `a cursor gives what the context knows, also when it has moved on meanwhile`() throws {
     for id in ["a", "b", "c", "d"] { try database.put(id, #"{"text": "old"}"#) }
     try context.refresh()
@@ -50,7 +50,7 @@ struct ModelElsewhereTests {
     #expect(new.text == "newest")
   }
 
-  /// Once, saving another model dropped the change without a word.
+  /// Regression test: saving another model dropped the change without an error.
   @Test func `a change of what was deleted elsewhere stays until its own saving says so`() throws {
     let (changed, other) = (try todo("a", "x"), try todo("b", "x"))
     changed.text = "mine"
@@ -142,7 +142,7 @@ struct ModelElsewhereTests {
     #expect(models[2].text == "y" && models[0].text == "y")
   }
 
-  /// Once, the context had moved on, and no later refresh looked at them.
+  /// Regression test: the context had advanced, so no later refresh read these documents.
   @Test func `what a refresh could not read for a while is taken over by the next one`() throws {
     let disk = SimulatedFileSystem()
     let bench = CrashBench(disk, CrashWriter(seed: 1))

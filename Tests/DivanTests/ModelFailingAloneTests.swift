@@ -2,9 +2,9 @@ import Testing
 
 @testable import Divan
 
-/// Contexts that save by themselves, of which some models cannot be saved.
+/// Tests of contexts that save automatically when some models cannot be saved.
 ///
-/// One that could not be saved had all others wait with it: for two seconds, then four, and a minute in the end.
+/// Regression: one such model delayed all others, for two seconds, then four, and up to a minute.
 @MainActor
 struct ModelFailingAloneTests {
   private final class Named: Model {
@@ -23,10 +23,10 @@ struct ModelFailingAloneTests {
     context = database.makeContext()
   }
 
-  /// Saves once as contexts do that save by themselves; returns how many models could not be saved.
+  /// Saves once, as an automatically saving context does, and returns how many models failed.
   private func save() -> Int {
     var errors = 0
-    // What failed is tried again in a thousand times as long as this test takes.
+    // Failed models are retried only after a thousand seconds, much longer than this test takes.
     context.core.saveDue(retriesAll: false, after: .seconds(1000)) { _ in errors += 1 }
     return errors
   }
@@ -47,7 +47,7 @@ struct ModelFailingAloneTests {
     let order = context.core.lastOrder
     #expect(save() == 1 && context.core.lastOrder == order)
     named.text = "x"
-    // Whoever saves is woken up.
+    // The change wakes the saving task.
     #expect(context.core.lastOrder > order)
     #expect(save() == 0 && !named.needsSave)
     named.number = .nan

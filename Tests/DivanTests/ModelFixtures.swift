@@ -49,26 +49,26 @@ class Person: Model {
 }
 
 extension Database {
-  /// The JSON of a document.
+  /// Returns the JSON of a document.
   func json(_ id: String) throws -> String? { try read { try $0.get(id)?.json } }
 
   /// Deletes a document.
   func remove(_ id: String) throws { _ = try write { try $0.delete(id: id) } }
 
-  /// Stores a document of this JSON.
+  /// Stores a document with the given JSON.
   func put(_ id: String, _ json: String) throws {
     guard case .object(let object) = try Value(json: json) else { return }
     try write { _ = try $0.overwrite(id, with: object) }
   }
 }
 
-/// The code of the error that something throws; nil if it throws none.
+/// Returns the code of the error that a closure throws, or nil if it throws none.
 func code(_ body: () throws -> Void) -> DatabaseError.Code? {
   do { try body() } catch let error as DatabaseError { return error.code } catch {}
   return nil
 }
 
-/// Has the codes of the errors that a context is told of gathered.
+/// Records the codes of all errors that a context reports.
 func errors(of context: ModelContext) -> Recorder<DatabaseError.Code> {
   let told = Recorder<DatabaseError.Code>()
   context.errorHandler = { error in

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// Contexts that belong to an actor and live there by themselves, and what crosses between actors.
+/// Tests of contexts that follow changes on their actor, and of values that cross between actors.
 @MainActor
 struct ModelFollowingTests {
   private let database: Database
@@ -13,7 +13,7 @@ struct ModelFollowingTests {
     database.makeContext(autosavingAfter: delay, isolation: MainActor.shared)
   }
 
-  /// Lets other tasks run until something holds, for ten seconds at most.
+  /// Yields to other tasks until a condition holds, for ten seconds at most.
   private func wait(until condition: () throws -> Bool) async throws {
     for _ in 0..<2000 {
       if try condition() { return }
@@ -55,7 +55,7 @@ struct ModelFollowingTests {
     try todo.save()
     #expect(asked.map(\.base) == ["first"] && asked.map(\.theirs) == ["theirs"])
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
-    // Once it is saved it is settled.
+    // The conflict is settled once the model is saved.
     todo.text = "again"
     try todo.save()
     #expect(asked.count == 1)
@@ -109,7 +109,7 @@ struct ModelFollowingTests {
     let updates = try #require(context?.updates)
     let reading = Task { for try await _ in updates {} }
     let live = try #require(context?.live(Query<Todo>()))
-    // It waits for the next change.
+    // The reading task waits for the next change.
     try await Task.sleep(for: .milliseconds(5))
     do {
       let todo = Todo(in: try #require(context), id: "a")
@@ -143,7 +143,7 @@ struct ModelFollowingTests {
     weak let dropped = keeper
     let id = try #require(await keeper?.start(database))
     keeper = nil
-    // What was unsaved is saved before.
+    // Unsaved changes are saved before the actor is released.
     try await wait { dropped == nil }
     #expect(try database.json(id) != nil)
   }
@@ -162,7 +162,7 @@ struct ModelFollowingTests {
     #expect(try database.json("a") == nil)
   }
 
-  // MARK: What crosses
+  // MARK: Crossing actors
 
   @Test func `a copy has the conflicts of its model`() async throws {
     try database.put("a", #"{"text":"first"}"#)
@@ -199,7 +199,7 @@ struct ModelFollowingTests {
     try context.refresh()
     try changed.save()
     #expect(try database.json("a") == #"{"priority":2,"text":"mine"}"#)
-    // One whose document is gone is deleted.
+    // A detached copy whose document is gone counts as deleted.
     let last = try changed.detachedCopy()
     try database.remove("a")
     try database.makeContext().insert(last)
@@ -240,7 +240,7 @@ struct ModelFollowingTests {
     #expect(read.0 == "mine" && read.1 == ["old"])
     #expect(
       try database.json("a") == #"{"extra":2,"priority":9,"tags":["old"],"text":"mine"}"#)
-    // Here nothing was saved.
+    // Nothing was saved in this context.
     #expect(todo.needsSave)
     #expect(throws: DatabaseError.self) { try context.insert(todo.detachedCopy()) }
   }

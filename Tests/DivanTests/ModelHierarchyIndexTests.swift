@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Indexes of classes that have subclasses: one has the order of all, and is unique among all.
+/// Tests of indexes of classes with subclasses: one index orders all, and is unique across all.
 struct ModelHierarchyIndexTests {
   class Work: Model {
     @Persisted(index: .unique) var code: String?
@@ -30,7 +30,7 @@ struct ModelHierarchyIndexTests {
     override class var documentType: String? { "series" }
   }
 
-  /// Of no type of its own.
+  /// A subclass without a document type of its own.
   final class Play: Work {}
 
   final class Place: Model {
@@ -62,7 +62,7 @@ struct ModelHierarchyIndexTests {
     return try models.rest()
   }
 
-  /// Works of all classes, by turns, and documents that are none.
+  /// Stores works of each class in turn, and documents that are not works.
   private func fill(_ count: Int, in context: ModelContext) throws {
     let classes: [Work.Type] = [Work.self, Film.self, Short.self, Series.self]
     for number in 0..<count {
@@ -83,7 +83,7 @@ struct ModelHierarchyIndexTests {
     }
   }
 
-  // MARK: One order for all
+  // MARK: One order for all classes
 
   @Test func `a class with subclasses is sorted by one index, and few rows are read`() throws {
     try database.addIndexes(for: Work.self, Film.self, Short.self, Series.self)
@@ -163,7 +163,7 @@ struct ModelHierarchyIndexTests {
           for query in [query, query.limit(7), query.offset(3).limit(20)] {
             let expected = try plain.makeContext(registry).ids(query)
             #expect(try database.makeContext(registry).ids(query) == expected, "\(type) \(number)")
-            // Without a registry a query means the class alone.
+            // Without a registry, a query returns only the class itself.
             let alone = try plain.snapshot().ids(query)
             #expect(try database.snapshot().ids(query) == alone, "\(type) \(number) alone")
           }
@@ -176,13 +176,13 @@ struct ModelHierarchyIndexTests {
     try agree(Series.self)
   }
 
-  // MARK: Unique among all
+  // MARK: Unique among all classes
 
   @Test func `what is unique in a class is unique among its subclasses`() throws {
     let film = Film(in: context)
     film.code = "x"
     try context.saveAllModels()
-    // Neither the class itself was named, nor was one of its models saved.
+    // The class itself was not passed, and none of its direct instances was saved.
     #expect(try types("model:work.code") == Self.all)
     for type in [Work.self, Series.self, Short.self, Film.self] as [Work.Type] {
       let second = type.init()
@@ -193,7 +193,7 @@ struct ModelHierarchyIndexTests {
       second.code = "\(type)"
       try second.save()
     }
-    // What is no work may have it.
+    // A document that is not a work may have the same code.
     let place = Place(in: context)
     place.code = "x"
     try context.saveAllModels()
@@ -246,7 +246,7 @@ struct ModelHierarchyIndexTests {
     let work = Work(in: context, id: "w")
     work.year = 1927
     try work.save()
-    // The registry has all.
+    // The registry names all subclasses.
     #expect(try types("model:work.year") == Self.all)
     #expect(try database.snapshot().ids(by: "model:work.year").collected() == ["w"])
     #expect(try index("model:film.year") == nil)
@@ -257,7 +257,7 @@ struct ModelHierarchyIndexTests {
     let system = SimulatedFileSystem()
     var configuration = Configuration()
     configuration.fileSystem = system
-    // The commit that made each index.
+    // Returns the number of the commit that created each index.
     func numbers(_ database: Database) throws -> [String: UInt64] {
       let kept = try database.store.view().state.indexes
       return Dictionary(uniqueKeysWithValues: kept.map { ($0.index.name, $0.number) })

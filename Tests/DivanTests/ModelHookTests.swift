@@ -2,9 +2,9 @@ import Testing
 
 @testable import Divan
 
-/// What models are told, and what they may do then.
+/// Tests of the hooks of models, and of what they may do in them.
 struct ModelHookTests {
-  /// Notes what it is told, and does what it was told to do.
+  /// A model that records the hooks called on it and runs a closure in each.
   private final class Noting: Model {
     @Persisted var text: String
     @Persisted var stamp: Int

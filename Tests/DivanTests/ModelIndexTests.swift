@@ -3,7 +3,7 @@ import Foundation
 import ProofKit
 import Testing
 
-/// Indexes that classes of models declare.
+/// Tests of indexes that model classes declare.
 struct ModelIndexTests {
   class Task: Model {
     @Persisted var title: String
@@ -75,7 +75,7 @@ struct ModelIndexTests {
           "model:task.list+due_date", on: ["list"], ["due_date"],
           where: [isTask, .equal("done", false)]))
     #expect(indexes[5].eachElement && indexes[5].conditions == [isTask])
-    // Again it costs nothing.
+    // Adding them again costs nothing.
     try database.addIndexes(for: Task.self, Board.self)
     #expect(try database.indexes() == indexes)
   }
@@ -126,7 +126,7 @@ struct ModelIndexTests {
     second.name = "Garden"
     try context.saveAllModels()
     #expect(try database.snapshot().exists("second") && context.unsavedModels.isEmpty)
-    // A document of another class may have it.
+    // A document of another class may have the same value.
     try database.write { _ = try $0.put(Document(id: "x", ["type": "other", "name": "Home"])) }
   }
 
@@ -139,7 +139,7 @@ struct ModelIndexTests {
     #expect(throws: DatabaseError.self) { try context.saveAllModels() }
     b.number = 2
     try context.saveAllModels()
-    // Both can change theirs in one save.
+    // Both numbers can change in one save.
     (a.number, b.number) = (2, 1)
     try context.saveAllModels()
   }
@@ -168,7 +168,7 @@ struct ModelIndexTests {
     #expect(try database.indexes().map(\.isUnique) == [false])
     try database.addIndexes(for: Late.self)
     #expect(try database.indexes().map(\.isUnique) == [true])
-    // Of two at once nobody knows which is meant.
+    // If both are passed at once, it is ambiguous which declaration is meant.
     let error = #expect(throws: DatabaseError.self) {
       try database.addIndexes(for: Early.self, Late.self)
     }
@@ -200,7 +200,7 @@ struct ModelIndexTests {
     }
     #expect(told.all == [.invalidModelClass])
     #expect(try database.indexes() == [unique])
-    // Whoever asks for it gets it.
+    // An explicit call replaces the index.
     try database.addIndexes(for: Labelled.self)
     #expect(try database.indexes() == [DocumentIndex("model:name", on: "name")])
   }

@@ -35,7 +35,7 @@ private final class Performer: Model {
   @Inverse(\Performance.director, onDelete: .cascade) var directed: [Performance]
 }
 
-/// Whoever is referred to finds those who refer to it.
+/// Tests of inverse references, which return the models that refer to a model.
 struct ModelInverseTests {
   let database: Database
   let context: ModelContext
@@ -55,7 +55,7 @@ struct ModelInverseTests {
     return movie
   }
 
-  /// Whether who observes what an artist directed is told when something is done.
+  /// Returns whether an observer of an artist's `directed` is notified during a change.
   private func observing(_ artist: Artist, _ change: () throws -> Void) rethrows -> Bool {
     let told = Mutex(false)
     withObservationTracking {
@@ -74,7 +74,7 @@ struct ModelInverseTests {
     if withIndex { try database.addIndexes(for: Artist.self) }
     let (ada, bob) = (Artist(in: context, id: "ada"), Artist(in: context, id: "bob"))
     let (x, y) = (movie("x", by: ada, with: [bob, ada, bob]), movie("y", by: ada, with: [bob]))
-    // As if all was saved.
+    // The same as if everything was saved.
     #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
     try context.saveAllModels()
     #expect(ada.directed == [x, y] && bob.movies == [x, y] && ada.movies == [x])
@@ -164,7 +164,7 @@ struct ModelInverseTests {
     let ada = try #require(try context.model(Performer.self, "ada"))
     #expect(ada.directed.map(\.id) == ["a", "c"])
     #expect((errors.first as? DatabaseError)?.code == .damaged)
-    // What goes with her cannot be told.
+    // The models to delete with her cannot be determined.
     let error = #expect(throws: DatabaseError.self) { try ada.delete() }
     #expect(error?.code == .damaged)
   }
@@ -213,7 +213,7 @@ struct ModelInverseTests {
     try context.saveAllModels()
     x.director = ada
     try database.remove("x")
-    // With that the context moves on, and what is unsaved stays.
+    // Saving advances the context, and unsaved changes stay.
     try movie("y").save()
     #expect(ada.directed == [x])
     #expect(try observing(ada) { try context.refresh() })

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// Properties by their keys, declared or not; IDs that the class makes; tombstones.
+/// Tests of access to properties by key, of IDs made by the class, and of tombstones.
 struct ModelKeyTests {
   private final class Numbered: Model {
     @Persisted var text: String

@@ -4,9 +4,10 @@ import Observation
 import Synchronization
 import Testing
 
-/// Models that nobody holds any more: they go, however they were made, saved, loaded and connected.
+/// Tests that models are deallocated when they are no longer referenced.
 ///
-/// `Benchmarks --only memory-models --count 1000000` does the same a million times, with a limit to memory.
+/// They are made, saved, loaded and connected in various ways. `Benchmarks --only memory-models
+/// --count 1000000` does the same a million times, with a limit to memory.
 @Suite(.serialized)
 struct ModelLifeTests {
   private final class Counted: Model, Observable {
@@ -30,7 +31,7 @@ struct ModelLifeTests {
   init() throws {
     database = try Database.inMemory()
     try database.addIndexes(for: Counted.self)
-    // One stays for as long as the program runs: declared values are taken from it.
+    // One instance lives as long as the program: the declared values are read from it.
     _ = Counted()
   }
 
@@ -72,7 +73,7 @@ struct ModelLifeTests {
         models[1].revert()
         try models[2].delete()
         _ = try models[3].detachedCopy()
-        // What is unsaved goes with its context.
+        // Unsaved models are released with their context.
         models[4].next = Counted(in: context)
       }
       try database.read { snapshot in
@@ -112,7 +113,7 @@ struct ModelLifeTests {
     var held: [String: Counted] = [:]
     for step in 0..<3000 {
       let id = ids[random.below(ids.count)]
-      // Now most of them are held, now few.
+      // Phases in which most models are retained alternate with those in which few are.
       if random.below(4) < (step / 500 % 2 == 0 ? 1 : 3) {
         held[id] = nil
         continue
@@ -127,7 +128,7 @@ struct ModelLifeTests {
     for (id, model) in held { #expect(try context.model(Counted.self, id) === model) }
   }
 
-  /// A model that does something at the end of its life.
+  /// A model that runs a closure when it is deinitialized.
   private final class Ending: Model {
     @Persisted var number = 0
     var atEnd: (() -> Void)?

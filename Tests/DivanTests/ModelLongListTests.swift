@@ -21,7 +21,7 @@ private final class Link: Model {
   @Persisted(onDelete: .cascade) var owned: Link?
 }
 
-/// Long lists of references, and long chains of them.
+/// Tests of long lists of references, and of long chains of them.
 @Suite(.serialized)
 struct ModelLongListTests {
   private let database: Database
@@ -41,7 +41,7 @@ struct ModelLongListTests {
 
   private func album() throws -> Album { try #require(try context.model(Album.self, "album")) }
 
-  /// Each access found every one of them again, and made it if nobody held it.
+  /// Regression test: each access looked up every model again, and recreated those not referenced.
   @Test func `a list that was changed finds what it refers to once, until it is saved`() throws {
     let album = try album()
     let before = Track.loadCount
@@ -104,7 +104,7 @@ struct ModelLongListTests {
     #expect(album.tracks.map(\.id) == ["t1"])
     album.tracks.append(try #require(try context.model(Track.self, "t5")))
     try album.save()
-    // What was deleted goes.
+    // Deleted models are removed from the list.
     #expect(try database.json("album") == #"{"tracks":["later","t1","never","t5"]}"#)
     try database.put("later", #"{"name":"x"}"#)
     try context.refresh()

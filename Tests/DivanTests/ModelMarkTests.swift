@@ -6,10 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// Models that have state of their own, and say that they need to be saved.
+/// Tests of models that have state of their own and mark that they need to be saved.
 @MainActor
 struct ModelMarkTests {
-  /// Keeps its lines as an array, and writes them into one property when it is saved.
+  /// A model that keeps its lines as an array and writes them into one property when it is saved.
   private final class Page: Model, Observable {
     @Persisted var text: String
     @Persisted var size = 0
@@ -54,7 +54,7 @@ struct ModelMarkTests {
     return page
   }
 
-  /// Lets other tasks run until something holds, for ten seconds at most.
+  /// Yields to other tasks until a condition holds, for ten seconds at most.
   private func wait(until condition: () throws -> Bool) async throws {
     for _ in 0..<2000 {
       if try condition() { return }
@@ -70,7 +70,7 @@ struct ModelMarkTests {
     return !told.all.isEmpty
   }
 
-  // MARK: What is marked
+  // MARK: Marking
 
   @Test func `a marked model writes its own state into properties when it is saved`() throws {
     let page = try savedPage()
@@ -102,7 +102,7 @@ struct ModelMarkTests {
     #expect(page.takeNotes() == ["will save []"])
     #expect(!page.needsSave && context.unsavedModels.isEmpty)
     #expect(try database.snapshot().sequence == sequence && page.revision == revision)
-    // It is clean, and not asked again.
+    // The model is clean, and its hook is not called again.
     try context.saveAllModels()
     #expect(page.takeNotes() == [])
   }
@@ -203,7 +203,7 @@ struct ModelMarkTests {
   @Test func `a model that is marked in no context is saved when it has come into one`() throws {
     let page = try savedPage()
     let copy = try page.detachedCopy()
-    // What is the model's own is not in its copy.
+    // The copy does not contain the model's own state.
     #expect(!copy.needsSave)
     try database.remove("a")
     try database.put("a", #"{"text": ""}"#)
@@ -251,7 +251,7 @@ struct ModelMarkTests {
     page.lines = ["x"]
     try await wait { !page.needsSave }
     #expect(try database.json("a") == #"{"size":0,"text":"x"}"#)
-    // One without changes is clean after it was asked, too.
+    // A marked model without changes is also clean after its hook was called.
     page.markNeedsSave()
     _ = page.takeNotes()
     try await wait { !page.needsSave }
@@ -349,7 +349,7 @@ struct ModelMarkTests {
     try page.save()
     let stored = try #require(try database.snapshot().get("a"))
     #expect(try page.document == stored && page.revision == stored.revision)
-    // What is not saved is not in it.
+    // Unsaved changes are not in the document.
     page.size = 2
     #expect(try page.document?["size"] == 1)
     try page.save()

@@ -3,10 +3,11 @@ import Testing
 
 @testable import Divan
 
-/// What happens to those who use models otherwise than was meant: they are told, and nothing is lost.
+/// Tests that incorrect use of models is reported and loses nothing.
 ///
-/// What the compiler refuses, and classes without metadata of their fields, are in `ModelBoundaryTests`; damaged and closed
-/// databases in `ModelDamageTests`; transactions that are over in `ModelScopeTests`.
+/// Programs that the compiler refuses, and classes without metadata of their fields, are in
+/// `ModelBoundaryTests`; damaged and closed databases in `ModelDamageTests`; transactions that are
+/// over in `ModelScopeTests`.
 struct ModelMisuseTests {
   private let database: Database
   private let context: ModelContext

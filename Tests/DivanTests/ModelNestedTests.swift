@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// What a document has within a property's value, and the property's type does not know.
+/// Tests of nested values with content that the property's type does not know.
 struct ModelNestedTests {
   private struct Place: Codable, Equatable {
     var street = ""
@@ -30,7 +30,7 @@ struct ModelNestedTests {
     case square(side: Int)
   }
 
-  /// Encodes a key now and then that it never decodes, in keys of their own.
+  /// A type that sometimes encodes a key that it never decodes, with separate coding keys.
   private struct Stamped: Codable, Equatable {
     var text = ""
     var isStamped = false
@@ -45,7 +45,7 @@ struct ModelNestedTests {
     }
   }
 
-  /// Knows what it has by its kind, in keys of their own.
+  /// A type whose coding keys depend on its kind.
   private enum Vehicle: Codable, Equatable {
     case car(wheels: Int)
     case boat(sails: Int)
@@ -80,7 +80,7 @@ struct ModelNestedTests {
     }
   }
 
-  /// A class that is decoded by its superclass, too, from a nested value of its own.
+  /// A superclass that is decoded from a nested value of its own.
   private class Base: Codable {
     var name = ""
     enum CodingKeys: CodingKey { case name }
@@ -143,7 +143,7 @@ struct ModelNestedTests {
     context = database.makeContext()
   }
 
-  /// What a property becomes, of a document that has a value for it, when something is changed and saved.
+  /// Returns the stored value of a property after a change to an existing document is saved.
   private func stored(
     _ key: String, _ json: String, after change: (Owner) throws -> Void
   ) throws -> String? {
@@ -167,7 +167,7 @@ struct ModelNestedTests {
       try stored("place", #"{"street": "A", "number": 1, "note": "x", "more": {"a": [1]}}"#) {
         $0.place.street = "B"
       } == #"{"more":{"a":[1]},"note":"x","number":1,"street":"B"}"#)
-    // The whole value, too.
+    // Replacing the whole value keeps them, too.
     #expect(
       try stored("place", #"{"street": "A", "note": "x"}"#) { $0.place = Place(street: "C") }
         == #"{"note":"x","street":"C"}"#)
@@ -184,7 +184,7 @@ struct ModelNestedTests {
     #expect(
       try stored("place", #"{"street": "A", "note": "x"}"#) { $0.place.number = 2 }
         == #"{"note":"x","number":2,"street":"A"}"#)
-    // A null of an unknown key is something that is there.
+    // A null under an unknown key counts as a value.
     #expect(
       try stored("place", #"{"street": "A", "number": null, "note": null}"#) {
         $0.place.street = "B"
@@ -268,7 +268,7 @@ struct ModelNestedTests {
     #expect(try database.json("a") == #"{"place":{"note":"x","street":"B"}}"#)
   }
 
-  // MARK: What a type knows
+  // MARK: Known keys
 
   @Test func `entries of dictionaries are known, and what their values have besides is not`() throws
   {
@@ -342,7 +342,7 @@ struct ModelNestedTests {
         $0.tagged.insert(Tagged(id: 4, name: "new"), at: 0)
       } == #"[{"id":4,"name":"new"},{"id":3,"name":"c","note":"z"},"#
         + #"{"id":1,"name":"changed","note":"x"}]"#)
-    // Another ID in the same place is another element.
+    // An element with another ID in the same place is a different element.
     #expect(
       try stored("tagged", json) { $0.tagged[0] = Tagged(id: 9, name: "a") }
         == #"[{"id":9,"name":"a"},{"id":2,"name":"b","note":"y"},{"id":3,"name":"c","note":"z"}]"#)
@@ -381,14 +381,14 @@ struct ModelNestedTests {
       [{"text": "a", "count": 0, "n": 1}, {"text": "b", "count": 0, "n": 2},
        {"text": "c", "count": 0, "n": 3}]
       """
-    // One is removed and one is added: it is not certain that one was changed.
+    // One element is removed and one is added, so it is not certain that one was changed.
     #expect(
       try stored("lines", json) {
         $0.lines.remove(at: 0)
         $0.lines.append(Line(text: "new"))
       } == #"[{"count":0,"n":2,"text":"b"},{"count":0,"n":3,"text":"c"},"#
         + #"{"count":0,"text":"new"}]"#)
-    // There are fewer, and one of them is another.
+    // There are fewer elements, and one of them is different.
     #expect(
       try stored("lines", json) {
         $0.lines.remove(at: 0)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Who observes a model is told of exactly what changed.
+/// Tests that observers of a model are notified of exactly the changes.
 @MainActor
 struct ModelObservationTests {
   private class Note: Model, Observable {
@@ -17,7 +17,7 @@ struct ModelObservationTests {
     var summary: String { "\(text) \(count)" }
   }
 
-  /// Takes part without saying so.
+  /// A subclass that is observable only through its superclass.
   private final class SubNote: Note {
     @Persisted var extra: Int
   }
@@ -34,9 +34,9 @@ struct ModelObservationTests {
     context = database.makeContext()
   }
 
-  /// Whether someone who reads something is told while something is done.
+  /// Returns whether an observer of `reading` is notified during `work`.
   private func isTold(reading: () -> Void, by work: () throws -> Void) rethrows -> Bool {
-    // The closure must be sendable, so it cannot hold a variable of this function.
+    // The closure must be sendable, so it cannot capture a variable of this function.
     let told = Recorder<Int>()
     withObservationTracking(reading) { told.append(1) }
     try work()
@@ -134,7 +134,7 @@ struct ModelObservationTests {
       try change(#"{"text": "c", "count": 1, "more": 2}"#)
     }
     #expect(tellsMore)
-    // What was changed here stays, and so nothing is told of.
+    // The local change stays, so the observer is not notified.
     note.text = "mine"
     let tellsMine = try isTold(reading: { _ = note.text }) {
       try change(#"{"text": "theirs", "count": 1, "more": 2}"#)
@@ -174,7 +174,7 @@ struct ModelObservationTests {
   }
 }
 
-/// A context that follows what happens elsewhere.
+/// Tests of a context that follows changes made elsewhere.
 struct ModelUpdatesTests {
   private let database: Database
   private let context: ModelContext
@@ -191,7 +191,7 @@ struct ModelUpdatesTests {
     try database.put("a", #"{"text": "changed"}"#)
     #expect(try await updates.next()?.changed == [a])
     #expect(a.text == "changed")
-    // What no model shows is passed over.
+    // Changes that no model shows are skipped.
     try database.put("other", "{}")
     try database.remove("b")
     #expect(try await updates.next()?.deleted == [b])

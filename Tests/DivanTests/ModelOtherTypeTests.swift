@@ -13,10 +13,10 @@ private final class Dog: Animal {
   override class var documentType: String? { "dog" }
 }
 
-/// Documents that become ones of another class while models of the old one are held.
+/// Tests of documents that change to another class while models of the old class are in use.
 ///
-/// The context's old model stood in the way of the new one for as long as anybody held it: whatever found the document
-/// threw, for all that it found, and a live query stayed as it was for good.
+/// Regression: the context's old model blocked the new one while it was referenced. Every fetch
+/// that found the document failed as a whole, and a live query was never updated again.
 struct ModelOtherTypeTests {
   private let database: Database
 
@@ -77,7 +77,7 @@ struct ModelOtherTypeTests {
     let cat = try #require(try context.model(Cat.self, "a"))
     cat.name = "mine"
     try change()
-    // Before the context has moved on.
+    // The context has not advanced yet.
     #expect(code { try cat.save() } == .conflict)
     try context.refresh()
     #expect(told.all == [.otherModelClass] && cat.isDeleted)

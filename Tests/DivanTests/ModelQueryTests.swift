@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What a context answers to queries beside models, and how it changes and deletes all that one means.
+/// Tests of a context's queries that return values, and of updates and deletions by query.
 struct ModelQueryTests {
   private class Job: Model {
     @Persisted var title: String
@@ -32,7 +32,7 @@ struct ModelQueryTests {
     override class var documentType: String? { "step" }
   }
 
-  /// Changes itself when it was saved, as often as it is told.
+  /// A model that changes itself after it is saved, a given number of times.
   private final class Echo: Model {
     @Persisted var times: Int
     @Persisted var last: Int
@@ -47,7 +47,7 @@ struct ModelQueryTests {
   private let context: ModelContext
   private let urgent = Query<Job>().filter { $0.priority > 3 }
 
-  /// Six jobs from `j0` to `j5`, of these priorities; the last one is a rush.
+  /// Stores six jobs from `j0` to `j5` with these priorities; the last one is a rush job.
   init() throws {
     database = try Database.inMemory()
     registry = try ModelRegistry(Job.self, Rush.self, Worker.self, Step.self)
@@ -61,12 +61,12 @@ struct ModelQueryTests {
     try context.saveAllModels()
   }
 
-  /// The priorities that are stored, in the order of the IDs.
+  /// Returns the stored priorities in the order of the IDs.
   private func priorities() throws -> [Value] {
     try database.makeContext(registry).values(Query<Job>(), { $0.priority }).map { $0[0] }
   }
 
-  // MARK: Asking
+  // MARK: Querying
 
   @Test func `a context answers all that a snapshot does, with the subclasses of its registry`()
     throws
@@ -89,7 +89,7 @@ struct ModelQueryTests {
     #expect(try context.explain(urgent).results == 2)
     #expect(try context.ids(Query<Rush>()) == ["j5"])
     #expect(try context.find(Query<Document>()).count == 6)
-    // Without a registry only documents of the very type.
+    // Without a registry, only documents of exactly this type count.
     #expect(try database.makeContext().sum(all) { $0.priority } == 10)
   }
 
@@ -181,7 +181,7 @@ struct ModelQueryTests {
     let other = try #require(try context.model(Job.self, "j0"))
     titled.title = "Mine"
     raised.priority = 6
-    // What is stored is asked.
+    // The query reads the stored value.
     other.priority = 9
     #expect(try context.update(urgent) { $0.priority += 10 } == 2)
     #expect(titled.title == "Mine" && titled.priority == 14 && titled.needsSave)
@@ -214,7 +214,7 @@ struct ModelQueryTests {
     #expect(try database.snapshot().get("echo")?["times"] == 3)
     try context.undo()
     #expect(try database.snapshot().get("echo")?["times"] == 0)
-    // One that never ends is told of, and nothing is changed.
+    // An endless loop of saves is reported as an error, and nothing is changed.
     #expect(code { try context.update(Query<Echo>()) { $0.last = 100 } } == .invalidModel)
     #expect(try database.snapshot().get("echo")?["last"] == 3)
   }

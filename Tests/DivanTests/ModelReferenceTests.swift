@@ -10,7 +10,7 @@ private class Friend: Model {
 
 private final class Child: Friend {}
 
-/// References to several models.
+/// Tests of references to several models.
 struct ModelReferenceTests {
   let database: Database
 
@@ -107,7 +107,7 @@ struct ModelReferenceTests {
     let child = try context.insert(Child.self, document: Document(id: "c"))
     try child.save()
     try database.put("a", #"{"name":"A","friends":["b","c","d"]}"#)
-    // Here `b` is known as a `Child`, which `Friend` is not.
+    // Here `c` is loaded as an `Animal`, which is not a `Friend`.
     class Animal: Model {}
     let other = database.makeContext()
     _ = try other.insert(Animal.self, document: Document(id: "z"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// How the `type` of a document chooses the class of its model.
+/// Tests of how the `type` of a document selects the class of its model.
 struct ModelRegistryTests {
   private class Show: Model {
     @Persisted var title: String
@@ -25,7 +25,7 @@ struct ModelRegistryTests {
     override class var documentType: String? { "listing" }
   }
 
-  /// Says what it is under another key.
+  /// A model with its document type under another key.
   private final class Place: Model {
     @Persisted var type: String
     override class var documentType: String? { "place" }

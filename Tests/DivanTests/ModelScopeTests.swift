@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// Models in a transaction, and in a look at a snapshot.
+/// Tests of models in transactions and in snapshots.
 struct ModelScopeTests {
   let database: Database
 

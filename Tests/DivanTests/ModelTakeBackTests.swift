@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// What becomes of models when what their transaction did is taken back, as a whole or in part.
+/// Tests of models whose transaction is rolled back, completely or to a savepoint.
 struct ModelTakeBackTests {
   let database: Database
 
@@ -16,7 +16,7 @@ struct ModelTakeBackTests {
 
   private struct Failure: Error {}
 
-  /// Has something done within nested changes, and taken back.
+  /// Runs a closure in nested changes that are then rolled back.
   private func takingBack(
     _ transaction: WriteTransaction, _ body: () throws -> Void
   ) throws {
@@ -45,7 +45,7 @@ struct ModelTakeBackTests {
     override class var documentType: String? { "club" }
   }
 
-  // MARK: What was saved
+  // MARK: Saved models
 
   @Test func `what nested changes take back is unsaved again, with its values`() throws {
     try database.write { transaction in
@@ -231,7 +231,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: What was taken over
+  // MARK: Changes from elsewhere
 
   private final class Note: Model, Observable {
     @Persisted var text: String
@@ -277,7 +277,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: What is remembered
+  // MARK: Remembered state
 
   @Test
   func `nested changes that are kept one after the other are remembered as one, and taken back`()
@@ -346,7 +346,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: What was deleted
+  // MARK: Deleted models
 
   @Test
   func `references that a deletion took out of unsaved models come back with what it deleted`()
@@ -365,7 +365,7 @@ struct ModelTakeBackTests {
         other.members = []
       }
       #expect(club.members == [a, b] && club.chair === a && club.isNew)
-      // What was changed since stays.
+      // Later changes stay.
       #expect(other.members.isEmpty)
       try context.saveAllModels()
     }
@@ -382,7 +382,7 @@ struct ModelTakeBackTests {
     }
   }
 
-  // MARK: What was read
+  // MARK: Loaded models
 
   @Test
   func `models that were loaded or refreshed meanwhile show what the transaction has after it`()
@@ -486,7 +486,7 @@ struct ModelTakeBackTests {
     #expect(try database.snapshot().get("t")?["copy"] == "x")
   }
 
-  // MARK: What is over
+  // MARK: After the scope
 
   @Test func `a model or a context that leaves its transaction holds nothing of that`() throws {
     weak var over: WriteTransaction?

@@ -116,7 +116,7 @@ struct ModelTests {
     try database.put("missing", "{}")
     let missing = try #require(try database.makeContext().model(Painted.self, "missing"))
     #expect(missing.color == "red" && missing.shades?.count == 1 && missing.day != nil)
-    // By its key, too.
+    // The same by key.
     try missing.setValue(nil, for: "color")
     #expect(try missing.color == nil && missing.value(for: "color") == .null)
     try missing.setValue("blue", for: "color")
@@ -140,7 +140,8 @@ struct ModelTests {
       try database.json("t")
         == #"{"done":null,"due_date":"1970-01-01T00:00:00.000Z","extra":[1,{"a":2}],"priority":"high","tags":[1,"a"],"text":7}"#
     )
-    // Assigning what it reads as is a change, because the document says something else.
+    // Assigning the value that the property already reads as is a change, because the document has
+    // a different value.
     todo.priority = 3
     todo.done = false
     #expect(todo.changedProperties == ["done", "priority"])
@@ -231,7 +232,7 @@ struct ModelTests {
     #expect(try database.json("b") == #"{"elements":[1,2],"secret":5}"#)
     #expect(try database.json("s") == #"{"elements":["x"],"secret":5}"#)
     #expect(try database.json("p") == "{}")
-    // A model is found as what it is, and as what it inherits from.
+    // A model is found by its own class and by its superclass.
     #expect(try context.model(Todo.self, "u") === urgent)
     #expect(throws: DatabaseError.self) { try context.model(TodoList.self, "u") }
   }
@@ -294,7 +295,8 @@ struct ModelTests {
       let all = try #require(try database.makeContext().model(Everything.self, "d"))
       #expect(all.maybeDate == nil, "\(text)")
     }
-    // Foundation's formatter reckons dates before October 1582 in the Julian calendar; ISO 8601 does not.
+    // Foundation's formatter uses the Julian calendar for dates before October 1582; ISO 8601 does
+    // not.
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     for step in 0..<2000 {
       let date = Date(timeIntervalSince1970: -12_200_000_000 + Double(step) * 132_801_150.39371)

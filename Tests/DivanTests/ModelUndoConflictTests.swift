@@ -2,9 +2,9 @@ import Testing
 
 @testable import Divan
 
-/// Taking back what was changed since by others.
+/// Tests of undoing changes to documents that others have changed since.
 ///
-/// `undo()` threw for ever, and nothing that was saved before could be taken back any more.
+/// Regression: `undo()` failed each time it was called, and no earlier save could be undone.
 struct ModelUndoConflictTests {
   private let database: Database
   private let context: ModelContext

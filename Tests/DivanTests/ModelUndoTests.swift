@@ -13,7 +13,7 @@ private final class Note: Model {
   override func didLoad() { didLoadHook() }
 }
 
-/// What a context saved can be taken back, and made again.
+/// Tests of undoing and redoing the saves of a context.
 struct ModelUndoTests {
   let database: Database
   let context: ModelContext
@@ -89,7 +89,7 @@ struct ModelUndoTests {
     let error = #expect(throws: DatabaseError.self) { try context.undo() }
     #expect(error?.code == .conflict && error?.propertyPath == "text" && error?.documentID == "a")
     #expect(try context.canUndo && stored("a")?["text"] == "theirs")
-    // Next is what was saved before it: what was made of a document that others changed is not deleted.
+    // The next undo is the save before. A document that others have changed since is not deleted.
     #expect(throws: DatabaseError.self) { try context.undo() }
     #expect(try stored("a")?["stars"] == 9 && !context.canUndo)
   }

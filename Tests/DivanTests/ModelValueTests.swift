@@ -15,7 +15,7 @@ private struct Place: Codable, Equatable {
   struct City: Codable, Equatable { var name: String }
 }
 
-/// A type that says itself how it is stored.
+/// A type that defines how it is stored.
 private struct Color: ValueConvertible, Equatable {
   var red: UInt8
   var green: UInt8
@@ -160,7 +160,7 @@ struct ModelValueTests {
     try all.save()
     all.placesByName["a", default: Place()].visited.append(Date(timeIntervalSince1970: 0.0004))
     try all.save()
-    // What was stored is what is read: dates have milliseconds.
+    // Reads return the stored value: dates have milliseconds.
     #expect(all.placesByName["a"]?.visited == [Date(timeIntervalSince1970: 0)])
     #expect(
       try database.snapshot().get("a")?["all places"] == [
@@ -191,7 +191,7 @@ struct ModelValueTests {
     all.uint = 1
     try all.save()
     #expect(try database.snapshot().get("a")?["genre"] == "opera")
-    // Assigning replaces what could not be read.
+    // Assigning replaces the unreadable value.
     all.genre = .drama
     try all.save()
     #expect(try database.snapshot().get("a")?["genre"] == "drama")
@@ -209,7 +209,7 @@ struct ModelValueTests {
       var cursor = try context.models(Assorted.self)
       _ = try cursor.rest()
     }
-    // Without it, a model says so when it is asked.
+    // If the context is not strict, the error is thrown by `load()`.
     context.isStrict = false
     let model = try #require(try context.model(Assorted.self, "b"))
     #expect(model.maybePlace == nil)
@@ -232,7 +232,7 @@ struct ModelValueTests {
     }
   }
 
-  /// Sets of the same elements that were filled in several ways, and so hold them in several orders.
+  /// Returns equal sets that were filled in several ways, and so differ in their internal order.
   private func sets<Element>(_ elements: [Element]) -> [Set<Element>] {
     (0..<8).map { round in
       var set = Set<Element>(minimumCapacity: 1 << (round + 3))
@@ -259,7 +259,7 @@ struct ModelValueTests {
       stored.append(try #require(try database.json("\(index)")))
       revisions.insert(try database.snapshot().revision(of: "\(index)"))
     }
-    // The test shows nothing if they come in one order anyway.
+    // If all sets had the same order, this test would show nothing.
     #expect(Set(wordSets.map { Array($0) }).count > 1)
     #expect(Set(stored).count == 1 && revisions.count == 1)
     let found = try #require(try database.makeContext().model(Groups.self, "3"))

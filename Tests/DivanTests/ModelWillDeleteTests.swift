@@ -2,7 +2,7 @@ import Testing
 
 @testable import Divan
 
-/// What models do before they are deleted.
+/// Tests of the hook that models run before they are deleted.
 struct ModelWillDeleteTests {
   private class Node: Model {
     @Persisted var name: String
@@ -107,7 +107,7 @@ struct ModelWillDeleteTests {
     try a.delete()
     #expect(a.isDeleted && !b.isDeleted && !c.isDeleted)
     #expect(try !exists("a") && exists("b") && exists("c"))
-    // It was told each time that it was tried, and those that would have gone, too.
+    // The hook ran at each attempt, also on the models that would have been deleted with it.
     #expect(a.notes.filter { $0 == "will delete a" }.count == 2)
     #expect(b.notes.contains("will delete b"))
   }
@@ -126,7 +126,7 @@ struct ModelWillDeleteTests {
     let sequence = try database.snapshot().sequence
     a.whenDeleted = { a in
       try b.delete()
-      // Itself, too: that is nothing new.
+      // Deleting the model itself again has no effect.
       try a.delete()
       #expect(!b.isDeleted)
     }
@@ -146,7 +146,7 @@ struct ModelWillDeleteTests {
     a.whenDeleted = { _ in try b.delete() }
     #expect(code { try a.delete() } == .stillReferenced)
     #expect(a.error == nil && !a.isDeleted && !b.isDeleted)
-    // That is over: nothing is left of it.
+    // The refused deletion left no state behind.
     a.whenDeleted = { _ in }
     try a.delete()
     #expect(a.isDeleted && !b.isDeleted)

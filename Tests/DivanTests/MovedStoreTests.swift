@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A store whose directory is moved while it is open.
+/// Tests of a store whose directory is moved while it is open.
 struct MovedStoreTests {
   private let directory: TemporaryDirectory
 
@@ -19,7 +19,9 @@ struct MovedStoreTests {
     return configuration
   }
 
-  /// Writes until a file has to be made; returns how many documents were acknowledged, and the error.
+  /// Writes until the store must create a file.
+  ///
+  /// Returns the number of acknowledged documents, and the error.
   private func fill(_ database: Database) -> (count: Int, error: DatabaseError?) {
     let text = Value.string(String(repeating: "x", count: 4000))
     for number in 0..<100 {
@@ -32,11 +34,11 @@ struct MovedStoreTests {
     return (100, nil)
   }
 
-  /// Everything was done by path.
+  /// Regression test: the writer used paths, so it wrote into another store.
   ///
-  /// A store that was renamed while it was open, and in whose place another
-  /// one was made, went on to put its next segment, its checkpoint and its `HEAD` among the files of
-  /// the other store: both lost what was acknowledged. Found by the proof `processes`.
+  /// A store was renamed while it was open, and another one was created in its place. The writer
+  /// put its next segment, its checkpoint and its `HEAD` among the files of the other store. Both
+  /// lost acknowledged commits. Found by the proof `processes`.
   @Test func `a store that was renamed writes nothing into the one that took its place`() throws {
     let (path, moved) = (directory.path + "/a.divan", directory.path + "/b.divan")
     let first = try Database(at: path, configuration: configuration())
@@ -48,7 +50,7 @@ struct MovedStoreTests {
 
     let (count, error) = fill(first)
     #expect(count == 0 && error?.code == .outcomeUnknown, "\(count), \(error as Any)")
-    // The writer has stopped, so that they find nothing to do or fail; they write nothing.
+    // The writer has stopped, so these calls do nothing or fail; they write nothing.
     try? first.writeCheckpoint()
     try? first.compact()
     try? first.close()
@@ -57,7 +59,7 @@ struct MovedStoreTests {
 
     #expect(fill(second).error == nil)
     try second.close()
-    // Of the one commit whose outcome is unknown, the moved store has the bytes.
+    // The moved store contains the bytes of the one commit whose outcome is unknown.
     for (path, own, count) in [(path, "second", 101), (moved, "first", 2)] {
       let database = try Database(at: path, configuration: configuration())
       #expect(database.openingReport.damage.isEmpty)
@@ -91,8 +93,9 @@ struct MovedStoreTests {
     #expect(note == "two")
   }
 
-  /// A lock that was taken on a file which its last holder had just removed kept nobody out: the next
-  /// one made the file anew and had it, too.
+  /// Regression test: a lock on a file that its last holder had just removed was not exclusive.
+  ///
+  /// The next process created the file again and acquired its lock, too.
   @Test func `no two have a lock, even if holders remove its file`() throws {
     let path = directory.path + "/LOCK"
     let holders = Atomic(0)
@@ -100,7 +103,7 @@ struct MovedStoreTests {
     let turns = Atomic(0)
     DispatchQueue.concurrentPerform(iterations: 4) { _ in
       for _ in 0..<300 {
-        // That the file goes away between two calls is no reason to fail either.
+        // A file that is removed between two calls is not a reason to fail either.
         guard case .acquired(let lock)? = try? POSIXFileSystem().lock(path, note: "x") else {
           continue
         }
@@ -109,7 +112,7 @@ struct MovedStoreTests {
         turns.add(1, ordering: .sequentiallyConsistent)
         sched_yield()
         holders.subtract(1, ordering: .sequentiallyConsistent)
-        // From here on another one may have it.
+        // From here on, another thread may acquire the lock.
         try? POSIXFileSystem().remove(path)
         lock.release()
       }

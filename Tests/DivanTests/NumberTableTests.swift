@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// A model with a property of a type of numbers, alone, optional and in an array.
+/// A model with a number property: alone, optional and in an array.
 private final class Counted<Number: CountedNumber>: Model {
   @Persisted var n: Number
   @Persisted var maybe: Number?
@@ -34,11 +34,13 @@ extension UInt64: CountedNumber {}
 extension Float: CountedNumber {}
 extension Double: CountedNumber {}
 
-/// Which stored numbers fit which Swift type: every stored form with every type, however it is read.
+/// Tests of which stored numbers fit which Swift type.
 ///
-/// A property of whole numbers read `2.0` as nothing while a filter found it, and one of `Double`s whole numbers from 2⁶³ on.
+/// Every stored form is read as every type, in every way of reading. Regression: an integer
+/// property read `2.0` as missing although a filter found it. A `Double` property read whole
+/// numbers from 2⁶³ on as missing.
 struct NumberTableTests {
-  /// Every form that a number is stored in, at the edges of what types hold; and what is no number.
+  /// All stored forms of numbers at the limits of the types, and values that are not numbers.
   static let stored = [
     "0", "2", "2.0", "-0.0", "-1", "-1.0", "63", "64", "127", "128", "-128", "-129", "200", "255",
     "256", "65535.0", "65536", "2147483648", "4294967295", "4294967296.0", "2.5", "0.1",
@@ -48,7 +50,9 @@ struct NumberTableTests {
     #""2""#, "true", "null", "[2]", "{}",
   ]
 
-  /// What a type reads of a stored form, however it is asked; nil if it does not fit.
+  /// Returns the number that a type reads from a stored form, or nil if it does not fit.
+  ///
+  /// Expects every way of reading to agree.
   private static func read<Number: CountedNumber>(
     _ json: String, as type: Number.Type
   ) throws -> Number? {
@@ -62,7 +66,7 @@ struct NumberTableTests {
     let place = "\(json) as \(type)"
     #expect(model.n == found ?? Number._empty, "\(place)")
     #expect(model.list == (found.map { [$0, $0] } ?? []), "\(place)")
-    // Null is as if there was nothing, but no element.
+    // Null counts as a missing property, but not as an element.
     #expect(told.count == (found != nil ? 0 : json == "null" ? 1 : 3), "\(place)")
 
     let document = try #require(try database.snapshot().get("a"))
@@ -90,13 +94,13 @@ struct NumberTableTests {
 
   private final class Told { var count = 0 }
 
-  /// Whether a number is another than what is stored.
+  /// Whether a number differs from the stored value.
   private static func isRounded(_ number: some CountedNumber, _ value: Value) -> Bool {
     guard let double = number as? Double ?? (number as? Float)?.shortestDouble else { return false }
     return StoredNumber(value)?.order(to: .double(double)) != 0
   }
 
-  /// A row of the table: what each type reads.
+  /// Returns a row of the table: what each type reads.
   private static func row(_ json: String) throws -> [String: String] {
     var cells: [String: String] = [:]
     func add<Number: CountedNumber>(_ type: Number.Type) throws {
@@ -145,7 +149,7 @@ struct NumberTableTests {
     #expect(try context.aggregate(Query<Counted<Double>>(), .sum { $0.n }) == [.double(1e30 + 7.5)])
   }
 
-  /// What fails here says what the article's table should be.
+  /// The failure message contains the table that the article should have.
   @Test func `the guide's table is what is read`() throws {
     let types = ["Int8", "UInt8", "Int", "UInt", "Float", "Double"]
     let rows = [

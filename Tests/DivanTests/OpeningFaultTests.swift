@@ -7,8 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Openings that meet a full disk, a changing directory, or bytes that change under them; and writers
-/// whose calls beside the log itself fail.
+/// Tests of openings that meet a full disk, a changing directory, or changing bytes.
+///
+/// Also tests writers whose calls other than those to the log fail.
 struct OpeningFaultTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { bench.fileSystem }
@@ -18,7 +19,7 @@ struct OpeningFaultTests {
     #expect(try oracle.identify(database) == oracle.versions.count - 1)
   }
 
-  /// A store whose last commits may not be durable, found by a process that comes after a killed one.
+  /// Returns a store whose last commits may not be durable, as found after its process was killed.
   private func interrupted() throws -> CrashBench {
     let database = try bench.open { $0.maintenance = .manual }
     try bench.fill(database, 0..<4, size: 200, durability: .none)
@@ -76,7 +77,7 @@ struct OpeningFaultTests {
     let disk = after.fileSystem
     let isFirst = Atomic(true)
     disk.observeCalls { call in
-      // They were read and found sound; now the new segment is made.
+      // The commits were read and are intact; now the new segment is created.
       if call.verb == .create, call.path.hasSuffix("tmp/0000000002.segment"),
         isFirst.exchange(false, ordering: .relaxed)
       {
@@ -108,7 +109,7 @@ struct OpeningFaultTests {
     try database.close()
     let disk = disk
     let number = Atomic(1000)
-    // A file of the store goes and another comes at each look, as long as reading lasts.
+    // At each listing, a file of the store is removed and another one is added.
     @Sendable func change(_ call: SimulatedCall) {
       guard call.verb == .list else { return }
       let next = number.wrappingAdd(1, ordering: .relaxed).newValue
@@ -157,7 +158,7 @@ struct OpeningFaultTests {
     #expect(!disk.names(in: CrashBench.path).contains("HEAD"))
     try bench.commit(database, [.put("b", size: 1)])
     #expect(disk.names(in: CrashBench.path).contains("HEAD"))
-    // From then on nobody can take away the segment without a word.
+    // From then on, a missing segment is reported as an error.
     let left = disk.restarted(.strict)
     try left.vanish("\(CrashBench.path)/0000000001.segment")
     #expect(throws: DatabaseError.self) { try CrashBench(left, bench.writer, life: 60).open() }

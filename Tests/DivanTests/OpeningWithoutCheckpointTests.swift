@@ -7,9 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Openings that no checkpoint helps: those of stores whose checkpoints were removed, or cannot be used.
+/// Tests of openings without a usable checkpoint.
 struct OpeningWithoutCheckpointTests {
-  /// A store of so many documents in commits of ten, whose checkpoints are gone.
+  /// Returns a store of `count` documents in commits of ten, without checkpoints.
   private func bench(_ count: Int) throws -> CrashBench {
     let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1), isMapped: false)
     let database = try bench.open { $0.segmentSizeGoal = 1 << 20 }
@@ -28,7 +28,7 @@ struct OpeningWithoutCheckpointTests {
     return bench
   }
 
-  /// How often an opening reads from segments, and what it reports.
+  /// Returns the number of reads from segments during an opening, and its report.
   private func opening(_ bench: CrashBench) throws -> (readCount: Int, report: OpeningReport) {
     let readCount = Counter()
     bench.fileSystem.observeCalls { call in
@@ -48,9 +48,10 @@ struct OpeningWithoutCheckpointTests {
     func increment() { count.add(1, ordering: .relaxed) }
   }
 
-  // Found by a trial from outside: five million documents took 11.8 s, at each opening that no checkpoint helped.
+  // Found by a trial from outside: five million documents took 11.8 s at each opening without a
+  // checkpoint.
   @Test func `an opening that reads the whole log leaves a checkpoint for the next one`() throws {
-    // More than a MiB, from where on closing writes one.
+    // More than one MiB, from which on closing writes a checkpoint.
     let bench = try bench(1500)
     let first = try opening(bench)
     #expect(first.report.replayedCommits == 150 && first.report.damage.isEmpty)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Divan
 
-/// Indexes of some documents only: which ones, what can be said of them, and how records hold that.
+/// Tests of partial indexes: their documents, the conditions they accept, and their records.
 struct PartialIndexTests {
   private let store = IndexBench()
   private let open = DocumentIndex(
@@ -34,7 +34,7 @@ struct PartialIndexTests {
     }
     try put(database, "a", ["due": 1, "done": false])
     #expect(try ids() == ["a", "before"])
-    // In a conflict the winner counts.
+    // In a conflict, the winner counts.
     let high = try #require(RevisionID(generation: 99, digest: "f"))
     try database.write {
       _ = try $0.insert(Document(id: "a", ["due": 1, "done": true]), history: [high])
@@ -112,7 +112,7 @@ struct PartialIndexTests {
   }
 
   @Test func `a document that cannot be read fulfils no condition`() {
-    // An object whose one property, "year", is a text of one byte that is none.
+    // An object with one property, "year", whose text is a single byte of invalid UTF-8.
     let bytes: [UInt8] = [0xC5, 4] + Array("year".utf8) + [0x41, 0xFF]
     let garbage = EncodedValue(SharedBytes(copying: bytes))
     #expect(!IndexCondition.equal("year", .null).isFulfilled(by: garbage))
@@ -121,7 +121,7 @@ struct PartialIndexTests {
     #expect(IndexEntries.values(index, of: garbage).isEmpty)
   }
 
-  // MARK: What is refused
+  // MARK: Refused indexes
 
   @Test func `indexes that cannot be are refused with a reason`() throws {
     let database = try store.open()
@@ -163,7 +163,7 @@ struct PartialIndexTests {
       #expect(error?.message.contains(reason) == true, "\(error?.message ?? "") \(reason)")
     }
     #expect(try database.indexes() == [])
-    // What is allowed at most.
+    // The largest allowed index.
     let name = String(repeating: "p", count: 1000)
     let most = DocumentIndex(
       String(repeating: "n", count: 240),
@@ -208,7 +208,7 @@ struct PartialIndexTests {
         var writer = ByteWriter()
         record.encode(to: &writer)
         #expect(try IndexRecord.decode(writer.sharedCopy) == record)
-        // Nothing of it is there for nothing.
+        // No part of the record can be left out.
         let bytes = writer.sharedCopy
         for count in 0..<bytes.count {
           #expect(throws: ByteError.self) { try IndexRecord.decode(bytes.prefix(count)) }

@@ -6,21 +6,21 @@ import Testing
 
 @testable import Divan
 
-/// A store under random changes, and what its versions held.
+/// A store under random changes, with the contents of its past versions.
 private final class HistoryRun {
   let seed: UInt64
   var random: SeededGenerator
   let disk = MemoryFileSystem()
   let clock = SteppedClock()
   var retention: HistoryRetention
-  /// Whether everything was kept from the beginning.
+  /// Whether all history was retained from the beginning.
   var isComplete: Bool
   var database: Database
   var plain = PlainHistory()
   var names: [String: PlainVersion] = [:]
   var known: [String: [[RevisionID]]] = [:]
   var step = 0
-  /// How many past versions were compared, and how many were refused.
+  /// The number of past versions that were compared, and of those that were refused.
   var comparedCount = 0
   var refusedCount = 0
   let ids = ["d0", "d1", "d2", "d\u{0}1", "d", "x\u{0}\u{0}12345678"]
@@ -48,7 +48,7 @@ private final class HistoryRun {
   var comment: Comment { "seed \(seed), step \(step)" }
 }
 
-/// Past versions under random changes, upkeep and openings, beside a plain model.
+/// Tests of past versions under random changes, maintenance and openings, with a plain model.
 struct PastVersionRunTests {
   @Test(arguments: 1...4)
   func `every version that is kept stays as it was`(seed: UInt64) throws {
@@ -105,7 +105,7 @@ extension HistoryRun {
   }
 
   private func nextRetention() -> HistoryRetention {
-    // Some runs keep everything, so that nothing may ever be refused there.
+    // Some runs retain everything, so that no version may ever be refused.
     guard seed % 2 == 0 else { return .everything }
     switch pick(6) {
     case 0: return .none
@@ -220,7 +220,7 @@ extension HistoryRun {
     }
   }
 
-  /// Checks that nothing is held any more but what leaves need.
+  /// Checks that only the retained revisions that leaves need are left.
   func expectLeavesOnly() throws {
     let view = try database.store.view()
     try view.forEachHeld { (held) throws(DatabaseError) in

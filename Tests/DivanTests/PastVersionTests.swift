@@ -7,7 +7,7 @@ import Testing
 
 @testable import Divan
 
-/// Past versions by their sequence numbers, times and names.
+/// Tests of past versions by sequence number, time and name.
 struct PastVersionTests {
   private let disk = MemoryFileSystem()
   private let clock = SteppedClock()
@@ -123,14 +123,14 @@ struct PastVersionTests {
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.close()
     database = try open(.none)
-    // What was kept stays until something is lost.
+    // Retained versions stay until a merge drops some of them.
     #expect(try database.snapshot(at: 3).get("a")?["n"] == 3)
     try database.compact()
     #expect(try heldCount(database) == 0)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 3) }
     try put(database, "a", 5)
     try put(database, "a", 6)
-    // Nothing has to be looked at any more when the document is written.
+    // Later writes of the document do not need to look for retained revisions.
     let entry = try #require(try database.store.view().entry("a"))
     #expect(entry.traits.isEmpty)
     #expect(try database.check().problems.map(\.message) == [])
@@ -150,7 +150,7 @@ struct PastVersionTests {
     try put(database, "f", 6)
     #expect(try database.snapshot(at: 1).count == 1)
     for sequence in [2, 3] as [UInt64] {
-      // Whether a transaction ended there is not known.
+      // It is unknown whether a transaction ended there.
       expect(.historyNotHeld) { _ = try database.snapshot(at: sequence) }
     }
     #expect(try database.snapshot(at: 4).count == 4)
@@ -179,7 +179,7 @@ struct PastVersionTests {
     let database = try open(HistoryRetention(age: .seconds(3)))
     for number in 1...10 as ClosedRange<Int64> { try put(database, "a", number) }
     try database.compact()
-    // The version of three seconds ago is there, and those after it.
+    // The version of three seconds ago is available, and so are those after it.
     #expect(try heldCount(database) == 3)
     expect(.historyNotHeld) { _ = try database.snapshot(at: clock.date - 4) }
     #expect(try database.snapshot(at: clock.date - 3).get("a")?["n"] == 7)
@@ -201,7 +201,7 @@ struct PastVersionTests {
     try database.compact()
     let held = try heldCount(database)
     #expect(held > 20 && held < 40, "\(held)")
-    // The change of the number 198, which is of d2, was followed by one of d3 only.
+    // The change with number 198 belongs to d2; it is followed by a change of d3 only.
     #expect(try database.snapshot(at: 199).get("d2")?["n"] == 198)
     #expect(try database.snapshot(at: 198).get("d2")?["n"] == 191)
     expect(.historyNotHeld) { _ = try database.snapshot(at: 100) }
@@ -224,7 +224,7 @@ struct PastVersionTests {
     try put("a", kept)
     try put("a", kept)
     try database.compact()
-    // What the document has now is none of history's.
+    // The attachment of the current revision does not count as history.
     #expect(try heldCount(database) == 3)
     try database.nameSnapshot("then")
     #expect(try database.namedSnapshots().map(\.pinnedSize) == [0])
@@ -324,7 +324,7 @@ struct PastVersionTests {
     try database.removeSnapshot(named: "again")
     try database.compact()
     expect(.historyNotHeld) { try database.nameSnapshot("gone", of: open) }
-    // What is open stays as it is.
+    // An open snapshot does not change.
     #expect(try open.get("a")?["n"] == 1)
   }
 
@@ -385,7 +385,7 @@ struct PastVersionTests {
     #expect(try database.snapshot(named: "x").get("a") == nil)
     #expect(try database.snapshot(named: "x").count == 1)
     #expect(try open.get("a")?["n"] == 1)
-    // A new document of that ID has nothing to do with the old one.
+    // A new document with that ID is unrelated to the old one.
     try put(database, "a", 3)
     try put(database, "a", 4)
     #expect(try database.snapshot(named: "x").get("a") == nil)
@@ -472,7 +472,7 @@ struct PastVersionTests {
         do {
           let snapshot = try database.snapshot(at: sequence)
           let numbers = try (0..<5).map { try snapshot.get("d\($0)")?["n"]?.intValue ?? -1 }
-          // Of each document, the last number that was put by then.
+          // For each document, the last number that was stored by then.
           let last = Int(sequence) - 1
           #expect(numbers == (0..<5).map { $0 > last ? -1 : last - (last - $0) % 5 })
         } catch let error as DatabaseError where error.code == .historyNotHeld {

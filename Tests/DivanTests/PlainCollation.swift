@@ -2,15 +2,17 @@ import Foundation
 
 @testable import Divan
 
-/// The order that `Collation` promises, said as plainly as possible: each text as lists of numbers, made with the
-/// decompositions and the lower case of Foundation and the standard library.
+/// A plain implementation of the order that `Collation` promises.
+///
+/// Each text becomes lists of numbers, made with the decompositions and the lowercase mapping of
+/// Foundation and the standard library.
 struct PlainText: Comparable {
   var letters: [[UInt32]] = []
-  /// Of each letter, and first of none.
+  /// The marks of each letter, preceded by those without a letter.
   var marks: [[UInt32]] = [[]]
   var forms: [Int] = []
   var bytes: [UInt8]
-  /// Nil if the text is the only one with these letters, marks and forms that is made of single scalars.
+  /// Nil if no other text of single scalars has the same letters, marks and forms.
   var spelling: [UInt8]?
 
   static let alphabets = [
@@ -73,13 +75,13 @@ struct PlainText: Comparable {
 
   private static func isMark(_ scalar: UInt32) -> Bool { 0x300...0x36F ~= scalar }
 
-  /// Whether there is another scalar that counts for the same.
+  /// Whether another scalar has the same letters, marks and forms, and sorts first.
   private static func isTwin(_ scalar: Unicode.Scalar) -> Bool {
     let isSpelledOtherwise =
       isInTable(scalar.value)
       && String(scalar).precomposedStringWithCanonicalMapping.unicodeScalars.elementsEqual([scalar])
         == false
-    // Those whose marks have the other order come first, and so does the capital of theta.
+    // The scalars with the same marks in the other order sort first, and so does the capital theta.
     return isSpelledOtherwise || [0x1E7A, 0x1E7B, 0x3F4].contains(scalar.value)
   }
 
@@ -122,7 +124,7 @@ struct PlainText: Comparable {
     marks.append([])
   }
 
-  /// The group of a letter, its number there, and its scalar.
+  /// Returns the group of a letter, its number in the group, and its scalar.
   private static func place(_ scalar: UInt32) -> [UInt32] {
     for (index, alphabet) in alphabets.enumerated() {
       guard let place = alphabet.firstIndex(of: scalar) else { continue }
@@ -161,7 +163,7 @@ struct PlainText: Comparable {
   }
 }
 
-/// The same for values.
+/// The same order for values.
 enum PlainCollation {
   private static func rank(_ value: Value) -> Int {
     switch value {
@@ -174,7 +176,7 @@ enum PlainCollation {
     }
   }
 
-  /// Below, at or above zero.
+  /// Returns a number below, at or above zero.
   static func compare(_ a: Value, _ b: Value) -> Int {
     switch (a, b) {
     case (.string(let a), .string(let b)):
@@ -210,7 +212,7 @@ enum PlainCollation {
       }
     }
     if let one = whole(a), let other = whole(b) { return one < other ? -1 : one == other ? 0 : 1 }
-    // One of them has a fraction, or is beyond all whole ones.
+    // One of them has a fraction, or is beyond all integers.
     let (one, other) = (a.doubleValue ?? 0, b.doubleValue ?? 0)
     return one < other ? -1 : one == other ? 0 : 1
   }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A clock that a test moves, a second at a time.
+/// A clock that a test advances, one second at a time.
 final class SteppedClock: Sendable {
   private let seconds = Mutex<UInt64>(1_700_000_000)
 
@@ -13,7 +13,7 @@ final class SteppedClock: Sendable {
   func tick() { seconds.withLock { $0 += 1 } }
 }
 
-/// What one version of a store held, as it was read when it was the newest.
+/// The contents of one version of a store, read when it was the newest.
 struct PlainVersion: Equatable {
   struct Line: Equatable {
     var id: String
@@ -21,14 +21,14 @@ struct PlainVersion: Equatable {
     var revision: RevisionID?
     var isDeleted: Bool
     var json: String
-    /// All leaves, the winning one first.
+    /// All leaves, the winner first.
     var leaves: [String]
   }
 
   var sequence: UInt64
-  /// When it was committed, in milliseconds since 1970.
+  /// The time of the commit, in milliseconds since 1970.
   var time: UInt64
-  /// Its documents in the order of their changes, deleted ones too.
+  /// The version's documents in the order of their changes, including deleted ones.
   var lines: [Line]
 
   init(_ snapshot: Snapshot, time: UInt64) throws {
@@ -49,7 +49,7 @@ struct PlainVersion: Equatable {
     }
   }
 
-  /// Compares a snapshot with this version by every way of reading.
+  /// Compares a snapshot with this version in every way of reading.
   func check(
     _ snapshot: Snapshot, among ids: [String], except tainted: Set<String> = [], _ comment: Comment
   ) throws {
@@ -92,10 +92,12 @@ struct PlainVersion: Equatable {
   }
 }
 
-/// The versions that a store had, oldest first.
+/// The versions of a store, oldest first.
 struct PlainHistory {
   private(set) var versions: [PlainVersion] = []
-  /// Documents whose earlier versions are not compared before a sequence number: a leaf was purged.
+  /// The sequence number before which versions of a document are not compared.
+  ///
+  /// A leaf of the document was purged then.
   private var taintedBefore: [String: UInt64] = [:]
 
   mutating func note(_ snapshot: Snapshot, time: UInt64) throws {
@@ -113,7 +115,7 @@ struct PlainHistory {
     Set(taintedBefore.filter { version.sequence < $0.value }.keys)
   }
 
-  /// The last version at or below a number.
+  /// Returns the last version at or below a sequence number.
   func version(at sequence: UInt64) -> PlainVersion? {
     versions.last { $0.sequence <= sequence }
   }

@@ -2,16 +2,16 @@ import Testing
 
 @testable import Divan
 
-/// An index in the plainest way: all documents are asked whenever somebody asks.
+/// A plain implementation of an index that reads all documents at each query.
 ///
-/// Which documents are meant is said here anew; in which order values are is taken from `IndexedValue`, of which
-/// `IndexedValueTests` say that it is right.
+/// The selection of documents is reimplemented here. The order of values comes from `IndexedValue`,
+/// which `IndexedValueTests` test.
 struct PlainIndex: Sendable {
   let index: DocumentIndex
-  /// Whether a document fulfils the conditions.
+  /// Whether a document satisfies the conditions.
   var accepts: @Sendable (Value) -> Bool = { _ in true }
 
-  /// The values of a document's entries, one for each property.
+  /// Returns the values of a document's entries, one for each property.
   func entries(_ properties: Value.Object) -> [[Value]] {
     let document = Value.object(properties)
     func find(_ path: [String]) -> Value? {
@@ -25,7 +25,7 @@ struct PlainIndex: Sendable {
     return [[first] + others]
   }
 
-  /// The IDs of the documents that have an entry in a range, each where it is met first.
+  /// Returns the IDs of the documents with an entry in a range, each at its first occurrence.
   static func ids(
     _ rows: [(id: String, entries: [[Value]])], _ range: PlainIndexRange, descending: Bool
   ) -> [String] {
@@ -42,7 +42,7 @@ struct PlainIndex: Sendable {
     return found.sorted { precedes($0.key, $1.key) }.map(\.id)
   }
 
-  /// Whether two documents share what only one may have.
+  /// Whether two documents share a value that must be unique.
   func isViolated(by documents: [String: Value.Object]) -> Bool {
     guard index.isUnique else { return false }
     var owners: [[[UInt8]]: String] = [:]
@@ -57,7 +57,7 @@ struct PlainIndex: Sendable {
   }
 }
 
-/// A range, and what it means, said apart from it.
+/// A range, and an independent definition of what it contains.
 struct PlainIndexRange {
   private(set) var range: IndexRange
   private var tests: [(Value) -> Bool]
@@ -80,7 +80,7 @@ struct PlainIndexRange {
     return all
   }
 
-  /// Any range of one property.
+  /// Returns a random range of one property.
   static func random(
     _ values: [Value], using random: inout some RandomNumberGenerator
   ) -> PlainIndexRange {
@@ -107,7 +107,7 @@ struct PlainIndexRange {
     }
   }
 
-  /// How two values of one type are ordered; nil for null and for two types.
+  /// Returns the order of two values of one type, or nil for null and for two types.
   private static func order(_ a: Value, _ b: Value) -> Int? {
     func compare<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a == b ? 0 : 1 }
     switch (a, b) {

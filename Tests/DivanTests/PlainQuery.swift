@@ -3,12 +3,12 @@ import Foundation
 
 @testable import Divan
 
-/// What queries should answer, found in the plainest way: every document is decoded and asked, and all are sorted.
+/// A plain implementation of queries that decodes and tests every document and sorts all results.
 struct PlainQuery {
   /// The documents by their IDs.
   var documents: [String: Value.Object]
 
-  /// The IDs of what a query means, in its order.
+  /// Returns the IDs of a query's results in its order.
   func ids(_ query: QueryCore) -> [String] {
     let found = documents.filter { accepts(query.filter, .object($0.value), $0.key) }
     let sorted = found.sorted { a, b in
@@ -114,7 +114,7 @@ struct PlainQuery {
     }
   }
 
-  /// The order of values with texts by their bytes.
+  /// Returns the order of two values, with texts compared by their bytes.
   static func byteOrder(_ a: Value, _ b: Value) -> Int {
     guard type(a) == type(b) else { return type(a) - type(b) }
     switch (a, b) {
@@ -131,7 +131,7 @@ struct PlainQuery {
       return a.count - b.count
     case (.null, .null): return 0
     default:
-      // Beyond what `Decimal` holds no two of the numbers are near each other.
+      // Beyond the range of `Decimal`, none of the test's numbers are near each other.
       if let x = a.doubleValue, let y = b.doubleValue, max(abs(x), abs(y)) > 1e30 {
         return x < y ? -1 : x == y ? 0 : 1
       }

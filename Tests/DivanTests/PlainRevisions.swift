@@ -1,9 +1,10 @@
 @testable import Divan
 
-/// The revisions of a document kept in the plainest way, as whole histories: what `RevisionTree` is
-/// compared with.
+/// A plain implementation of a document's revisions as whole histories.
+///
+/// `RevisionTree` is compared with it.
 struct PlainRevisions {
-  /// All histories that have a common beginning, each from that to a leaf.
+  /// All histories with a common beginning, each from that beginning to a leaf.
   struct Tree {
     var start: UInt64
     var histories: [[String]]
@@ -11,8 +12,10 @@ struct PlainRevisions {
 
   var trees: [Tree] = []
 
-  /// Inserts a history into the first tree that it meets, cuts all histories to a depth, and joins
-  /// trees where the beginning of one stands in another.
+  /// Inserts a history into the first tree that it meets.
+  ///
+  /// Then cuts all histories to a depth, and joins trees where one contains the beginning of
+  /// another.
   mutating func insert(_ form: RevisionPathForm, depth: Int) -> RevisionTree.Insertion.Kind {
     let history = Array(form.ids.reversed())
     let start = form.start + 1 - UInt64(history.count)
@@ -29,7 +32,8 @@ struct PlainRevisions {
     for index in trees.indices {
       let tree = trees[index]
       if tree.start <= start {
-        // Where the history's first revision stands in the tree: the first place in its order.
+        // The positions of the history's first revision in the tree; the first one in its order is
+        // used.
         let steps = Int(start - tree.start)
         let places = tree.histories.filter { $0.count > steps && $0[steps] == history[0] }
           .map { Array($0[..<steps]) }.sorted { $0.lexicographicallyPrecedes($1) }
@@ -96,7 +100,7 @@ extension PlainRevisions.Tree {
     return leaf == nil ? .newBranch : .newLeaf
   }
 
-  /// What is left if every node goes that no leaf has among its nearest.
+  /// Returns the trees without the nodes that are not among the nearest ancestors of any leaf.
   fileprivate func pruned(to depth: Int) -> [PlainRevisions.Tree] {
     let kept = nodes.filter { node in
       histories.contains { $0.starts(with: node) && $0.count - node.count < depth }

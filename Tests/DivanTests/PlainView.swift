@@ -3,7 +3,7 @@ import DivanLog
 import Foundation
 import Testing
 
-/// A view made anew in the plainest way: every document is mapped, all rows are sorted, and a query looks at each.
+/// A plain implementation of a view that maps every document and sorts all rows at each query.
 struct PlainView {
   struct Row: Equatable {
     var key: Value
@@ -14,7 +14,7 @@ struct PlainView {
 
   let rows: [Row]
 
-  /// What `view.map` would emit, said by a function that returns it.
+  /// A function that returns what `view.map` would emit.
   typealias Map = @Sendable (_ document: Document, _ conflicts: [Document]) -> [(Value, Value)]
 
   init(_ snapshot: Snapshot, _ map: Map) throws {
@@ -97,12 +97,12 @@ struct PlainView {
     }
   }
 
-  /// The rows that are asked for.
+  /// Returns the rows that a query requests.
   func found(_ query: ViewQuery) -> [Row] {
     Array(all(query).flatMap(\.self).dropFirst(query.skip).prefix(query.limit ?? .max))
   }
 
-  /// The groups that are asked for: their keys, and the values of their rows.
+  /// Returns the groups that a query requests: their keys, and the values of their rows.
   func groups(_ query: ViewQuery) -> [(key: Value, values: [Value])] {
     let level = query.groupLevel ?? 0
     var groups: [(key: Value, values: [Value])] = []
@@ -123,7 +123,7 @@ struct PlainView {
   }
 }
 
-/// Bytes and a number are ordered by the bytes first.
+/// Compares the bytes first, then the number.
 private func < (a: ([UInt8], Int), b: ([UInt8], Int)) -> Bool {
   a.0 == b.0 ? a.1 < b.1 : a.0.lexicographicallyPrecedes(b.0)
 }

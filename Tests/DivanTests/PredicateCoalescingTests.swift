@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// `??` in predicates, with constants of all kinds.
+/// Tests of `??` in predicates, with constants of all kinds.
 @Suite struct `Predicates with what stands for nil` {
   struct Note: DocumentCodable {
     @DocumentID var id: String?

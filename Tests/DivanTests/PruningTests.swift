@@ -8,7 +8,7 @@ import Testing
 
 @testable import Divan
 
-/// How history is let go of: within its limits, beside conflicts, names and damage, and while others write.
+/// Tests of dropping history by limits, with conflicts, names, damage and concurrent writes.
 struct PruningTests {
   private let disk: SimulatedFileSystem
   private let clock = SteppedClock()
@@ -51,7 +51,7 @@ struct PruningTests {
     func revision(_ generation: Int, _ branch: String) throws -> RevisionID {
       try RevisionID(parsing: "\(generation)-\(branch)\(generation)")
     }
-    // Two branches, changed in turns.
+    // Two branches, changed alternately.
     for generation in 1...3 {
       for branch in ["p", "q"] {
         let history = try (1...generation).reversed().map { try revision($0, branch) }
@@ -62,7 +62,7 @@ struct PruningTests {
     }
     #expect(try held(database) == [1, 2, 3, 4, 5])
     try database.compact()
-    // The other branch's leaf, and one revision for the sake of history.
+    // The other branch's leaf, and one revision retained as history.
     #expect(try held(database) == [4, 5])
     #expect(try database.snapshot(at: 5).conflicts(of: "a").map { $0["n"] } == [3, 2])
     #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [3, 3])
@@ -96,7 +96,7 @@ struct PruningTests {
     database = try open(HistoryRetention(age: .seconds(3600)))
     try database.removeSnapshot(named: "first")
     try database.compact()
-    // Nobody knows when it was superseded, so it is taken for young.
+    // The time at which it was superseded is unknown, so it counts as recent.
     #expect(try held(database) == [1])
     try database.close()
     database = try open(HistoryRetention(revisions: 0))
@@ -108,7 +108,7 @@ struct PruningTests {
 
   @Test func `a version that gets a name while history is let go of is kept`() throws {
     var database = try open(.everything)
-    // More than are let go of at a time.
+    // More revisions than are dropped at a time.
     for round in 0..<12 {
       try database.write { transaction in
         for number in 0..<200 {
@@ -121,7 +121,7 @@ struct PruningTests {
     database = try open(HistoryRetention(revisions: 0))
     let isNamed = Atomic(false)
     disk.observeCalls { [database] call in
-      // The first thing that is read is how far back one can go.
+      // The first read determines how far back versions are available.
       guard call.verb == .read, !isNamed.exchange(true, ordering: .relaxed) else { return }
       try? database.nameSnapshot("in time", of: try? database.snapshot(at: 2000))
     }
@@ -139,7 +139,7 @@ struct PruningTests {
     try database.writeCheckpoint()
     try database.close()
     database = try open(HistoryRetention(revisions: 2))
-    // So that there is a segment to append to, whose flush can fail.
+    // This creates a segment to append to, whose flush can fail.
     try database.write { _ = try $0.put(Document(id: "c")) }
     let isDone = Atomic(false)
     disk.observeCalls { [database, disk] call in
@@ -177,7 +177,7 @@ struct PruningTests {
     try database.write { _ = try $0.overwrite("b", with: ["n": 2]) }
     try database.writeCheckpoint()
     try database.close()
-    // What cannot be read just now is no damage, and nothing is let go of.
+    // A temporary read error is not damage, and no history is dropped.
     database = try open(HistoryRetention(revisions: 1))
     disk.observeCalls { [disk] call in
       if call.verb == .read { disk.fail(.read, with: .inputOutput) }
@@ -196,7 +196,7 @@ struct PruningTests {
     #expect(try view.olderSequences(of: "b", database.entry(of: "b")).count == 3)
     #expect(try database.snapshot().get("b")?["n"] == 2)
     #expect(try database.snapshot().get("a")?["n"] == 3)
-    // Nor is any other revision kept from being read.
+    // All other revisions can still be read.
     let snapshot = try database.snapshot()
     let leaf = try RevisionID(parsing: "1-p")
     #expect(try snapshot.revision(leaf, of: "b")?.revision == leaf)
@@ -240,7 +240,7 @@ struct PruningTests {
     #expect(try database.snapshot().get("a")?["n"] == 3)
   }
 
-  /// Where the index was made from the log, history whose attachments are gone is let go of.
+  /// Opening without a checkpoint drops history whose attachments are missing.
   @Test(arguments: [true, false])
   func `history is not let go of because it cannot be asked for its attachments`(
     isDamaged: Bool
@@ -254,8 +254,9 @@ struct PruningTests {
     let (path, offset) = try place(of: text)
     let isFirst = Atomic(true)
     disk.observeCalls { [disk] call in
-      // The log was read, and now it is looked whether the first attachment is there: not the folder, which
-      // opening looks at before it reads anything.
+      // The log was read, and now the first attachment's file is looked up.
+      //
+      // The folder does not count, since opening reads it before anything else.
       guard call.verb == .status, call.path.contains("/attachments/"),
         call.path.split(separator: "/").count == 4, isFirst.exchange(false, ordering: .relaxed)
       else { return }
@@ -271,7 +272,7 @@ struct PruningTests {
     #expect(wasAsked)
     #expect(database.openingReport.damage.isEmpty)
     #expect(try held(database) == [1, 2])
-    // What could not be read is told, and is no reason not to open.
+    // A read error is reported, and does not prevent the opening.
     #expect(try database.statistics.maintenanceProblem?.code == (isDamaged ? nil : .inputOutput))
     if isDamaged { try disk.corrupt(path, atOffset: offset, mask: 1) }
     #expect(try database.snapshot(at: 2).get("a")?["text"] == .string(text))
@@ -289,13 +290,13 @@ struct PruningTests {
     }
   }
 
-  /// Damages the record whose document has a text.
+  /// Damages the record of the document with the given text.
   private func damage(_ text: String) throws {
     let (path, offset) = try place(of: text)
     try disk.corrupt(path, atOffset: offset, mask: 1)
   }
 
-  /// Where the text of a document stands in the log.
+  /// Returns the position of a document's text in the log.
   private func place(of text: String) throws -> (path: String, offset: Int) {
     let name = try #require(disk.names(in: "/s.divan").first { $0.hasSuffix(".segment") })
     let bytes = try disk.contents(of: "/s.divan/\(name)", limit: 1 << 20).array
@@ -387,7 +388,7 @@ struct PruningTests {
     #expect(try database.namedSnapshots().map(\.id) == ["now"])
     var changes = try database.snapshot(at: 2).changes()
     #expect(try changes.rest().map(\.id) == ["a"])
-    // A place that is none counts for nothing.
+    // An invalid locator is ignored.
     let key = OlderKey.bytes(SharedBytes(utf8: "a"), 1)
     let garbage: [UInt8] = [0xFF]
     database.tamper { $0.older.set(key.span, garbage.span) }
@@ -397,7 +398,7 @@ struct PruningTests {
     #expect(try held(database).filter { $0 > 1 && $0 < 10 }.isEmpty)
   }
 
-  /// The number in the key of a longer ID is in the range of the shorter one's.
+  /// The sequence number in the key of a longer ID is in the key range of the shorter one.
   @Test func `documents whose IDs go on behind a zero byte have histories of their own`() throws {
     let database = try open(.everything)
     let ids = ["a", "a\u{0}bcdefgh", "a\u{0}bcdefghi", "a\u{0}"]
@@ -416,7 +417,7 @@ struct PruningTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  /// Where the shorter ID has nothing held itself, the longer one's records come first.
+  /// If the shorter ID has no retained revisions, the longer one's records come first.
   @Test func `a document that came later is not taken for one whose ID goes on with zeros`() throws
   {
     let database = try open(.everything)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Queries compared with a plain search through all documents, with and without indexes.
+/// Tests that compare queries, with and without indexes, with a plain search through all documents.
 struct QueryAgreementTests {
-  /// What a query answers, for comparing.
+  /// Compares a query's results with those of the plain search.
   private func expect(
     _ source: some QuerySource, _ plain: PlainQuery, _ core: QueryCore, _ note: String
   ) throws {
@@ -24,7 +24,7 @@ struct QueryAgreementTests {
     #expect(explanation.results == expected.count, "\(comment)")
   }
 
-  /// Gives some documents several branches, of which one wins.
+  /// Gives some documents several branches, one of which wins.
   private func branch(
     in transaction: WriteTransaction, _ made: inout RandomQueries, _ plain: inout PlainQuery
   ) throws {
@@ -58,7 +58,7 @@ struct QueryAgreementTests {
     let snapshot = try database.snapshot()
     let held = plain
     for _ in 0..<50 { try expect(snapshot, plain, made.query(), "seed \(seed)") }
-    // A transaction answers with what it has changed; the snapshot stays as it was.
+    // A transaction reads its own changes; the snapshot stays unchanged.
     try database.write { transaction in
       for _ in 0..<30 {
         let id = "doc-\(made.random.below(100))"
@@ -67,7 +67,7 @@ struct QueryAgreementTests {
         } else {
           _ = try transaction.overwrite(id, with: made.document())
         }
-        // Where there were several branches, another one may win.
+        // If the document had several branches, another one may win.
         plain.documents[id] = try transaction.get(id)?.properties
       }
       for _ in 0..<20 { try expect(transaction, plain, made.query(), "seed \(seed), changed") }

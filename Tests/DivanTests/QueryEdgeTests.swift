@@ -3,7 +3,9 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// Queries that ask for what cannot be, or is hard to say: an error that says why, or what was promised, and soon.
+/// Tests of queries that are impossible or hard to express.
+///
+/// They throw an error that says why, or return what was promised, and soon.
 struct QueryEdgeTests {
   private let database: Database
 
@@ -19,7 +21,7 @@ struct QueryEdgeTests {
     try database.snapshot().ids(Query<Document>().filter(filter))
   }
 
-  // MARK: Documents that are not as expected
+  // MARK: Unexpected documents
 
   @Test func `a path that no document has finds nothing, and changes no order`() throws {
     try put([("a", ["n": 2]), ("b", ["n": ["deep": 1]]), ("c", ["n": .null])])
@@ -98,11 +100,11 @@ struct QueryEdgeTests {
     #expect(try ids { $0["lists"].contains { $0.reference["name"] == "Home" } } == ["c"])
   }
 
-  // MARK: Types of which values are hard to make up
+  // MARK: Types whose sample values are hard to make
 
-  /// No value of it can be made up but by knowing its texts.
+  /// A type whose values can be made only from its known texts.
   enum Mood: String, Codable { case calm, angry }
-  /// Of this one whole numbers are tried.
+  /// A type for which integers are tried.
   enum Rank: Int, Codable { case low = 1, high }
 
   struct Guest: DocumentCodable {
@@ -132,7 +134,7 @@ struct QueryEdgeTests {
     #expect(try names { $0.name == "Bob" } == ["Bob"])
     #expect(try names { $0.rank == .high } == ["Ada"])
     #expect(try names { $0.other == .high && $0.rank.isIn([.low]) } == ["Bob"])
-    // What is computed is found out all the same.
+    // Computed properties are detected all the same.
     let error = #expect(throws: DatabaseError.self) { try names { $0.shown == "Ada" } }
     #expect(error?.code == .invalidQuery)
   }

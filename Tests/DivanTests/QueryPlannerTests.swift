@@ -2,14 +2,14 @@ import Divan
 import DivanTesting
 import Testing
 
-/// Which indexes queries use, as the explanation says.
+/// Tests of the indexes that queries use, according to the explanation.
 struct QueryPlannerTests {
   private let database: Database
-  /// The same documents as of a time when there was no index.
+  /// The same documents, in a snapshot from before the first index.
   private let plain: Snapshot
   private let todos = Query<Document>()
 
-  /// 3,000 documents of 30 lists; one in ten is open, and one in three has no date.
+  /// Stores 3,000 documents in 30 lists; one in ten is open, and one in three has no date.
   init() throws {
     database = try Database.inMemory()
     try database.write { transaction in
@@ -31,7 +31,7 @@ struct QueryPlannerTests {
     try database.snapshot().explain(query)
   }
 
-  /// What a query finds is what it finds without indexes; returns how.
+  /// Expects the same results as without indexes, and returns the explanation.
   private func explainAgreeing(_ query: Query<Document>) throws -> QueryExplanation {
     let explanation = try explain(query)
     #expect(try database.snapshot().ids(query) == plain.ids(query), "\(explanation)")
@@ -48,7 +48,7 @@ struct QueryPlannerTests {
     #expect(found.entriesRead == found.results && found.results > 0, "\(found)")
     #expect(found.access.contains("list = \"list 4\", due < 300"))
     #expect(try database.snapshot().count(query) == found.results)
-    // The second property alone is in no order.
+    // The index does not order entries by the second property alone.
     #expect(try explain(todos.filter { $0["due"] < 3 }).indexes.isEmpty)
   }
 
@@ -75,7 +75,7 @@ struct QueryPlannerTests {
       #expect(found.order == "as in the index" && found.results == 5, "\(found)")
       #expect(found.entriesRead < 10 && found.documentsRead == 0, "\(found)")
     }
-    // What has one value makes no order.
+    // A property with a single value does not affect the order.
     let list = try explainAgreeing(query.sort("list").sort("due").limit(5))
     #expect(list.order == "as in the index" && list.entriesRead < 10)
     let ranks = try explainAgreeing(query.sort("due").sort("rank").limit(5))
@@ -89,7 +89,7 @@ struct QueryPlannerTests {
         .sort("due", descending: descending).sort("rank", descending: descending)
       let found = try explainAgreeing(query.limit(10))
       #expect(found.order == "as in the index" && found.results == 10, "\(found)")
-      // Those without a date come first, and are passed.
+      // Documents without a date come first and are skipped.
       #expect(found.documentsRead < 200, "\(found)")
     }
     let mixed = try explainAgreeing(
@@ -102,7 +102,7 @@ struct QueryPlannerTests {
     try database.addIndex(DocumentIndex("done", on: "done"))
     let found = try explainAgreeing(todos.sort("done", descending: true).sort("title").limit(3))
     #expect(found.indexes.isEmpty && found.documentsRead <= 3003, "\(found)")
-    // Where IDs decide, no group is sorted.
+    // If ties are ordered by ID, no group is sorted.
     for descending in [false, true] {
       let byID = try explainAgreeing(
         todos.filter { $0["done"] != .null }.sort("done", descending: descending).limit(3))
@@ -115,7 +115,7 @@ struct QueryPlannerTests {
     let titled = todos.filter { $0["title"] != .null }
     let byBytes = try explainAgreeing(titled.sort("title", byBytes: true).limit(3))
     #expect(byBytes.indexes == ["title"] && byBytes.documentsRead <= 3, "\(byBytes)")
-    // All texts are one group, and to read it along the index costs more than to read everything.
+    // All texts form one group, and reading it along the index costs more than reading everything.
     let collated = try explainAgreeing(titled.sort("title").limit(3))
     #expect(collated.indexes.isEmpty && collated.order.contains("sorted"), "\(collated)")
   }
@@ -129,7 +129,8 @@ struct QueryPlannerTests {
     #expect(try explain(todos.filter { $0["rank"].isIn(100..<200) }).indexes.isEmpty)
     #expect(
       try explain(todos.filter { $0["done"] == true && $0["rank"] == 5 }).indexes.isEmpty)
-    // What is open and has a rank is counted by entries, what only is open is not: some might have no rank.
+    // Open documents with a rank are counted by index entries. Open documents alone are not, since
+    // some might have no rank.
     let ranked = todos.filter { $0["done"] == false && $0["rank"] != .null }
     #expect(try explainAgreeing(ranked).indexes == ["open by rank"])
     #expect(try explain(todos.filter { $0["done"] == false }).indexes.isEmpty)
@@ -223,7 +224,7 @@ struct QueryPlannerTests {
     #expect(both.indexes == ["list and kind"] && both.rest == nil && both.documentsRead == 0)
     let one = try explainAgreeing(todos.filter { $0["rank"] == 77 })
     #expect(one.indexes == ["rank"] && one.estimatedRows <= 1 && one.results == 1, "\(one)")
-    // Where an order is wanted that the index does not have, there is something to choose.
+    // The planner has a choice when the query needs an order that the index does not have.
     let sorted = try explainAgreeing(list.sort("rank").limit(3))
     #expect(sorted.results == 3 && sorted.order != "by the IDs", "\(sorted)")
   }

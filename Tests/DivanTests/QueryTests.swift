@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// Queries as they are written: over models, over Codable types, over documents.
+/// Tests of queries over models, over Codable types and over documents.
 struct QueryTests {
   class Place: Model {
     @Persisted var name: String
@@ -148,7 +148,7 @@ struct QueryTests {
     #expect(
       try context.find(Query<Party>().filter { $0.drinks == 1 && $0.title == "Zoo" }).count == 1)
     #expect(try context.count(Query<Event>()) == 10)
-    // Without a registry only documents of the very type.
+    // Without a registry, only documents of exactly this type count.
     #expect(try database.snapshot().count(Query<Event>()) == 9)
     #expect(try database.makeContext().count(Query<Event>()) == 9)
     let chooser = try ModelRegistry(Event.self) { $0 == "party" ? Party.self : nil }
@@ -234,7 +234,7 @@ struct QueryTests {
     }
   }
 
-  /// A type that may hold values of its own, and has an ID that is its own, too.
+  /// A recursive type with a stored property named `id`.
   struct Remark: DocumentCodable {
     var id: String
     var replies: [Remark] = []
@@ -385,7 +385,7 @@ struct QueryTests {
 
     let last = try snapshot.explain(query.sort("rank", descending: true).limit(5))
     #expect(last.indexes == ["rank"] && last.entriesRead <= 6 && last.results == 5, "\(last)")
-    // Candidates are looked up several at a time, and no more than are wanted.
+    // Candidates are looked up in batches, but no more of them than are wanted.
     let ascending = try snapshot.explain(
       query.filter { $0["rank"] >= 10 }.sort("rank").limit(25))
     #expect(ascending.entriesRead == 25 && ascending.rows == 25, "\(ascending)")
@@ -443,7 +443,7 @@ struct QueryTests {
           for _ in 0..<100 {
             #expect(try snapshot.ids(query) == before)
             let newest = try database.snapshot()
-            // Every transaction keeps how many there are.
+            // Each transaction leaves their number unchanged.
             #expect(try newest.count(Query<Document>().filter { $0["n"] < 10 }) == 300)
           }
         }
@@ -496,7 +496,7 @@ struct QueryTests {
     }
   }
 
-  // MARK: Numbers, groups, and changes
+  // MARK: Numbers, groups and changes
 
   @Test func `numbers and groups are made without documents`() throws {
     let database = try recipes()
@@ -524,7 +524,7 @@ struct QueryTests {
     try database.addIndex(DocumentIndex("duration", on: "duration"))
     try database.write { transaction in
       let query = Query<Recipe>().filter { $0.minutes >= 10 }
-      // What is changed moves along the index, and is met once all the same.
+      // A changed document moves along the index, but is visited only once.
       let count = try transaction.update(query) { document in
         document["duration"] = .int(Int64(document["duration"]?.intValue ?? 0) + 20)
       }

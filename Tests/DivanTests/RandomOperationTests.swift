@@ -5,8 +5,10 @@ import ProofKit
 import TestSupport
 import Testing
 
-/// The store against a plain sorted map, under random operations, with small files so that everything
-/// that happens to large stores happens here: rotation, checkpoints, merges, reopening.
+/// Tests that compare the store with a sorted map under random operations.
+///
+/// The files are small, so that rotation, checkpoints, merges and reopening happen as in large
+/// stores.
 struct RandomOperationTests {
   @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64], [ReadMode.mapped, .buffered])
   func `random operations agree with a plain map, snapshots held open included`(
@@ -27,7 +29,7 @@ struct RandomOperationTests {
     try agree(seed: seed, at: directory.path + "/store.divan", configuration, rounds: 120)
   }
 
-  /// A slice of what `Proofs ci random` tries.
+  /// Runs a part of `Proofs ci random`.
   @Test func `random operations, faults and crashes leave what the model says`() throws {
     let run = ProofRun(RandomProof.name, budget: .test)
     try RandomProof().gather(run)

@@ -2,10 +2,12 @@ import DivanTesting
 
 @testable import Divan
 
-/// Documents and queries made up by a seed, of few enough values that many of them meet.
+/// Seeded random documents and queries.
+///
+/// They use few different values, so that many documents match.
 struct RandomQueries {
   var random: SeededGenerator
-  /// So that no two documents have the same number there.
+  /// Counts up, so that no two documents have the same number in `u`.
   private var lastUnique: Int64 = 0
 
   init(seed: UInt64) { random = SeededGenerator(seed: seed) }
@@ -134,7 +136,7 @@ struct RandomQueries {
     }
   }
 
-  /// What indexes of several properties, or of some documents, can answer, or nearly.
+  /// Returns a filter that compound or partial indexes can answer, or nearly.
   private mutating func lookup() -> FilterExpression {
     let (n, t) = (QueryPath(steps: [.key("n")]), QueryPath(steps: [.key("t")]))
     let q = QueryPath(steps: [.key("o"), .key("q")])
@@ -164,12 +166,12 @@ struct RandomQueries {
     case 5: parts.append(.or([.test(t, .equal("ab")), .test(t, .equal("abc"))]))
     default: break
     }
-    // Without some of them.
+    // Leave some of them out.
     parts = parts.filter { _ in random.below(5) > 0 }
     return .joining(random.below(2) == 0 ? parts.reversed() : parts)
   }
 
-  /// What results are sorted by, along an index or nearly so.
+  /// Returns sort orders that follow an index, or nearly so.
   private mutating func sorts() -> [QuerySort] {
     let names = pick([["n", "t"], ["t", "n"], ["n", "u"], ["t", "a", "n"], ["n"], ["u"], ["a"]])
     let descending = random.below(2) == 0

@@ -16,7 +16,7 @@ private struct Book: Codable {
   var published: Date?
 }
 
-/// What the README shows, run.
+/// Runs the examples of the README.
 struct ReadmeTests {
   @Test func `the code of the README does what it says`() throws {
     let directory = try TemporaryDirectory()
@@ -188,7 +188,7 @@ struct ReadmeTests {
     let source = try String(contentsOf: here, encoding: .utf8)
     let blocks = readme.matches(of: /```swift\n([\s\S]*?)```/).map(\.output.1)
     #expect(blocks.count == 9)
-    // Paths and what is printed differ; every other line stands above as it stands there.
+    // Paths and printed output differ; every other line of the examples is part of this file.
     for line in blocks.flatMap({ $0.split(separator: "\n") }) {
       let code = line.split(separator: "//")[0].trimmingCharacters(in: .whitespaces)
       if code.hasPrefix("let database =") || code.hasPrefix("print(") { continue }

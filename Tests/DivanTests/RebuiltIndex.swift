@@ -3,7 +3,7 @@ import Testing
 
 @testable import Divan
 
-/// The index that a database uses, beside one that is made of its segments alone.
+/// The index that a database uses, and one rebuilt from its segments alone.
 struct RebuiltIndex {
   private let used: StoreState
   private let rebuilt: StoreState
@@ -18,8 +18,10 @@ struct RebuiltIndex {
     rebuilt = replay.state
   }
 
-  /// Expects that both say the same; of what is held besides newest records the segments may have more,
-  /// as no merge has reached all of it yet.
+  /// Expects that both indexes are equal.
+  ///
+  /// The segments may contain more retained revisions, since merges have not reached all of them
+  /// yet.
   func expectSame(_ comment: Comment) throws {
     #expect(try contents(rebuilt.documents) == contents(used.documents), comment)
     #expect(try contents(rebuilt.sequences) == contents(used.sequences), comment)
@@ -29,7 +31,7 @@ struct RebuiltIndex {
       let isThere = try contents(used[keyPath: tree]).allSatisfy { others[$0.key] == $0.value }
       #expect(isThere, comment)
     }
-    // Whoever asks whether something may be held is told so.
+    // The trait says that revisions may be retained.
     for state in [used, rebuilt] {
       let documents = try contents(state.documents)
       for key in try contents(state.older).keys {

@@ -7,8 +7,9 @@ import Testing
 
 @testable import Divan
 
-/// Purges, and removals of local documents and names, through merges: they stay for as long as an older
-/// segment may hold what they took away.
+/// Tests of purges, and of removals of local documents and names, through merges.
+///
+/// The records of removals stay while an older segment may hold what they remove.
 struct RemovalTests {
   private let disk = SimulatedFileSystem()
 
@@ -23,7 +24,7 @@ struct RemovalTests {
     return try Database(at: path, configuration: configuration)
   }
 
-  /// Fills a segment, and begins the next one.
+  /// Fills a segment and begins the next one.
   private func fill(_ database: Database, _ name: String, count: Int = 16) throws {
     let text = Value.string(String(repeating: "x", count: 1000))
     try database.write { transaction in
@@ -31,7 +32,7 @@ struct RemovalTests {
     }
   }
 
-  /// The kinds of removals in the log.
+  /// Returns the kinds of removals in the log.
   private func removals(_ database: Database) throws -> Set<Record.Kind> {
     var kinds: Set<Record.Kind> = []
     for segment in try database.store.view().state.segments.segments {
@@ -47,7 +48,7 @@ struct RemovalTests {
     return kinds
   }
 
-  /// Stores what is to go.
+  /// Stores the records that are removed later.
   private func putWhatGoes(_ database: Database) throws {
     try database.write { transaction in
       for number in 0..<60 { try transaction.put(Document(id: "gone-\(number)")) }
@@ -64,8 +65,9 @@ struct RemovalTests {
     try database.removeSnapshot(named: "gone")
   }
 
-  /// A store whose first segment holds what the second one takes away, and much that is current; of the
-  /// second, little else is.
+  /// Returns a store whose second segment removes records of the first one.
+  ///
+  /// The first segment also holds many current records; the second one holds few others.
   private func makeStore() throws -> Database {
     let database = try open()
     try putWhatGoes(database)
@@ -93,7 +95,7 @@ struct RemovalTests {
     try database.mergeWhatPays()
     #expect(try removals(database) == [.purge, .local, .named])
     try expectGone(database)
-    // Now the first one is merged, and then the second has nothing to take away.
+    // When the first segment is merged, the second one has nothing left to remove.
     try database.compact()
     try expectGone(database)
     try database.write { _ = try $0.overwrite("second-14", with: [:]) }
@@ -193,12 +195,12 @@ struct RemovalTests {
       #expect(error?.code == .damaged, "\(kind)")
       #expect(error?.path?.hasSuffix(".segment") == true, "\(kind)")
       #expect(try database.snapshot().get("a")?["n"] == 2)
-      // From then on it is left alone.
+      // After that, the segment is skipped.
       try database.compact()
     }
   }
 
-  /// The record that had no expiry any more was merged away before the one that had one.
+  /// Regression test: the record without an expiry was merged away before the record with one.
   @Test func `an expiry that was taken back does not come back with the segment before`() throws {
     let database = try open()
     try database.write { transaction in

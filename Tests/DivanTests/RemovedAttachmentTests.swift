@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// A store that is open for reading only, and whose writer takes attachments away.
+/// Tests of a store that is open for reading only while a writer removes attachments.
 @Suite struct `Attachments that a writer removed` {
   @Test func `are no damage of the version that is read, and are counted`() throws {
     let directory = try TemporaryDirectory()
@@ -36,7 +36,7 @@ import Testing
     let report = try reader.check()
     #expect(report.isSound, "\(report.problems)")
     #expect(report.removedAttachmentCount == count - 1)
-    // What the newest version has as well is damage where it is missing.
+    // A missing attachment that the newest version still has is damage.
     let folders = try FileManager.default.subpathsOfDirectory(atPath: path + "/attachments")
     let file = try #require(folders.first { $0.utf8.count > 10 })
     try FileManager.default.removeItem(atPath: path + "/attachments/" + file)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Conflicts, and how they end.
+/// Tests of conflicts and their resolution.
 struct ResolutionTests {
-  /// A database that keeps history, so that it has the bases of conflicts.
+  /// Returns a database that retains history, so that conflicts have a base.
   private static func makeDatabase(_ history: HistoryRetention = .everything) throws -> Database {
     var configuration = Configuration()
     configuration.history = history
@@ -29,7 +29,7 @@ struct ResolutionTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  /// Sends everything that one database knows of its documents to another.
+  /// Sends all documents and revisions of one database to another.
   private func send(_ source: Database, to target: Database) throws {
     let snapshot = try source.snapshot()
     var cursor = snapshot.changes()
@@ -92,7 +92,7 @@ struct ResolutionTests {
     #expect(resolved?["title"] == "Metropolis")
   }
 
-  /// Once, what one branch had removed came back without a word.
+  /// Regression test: a value that one branch had removed came back without an error.
   @Test func `where no base is held, what was removed overlaps, too`() throws {
     let database = try Self.makeDatabase(.none)
     try store(film, in: database, branches: [{ $0["year"] = nil }, { $0["title"] = "Moloch" }])
@@ -126,7 +126,7 @@ struct ResolutionTests {
 
   @Test func `the base of a later branch is where it left those that were merged before`() throws {
     let database = try Self.makeDatabase()
-    // Two branches go a way together that the winning one does not go.
+    // Two branches share changes that the winning one does not have.
     let base = try database.write { try $0.put(film) }
     var other = base
     other["title"] = "Moloch"
@@ -143,7 +143,7 @@ struct ResolutionTests {
       try database.write { _ = try $0.put(branch, allowingConflict: true) }
     }
     #expect(try database.snapshot().conflicts(of: "film").count == 3)
-    // Seen from the winning one, both branches changed the title, in different ways.
+    // Relative to the winner, both branches changed the title, in different ways.
     let resolved = try database.write { transaction in
       try transaction.resolve("film") { overlap in
         Issue.record("nothing overlaps at \(overlap.path)")
@@ -274,7 +274,7 @@ struct ResolutionTests {
     #expect(throws: Refusal.self) {
       try database.write { _ = try $0.resolve("film") { _ in throw Refusal() } }
     }
-    // Neither does a validation that refuses what comes of it leave a half.
+    // A resolution that a validation refuses leaves no partial result.
     database.setValidation(named: "year") { revision in
       if revision.document["year"] == nil { try revision.refuse("a film has a year") }
     }
@@ -305,7 +305,7 @@ struct ResolutionTests {
       #expect(resolved["year"] == 1928)
       #expect(resolved.revision?.generation == (isChanged ? 3 : 2))
       #expect(try database.snapshot().conflicts(of: "film") == [resolved])
-      // It is over, so that neither it nor what lost can be chosen again.
+      // The conflict is resolved, so neither it nor the losing branches can be chosen again.
       try database.write { transaction in
         let again = try transaction.resolve("film") { _ in .unresolved }
         #expect(again == resolved)
@@ -342,7 +342,7 @@ struct ResolutionTests {
     let replicas = try (0..<3).map { _ in
       try Self.makeDatabase(Bool.random(using: &random) ? .everything : .none)
     }
-    // Decides by the values alone, so that it is the same wherever it is asked.
+    // Depends on the values alone, so that all replicas get the same result.
     func later(_ overlap: ThreeWayMerge.Overlap) -> ThreeWayMerge.Resolution {
       let sides = [overlap.mine, overlap.theirs].sorted { ($0?.json ?? "") < ($1?.json ?? "") }
       return .value(sides[1])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Revisions and attachments at the edges of what is known of them.
+/// Tests of edge cases of revisions and attachments.
 struct RevisionEdgeTests {
   private let disk = MemoryFileSystem()
   private let database: Database
@@ -198,7 +198,7 @@ struct RevisionEdgeTests {
     #expect(error?.code == .damaged)
   }
 
-  /// Gives some bytes, and then nothing.
+  /// Returns a closure that returns the bytes once, and then nil.
   private func once(_ bytes: [UInt8]) -> () -> [UInt8]? {
     var rest: [UInt8]? = bytes
     return {
@@ -253,7 +253,7 @@ struct RevisionEdgeTests {
     try database.write { _ = try $0.purge("a") }
     let document = attached("b", long)
     disk.observeCalls { [database] call in
-      // It is just looked up who refers to it.
+      // At this read, the references to the attachment are being looked up.
       guard call.verb == .read, call.path.hasSuffix(".checkpoint") else { return }
       disk.observeCalls(nil)
       try? database.write { _ = try $0.put(document) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Divan
 
-/// Histories that cannot be, or that contradict what is known, where a peer inserts a revision with one.
+/// Tests of invalid or contradictory histories in revisions that a peer inserts.
 struct RevisionHistoryTests {
   private let disk = MemoryFileSystem()
   private let database: Database
@@ -27,12 +27,12 @@ struct RevisionHistoryTests {
     try texts.map { try RevisionID(parsing: $0) }
   }
 
-  /// What cannot be a history of anything.
+  /// Histories that are never valid.
   private static let impossible = [
     [], ["3-c", "1-a"], ["2-b", "3-c"], ["2-b", "2-a"], ["2-b", "2-b"], ["3-c", "2-b", "3-c"],
     ["4-d", "3-c", "2-b", "1-a", "1-a"],
   ]
-  /// What cannot be one of a document whose revision 3-c was made from 2-b, and this and 2-y from 1-a.
+  /// Histories that contradict a document in which 3-c was made from 2-b, and 2-b and 2-y from 1-a.
   private static let contradicting = [
     ["3-c", "2-x"], ["3-c", "2-y", "1-a"], ["4-d", "3-c", "2-x", "1-x"],
     ["4-d", "3-c", "2-b", "1-x"],
@@ -61,7 +61,7 @@ struct RevisionHistoryTests {
     #expect(try database.check().problems.map(\.description) == [])
   }
 
-  /// Tries to insert a revision amidst others, which are stored all the same.
+  /// Tries to insert a revision in a transaction whose other documents are stored all the same.
   private func refuse(_ texts: [String], of id: String) throws {
     let history = try revisions(texts)
     var document = Document(id: id, ["n": "wrong"])

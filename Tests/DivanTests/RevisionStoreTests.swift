@@ -3,7 +3,7 @@ import DivanTesting
 import Foundation
 import Testing
 
-/// Documents with more than one line of revisions.
+/// Tests of documents with more than one branch of revisions.
 struct RevisionStoreTests {
   private let database: Database
 
@@ -70,7 +70,7 @@ struct RevisionStoreTests {
       #expect(try documents.rest().map { $0["n"] } == ["c"])
     }
     try checkIsSound()
-    // The winner ends; the other one takes its place.
+    // The winner is deleted; the other one takes its place.
     try database.write { _ = try $0.delete(try #require(try $0.get("a"))) }
     do {
       let snapshot = try database.snapshot()
@@ -88,7 +88,7 @@ struct RevisionStoreTests {
       let leaves = try snapshot.leaves(of: "a")
       #expect(leaves.map(\.isDeleted) == [true, true])
     }
-    // A new one goes on from the tombstone.
+    // The new revision continues from the tombstone.
     let again = try database.write { try $0.put(Document(id: "a", ["n": "new"])) }
     #expect(again.revision?.generation == 4)
     try checkIsSound()
@@ -109,7 +109,7 @@ struct RevisionStoreTests {
     try checkIsSound()
   }
 
-  /// A thousand of them are among the benchmarks: what is written grows with their square.
+  /// The benchmarks use a thousand leaves: the bytes written grow with the square of their number.
   @Test func `hundreds of leaves are stored, read, gone on with and resolved`() throws {
     let root = try revision(1, "a")
     let count = 300
@@ -121,14 +121,14 @@ struct RevisionStoreTests {
     }
     #expect(try database.snapshot().conflicts(of: "a").count == count)
     #expect(try database.snapshot().get("a")?["n"] == .int(Int64(count - 1)))
-    // One that loses is gone on with, and wins then.
+    // A losing leaf is updated, and wins then.
     var document = try #require(try database.snapshot().revision(leaf(0), of: "a"))
     document["n"] = "mine"
     let next = document
     try database.write { _ = try $0.put(next) }
     #expect(try database.snapshot().get("a")?["n"] == "mine")
     #expect(try database.snapshot().leaves(of: "a").count == count)
-    // Each leaf's record says what the tree was when it was written.
+    // Each leaf's record contains the tree at the time of its commit.
     #expect(try database.statistics.liveSize < 25 * count * count)
     try checkIsSound()
     try database.compact()
@@ -154,13 +154,13 @@ struct RevisionStoreTests {
     }
     let revisions = try database.snapshot().revisions(of: "a")
     #expect(revisions.count == 10_000 && Array(revisions.dropFirst(20)) == history.dropLast(20))
-    // A branch that leaves at the beginning.
+    // A branch that starts near the beginning.
     let branch = try [
       RevisionID(parsing: "23-\(String(repeating: "f", count: 32))"), history[9978],
     ]
     #expect(try database.write { try $0.insert(Document(id: "a", ["n": -1]), history: branch) })
     #expect(try database.snapshot().conflicts(of: "a").map { $0["n"] } == [20, -1])
-    // Each commit carries the history: sixteen bytes a revision.
+    // Each commit carries the history: sixteen bytes per revision.
     #expect(try database.statistics.liveSize < 2 * 25 * 10_000)
     #expect(try database.check().isSound)
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// Conflicts and purges, through merges, checkpoints, and openings with and without a checkpoint.
+/// Tests of conflicts and purges through merges, checkpoints and openings with or without one.
 struct RevisionUpkeepTests {
   @Test(arguments: 1...6)
   func `random revisions survive upkeep, and an index rebuilt from nothing is the same`(
@@ -23,7 +23,7 @@ struct RevisionUpkeepTests {
       let id = "d\(Int.random(in: 0..<6, using: &random))"
       switch Int.random(in: 0..<12, using: &random) {
       case 0...5:
-        // From elsewhere: a child of something that was known once, or a beginning.
+        // A replicated revision: a child of a revision that was known once, or a first one.
         let parent = known[id]?.randomElement(using: &random) ?? []
         let generation = (parent.first?.generation ?? 0) + 1
         let digest = String(UInt64.random(in: 0..<1 << 40, using: &random), radix: 16)
@@ -74,7 +74,7 @@ struct RevisionUpkeepTests {
     #expect(try database.check().problems.map(\.message) == [], "seed \(seed)")
   }
 
-  /// The keys of the records that leaves stand in, but for the newest ones.
+  /// Returns the keys of the records of all leaves except the newest ones.
   private func leafKeys(_ database: Database) throws -> [[UInt8]] {
     let view = try database.store.view()
     var keys: [[UInt8]] = []

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// A file that says it is far larger than what is in it.
+/// Tests of a file whose size is far larger than its contents.
 @Suite(.serialized) struct `Segments with holes` {
-  /// The memory that the process holds now, as the system counts it; nil where it does not tell.
+  /// Returns the resident memory of the process, or nil if the system does not report it.
   private func residentSize() -> Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
       let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })

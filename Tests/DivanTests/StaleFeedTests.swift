@@ -6,11 +6,12 @@ import Testing
 
 @testable import Divan
 
-/// A merge of one segment took the name of one that the newest checkpoint listed.
+/// Tests that the change feed has no stale changes after a merge of one segment.
 ///
-/// The checkpoint before it was used instead, and what follows it was replayed without asking the
-/// index, though the merge had left out records which say what they take the place of: the feed then
-/// told of changes that had long been superseded, and failed once their segment was gone.
+/// Regression: the merged segment took the name of a segment that the newest checkpoint listed.
+/// Then the checkpoint before it was used, and the log after that was replayed without consulting
+/// the index. The merge had dropped the records that say which ones they supersede. The feed then
+/// returned changes that had long been superseded, and failed once their segment was gone.
 ///
 /// Found by random runs, seeds 17, 37 and 136.
 struct StaleFeedTests {
@@ -21,8 +22,9 @@ struct StaleFeedTests {
     return try Database(at: "/store.divan", configuration: configuration)
   }
 
-  /// A store whose newest checkpoint rests on an older one, and the last segment before it holds
-  /// nothing that counts.
+  /// Returns a store whose newest checkpoint builds on an older one.
+  ///
+  /// The last segment before the newest checkpoint holds only superseded records.
   private func overwritten(_ disk: SimulatedFileSystem) throws -> Database {
     let database = try open(disk, life: 1)
     func put(_ id: String, _ size: Int) throws {
@@ -51,7 +53,7 @@ struct StaleFeedTests {
     let disk = SimulatedFileSystem()
     let database = try overwritten(disk)
     let listener = Recorder<Int>()
-    // The process ends at any moment of the merge and of what follows it.
+    // Simulate the end of the process at each call of the merge and of what follows.
     disk.observeChangingCalls { [unowned disk] call in
       do {
         let again = try open(disk.restarted(.processEnd), life: 1 + call)
@@ -86,8 +88,8 @@ struct StaleFeedTests {
   ) throws {
     let disk = SimulatedFileSystem()
     let database = try open(disk, life: 1)
-    // Once, the place of several merged segments counted as empty then, and that as damage. Each
-    // transaction fills a segment.
+    // Regression: the position of several merged segments counted as empty, and this as damage.
+    // Each transaction fills a segment.
     func put(_ id: String, _ number: Int) throws {
       let text = Value.string(String(repeating: "x", count: 400))
       try database.write {
@@ -103,7 +105,7 @@ struct StaleFeedTests {
     func names(_ suffix: String) -> [String] {
       disk.names(in: "/store.divan").filter { $0.hasSuffix(suffix) }
     }
-    // Those that hold nothing but what was superseded became one, or stayed one.
+    // The segments with only superseded records were merged into one, or remained a single one.
     #expect(names(".segment").count == 32)
     let checkpoints = names(".checkpoint")
     #expect(checkpoints.count > 1)

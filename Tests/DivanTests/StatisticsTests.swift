@@ -6,7 +6,7 @@ import Testing
 
 @testable import Divan
 
-/// What `statistics` counts of attachments and of revisions that are held.
+/// Tests of the numbers of attachments and retained revisions in `statistics`.
 struct StatisticsTests {
   private let disk = MemoryFileSystem()
 

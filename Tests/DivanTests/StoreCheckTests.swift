@@ -7,18 +7,18 @@ import Testing
 @testable import Divan
 
 extension Database {
-  /// Changes what the store believes, behind its back.
+  /// Changes the store's state directly, without a commit.
   func tamper(_ change: (inout StoreState) -> Void) {
     change(&store.newest)
     store.commits.replaceNewest(with: store.newest)
   }
 
-  /// The index entry of a document.
+  /// Returns the index entry of a document.
   func entry(of id: String) throws -> DocumentEntry {
     try #require(try snapshot().view.entry(id))
   }
 
-  /// Stores a record as it is, whatever it says.
+  /// Stores a record without any checks.
   func adopt(_ record: DocumentRecord) throws {
     try write { try $0.append(record, id: record.id ?? "", over: nil) }
   }
@@ -40,7 +40,7 @@ extension StoreState {
 }
 
 extension DocumentRecord {
-  /// A first revision of a document, to be made wrong.
+  /// Returns the record of a first revision, to be made invalid by a test.
   static func forged(_ id: String, sequence: UInt64, _ revision: RevisionID) throws
     -> DocumentRecord
   {
@@ -50,7 +50,7 @@ extension DocumentRecord {
   }
 }
 
-/// `check()` finds each way in which the log, the index and the counts can disagree.
+/// Tests that `check()` finds each way in which the log, the index and the counts can disagree.
 struct StoreCheckTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
 
@@ -170,7 +170,7 @@ struct StoreCheckTests {
     var feed = try database.snapshot().changes()
     #expect(throws: DatabaseError.self) { try feed.next() }
     #expect(try problems(database) { $0.set(a.locator, forSequence: a.sequence) }.isEmpty)
-    // A generation that no revision has.
+    // Generation 0, which no revision has.
     var writer = ByteWriter()
     writer.append([0])
     writer.append([UInt8](repeating: 7, count: 16))
@@ -214,13 +214,13 @@ struct StoreCheckTests {
       try problems(database) { state in
         a.sequence.withBigEndianBytes { state.sequences.remove($0) }
       } == ["the order of changes has 2 entries for 3 documents"])
-    // Nor does a number of a document that there is none of.
+    // A sequence number without a document is a problem, too.
     database.tamper { state in
       state.set(a.locator, forSequence: a.sequence)
       state.documents = LayeredTree()
     }
     #expect(try !database.check().isSound)
-    // A commit that deletes what was never counted does not count below zero.
+    // Deleting a document that was never counted does not make the count negative.
     database.tamper {
       $0.documentCount = 0
       $0.set(a, for: Array("a".utf8))
@@ -252,7 +252,7 @@ struct StoreCheckTests {
     try database.adopt(record)
     let place = try database.snapshot().view.state.segments.segments
     #expect(place.count == 1)
-    // The index says something that can be read, and leads to the record.
+    // The index entry is readable and leads to the record.
     var scan = RecordScan(place[0])
     var locator: RecordLocator?
     while case .some(let item) = Optional(try scan.next()) {
@@ -271,7 +271,7 @@ struct StoreCheckTests {
     #expect(error?.path == place[0].file.path)
     #expect(error?.offset == Int(entry.locator.offset))
     #expect(try database.snapshot().get("a") != nil)
-    // A merge leaves the segment as it is, says why, and does not try it again.
+    // A merge leaves the segment unchanged, reports why, and does not try it again.
     try database.write { try $0.overwrite("d", with: [:]) }
     try database.close()
     let reopened = try bench.open { $0.maintenance = .manual }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import Divan
 
-/// What belongs to others is left alone.
+/// Tests that files of others are left alone.
 ///
-/// Whatever is opened, deleted or backed up, and whatever stands in the place of a store's files. Everything happens
-/// on the file system of the machine.
+/// They open, delete and back up stores with foreign files in the place of the store's own ones.
+/// All tests run on the machine's file system.
 struct StoreOwnershipTests {
   private let directory: TemporaryDirectory
   private let files = FileManager.default
@@ -25,7 +25,7 @@ struct StoreOwnershipTests {
     try Data(text.utf8).write(to: URL(filePath: path(name)))
   }
 
-  /// Everything below a directory, with what is in it: links are not followed.
+  /// Returns all entries below a directory, with their contents; links are not followed.
   private func tree(_ name: String = "") throws -> [String] {
     try files.subpathsOfDirectory(atPath: path(name)).sorted().map { entry in
       let place = path(name) + "/" + entry
@@ -34,7 +34,7 @@ struct StoreOwnershipTests {
       case .typeSymbolicLink?:
         return "\(entry) -> \(try files.destinationOfSymbolicLink(atPath: place))"
       case .typeDirectory?: return entry + "/"
-      // It would be waited for what is written into it.
+      // Reading a named pipe would wait for a writer.
       case .typeUnknown?: return entry + " is no file"
       default:
         return "\(entry): \((files.contents(atPath: place) ?? Data()).base64EncodedString())"
@@ -68,7 +68,7 @@ struct StoreOwnershipTests {
     return configuration
   }
 
-  /// A store that was closed, with a document and an attachment in a file of its own.
+  /// Creates a closed store with a document and an attachment in a file of its own.
   private func makeStore(_ name: String = "a.divan", closing: Bool = true) throws {
     let database = try Database(at: path(name), configuration: configuration())
     try database.write { transaction in
@@ -79,7 +79,7 @@ struct StoreOwnershipTests {
     }
     try database.close()
     guard !closing else { return }
-    // As a crash leaves it.
+    // The state that a crash leaves.
     try files.removeItem(atPath: path(name) + "/HEAD")
   }
 
@@ -92,7 +92,10 @@ struct StoreOwnershipTests {
 
   // MARK: Directories of others
 
-  /// `Database(at: ".")` in a project emptied its folder `tmp`, and a deletion took a repository's `HEAD`.
+  /// Regression test: foreign directories were treated as stores.
+  ///
+  /// `Database(at: ".")` in a project emptied its folder `tmp`, and a deletion removed a
+  /// repository's `HEAD`.
   @Test(arguments: [
     ["tmp/work.txt", "main.swift"], ["tmp/HEAD"], ["HEAD", "objects/aa/bb", "config"],
     ["LOCK", "tmp/x"], ["attachments/3f/x", "letter.txt"], ["RESERVE"], ["LOCK"],
@@ -150,7 +153,7 @@ struct StoreOwnershipTests {
     #expect(try tree().isEmpty)
   }
 
-  // MARK: What others put into a store
+  // MARK: Foreign files in a store
 
   @Test func `what others put into a store is left by openings and deletions, and reported`() throws
   {
@@ -177,7 +180,7 @@ struct StoreOwnershipTests {
     #expect(code { try Database.delete(at: path("a.divan")) } == .notAStore)
   }
 
-  /// A folder in `tmp` made a store unwritable.
+  /// Regression test: a folder in `tmp` made a store unwritable.
   ///
   /// Found by a trial from outside.
   @Test func `folders in tmp keep nothing from being written, and stay`() throws {
@@ -225,7 +228,7 @@ struct StoreOwnershipTests {
     try makeSymbolicLink(at: path("a.divan/" + name), to: path(target))
     let before = try tree()
     #expect(code { _ = try Database(at: path("a.divan")) } == .notAStore)
-    // What there is can be read.
+    // The existing contents can be read.
     let reader = try Database(at: path("a.divan"), configuration: reading())
     #expect(try reader.snapshot().get("film")?["title"] == "Metropolis")
     #expect(reader.openingReport.damage.count == (name.contains("/") ? 0 : 1))
@@ -245,7 +248,7 @@ struct StoreOwnershipTests {
   {
     try makeStore()
     try files.removeItem(atPath: path("a.divan/LOCK"))
-    // Nothing else shows that it is a store, or will be one.
+    // Apart from the lock file, nothing shows that this directory is a store, or will become one.
     try files.createDirectory(atPath: path("new.divan"), withIntermediateDirectories: false)
     for store in ["a.divan", "new.divan"] {
       let target = "precious of \(store)"
@@ -368,9 +371,9 @@ struct StoreOwnershipTests {
     try database.close()
   }
 
-  // MARK: A lock that is lost
+  // MARK: A lost lock
 
-  /// A second process could open the store then, and commits that were acknowledged were lost.
+  /// Regression test: a second process could open the store, and acknowledged commits were lost.
   @Test(
     arguments: ["removed", "replaced", "store deleted"],
     [Durability.full, .none, .relaxed(maxDelay: .seconds(60))])
@@ -457,7 +460,7 @@ struct StoreOwnershipTests {
     #expect(try mode("c.divan/HEAD") == 0o666 & ~Int(mask))
   }
 
-  // MARK: What errors say
+  // MARK: Error messages
 
   @Test func `errors say what, where, and what to do`() throws {
     func error(_ body: () throws -> Void) throws -> DatabaseError {

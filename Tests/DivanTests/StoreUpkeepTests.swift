@@ -8,8 +8,9 @@ import Testing
 
 @testable import Divan
 
-/// Backups, deletion, checkpoints and merges, where something is in their way: an error that says
-/// what, nothing lost, and the next attempt succeeds.
+/// Tests of backups, deletion, checkpoints and merges that encounter obstacles.
+///
+/// The error says what is wrong, nothing is lost, and the next attempt succeeds.
 struct StoreUpkeepTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
   private var disk: SimulatedFileSystem { bench.fileSystem }
@@ -43,8 +44,8 @@ struct StoreUpkeepTests {
   // MARK: Backup and deletion
 
   @Test func `a damaged backup is not restored`() throws {
-    // Once, damage with which the log ended was not looked at, and what was left was restored without
-    // a word: here, nothing.
+    // Regression: damage at the end of the log was ignored, and the rest was restored without an
+    // error: here, nothing.
     let database = try store()
     try database.backup(to: "/backup.divan")
     let path = "/backup.divan/0000000001.segment"
@@ -80,7 +81,7 @@ struct StoreUpkeepTests {
     try Database.delete(at: CrashBench.path, configuration: configuration)
     #expect(try disk.list("/") == ["other"])
     #expect(try disk.list("/other") == ["letter.txt"])
-    // With a letter in it, the directory stays.
+    // If the directory contains a letter, it stays.
     let again = try bench.open()
     try again.close()
     _ = try disk.open("\(CrashBench.path)/letter.txt", .creating)
@@ -98,7 +99,8 @@ struct StoreUpkeepTests {
     let isFirst = Atomic(true)
     let newStore = Recorder<Database>()
     disk.observeCalls { call in
-      // The lock's name is gone, and the directory, which was moved aside, is about to go.
+      // The lock file's name is gone, and the directory, which was moved aside, is about to be
+      // removed.
       guard call.verb == .removeDirectory, call.path.hasSuffix(".deleting"),
         isFirst.exchange(false, ordering: .relaxed)
       else { return }
@@ -214,7 +216,7 @@ struct StoreUpkeepTests {
         bench.fileSystem.fail(.create, with: .noSpace)
         #expect(code { try database.close() } == .diskFull)
       } else {
-        // A merge that could not be brought in: a checkpoint now would rest on both.
+        // A merge that could not be installed: a checkpoint would now depend on both segments.
         try database.writeCheckpoint()
         try bench.fill(database, 0..<40, size: 40_000)
         try database.writeCheckpoint()
@@ -274,7 +276,7 @@ struct StoreUpkeepTests {
     try database.close()
   }
 
-  /// Nobody else has a step begun while one runs.
+  /// Writes do not start another maintenance step while one runs.
   @Test func `what is written while a step runs has the next one begin at once`() throws {
     for _ in 0..<8 {
       let database = try store(1)
@@ -298,7 +300,8 @@ struct StoreUpkeepTests {
       $0.checkpointInterval = 8 << 10
       $0.segmentSizeGoal = 1 << 20
     }
-    // The first commit has the small segments merged, though no checkpoint was due: one is written after that.
+    // The first commit starts the merge of the small segments although no checkpoint is due. The
+    // merge is followed by a checkpoint.
     try bench.fill(database, 0..<1, size: 10)
     #expect(begun.wait(timeout: .now() + 100) == .success)
     try bench.fill(database, 1..<5, size: 3000)
@@ -390,7 +393,7 @@ struct StoreUpkeepTests {
         try bench.fill(first, 0..<5, size: 30)
         try first.writeCheckpoint()
         try first.close()
-        // Opened anew, so that pages of the index are read while the merge asks for them.
+        // Reopened, so that the merge reads pages of the index from the file.
         let database = try bench.open { $0.maintenance = .manual }
         bench.fileSystem.fail(verb, atCall: call, with: failure)
         if let code = code({ try database.compact() }) {
@@ -411,7 +414,7 @@ struct StoreUpkeepTests {
     try bench.fill(database, 0..<12, size: 20)
     let disk = disk
     disk.observeCalls { call in
-      // From when it has its name.
+      // Once the file has its final name.
       if call.verb == .flushDirectory, call.path == CrashBench.path,
         let name = disk.names(in: CrashBench.path).first(where: { $0.contains("-") })
       {

@@ -1,10 +1,12 @@
 import Divan
 import Testing
 
-/// What a table view makes of a list and a difference.
+/// A plain model of a table view that applies a difference to a list.
 enum TableView {
-  /// Makes the new list as a table view does: takes out what goes and what moves, then puts in what comes and what
-  /// moves, from the front, and at last shows anew what has changed.
+  /// Applies a difference as a table view does.
+  ///
+  /// First takes out removed and moved elements. Then puts in inserted and moved ones, from the
+  /// front. At last, shows changed elements again.
   static func show<Element: Equatable>(
     _ old: [Element], _ new: [Element], _ difference: ListDifference
   ) -> [Element] {

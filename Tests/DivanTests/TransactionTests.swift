@@ -7,10 +7,10 @@ import Testing
 
 @testable import Divan
 
-/// What a transaction and a snapshot answer, and who may write when.
+/// Tests of transactions and snapshots, and of the writer lock.
 struct TransactionTests {
   private func store() throws -> Database {
-    // Nobody takes the turn but those who write here.
+    // Only the writers of the tests use the writer lock.
     var configuration = Configuration()
     configuration.maintenance = .manual
     let database = try Database.inMemory(configuration: configuration)
@@ -64,7 +64,7 @@ struct TransactionTests {
     #expect(code { try database.write { _ = try $0.delete(read) } } == .conflict)
     #expect(code { try database.write { _ = try $0.put(Document(id: "a", [:])) } } == .conflict)
     #expect(try database.snapshot().get("a")?["n"] == 2)
-    // Of another store, or gone for ever: there is nothing to change.
+    // The document belongs to another store, or no longer exists: there is nothing to change.
     let other = try Database.inMemory()
     #expect(code { try other.write { _ = try $0.put(read) } } == .conflict)
     #expect(code { try other.write { _ = try $0.delete(read) } } == .notFound)
@@ -131,7 +131,7 @@ struct TransactionTests {
         + " Damage: damaged: a bad byte; /x. It rained.")
   }
 
-  // MARK: Turns
+  // MARK: The writer lock
 
   @Test func `the turn comes to those who wait, and not to those who gave up`() throws {
     let turn = WriteTurn()
@@ -151,7 +151,7 @@ struct TransactionTests {
     done.wait()
     #expect(came.all == [true])
     #expect(!turn.isMine)
-    // Whose semaphore is not waited for any more has got the turn.
+    // A waiter that is no longer in the queue has been given the lock.
     #expect(turn.giveUp(DispatchSemaphore(value: 0)))
   }
 
@@ -200,7 +200,7 @@ struct TransactionTests {
         try $0.overwrite("a", with: [:])
       }
     }
-    // The flush comes due, and finds nobody.
+    // The flush comes due after the database is gone.
     DispatchSemaphore(value: 0).wait(untilPassed: .milliseconds(80))
     configuration.isReadOnly = true
     let reopened = try Database(at: "/store.divan", configuration: configuration)
@@ -230,6 +230,6 @@ struct TransactionTests {
 }
 
 extension DispatchSemaphore {
-  /// Waits for nothing but time.
+  /// Waits until a time has passed; the semaphore is never signaled.
   func wait(untilPassed time: DispatchTimeInterval) { _ = wait(timeout: .now() + time) }
 }

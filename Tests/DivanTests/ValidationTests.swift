@@ -9,7 +9,7 @@ import Testing
   import Foundation
 #endif
 
-/// Closures that look at revisions before they are stored.
+/// Tests of closures that validate revisions before they are stored.
 struct ValidationTests {
   private let database: Database
 
@@ -21,7 +21,7 @@ struct ValidationTests {
     }
   }
 
-  /// Refuses what has a property `bad`, and every deletion of a document with a property `kept`.
+  /// Refuses documents with a property `bad`, and deletions of documents with a property `kept`.
   private func refuseBadOnes() {
     database.setValidation(named: "good") { revision in
       if revision.document["bad"] != nil { try revision.refuse("it is bad", keys: ["bad"]) }
@@ -42,7 +42,7 @@ struct ValidationTests {
     return try changes.rest().map { "\($0.sequence) \($0.document)" } + ["\(snapshot.count)"]
   }
 
-  /// Everything that can store a revision, for document `kept`, which is there, and others.
+  /// All ways to store a revision, applied to the existing document `kept` and to others.
   private static let ways:
     [(name: String, id: String, run: @Sendable (WriteTransaction) throws -> Void)] = [
       ("put a new one", "a", { try $0.put(Document(id: "a", ["bad": 1])) }),
@@ -92,7 +92,7 @@ struct ValidationTests {
           do {
             try transaction.put(document, allowingConflict: true)
           } catch {
-            // What the transaction did before that is its own.
+            // Earlier changes of the transaction stay.
             try transaction.purge("kept")
             throw error
           }
@@ -198,7 +198,7 @@ struct ValidationTests {
     #expect(all[1].changedKeys == ["added", "changed", "removed"])
     #expect(all[1].document == second)
     #expect(all[2].isDeletion && all[2].parent == second && all[2].changedKeys.isEmpty)
-    // A document that comes again follows its tombstone.
+    // A document that is stored again follows its tombstone.
     #expect(all[3].parent == third && all[3].parent?.isDeleted == true)
     #expect(all[3].document.revision == fourth.revision)
   }
@@ -214,7 +214,7 @@ struct ValidationTests {
     }
     #expect(try insert("ba", 2))
     #expect(try insert("cba", 3))
-    // Known already, or made from what is not held any more.
+    // The revision is already known, or its parent is no longer retained.
     #expect(try !insert("cba", 4))
     #expect(try insert("dba", 5))
     #expect(try insert("edba", 6))
@@ -297,11 +297,11 @@ struct ValidationTests {
     }
     #expect(try database.statistics.liveSize < size + 1000)
     #expect(lengths.all == [[3, nil], [5000, 3], [5000, 3], [nil, nil]])
-    // What was refused once is stored whole when nobody minds any more.
+    // The refused attachment is stored completely once the validation is removed.
     database.setValidation(named: "small", nil)
     try database.write { transaction in
       try transaction.put(document)
-      // Its record is written again, and refers to the same attachment.
+      // The document's record is written again and refers to the same attachment.
       try transaction.setExpiry(Date(timeIntervalSinceNow: 1e6), of: "x")
     }
     #expect(try database.snapshot().get("x")?.attachments["a"]?.length == 5000)

@@ -7,12 +7,12 @@ import Testing
 
 @testable import Divan
 
-/// What is kept of views, in memory and from one opening to the next.
+/// Tests of the rows of views that are retained in memory and in files.
 struct ViewFileTests {
   private let disk = SimulatedDisk()
   private static let path = "/films.divan"
 
-  /// Opens the store so that every row is worth a file.
+  /// Opens the store with a configuration that saves rows however few there are.
   private func open(
     on disk: SimulatedDisk? = nil, _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> Database {
@@ -27,12 +27,12 @@ struct ViewFileTests {
     return names.filter { $0.hasSuffix(".view") }
   }
 
-  /// The files of the store and their bytes, to be put in the place of those that are there later.
+  /// Returns the store's files with their contents, for `putBack(_:)`.
   private func copyOfFiles() throws -> [(path: String, bytes: [UInt8])] {
     try disk.filePaths.map { ($0, try disk.contents(of: $0)) }
   }
 
-  /// Puts files in the place of those that are there, but for those of views.
+  /// Replaces all files except those of views with the given ones.
   private func putBack(_ files: [(path: String, bytes: [UInt8])]) throws {
     for path in disk.filePaths where !path.hasSuffix(".view") { try disk.vanish(path) }
     for file in files { try disk.addFile(file.path, contents: file.bytes) }
@@ -43,7 +43,7 @@ struct ViewFileTests {
 
     func add() { number.wrappingAdd(1, ordering: .relaxed) }
 
-    /// How often it was added to since this was asked last.
+    /// Returns the number of additions since the last call.
     func take() -> Int { number.exchange(0, ordering: .relaxed) }
   }
 
@@ -65,7 +65,7 @@ struct ViewFileTests {
     }
   }
 
-  /// A store with twelve films, of which rows are kept, closed.
+  /// Creates a closed store with twelve films and a view's file with their rows.
   private func prepare() throws {
     let database = try open()
     try makeFilms(database)
@@ -189,9 +189,11 @@ struct ViewFileTests {
     #expect(try database.rows(of: byYear()).count == 12)
   }
 
-  // MARK: Whose rows they are
+  // MARK: Rows of another log
 
-  /// A store with twelve films, closed, and the file of a view that is of one commit more, which the store has lost.
+  /// Creates a closed store with twelve films that has lost its last commit.
+  ///
+  /// The view's file includes the lost commit.
   private func prepareLoss() throws {
     var database = try open { $0.maintenance = .manual }
     try makeFilms(database)
@@ -205,7 +207,7 @@ struct ViewFileTests {
     try putBack(earlier)
   }
 
-  /// Commits more than were lost, none of them of a film that was there.
+  /// Commits more transactions than were lost, none of which changes an existing film.
   private func goOn(_ database: Database) throws {
     for number in 0..<4 {
       try database.write { _ = try $0.overwrite("new \(number)", with: ["year": 2000]) }
@@ -249,7 +251,7 @@ struct ViewFileTests {
     try prepare()
     let name = "\(Self.path)/\(try files()[0])"
     let bytes = try disk.contents(of: name)
-    // The header is that of no store, or the file ends within it.
+    // The header belongs to no store, or the file ends within it.
     for end in [0, 100, ViewFileHeader.size, bytes.count - 1] {
       try disk.vanish(name)
       try disk.addFile(name, contents: Array(bytes.prefix(end)))
@@ -258,7 +260,7 @@ struct ViewFileTests {
       try database.close()
       try disk.addFile(name, contents: bytes)
     }
-    // It has no rows of this log, and stays, since nothing can be removed.
+    // The file has no rows of this log, and stays because it cannot be removed.
     try disk.vanish(name)
     try disk.addFile(name, contents: [])
     disk.fail(.remove, with: .inputOutput, completion: .nothing, isLasting: true)
@@ -276,7 +278,8 @@ struct ViewFileTests {
     try makeFilms(database)
     #expect(try database.rows(of: byYear()).count == 12 && mapped.take() == 12)
     #expect(try files().count == 1)
-    // Twice: the segment in which they were ends before them now, and the next one has them.
+    // After the first round, the segment that contained the commits ends before them, and the next
+    // one contains them.
     var left = disk
     for round in 0..<2 {
       left = left.restarted(.strict)
@@ -324,7 +327,8 @@ struct ViewFileTests {
     #expect(!isBefore { $0.sequence += 1 })
     #expect(!isBefore { $0.segmentNumber = 3 })
     #expect(!isBefore { $0.segmentSalt ^= 1 })
-    // Of the first segment, with what was in it, and with what was not and was not logged again either.
+    // Positions in the first segment: one that exists, and one that neither existed there nor was
+    // logged again.
     func isInFirst(commit: UInt64) -> Bool {
       isBefore {
         ($0.commit, $0.segmentNumber) = (commit, 1)
@@ -334,12 +338,14 @@ struct ViewFileTests {
     #expect(isInFirst(commit: 1) && !isInFirst(commit: 2))
   }
 
-  // MARK: What is wrong with a file
+  // MARK: Invalid files
 
-  /// Reads a view's file with rows of one document at these places, and returns of how many documents it has rows.
+  /// Returns the number of documents with rows in a view's file.
   ///
-  /// The header says that there are `rowCount`, and that the file has `fileSize` bytes, which the system confirms.
-  /// The last `lostCount` bytes are gone, though the system says that they are there.
+  /// The file has rows of one document at each of `places`.
+  ///
+  /// The header gives `rowCount` rows and `fileSize` bytes, and the system reports the same size.
+  /// The last `lostCount` bytes are missing although the system reports them.
   private func readRows(
     at places: [Int], rowCount: UInt64, fileSize: Int? = nil, lostCount: Int = 0
   ) throws -> Int {
@@ -443,7 +449,7 @@ struct ViewFileTests {
     #expect(database.store.maintenance.problem?.code == .inputOutput)
     #expect(try files().isEmpty)
     #expect(try disk.configuration().fileSystem?.list("\(Self.path)/tmp") == [])
-    // Closing tries it again.
+    // Closing retries it.
     try database.close()
     #expect(try files().count == 1)
   }

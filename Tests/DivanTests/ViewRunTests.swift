@@ -4,9 +4,9 @@ import Testing
 
 @testable import Divan
 
-/// Views over random documents and random changes: rows are those of mapping every document anew.
+/// Tests that compare views with a plain mapping of all documents under random changes.
 struct ViewRunTests {
-  /// What the view emits, and what a plain mapping finds.
+  /// The plain equivalent of the view's map function.
   private static let map: PlainView.Map = { document, conflicts in
     var rows: [(Value, Value)] = []
     for key in document["keys"]?.arrayValue ?? [] { rows.append((key, document["n"] ?? .null)) }
@@ -36,7 +36,7 @@ struct ViewRunTests {
         (0..<Int.random(in: 0...3, using: &random)).map { _ in
           keys[Int.random(in: 0..<keys.count, using: &random)]
         }),
-      // Halves, so that sums are exact.
+      // Multiples of one half, so that sums are exact.
       "n": Bool.random(using: &random)
         ? .int(.random(in: -9...9, using: &random))
         : .double(Double.random(in: -9...9, using: &random).rounded() / 2),
@@ -90,7 +90,7 @@ struct ViewRunTests {
     return query
   }
 
-  /// Compares some random queries with what mapping every document anew gives.
+  /// Compares the results of some random queries with those of a plain mapping of all documents.
   private static func expectRows(
     _ snapshot: Snapshot, _ random: inout SeededRandom, _ place: Comment
   ) throws {
@@ -151,7 +151,7 @@ struct ViewRunTests {
       let snapshot = try database.snapshot()
       snapshots.append(snapshot)
       try Self.expectRows(snapshot, &random, "seed \(seed), round \(round)")
-      // Some snapshot from before, of which nothing may be kept any more.
+      // An earlier snapshot, whose rows may no longer be retained.
       let old = Int.random(in: 0..<snapshots.count, using: &random)
       try Self.expectRows(
         snapshots[old], &random, "seed \(seed), round \(round), snapshot \(old)")

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// What views have, and how they follow the documents.
+/// Tests of the rows of views, and of how they follow the documents.
 struct ViewTests {
   private let byYear = MapReduceView("by year", version: "1", reduction: .count) { film, emit in
     emit(film["year"], film["title"])
@@ -24,7 +24,7 @@ struct ViewTests {
     return database
   }
 
-  // MARK: Asking
+  // MARK: Queries
 
   @Test func `rows are in the order of their keys, and of their documents' IDs`() throws {
     let database = try films()
@@ -105,7 +105,7 @@ struct ViewTests {
     #expect(try value(.sum)?.doubleValue == 2 * 0x1p63 + 3_123_750 + 2.5)
   }
 
-  /// What a reduction makes of rows with these values.
+  /// Returns the reduction of rows with these values.
   private func reduced(_ values: [Value], _ reduction: ViewReduction) throws -> Value? {
     let database = try Database.inMemory()
     try database.write { transaction in
@@ -120,7 +120,7 @@ struct ViewTests {
   @Test func `sums of whole numbers are exact, and of mixed ones the nearest double`() throws {
     let large = Int64(1) << 53
     #expect(try reduced([.int(large), 1], .sum) == .int(large + 1))
-    // Neither number survives where all are doubles.
+    // In double arithmetic, rounding would lose both ones.
     #expect(try reduced([.int(large + 1), .double(1)], .sum) == .double(Double(large) + 2))
     #expect(try reduced([.int(.max), .int(.min), .double(0.5)], .sum) == .double(-0.5))
     #expect(try reduced([.int(.max), 1], .sum) == .unsigned(1 << 63))
@@ -184,7 +184,7 @@ struct ViewTests {
 
   // MARK: Following
 
-  /// A view that counts how often it maps.
+  /// A view that counts the calls of its map function.
   private func counted(_ version: String = "1") -> (view: MapReduceView, count: () -> Int) {
     let counter = Counter()
     let view = MapReduceView("counted", version: version) { film, emit in
@@ -213,7 +213,7 @@ struct ViewTests {
     try database.write { try $0.purge("b") }
     #expect(try database.rows(of: view).map(\.key) == [1922, 1928, 1930, 1941])
     #expect(count() == 0)
-    // Another version of the map function makes all rows again.
+    // Another version of the map function rebuilds all rows.
     let (other, otherCount) = counted("2")
     #expect(try database.rows(of: other).allSatisfy { $0.value == "2" } && otherCount() == 5)
     #expect(database.removeView(named: "counted") && !database.removeView(named: "counted"))
@@ -279,7 +279,7 @@ struct ViewTests {
     #expect(try database.rows(of: songs).map(\.key) == ["Yes"])
   }
 
-  // MARK: What goes wrong
+  // MARK: Errors
 
   private struct Refusal: Error {}
 
@@ -294,7 +294,7 @@ struct ViewTests {
     #expect(error?.underlying is Refusal && error?.message.contains("picky") == true)
     try database.write { _ = try $0.update("x") { $0["year"] = 1 } }
     #expect(try database.rows(of: picky).count == 6)
-    // And so it is once there are rows.
+    // The same applies once there are rows.
     try database.write { _ = try $0.update("x") { $0["year"] = nil } }
     #expect(throws: DatabaseError.self) { try database.rows(of: picky) }
     try database.remove("x")
@@ -331,7 +331,7 @@ struct ViewTests {
     #expect(error?.code == .inputOutput)
     disk.stopFailing()
     #expect(try database.rows(of: byYear).value == 20)
-    // And so it is for what has changed since.
+    // The same applies to later changes.
     try database.write { _ = try $0.put(Document(["year": 1930])) }
     disk.fail(.read, with: .inputOutput, isLasting: true)
     #expect(throws: DatabaseError.self) { try database.rows(of: byYear) }
@@ -352,7 +352,7 @@ struct ViewTests {
       try database.backup(to: "/copy.divan")
     }
     for view in [writing, closing, cleaning, copying] {
-      // Also where the turn to write is held by the one who asks for the rows.
+      // Also when the caller that requests the rows holds the writer lock.
       for isWithinWrite in [false, true] {
         let error = #expect(throws: DatabaseError.self) {
           if isWithinWrite {

@@ -6,8 +6,9 @@ import Testing
 
 @testable import Divan
 
-/// Entries of the index that are none, or lead to what they should not: whoever meets one is told so, and goes on behind
-/// it.
+/// Tests of index entries that are invalid or lead to the wrong record.
+///
+/// A reader that meets one gets an error and can continue after it.
 struct WrongEntryTests {
   private let bench = CrashBench(SimulatedFileSystem(), CrashWriter(seed: 1))
 
@@ -28,13 +29,13 @@ struct WrongEntryTests {
     return database
   }
 
-  /// Makes the entry of a document something that is none.
+  /// Replaces the index entry of a document with invalid bytes.
   private func spoil(_ number: Int, in database: Database) {
     let garbage: [UInt8] = [0xFF, 1]
     database.tamper { $0.documents.set(Array(id(number).utf8).span, garbage.span) }
   }
 
-  /// What a walk over all documents gives, errors among it.
+  /// Returns the IDs and the errors of a scan of all documents.
   private func walk(_ database: Database) throws -> (ids: [String], errors: [DatabaseError]) {
     var documents = try database.snapshot().documents()
     var (ids, errors) = ([String](), [DatabaseError]())
@@ -57,7 +58,7 @@ struct WrongEntryTests {
       let ids = numbers.map { id($0) }
       return try database.snapshot().find(Query<Document>().filter { $0.id.isIn(ids) }).map(\.id)
     }
-    // One by itself is looked up in another way than several.
+    // A single document is looked up in another way than several.
     for numbers in [5..<15, 10..<11] {
       let error = #expect(throws: DatabaseError.self) { try find(numbers) }
       #expect(error?.code == .damaged && error?.message.contains("an index entry") == true)
@@ -67,14 +68,14 @@ struct WrongEntryTests {
     }
   }
 
-  /// Some are looked at ahead: those before it are given first.
+  /// Documents are prefetched: those before the invalid entry are returned first.
   @Test func `a walk over documents throws where an entry is none, and goes on behind it`() throws {
     let database = try store()
     spoil(10, in: database)
     let (ids, errors) = try walk(database)
     #expect(ids == (0..<200).filter { $0 != 10 }.map { id($0) })
     #expect(errors.map(\.code) == [.damaged])
-    // Also where it is the first of those that are looked at together.
+    // Also if it is the first entry of a batch.
     spoil(0, in: database)
     let again = try walk(database)
     #expect(again.ids == (1..<200).filter { $0 != 10 }.map { id($0) })
@@ -131,7 +132,8 @@ struct WrongEntryTests {
   @Test func `whoever makes an index of thousands of documents hears of it while they are read`()
     throws
   {
-    // All of them in one batch: within it nothing is told if it is smaller than what is told of.
+    // All documents are in one batch. A batch smaller than the reporting interval reports no
+    // progress within it.
     let database = try store(10_000) { $0.indexBatchSize = 20_000 }
     var shares: [Double] = []
     try database.addIndex(DocumentIndex("n", on: "n")) { share in
@@ -142,10 +144,10 @@ struct WrongEntryTests {
     #expect(try database.snapshot().count(by: "n") == 10_000)
   }
 
-  /// The checksum of such a record is right: somebody has written it so.
+  /// The checksum of such a record is right, since it was written with that content.
   @Test func `a document whose second property is no value has no entry of both`() throws {
     let sound = try (["a": 1, "b": "x"] as Value).stored.array
-    // The text has one byte, behind its tag.
+    // The text is one byte long and follows its tag.
     var (noTag, noText) = (sound, sound)
     noTag[sound.count - 2] = 0xFF
     noText[sound.count - 1] = 0xFF

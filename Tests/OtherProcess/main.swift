@@ -1,5 +1,5 @@
-// Works with a store until it is killed, and says on standard output what was acknowledged. A proof starts
-// it, watches it and kills it; the ledger is the proof's.
+// Works with a store until it is killed, and prints the acknowledged commits to standard output. A
+// proof starts this process, monitors it and kills it. The proof keeps the ledger.
 import Foundation
 import ProofKit
 

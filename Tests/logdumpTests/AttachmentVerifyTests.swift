@@ -3,7 +3,7 @@ import DivanLog
 import Testing
 import logdump
 
-/// What `verify` says of attachments.
+/// Tests of the output of `verify` for attachments.
 struct AttachmentVerifyTests {
   private let large = [UInt8](repeating: 7, count: 100_000)
 
@@ -37,7 +37,7 @@ struct AttachmentVerifyTests {
         #""attachments":2,"attachmentBytes":100003,"attachmentsNotRead":0"#))
   }
 
-  /// It said `Sound`.
+  /// Regression test: the output was `Sound`.
   @Test func `without its attachments a store is not sound`() throws {
     let store = try makeStore()
     let name = try file(store)
@@ -78,7 +78,7 @@ struct AttachmentVerifyTests {
     let name = try file(store)
     let database = try store.open()
     try database.write { try $0.purge("film") }
-    // Still open: nothing was cleaned away.
+    // The database is still open, so the attachment was not removed yet.
     var bytes = try store.bytes(name)
     bytes[0] ^= 1
     try store.replace(name, with: bytes)

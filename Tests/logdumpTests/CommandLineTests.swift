@@ -3,7 +3,7 @@ import DivanLog
 import Testing
 import logdump
 
-/// What the tool makes of options, of texts that are not for terminals, and of work that takes long.
+/// Tests of options, of texts that are unsafe for terminals, and of long-running work.
 struct CommandLineTests {
   @Test(arguments: [
     ["info", "--to", "x"], ["ls", "--revs"], ["doc", "m", "--records"], ["tx", "--revs"],
@@ -26,7 +26,7 @@ struct CommandLineTests {
     #expect(run.status == .usage)
     #expect(run.problems.contains("where it is an ID, write `--` before it"))
     #expect(store.dump("doc", "--", "-OabcXYZ").lines.first == "Document  -OabcXYZ")
-    // IDs that are made begin with none.
+    // Generated IDs do not begin with a hyphen.
     let made = try store.open()
     let id = try made.write { try $0.put(Document()).id }
     try made.close()
@@ -39,7 +39,7 @@ struct CommandLineTests {
     #expect(run.output.hasSuffix("format 1.0\n"))
   }
 
-  /// An escape sequence, a line that nobody wrote, and text that runs the other way.
+  /// An escape sequence, line separators, and control characters that reverse the text direction.
   static let hostile = "a\u{1B}[2J\nb\u{202E}c\u{2028}d\u{85}\u{2066}"
 
   private static func isSafe(_ text: String) -> Bool {
@@ -82,7 +82,10 @@ struct CommandLineTests {
     #expect(Self.isSafe(run.output), "\(run.output.debugDescription)")
   }
 
-  /// It said 0: the log is damaged before the end of what a checkpoint holds, which is enough to open the store.
+  /// Regression test: the output was 0.
+  ///
+  /// The log is damaged before the position of a checkpoint, and the checkpoint is enough to open
+  /// the store.
   @Test func `info counts the documents that the store has when it is opened`() throws {
     let store = DumpedStore()
     let database = try store.open()

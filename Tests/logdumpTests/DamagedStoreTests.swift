@@ -4,13 +4,13 @@ import DivanTesting
 import Testing
 import logdump
 
-/// What the tool says of stores that are not what they were.
+/// Tests of the tool on damaged stores.
 struct DamagedStoreTests {
   @Test(arguments: ["0000000001.segment", "0000000002.segment", "HEAD"])
   func `verify notices every flipped byte of a closed store`(name: String) throws {
     let store = try DumpedStore.films()
     let sound = try store.bytes(name)
-    // Of the header's reserved zeros, which one checksum covers with the rest, some are enough.
+    // The header's reserved zeros share one checksum with the rest, so a sample is enough.
     for index in sound.indices where !(200..<4080).contains(index) || index % 16 == 0 {
       var changed = sound
       changed[index] ^= 1 << UInt8(index % 8)
@@ -62,7 +62,7 @@ struct DamagedStoreTests {
     }
   }
 
-  /// As when a file is gone, and HEAD was taken from an older copy.
+  /// The state if a file is missing and HEAD was restored from an older copy.
   @Test func `a checkpoint that cannot be used still shows how far the log went`() throws {
     let store = DumpedStore()
     let first = try store.open()
@@ -84,7 +84,7 @@ struct DamagedStoreTests {
     }
     let run = store.dump("verify")
     #expect(run.output.contains(evidence), "\(run.output)")
-    // The store says the same.
+    // The store reports the same.
     var configuration = store.configuration
     configuration.isReadOnly = true
     let problems = try Database(at: store.path, configuration: configuration).check().problems
@@ -95,7 +95,7 @@ struct DamagedStoreTests {
     let store = DumpedStore()
     let database = try store.open()
     try database.write { try $0.put(Document(id: "a", ["n": 1])) }
-    // Still open: as after a crash.
+    // The database is still open, as after a crash.
     #expect(store.dump("verify").status == .sound)
     #expect(store.dump("info").output.contains("not closed: open elsewhere, or interrupted"))
     let name = "0000000001.segment"
@@ -174,7 +174,8 @@ struct DamagedStoreTests {
       ])
     let saved = store.dump("export", path: "/new.divan").lines
     #expect(saved.count == 2)
-    // Of metropolis the revision before; nosferatu stays deleted, though it is in the same frame.
+    // The previous revision of metropolis is saved. Nosferatu stays deleted, although it is in the
+    // same frame.
     #expect(saved[1].hasSuffix(#""title":"Metropolis","year":1927}"#))
   }
 
@@ -199,7 +200,7 @@ struct DamagedStoreTests {
       try store.replace(name, with: try store.bytes("0000000001.segment"))
     }
     #expect(store.dump("export").output == sound)
-    // The largest commit number before the segment's first, and in HEAD.
+    // The largest commit number, as the one before the segment's first commit, and in HEAD.
     var segment = try store.bytes("0000000001.segment")
     segment.replaceSubrange(104..<112, with: [UInt8](repeating: 0xFF, count: 8))
     segment.replaceSubrange(4092..<4096, with: checksum(segment.prefix(4092)))

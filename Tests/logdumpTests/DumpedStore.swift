@@ -3,7 +3,7 @@ import DivanLog
 import Synchronization
 import logdump
 
-/// A small store in memory, made with a fixed clock and fixed random numbers, and the tool run on it.
+/// A small store in memory for the tool, with a fixed clock and fixed random numbers.
 final class DumpedStore: Sendable {
   let fileSystem = MemoryFileSystem()
   let path = "/films.divan"
@@ -11,7 +11,7 @@ final class DumpedStore: Sendable {
   private let randomState = Atomic<UInt64>(0)
 }
 
-/// What a run of the tool gave.
+/// The result of a run of the tool.
 struct Run {
   var status: ExitStatus
   var output: String
@@ -30,19 +30,19 @@ extension DumpedStore {
     configuration.reads = .buffered
     configuration.now = { [self] in clock.wrappingAdd(1000, ordering: .relaxed).newValue }
     configuration.random = { [self] in
-      // Fixed numbers that look like any others.
+      // A fixed sequence of numbers that look random.
       let number = randomState.wrappingAdd(1, ordering: .relaxed).newValue
       return number &* 0x9E37_79B9_7F4A_7C15
     }
     return configuration
   }
 
-  /// What the clock said last.
+  /// Sets the time of the clock.
   func setClock(_ time: UInt64) { clock.store(time, ordering: .relaxed) }
 
   func open() throws -> Database { try Database(at: path, configuration: configuration) }
 
-  /// A store with two segments, a changed, a deleted and a late document, closed.
+  /// Returns a closed store with two segments, and a changed, a deleted and a late document.
   static func films() throws -> DumpedStore {
     let store = DumpedStore()
     let first = try store.open()
@@ -63,7 +63,7 @@ extension DumpedStore {
     return store
   }
 
-  /// A store to which everything has happened: checkpoints, merged segments, a crash.
+  /// Returns a store with checkpoints, merged segments and a crash in its history.
   static func aged() throws -> DumpedStore {
     let store = DumpedStore()
     var configuration = store.configuration
@@ -93,7 +93,7 @@ extension DumpedStore {
 
   func fileNames() throws -> [String] { try fileSystem.list(path) }
 
-  /// Runs the tool with the store and these arguments.
+  /// Runs the tool on the store with these arguments.
   func dump(_ arguments: String..., path: String? = nil) -> Run {
     dumpAll(arguments, path: path)
   }
@@ -102,7 +102,7 @@ extension DumpedStore {
     run([path ?? self.path] + arguments)
   }
 
-  /// Runs the tool with just these arguments.
+  /// Runs the tool with only these arguments.
   func run(_ arguments: [String]) -> Run {
     DumpedStore.run(arguments, on: fileSystem, configuration)
   }
@@ -141,7 +141,7 @@ extension DumpedStore {
     try fileSystem.contents(of: "\(path)/\(name)", limit: 1 << 30).array
   }
 
-  /// Gives a file other bytes.
+  /// Replaces the contents of a file.
   func replace(_ name: String, with bytes: [UInt8]) throws {
     let file = "\(path)/\(name)"
     if try fileSystem.exists(file) { try fileSystem.remove(file) }
@@ -149,7 +149,7 @@ extension DumpedStore {
     try opened.write(SharedBytes(copying: bytes), at: 0)
   }
 
-  /// Runs `body` with other bytes in a file, and puts the old ones back.
+  /// Runs `body` with other bytes in a file, and restores the old ones.
   func withBytes<R>(_ changed: [UInt8], in name: String, _ body: () throws -> R) throws -> R {
     let sound = try bytes(name)
     try replace(name, with: changed)

@@ -5,7 +5,7 @@ import ProofKit
 import Testing
 import logdump
 
-/// What `salvage` and `verify` make of stores in which one byte is another one.
+/// Tests of `salvage` and `verify` on stores in which one byte is changed.
 struct FlippedStoreTests {
   /// A record as `tx` lists it.
   private struct Listed {
@@ -15,12 +15,12 @@ struct FlippedStoreTests {
     let id: String?
   }
 
-  /// Of a golden store: what `salvage` saves of it as it is, and where its records stand.
+  /// An undamaged golden store, with its salvaged documents and the positions of its records.
   private struct Sound {
     let store: DumpedStore
     let files: [String: [UInt8]]
     let records: [Listed]
-    /// The lines of each document in an export of all that was saved.
+    /// The lines of each document in an export of the salvaged store.
     let saved: [String: [Substring]]
     /// An export of the store itself.
     let export: String
@@ -51,7 +51,7 @@ struct FlippedStoreTests {
     }
   }
 
-  /// Salvages a store; returns the lines of each document in what was saved.
+  /// Salvages a store, and returns the run and the lines of each salvaged document.
   private static func salvage(_ store: DumpedStore) throws -> (Run, [String: [Substring]]) {
     let run = store.dump("salvage", "--to", "/new.divan")
     let text = store.dump("export", "--everything", path: "/new.divan").output
@@ -76,7 +76,9 @@ struct FlippedStoreTests {
     try fileSystem.removeDirectory(path)
   }
 
-  /// Salvage once gave up in a frame when it had read four times as many bytes as there are, and did not look
+  /// Regression test: salvage stopped too early.
+  ///
+  /// It gave up in a frame after reading four times as many bytes as there were. It did not search
   /// behind damaged headers of frames and segments at all.
   @Test(arguments: [
     ("fresh", 7), ("conflicts", 61), ("attachments", 29), ("local", 29), ("merged-one", 29),
@@ -91,10 +93,10 @@ struct FlippedStoreTests {
     #expect(!sound.saved.isEmpty)
     for (file, bytes) in sound.files.sorted(by: { $0.key < $1.key }) {
       let isSegment = file.hasSuffix(".segment")
-      // A checkpoint's pages are large, and nothing of them is needed to salvage.
+      // A checkpoint's pages are large, and salvage does not need them.
       let stride = isSegment || file == "HEAD" ? step : 61 * step
       for index in bytes.indices where index % stride == 0 {
-        // Most of a segment's header is zeros, of which some are enough.
+        // Most of a segment's header is zeros, of which a sample is enough.
         if isSegment, (200..<4080).contains(index), index % 256 != 0 { continue }
         var changed = bytes
         changed[index] ^= 1 << UInt8(index / step % 8)
@@ -110,7 +112,7 @@ struct FlippedStoreTests {
           let hit = sound.records.filter { $0.file == file && $0.bytes.contains(index) }
           let isAttachmentHit = file.hasPrefix("attachments/") || hit.contains { $0.kind == 3 }
           for (id, lines) in sound.saved where !hit.contains(where: { $0.id == id }) {
-            // What lost an attachment got a revision without it.
+            // A document with a lost attachment is saved as a new revision without it.
             let isHit =
               isAttachmentHit && lines.contains { $0.contains("_attachments") }
               || id.hasPrefix("_local/") && hit.contains { $0.kind == 5 }
@@ -125,7 +127,7 @@ struct FlippedStoreTests {
     }
   }
 
-  /// Of two thousand documents none was saved.
+  /// Regression test: none of two thousand documents was saved.
   @Test(arguments: [0, 40, 10_000, 20_000])
   func `a flipped bit in an attachment costs nothing else`(place: Int) throws {
     let store = DumpedStore()
@@ -142,7 +144,7 @@ struct FlippedStoreTests {
     var bytes = try store.bytes(name)
     let digest = SHA256.digest(of: SharedBytes(copying: content)).bytes
     let start = try #require(bytes.indices.first { Array(bytes[$0...].prefix(32)) == digest })
-    // From the form of the record, which stands before the digest, on.
+    // Offsets count from the form of the record, which precedes the digest.
     bytes[start - 1 + place] ^= 4
     try store.replace(name, with: bytes)
     #expect(store.dump("verify").status == .damage)
@@ -167,7 +169,7 @@ struct FlippedStoreTests {
     let sound = try store.bytes(name)
     let start = try #require(
       (4096..<sound.count).first { Array(sound[$0...].prefix(64)) == Array(content.prefix(64)) })
-    // In the content; in its length, which stands before it; and in the size of the record.
+    // In the content; in its length, which precedes it; and in the size of the record.
     let size = start - 2 - 32 - 1 - 1 - 4 - 2
     for place in [start + 100, start + 4100, start - 1, size] {
       var bytes = sound

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import logdump
 
-/// The reader that was written from `docs/FILE_FORMAT.md` alone agrees with the engine.
+/// Tests that the engine agrees with the reader that was written from `docs/FILE_FORMAT.md` alone.
 struct PythonReaderTests {
   static let python = ["/usr/bin/python3", "/usr/local/bin/python3", "/opt/homebrew/bin/python3"]
     .first { FileManager.default.isExecutableFile(atPath: $0) }
@@ -36,7 +36,7 @@ struct PythonReaderTests {
           if number % 5 == 0 { try transaction.delete(id: "a\(number % 17)") }
         }
       }
-      // Once with the writer still there, as after a crash.
+      // One round runs while the store is still open, as after a crash.
       if round == 1 { try compare(path) }
       try database.close()
       try compare(path)
@@ -102,7 +102,7 @@ struct PythonReaderTests {
   }
 }
 
-/// Values of every kind.
+/// Random values of every kind.
 private enum RandomValue {
   static func object(_ random: inout SeededGenerator, depth: Int) -> Value.Object {
     let count = Int.random(

@@ -5,11 +5,13 @@ import Foundation
 import Testing
 import logdump
 
-/// What `export` and `salvage` keep besides documents.
+/// Tests of what `export` and `salvage` preserve in addition to documents.
 struct RescueTests {
   private let large = [UInt8](repeating: 7, count: 100_000)
 
-  /// A store with a conflict, deletions, attachments, an expiry, a local document, purged documents.
+  /// Returns a store with a conflict, deletions, attachments, an expiry and purges.
+  ///
+  /// It also has a local document.
   private func makeStore() throws -> DumpedStore {
     let store = DumpedStore()
     let database = try store.open()
@@ -111,7 +113,7 @@ struct RescueTests {
     #expect(lines("--local").last == #"{"_id":"_local/l""#)
     #expect(store.dump("export", "--expiries").output.contains("2001-09-09T01:46:40.000Z"))
     #expect(lines("--everything", "--by", "sequence").count == 6)
-    // What the library writes.
+    // The export of the library.
     let database = try store.open()
     var text = Data()
     try database.snapshot().exportJSONLines { text.append($0) }
@@ -154,7 +156,7 @@ struct RescueTests {
       bytes[50_000] ^= 1
       try store.replace(file, with: bytes)
     }
-    // An export goes on behind it, and says so.
+    // An export continues after the damage and reports it.
     let export = store.dump("export", "--everything")
     #expect(export.status == .damage && export.lines.count == before.count)
     #expect(export.problems.contains("attachment"))
@@ -176,7 +178,8 @@ struct RescueTests {
     let before = store.dump("export", "--everything").lines
     let digest = SHA256.digest(of: SharedBytes(copying: large)).bytes
     var bytes = try store.bytes("0000000001.segment")
-    // The record of the attachment begins with its form and its digest; the document's has that too, later.
+    // The attachment's record begins with its form and its digest. The document's record contains
+    // these bytes, too, but later.
     let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(33)) == [2] + digest })
     bytes[place + 1] ^= 1
     try store.replace("0000000001.segment", with: bytes)
@@ -205,7 +208,8 @@ struct RescueTests {
     #expect(both.count == 2)
     try database.close()
     var bytes = try store.bytes("0000000001.segment")
-    // The properties of the branch that was stored first, which is no document's newest record.
+    // The properties of the branch that was stored first, which is not the newest record of its
+    // document.
     let body = try Document(id: "x", ["d": "b"]).encoded().bytes.array
     let place = try #require(bytes.indices.first { Array(bytes[$0...].prefix(body.count)) == body })
     bytes[place + body.count - 1] ^= 1

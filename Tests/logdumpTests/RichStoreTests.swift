@@ -5,7 +5,7 @@ import logdump
 
 @testable import Divan
 
-/// What the tool says of purges, local documents, named snapshots, history and indexes.
+/// Tests of the tool's output for purges, local documents, named snapshots, history and indexes.
 struct RichStoreTests {
   private let store = DumpedStore()
 
@@ -70,7 +70,7 @@ struct RichStoreTests {
     }
   }
 
-  /// A record of a known kind that cannot be read is told of by its kind.
+  /// An unreadable record of a known kind is listed with its kind.
   @Test func `a record whose name is no text is listed by its kind`() throws {
     let database = try open()
     try database.write { transaction in
