@@ -1,6 +1,6 @@
 import Divan
 
-/// Somebody's money.
+/// The money of one person.
 final class Account: Model {
   override class var documentType: String? { "account" }
   @Persisted var balance = 0

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// In release builds `precondition` ends the process without a word, so that what the user of the public API has done wrong
+/// In release builds `precondition` ends the process without a message, so that what the user of the public API has done wrong
 /// must end it with `require` or `refuseUse`.
 struct MisuseTests {
   @Test func `what a user can do wrong is said in release builds too`() {
