@@ -1,6 +1,7 @@
 import DivanLog
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Divan
@@ -142,10 +143,7 @@ private struct FormatPage {
   private(set) var files: [(name: String, bytes: [UInt8])] = []
 
   init() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
-    text = try String(
-      contentsOf: root.appendingPathComponent("docs/FILE_FORMAT.md"), encoding: .utf8)
+    text = try ProjectFolder.text(of: "docs/FILE_FORMAT.md")
     var name: String?
     var bytes: [UInt8] = []
     var repeated: [UInt8]?

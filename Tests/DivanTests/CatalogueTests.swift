@@ -1,6 +1,7 @@
 import Divan
 import DivanTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// The code examples of the documentation catalogue, run as tests.
@@ -815,10 +816,8 @@ struct CatalogueTests {
 
   @Test func `the code of the catalogue is the code of these tests`() throws {
     let here = URL(filePath: #filePath)
-    let root = here.deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
     let source = lines(try String(contentsOf: here, encoding: .utf8))
-    let catalogue = root.appending(path: "Sources/Divan/Divan.docc")
+    let catalogue = ProjectFolder.url.appending(path: "Sources/Divan/Divan.docc")
     var count = 0
     for name in try FileManager.default.contentsOfDirectory(atPath: catalogue.path) {
       let page = try String(contentsOf: catalogue.appending(path: name), encoding: .utf8)

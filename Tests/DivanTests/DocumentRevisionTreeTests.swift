@@ -1,5 +1,6 @@
 import DivanLog
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Divan
@@ -44,8 +45,7 @@ private func revision(_ text: String) throws -> RevisionID { try RevisionID(pars
 
 struct DocumentRevisionTreeTests {
   private static func fixture<T: Decodable>(_ name: String) throws -> T {
-    let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent().appendingPathComponent("Fixtures/revisions")
+    let directory = ProjectFolder.url.appending(path: "Tests/Fixtures/revisions")
     return try JSONDecoder().decode(
       T.self, from: Data(contentsOf: directory.appendingPathComponent(name)))
   }

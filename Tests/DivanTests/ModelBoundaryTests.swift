@@ -16,8 +16,7 @@ struct ModelBoundaryTests {
   /// The directory of the package's built modules.
   private let products = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
 
-  private let root = URL(filePath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
+  private let root = ProjectFolder.url
 
   private struct Compilation {
     var status: Int32

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Divan
@@ -162,10 +163,7 @@ struct NumberTableTests {
       let cells = try NumberTableTests.row(json)
       table += "| `\(json)` | " + types.map { cells[$0] ?? "" }.joined(separator: " | ") + " |\n"
     }
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let article = try String(
-      contentsOf: root.appending(path: "Sources/Divan/Divan.docc/Queries.md"), encoding: .utf8)
+    let article = try ProjectFolder.text(of: "Sources/Divan/Divan.docc/Queries.md")
     #expect(article.contains(table), "the table should be:\n\(table)")
   }
 }

@@ -1,6 +1,7 @@
 import Divan
 import DivanLog
 import Foundation
+import TestSupport
 import Testing
 import logdump
 
@@ -131,11 +132,7 @@ struct LogDumpTests {
   }
 
   @Test func `the article about the past shows what doc says`() throws {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let article = try String(
-      contentsOf: root.appending(path: "Sources/Divan/Divan.docc/ReadingThePast.md"),
-      encoding: .utf8)
+    let article = try ProjectFolder.text(of: "Sources/Divan/Divan.docc/ReadingThePast.md")
     let shown = try DumpedStore.films().dump("doc", "metropolis", "--revs").output
     #expect(article.contains("```text\n\(shown)```"))
     #expect(article.contains("swift run logdump Films.divan doc metropolis --revs"))

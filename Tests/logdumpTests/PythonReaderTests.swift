@@ -82,11 +82,10 @@ struct PythonReaderTests {
   @discardableResult
   private func compare(_ path: String) throws -> logdump.ExitStatus {
     let ours = DumpedStore.export(path)
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .deletingLastPathComponent()
+    let reader = ProjectFolder.url.appending(path: "Tests/python/divan_reader.py").path
     let process = Process()
     process.executableURL = URL(fileURLWithPath: PythonReaderTests.python ?? "")
-    process.arguments = ["-B", root.path + "/python/divan_reader.py", path]
+    process.arguments = ["-B", reader, path]
     let (output, problems) = (Pipe(), Pipe())
     process.standardOutput = output
     process.standardError = problems

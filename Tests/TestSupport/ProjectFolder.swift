@@ -1,0 +1,19 @@
+package import Foundation
+
+/// The folder of the project, for tests that compare the code with a document or a fixture.
+package enum ProjectFolder {
+  /// The nearest folder above this file that contains `Package.swift`.
+  package static let url: URL = {
+    var folder = URL(filePath: #filePath)
+    repeat {
+      folder.deleteLastPathComponent()
+    } while folder.path.count > 1
+      && !FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path)
+    return folder
+  }()
+
+  /// Returns the text of a file whose path starts at the folder of the project.
+  package static func text(of path: String) throws -> String {
+    try String(contentsOf: url.appending(path: path), encoding: .utf8)
+  }
+}
